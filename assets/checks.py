@@ -1,14 +1,12 @@
 """The checks of a month (`pipeline.ops.checks`) as Dagster asset checks."""
 
 import warnings
-from typing import Any
 
 import dagster as dg
 
 from assets import OWNER_METADATA
 from assets.partitions import MONTHS
 from assets.placement import retry_of_lost_steps
-from assets.rendering import markdown_table
 from pipeline.engine.checks import Check, CheckResult, evaluate, record
 from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
@@ -33,7 +31,7 @@ def build_check(check: Check, settings: Settings) -> dg.AssetChecksDefinition:
             passed=result.passed,
             severity=severity_of(check),
             description=result.description or None,
-            metadata=check_metadata(month, result),
+            metadata={"month": month, **result.facts},
         )
 
     with warnings.catch_warnings():
@@ -56,7 +54,7 @@ def evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckEv
         asset_key=dg.AssetKey(check.stage),
         check_name=check.name,
         passed=result.passed,
-        metadata=check_metadata(month, result),
+        metadata={"month": month, **result.facts},
         severity=severity_of(check),
         description=result.description or None,
         blocking=check.blocking,
@@ -67,10 +65,3 @@ def evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckEv
 def severity_of(check: Check) -> dg.AssetCheckSeverity:
     """WARN for a check whose failure fails no run."""
     return dg.AssetCheckSeverity.WARN if check.warning else dg.AssetCheckSeverity.ERROR
-
-
-def check_metadata(month: str, result: CheckResult) -> dict[str, Any]:
-    """The figures of a result, and those of other months as a table."""
-    head, rows = result.history
-    history = {"history": dg.MetadataValue.md(markdown_table(head, rows))} if rows else {}
-    return {"month": month, **result.facts, **history}

@@ -1,8 +1,8 @@
 """The assets of operation: what arXiv changed, what a refresh changed, and the checks over all months."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import dagster as dg
@@ -13,13 +13,16 @@ from assets.rendering import markdown_table, report_page
 from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
+from pipeline.engine.failures import read_failure
 from pipeline.engine.stage import Workspace
+from pipeline.engine.status import month_status
 from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
-from pipeline.ops.overview import MonthStatus, Overview, freshness, overview
 from pipeline.ops.refresh.plan import Changes, find_changes, stages_in_use
 from pipeline.ops.refresh.stages import CHANGES, take_baseline
+from pipeline.ops.run_months import months_of_status, stages_of
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import listing_cache
 from pipeline.tables import Table
 from pipeline.wikipedia.root import refuse_arxiv
 
@@ -122,51 +125,60 @@ months = dg.AssetSpec(
 
 @dg.asset_check(asset=months.key, description="No month has failed, and none is out of date.", metadata=OWNER_METADATA)
 def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """The months that failed or are out of date now, each with the command that repairs it."""
-    state = overview(workspace)
-    metadata: dict[str, Any] = {
-        "months": state.months,
-        "failed": sum(bool(month.failures) for month in state.to_repair),
-        "stale": sum(bool(month.stale) and not month.failures for month in state.to_repair),
-        "not_begun": state.not_begun,
-    }
-    if state.to_repair:
-        metadata["to_repair"] = dg.MetadataValue.md(_table(state.to_repair))
-    if state.dump_problems:
-        metadata["dump"] = dg.MetadataValue.text("\n".join(state.dump_problems))
+    """The months that failed or are out of date now, each with the command that repairs it.
+
+    A month takes 0.06 s of processor time where there are three and 0.14 s where there are 400.
+    """
+    try:
+        selected, problem = months_of_status(workspace, "all")
+    except CiteloomError as error:
+        selected, problem = [], str(error)
+    with listing_cache():
+        rows = {month: _rows_to_repair(workspace, month) for month in selected}
+    to_repair = {month: of_month for month, of_month in rows.items() if of_month}
+    failed = sum(any(row["failure"] for row in of_month) for of_month in to_repair.values())
+    metadata: dict[str, Any] = {"months": len(selected), "failed": failed, "stale": len(to_repair) - failed}
+    if to_repair:
+        metadata["to_repair"] = dg.MetadataValue.md(_describe_repairs(to_repair))
+    if problem:
+        metadata["dump"] = dg.MetadataValue.text(problem)
     return dg.AssetCheckResult(
-        passed=state.passed, severity=dg.AssetCheckSeverity.WARN, description=_summary(state), metadata=metadata
+        passed=not to_repair and not problem,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"to repair: {', '.join(to_repair) or 'no month'}",
+        metadata=metadata,
     )
 
 
-def _summary(state: Overview) -> str:
-    if not state.to_repair:
-        not_begun = f", {state.not_begun} not begun" if state.not_begun else ""
-        return "; ".join([f"none of {state.months} months needs repair{not_begun}", *state.dump_problems])
-    names = ", ".join(month.month for month in state.to_repair[:12])
-    more = f" and {len(state.to_repair) - 12} more" if len(state.to_repair) > 12 else ""
-    return f"to repair: {names}{more}"
+def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
+    """The rows of `month_status` that are failed or stale, and a failure to read the month's status at all."""
+    try:
+        rows = month_status(stages_of(workspace), workspace, month)
+    finally:
+        close_indexes()  # other processes may need the embedded index
+    failure = read_failure(workspace, "run", month)
+    whole_run = [{"stage": "run", "state": "failed", "failure": failure}] if failure else []
+    return [*whole_run, *(row for row in rows if row["state"] in ("failed", "stale"))]
 
 
-def _table(to_repair: Iterable[MonthStatus]) -> str:
-    """A line for each failure, and for each month that is out of date."""
-    rows = [row for month in to_repair for row in _rows(month)]
-    head = ("month", "stage", "what is wrong", "a rerun")
-    table = markdown_table(head, [row[:4] for row in rows[:_MOST_ROWS]], _LONGEST_MESSAGE)
-    commands = list(dict.fromkeys(row[4] for row in rows))[:_MOST_ROWS]
-    return "\n".join([table, "", "Once the cause that a line names is fixed:", "", "```", *commands, "```"])
-
-
-def _rows(status: MonthStatus) -> Iterable[tuple[str, str, str, str, str]]:
-    """Month, stage, what is wrong, what a rerun does, and the command."""
-    for failure in status.failures:
-        yield status.month, failure.of, failure.message, failure.kind, status.command
-    if status.stale and not status.failures:
-        stages = f"{len(status.stale)} stages: {', '.join(status.stale)}"
-        yield status.month, status.stale[0], f"out of date: {stages}", "computes it again", status.command
+def _describe_repairs(to_repair: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """A table of what is wrong, and the command for each month."""
+    table, commands = [], []
+    for month, rows in to_repair.items():
+        table += [(month, row["stage"], row["state"], row["failure"] or "") for row in rows]
+        if any(row["failure"] for row in rows):
+            commands.append(f"citeloom retry-failed --months {month}")
+        else:
+            stages = ",".join(row["stage"] for row in rows)
+            commands.append(f"citeloom run --months {month} --select {stages}")
+    head = ("month", "stage", "state", "failure")
+    repairs = ["Once the cause that a line names is fixed:", "", "```", *commands[:_MOST_ROWS], "```"]
+    return "\n".join([markdown_table(head, table[:_MOST_ROWS], _LONGEST_MESSAGE), "", *repairs])
 
 
 def _freshness_check(table: Table) -> dg.AssetChecksDefinition:
+    """Not Dagster's own check of freshness by partition, which takes only partitions that are time windows."""
+
     @dg.asset_check(
         asset=months.key,
         name=f"newest_month_of_{table.name}_exists",
@@ -174,13 +186,21 @@ def _freshness_check(table: Table) -> dg.AssetChecksDefinition:
         metadata=OWNER_METADATA,
     )
     def check(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-        newest = freshness(workspace, table, datetime.now(UTC).date())
-        metadata: dict[str, Any] = {"newest": newest.newest or "none", "expected": newest.expected or "none"}
-        if newest.written is not None:
-            metadata["written"] = dg.MetadataValue.timestamp(newest.written)
-        return dg.AssetCheckResult(passed=newest.passed, severity=dg.AssetCheckSeverity.WARN, metadata=metadata)
+        newest = max(workspace.root.months(table), default="")
+        expected = expected_month(datetime.now(UTC).date(), workspace.settings.fresh_days)
+        return dg.AssetCheckResult(
+            passed=newest >= expected,
+            severity=dg.AssetCheckSeverity.WARN,
+            metadata={"newest": newest or "none", "expected": expected or "none"},
+        )
 
     return check
+
+
+def expected_month(today: date, fresh_days: int) -> str:
+    """The last month, YYYY-MM, that had ended this many days ago; empty where the number is 0."""
+    first_of_month = (today - timedelta(days=fresh_days)).replace(day=1)
+    return f"{first_of_month - timedelta(days=1):%Y-%m}" if fresh_days else ""
 
 
 papers_are_fresh = _freshness_check(tables.PAPERS)

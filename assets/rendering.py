@@ -1,12 +1,10 @@
-"""Pictures and tables for the UI, as Markdown; text from papers is escaped."""
+"""A table and a figure for the UI, as Markdown; text from papers is escaped."""
 
 from __future__ import annotations
 
 import base64
 import html
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import dagster as dg
@@ -20,11 +18,10 @@ Interval = tuple[float, float | None, float | None]
 """A value, and the ends of its interval where there is one."""
 
 LONGEST_CELL = 80
-MOST_BARS = 12
 # A white panel with dark lines, since a transparent one is unreadable in either the light or the dark theme of the UI.
 _BLUE, _GRID, _INK, _PAPER = "#3b6ea5", "#dddddd", "#20242a", "#ffffff"
-# In pixels: the panel, the column of labels, the longest bar, a row.
-_WIDTH, _LABELS, _LONGEST_BAR, _ROW = 700, 200, 420, 20
+# In pixels: the panel, the column of labels, the axis, a row.
+_WIDTH, _LABELS, _AXIS, _ROW = 700, 200, 420, 20
 _LONGEST_LABEL = 30
 
 
@@ -56,28 +53,6 @@ def cell(value: Any, longest: int = LONGEST_CELL) -> str:
     return "".join(f"\\{sign}" if sign in "\\|[]()*_`!$<>#~" else sign for sign in escaped)
 
 
-def share(part: int, whole: int) -> str:
-    """A part in percent, with as many digits as a reader needs."""
-    return f"{100 * part / whole:.1f} %" if whole else "–"
-
-
-def histogram(name: str, values: Iterable[float], edges: Sequence[float], *, title: str) -> str:
-    """A histogram as a Markdown image, a bar for each range between two edges; a value beyond them counts in the
-    nearest range."""
-    counts = [0] * (len(edges) - 1)
-    for value in values:
-        counts[min(max(bisect_right(edges, value) - 1, 0), len(counts) - 1)] += 1
-    labels = [f"{low:g} – {high:g}" for low, high in pairwise(edges)]
-    return _bar_chart(name, list(zip(labels, counts, strict=True)), title)
-
-
-def bars(name: str, counts: Mapping[str, int], *, title: str) -> str:
-    """Horizontal bars in the order of `counts` as a Markdown image; those beyond MOST_BARS are one bar, `other`."""
-    ordered = list(counts.items())
-    rest = sum(count for _, count in ordered[MOST_BARS:])
-    return _bar_chart(name, [*ordered[:MOST_BARS], *([("other", rest)] if rest else [])], title)
-
-
 def intervals(name: str, groups: Mapping[str, Mapping[str, Interval]], *, title: str) -> str:
     """Values between 0 and 1 with their intervals as a Markdown image: one dot a value, group under group.
 
@@ -86,28 +61,17 @@ def intervals(name: str, groups: Mapping[str, Mapping[str, Interval]], *, title:
     rows = [(f"{label}, {group}", interval) for group, values in groups.items() for label, interval in values.items()]
     shapes = []
     for tick in (0, 0.25, 0.5, 0.75, 1):
-        x = _LABELS + tick * _LONGEST_BAR
+        x = _LABELS + tick * _AXIS
         shapes.append(f'<path d="M{x:g} {_ROW + 6}V{_top(len(rows))}" stroke="{_GRID}"/>')
         shapes.append(_text(x, _top(len(rows)) + 14, f"{tick:g}", "middle"))
     for place, (label, (value, low, high)) in enumerate(rows):
         middle = _top(place) + _ROW / 2
         if low is not None and high is not None:
-            start, end = (_LABELS + max(0, min(edge, 1)) * _LONGEST_BAR for edge in (low, high))
+            start, end = (_LABELS + max(0, min(edge, 1)) * _AXIS for edge in (low, high))
             shapes.append(f'<path d="M{start:g} {middle:g}H{end:g}" stroke="{_BLUE}" stroke-width="2"/>')
-        shapes.append(f'<circle cx="{_LABELS + value * _LONGEST_BAR:g}" cy="{middle:g}" r="4" fill="{_BLUE}"/>')
-        shapes += [_label(place, label), _text(_LABELS + _LONGEST_BAR + 12, middle + 4, f"{value:.2f}")]
+        shapes.append(f'<circle cx="{_LABELS + value * _AXIS:g}" cy="{middle:g}" r="4" fill="{_BLUE}"/>')
+        shapes += [_label(place, label), _text(_LABELS + _AXIS + 12, middle + 4, f"{value:.2f}")]
     return _image(name, title, len(rows) + 1, shapes)
-
-
-def _bar_chart(name: str, rows: Sequence[tuple[str, int]], title: str) -> str:
-    largest = max((count for _, count in rows), default=0) or 1
-    shapes = []
-    for place, (label, count) in enumerate(rows):
-        length = _LONGEST_BAR * count / largest
-        bar = f'x="{_LABELS}" y="{_top(place) + 3}" width="{length:.1f}" height="{_ROW - 6}" fill="{_BLUE}"'
-        shapes += [_label(place, label), f"<rect {bar}/>"]
-        shapes.append(_text(_LABELS + length + 6, _top(place) + _ROW / 2 + 4, f"{count:,}"))
-    return _image(name, title, len(rows), shapes)
 
 
 def _top(place: int) -> int:

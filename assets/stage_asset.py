@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +23,6 @@ from pipeline.llm.models import settings_for
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.reading import open_parquet
 from pipeline.tables import TABLES, Table
 from pipeline.tables.writers import Writer
 
@@ -257,8 +255,8 @@ class _LogProgress(progress.Listener):
 
 
 def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) -> dict[str, Any]:
-    """The figures of an outcome, each under a name that the UI can plot over time; the month's first rows, what it left
-    out and why, and the asset's own details."""
+    """The figures of an outcome, each under a name that the UI can plot over time; the month's first rows, and
+    the asset's own details."""
     return {
         "dagster/row_count": outcome.rows,
         "seconds": round(outcome.seconds, 3),
@@ -268,7 +266,6 @@ def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) 
         **{f"left_out/{reason}": count for reason, count in outcome.left_out.items()},
         **{name: _metadata_value(value) for name, value in {**outcome.notes, **outcome.measured}.items()},
         **_preview(asset.stage, workspace, outcome.month),
-        **_ledger(asset.stage, workspace, outcome.month),
         **asset.details(workspace, outcome.month),
     }
 
@@ -284,23 +281,6 @@ def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
     columns = [column.name for column in stage.table.schema if is_readable(column)]
     rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
     return {"preview": dg.MetadataValue.md(markdown_table(columns, (list(row.values()) for row in rows)))}
-
-
-def _ledger(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
-    """Why things were left out of the month, how often, and one of each; nothing where nothing was left out."""
-    counts: Counter[str] = Counter()
-    examples: dict[str, list[str]] = {}
-    with open_parquet(workspace.root.ledger_file(stage.name, month)) as ledger:
-        for batch in ledger.iter_batches(columns=["reason", "subject", "detail"]):
-            reasons = batch["reason"].to_pylist()
-            counts.update(reasons)
-            for reason in set(reasons) - examples.keys():
-                first = reasons.index(reason)
-                examples[reason] = [batch["subject"][first].as_py(), batch["detail"][first].as_py()]
-    if not counts:
-        return {}
-    rows = [(reason, f"{count:,}", *examples[reason]) for reason, count in counts.most_common()]
-    return {"ledger": dg.MetadataValue.md(markdown_table(("reason", "left out", "first", "its detail"), rows))}
 
 
 def is_readable(column: pa.Field) -> bool:

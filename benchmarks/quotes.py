@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.harness import Claim, report
 from citeloom import Corpus
 from pipeline import tables
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import open_workspace
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.engine.stage import Workspace

@@ -14,9 +14,8 @@ from assets.placement import choose_executor, definition_time_settings
 from assets.stage_asset import build_asset
 from pipeline.ops.checks import CHECKS
 from resources.services import build_resources
-from sensors.dump import dump_folder
 from sensors.failures import failed_runs
-from sensors.months import hourly_check, new_months
+from sensors.months import dump_folder, hourly_check, new_months
 from sensors.refresh import refresh_schedule, refreshed_months
 
 

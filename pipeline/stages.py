@@ -14,7 +14,7 @@ from pipeline.corpus.references.stages import REFERENCES
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Stage
-from pipeline.errors import SettingError
+from pipeline.engine.systems import lookup
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.evaluation.stages import (
     ANSWER_GRADES,
@@ -67,17 +67,14 @@ STAGES: tuple[Stage, ...] = (*CORPUS_STAGES, *LLM_STAGES, SCORES, ANSWER_SCORES,
 """All stages, in the order in which they run."""
 
 
-def stage_named(name: str) -> Stage:
-    """The stage of that name; raises SettingError with the names there are."""
-    for stage in STAGES:
-        if stage.name == name:
-            return stage
-    raise SettingError(f"there is no stage {name!r}; the stages are {', '.join(stage.name for stage in STAGES)}")
+def stage_named(name: str, option: str = "the stage") -> Stage:
+    """The stage that an option names. Raises SettingError for an unknown name."""
+    return lookup({stage.name: stage for stage in STAGES}, name, option)
 
 
 def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[Stage]:
     """The stages of `select` alone, or every stage up to `until`, or all. Raises SettingError for an unknown name."""
-    chosen = {stage_named(name).name for name in select}
+    chosen = [stage_named(name, "--select") for name in select]
     if chosen:
-        return [stage for stage in STAGES if stage.name in chosen]
-    return list(STAGES[: STAGES.index(stage_named(until)) + 1] if until else STAGES)
+        return [stage for stage in STAGES if stage in chosen]
+    return list(STAGES[: STAGES.index(stage_named(until, "--until")) + 1] if until else STAGES)

@@ -32,25 +32,13 @@ def failed_runs(context: dg.RunFailureSensorContext, workspace: dg.ResourceParam
 
 def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.DagsterEvent) -> str:
     """The message for a failed run: its month, each asset that failed with the reason, and what to do."""
-    month = run.tags.get("dagster/partition") or _range(run)
+    month = run.tags.get("dagster/partition")
     lines = [f"citeloom: {run.job_name} failed" + (f" for {month}" if month else "")]
-    lines += [f"• {step.step_key}: {_reason(step)}" for step in steps] or [f"• {ended.message}"]
+    for step in steps or [ended]:
+        raised = step.step_failure_data.user_failure_data if step.is_step_failure else None
+        reason = raised.description if raised is not None else None
+        lines.append(f"• {step.step_key or run.job_name}: {reason or step.message}")
     lines.append(f"Run {run.run_id}.")
     if month:
         lines.append(f"Once the cause is fixed: citeloom retry-failed --months {month}")
     return "\n".join(lines)
-
-
-def _range(run: dg.DagsterRun) -> str:
-    first, last = (run.tags.get(f"dagster/asset_partition_range_{end}") for end in ("start", "end"))
-    return f"{first}..{last}" if first and last else ""
-
-
-def _reason(step: dg.DagsterEvent) -> str:
-    failure = step.step_failure_data
-    if failure.user_failure_data is not None and failure.user_failure_data.description:
-        return str(failure.user_failure_data.description)
-    error = failure.error
-    while error is not None and error.cause is not None:
-        error = error.cause
-    return " ".join(error.message.split()) if error is not None else "see the run in the Dagster UI"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -180,11 +179,13 @@ class RateLimitedClient:
         """An answer, and the request that it redirects to, if any."""
         self._pace.wait()
         self.requests += 1
-        with self._span() as span:
+        # Without the address, which lists papers.
+        facts = {"http.request.method": "GET", "server.address": httpx2.URL(self._service.url).host}
+        with telemetry.span("arXiv request", facts):
             response = self._http.send(request, stream=True)
             try:
                 self._reached = True
-                span.set_attributes({"http.response.status_code": response.status_code})
+                telemetry.set_attributes({"http.response.status_code": response.status_code})
                 body = self._read_body(response)
             finally:
                 response.close()
@@ -194,11 +195,6 @@ class RateLimitedClient:
             raise _RetryableError(f"status {response.status_code}", pause)
         kind = response.headers.get("Content-Type", "")
         return Answer(response.status_code, body, str(response.url), kind), response.next_request
-
-    def _span(self) -> AbstractContextManager[telemetry.Span]:
-        """The span of a request; without the address, which lists papers."""
-        facts = {"http.request.method": "GET", "server.address": httpx2.URL(self._service.url).host}
-        return telemetry.span("arXiv request", facts, remote=True)
 
     def _read_body(self, response: httpx2.Response) -> bytes:
         """The body, bounded in size and time: a server may send single bytes for hours within the read time-out."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption, check_file
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, check_file, open_workspace, split_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,7 +64,7 @@ def export(
 
     root = open_workspace().root
     check_folder(to)
-    names = [system.strip() for system in systems.split(",") if system.strip()] if systems else None
+    names = split_names(systems) if systems else None
     study_name = name or kind.value
     if kind is Kind.RATINGS:
         made = export_ratings(root, study_name, months, names, items=items, seed=seed, with_gold=with_gold)

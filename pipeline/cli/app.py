@@ -15,9 +15,7 @@ import typer
 from pipeline import __version__
 from pipeline.cli import (
     annotate,
-    arxiv,
     ask,
-    backfill,
     check,
     doctor,
     export,
@@ -29,13 +27,12 @@ from pipeline.cli import (
     run,
     search,
     serve,
+    sources,
     status,
-    ui,
     verify_judge,
-    wikipedia,
 )
+from pipeline.cli.common import STAGE_NAMES
 from pipeline.cli.exit_codes import with_exit_code
-from pipeline.cli.options import STAGE_NAMES
 
 Commands = Mapping[str, Callable[..., int | None]]
 
@@ -45,11 +42,11 @@ PANELS: Mapping[str, Commands] = {
         "run": run.run,
         "refresh": refresh.refresh,
         "status": status.status,
-        "retry-failed": backfill.retry_failed,
+        "retry-failed": run.retry_failed,
         "estimate": status.estimate,
-        "harvest": arxiv.harvest,
-        "fetch-html": arxiv.fetch_html,
-        "import-wikipedia": wikipedia.import_wikipedia,
+        "harvest": sources.harvest,
+        "fetch-html": sources.fetch_html,
+        "import-wikipedia": sources.import_wikipedia,
         "export": export.export,
     },
     "Search and write": {
@@ -73,7 +70,7 @@ PANELS: Mapping[str, Commands] = {
         "snapshot": index.snapshot,
     },
     "Operation": {
-        "ui": ui.ui,
+        "ui": serve.ui,
         "doctor": doctor.doctor,
         "quality": status.quality,
         "verify-model": doctor.verify_model,

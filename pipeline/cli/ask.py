@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import ANSWERING_SYSTEMS, AnsweringSystemOption, AsJsonNotText, check_system
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AnsweringSystemOption, AsJsonNotText, open_workspace
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:
@@ -45,7 +44,6 @@ def ask(
       citeloom ask "How does reciprocal rank fusion work?"
       citeloom ask "What is BGE-M3?" --system wikichat --show-work
     """
-    check_system("--system", system, ANSWERING_SYSTEMS)
     if not question.strip():
         raise SettingError("the question is empty: write what you want to know")
 
@@ -74,8 +72,6 @@ def chat(
       citeloom chat --show-work
       citeloom chat --system wikichat --months 2024-03
     """
-    check_system("--system", system, ANSWERING_SYSTEMS)
-
     from pipeline.answering.session import open_conversation
     from pipeline.cli.console import print_note
 

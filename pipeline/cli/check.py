@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, check_file
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, check_file, open_workspace, split_names
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def check(
 
 
 def _kinds(fail_on: str) -> list[str]:
-    kinds = [kind.strip() for kind in fail_on.split(",") if kind.strip()]
+    kinds = split_names(fail_on)
     for kind in kinds:
         if kind not in FAILURES:
             raise SettingError(f"--fail-on {kind}: there is no such kind; give some of {', '.join(FAILURES)}")

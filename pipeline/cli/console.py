@@ -15,13 +15,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
-from pipeline.cli.options import STAGE_NAMES
+from pipeline.cli.common import STAGE_NAMES
 from pipeline.engine.progress import Listener, StageClock, duration, listening
 
 if TYPE_CHECKING:
-    from pipeline.engine.failures import Failure
     from pipeline.engine.stage import Outcome
     from pipeline.storage.data_root import DataRoot
 
@@ -241,12 +239,4 @@ def run_table(outcomes: Iterable[Outcome]) -> Table:
             f"{sum(computed):.1f}" if computed else "up to date",
             _describe_reasons(dict(sorted(left_out.items()))) or "–",
         )
-    return table
-
-
-def failures_table(failures: Iterable[Failure], title: str = "Failed") -> Table:
-    """One row per failure: where it was, whether a rerun can clear it, and its message."""
-    table = make_table(title, ("month", "stage", "a rerun", "message"), show_lines=True)
-    for failure in failures:
-        table.add_row(failure.month, failure.stage, failure.kind, Text(failure.message))
     return table

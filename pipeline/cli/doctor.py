@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -48,10 +47,9 @@ def doctor(
 def _examine(*, online: bool) -> tuple[list[Finding], int]:
     """The findings and the exit code."""
     from pipeline.cli.console import spinner
-    from pipeline.ops.doctor.checks import all_probes
-    from pipeline.ops.doctor.environment import invalid_settings
-    from pipeline.ops.doctor.findings import FindingState, masked, run_probes
-    from resources.dagster_home import dagster_home, examine
+    from pipeline.ops.doctor.checks import all_probes, invalid_settings
+    from pipeline.ops.doctor.findings import FindingState, Probe, masked, run_probes
+    from resources.dagster_home import probe_instance
 
     try:
         workspace = open_workspace()
@@ -59,8 +57,9 @@ def _examine(*, online: bool) -> tuple[list[Finding], int]:
         secrets = [value for name, value in os.environ.items() if value and name.upper().endswith("_API_KEY")]
         return [masked(finding, secrets) for finding in invalid_settings(error)], 2
     with spinner("checking settings, disk, servers and models"):
-        probes = all_probes(lambda workspace: examine(dagster_home(workspace)), online=online)
-        findings = run_probes(probes, workspace)
+        way_out = "end what holds its databases, and check the disk"
+        dagster = Probe("dagster", probe_instance, way_out, seconds=30.0, writes=True)
+        findings = run_probes([*all_probes(online=online), dagster], workspace)
     return findings, 1 if any(finding.state is FindingState.PROBLEM for finding in findings) else 0
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipeline.ops.export.export import ExportResult
+    from pipeline.ops.export.card import Contents
 
 # The same as in `pipeline.ops.export.data_files`, which is too heavy for --help; a test holds them equal.
 DEFAULT_TABLES = "metadata, papers, passages, references, ledger"
@@ -50,22 +49,22 @@ def export(
         print_json(exported.as_json())
         return 0
     out.print(_tables_table(exported))
-    for note in [*exported.contents.notes, *exported.terms]:
+    for note in [*exported.notes, *exported.terms]:
         print_note(note)
-    typer.echo(exported.commit or str(exported.folder))
+    typer.echo(exported.to)
     return 0
 
 
-def _tables_table(exported: ExportResult) -> Table:
+def _tables_table(exported: Contents) -> Table:
     """What was exported, a row for each table."""
     from pipeline.cli.console import make_table
 
     by_table = defaultdict(list)
-    for file in exported.contents.files:
-        by_table[file.table].append(file)
+    for file in exported.files:
+        by_table[file.table.name].append(file)
     numbers = ("months", "rows", "KB")
     table = make_table("Exported", ("table", "columns left out", *numbers), right=numbers)
-    for exported_table in exported.contents.tables:
+    for exported_table in exported.tables:
         files = by_table[exported_table.table.name]
         size = sum(file.bytes for file in files) / 1000
         counts = (f"{len(files):,}", f"{sum(file.rows for file in files):,}", f"{size:,.0f}")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption, check_file
-from pipeline.cli.workspace import export_settings, open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, check_file, export_settings, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

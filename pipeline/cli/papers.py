@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, open_workspace
 
 if TYPE_CHECKING:
     from pipeline.index.papers import Paper

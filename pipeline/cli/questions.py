@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.options import AsJsonNotText, MonthsOption, check_file
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJsonNotText, MonthsOption, check_file, open_workspace
 from pipeline.errors import SettingError
 
 IntoOption = Annotated[

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption, UntilOption, check_stages
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, UntilOption, open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,8 +44,6 @@ def refresh(
       citeloom refresh
       citeloom refresh --no-harvest --months 2024-03
     """
-    check_stages(until, None)
-
     from pipeline.cli.console import print_json, showing
     from pipeline.cli.dagster_reporter import DagsterReporter
     from pipeline.engine.progress import listening

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import RELATED_WORK_SYSTEMS, AsJson, RelatedWorkSystemOption, check_file, check_system
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, RelatedWorkSystemOption, check_file, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ def relate(
       citeloom relate --target paper.tex --bib references.bib --output out
       citeloom relate --task task.json --system zero_shot --output out
     """
-    check_system("--system", system, RELATED_WORK_SYSTEMS)
     if output is not None and output.exists() and not output.is_dir():
         raise SettingError(f"--output {output} is a file: give a folder")
     if task is not None and (target is not None or reference or bib):

@@ -1,4 +1,4 @@
-"""The commands `citeloom run` and `demo`."""
+"""The commands `citeloom run`, `retry-failed` and `demo`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption, SelectOption, UntilOption, check_stages
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, SelectOption, UntilOption, open_workspace, split_names
+from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Stage, Workspace
@@ -29,14 +29,60 @@ def run(
       citeloom run --until index_receipts
       citeloom run --months 2024-03 --select papers,passages --force
     """
-    selected = check_stages(until, select)
+    selected = split_names(select)
+    if until is not None and select is not None:
+        raise SettingError("--until and --select exclude each other: give one of them")
+    if select is not None and not selected:
+        raise SettingError("--select names no stage: give one or more, comma-separated")
 
     from pipeline.ops.run_months import known_months
     from pipeline.stages import choose_stages
 
     stages = choose_stages(until, selected)
     workspace = open_workspace()
-    report = run_and_report(workspace, [(known_months(workspace, months), stages)], force=force)
+    report = run_and_report(workspace, known_months(workspace, months), stages, force=force)
+    show_run(workspace, report, as_json=as_json)
+    return report.exit_code
+
+
+def retry_failed(
+    months: MonthsOption = "all",
+    until: UntilOption = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Only list what failed, and run nothing.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run the months that have a failure, as citeloom run does.
+
+    Without --until, they go through the failed stages and those that any month has.
+
+    Examples:
+      citeloom retry-failed --list
+      citeloom retry-failed --months 2024-03
+    """
+    from pipeline.cli.console import out, print_error, print_json
+    from pipeline.engine.failures import all_failures
+    from pipeline.ops.refresh.plan import stages_in_use
+    from pipeline.ops.run_months import months_of_status
+    from pipeline.stages import STAGES, choose_stages
+
+    workspace = open_workspace()
+    failures = all_failures(workspace.root)
+    if months != "all":
+        selected, _ = months_of_status(workspace, months)
+        failures = [failure for failure in failures if failure.month in selected]
+    if as_json and (list_only or not failures):
+        print_json({"failed": [asdict(failure) for failure in failures]})
+        return 0
+    if not failures:
+        out.print(f"No failure is recorded in {workspace.root.path}.")
+        return 0
+    if list_only:
+        for failure in failures:
+            print_error(f"{failure.of} of {failure.month}: {failure.describe()}")
+        return 0
+    names = {stage.name for stage in stages_in_use(workspace)} | {failure.of for failure in failures}
+    stages = choose_stages(until) if until else [stage for stage in STAGES if stage.name in names]
+    report = run_and_report(workspace, sorted({failure.month for failure in failures}), stages)
     show_run(workspace, report, as_json=as_json)
     return report.exit_code
 
@@ -60,7 +106,7 @@ def demo(
     workspace = Workspace(load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None))
     mark_demo(workspace)
     months = known_months(workspace, "all")
-    report = run_and_report(workspace, [(months, STAGES)], force=force)
+    report = run_and_report(workspace, months, STAGES, force=force)
     show_run(workspace, report, as_json=as_json)
     if not as_json and not report.failures:
         if workspace.settings.embedded_llm:
@@ -70,24 +116,41 @@ def demo(
 
 
 def _print_machinery(workspace: Workspace) -> None:
-    """Print a section by ChatCite and an answer by arXivBot, both by the embedded model."""
+    """Print a section by ChatCite and an answer by arXivBot, both by the embedded model.
+
+    Prints nothing where the newest month has no task or no question. A second call takes both from the cache.
+    """
+    import time
+
+    from pipeline import tables
+    from pipeline.answering.session import open_conversation
     from pipeline.cli.console import out, print_error, spinner
     from pipeline.errors import CiteloomError
     from pipeline.llm.models import EMBEDDED_MODEL, small_model_note
-    from pipeline.ops.machinery import show_machinery
+    from pipeline.related_work.relate import relate
+    from pipeline.related_work.task_reader import in_corpus
 
+    month = workspace.root.months(tables.RELATED_WORK_TASKS)[-1]
+    tasks = sorted(workspace.root.rows(tables.RELATED_WORK_TASKS, month), key=lambda row: row["task_id"])
+    questions = sorted(workspace.root.rows(tables.QUESTIONS, month), key=lambda row: row["question_id"])
+    if not tasks or not questions:
+        return
+    task, question = tasks[0], questions[0]["question"]
+    # ChatCite takes 1 + 2·references steps one after another, of several seconds each.
+    references = [reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)][:2]
+    begun = time.perf_counter()
     try:
         with spinner(f"ChatCite and arXivBot write with {EMBEDDED_MODEL}"):
-            written = show_machinery(workspace)
+            related = relate(workspace, task["description"], references, f"chatcite@{EMBEDDED_MODEL}")
+            reply = open_conversation(workspace, f"arxivbot@{EMBEDDED_MODEL}").ask(question)
     except CiteloomError as error:
         print_error(f"the embedded model could not show ChatCite and arXivBot: {error}")
         return
-    if written is None:
-        return
-    texts = {f"ChatCite on {written.title}": written.section, f"arXivBot: {written.question}": written.answer}
+    seconds = time.perf_counter() - begun
+    texts = {f"ChatCite on {task['title']}": related.summary.text, f"arXivBot: {question}": reply.answer.text}
     for heading, text in texts.items():
         out.print(f"{heading}\n  {text}\n", markup=False, highlight=False)
-    out.print(f"({small_model_note(EMBEDDED_MODEL)}; {written.seconds:.0f} s)\n", markup=False, highlight=False)
+    out.print(f"({small_model_note(EMBEDDED_MODEL)}; {seconds:.0f} s)\n", markup=False, highlight=False)
 
 
 def _next_commands(workspace: Workspace) -> list[str]:
@@ -109,27 +172,22 @@ def _next_commands(workspace: Workspace) -> list[str]:
 
 
 def run_and_report(
-    workspace: Workspace, plan: Sequence[tuple[Sequence[str], Sequence[Stage]]], *, force: bool = False
+    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, force: bool = False
 ) -> RunReport:
-    """Run the months of a plan through their stages, with progress shown, Dagster and the webhook notified.
+    """Run months through some stages, with progress shown, Dagster and the webhook notified.
 
     Raises SettingError where a setting does not suit the stages, before anything runs.
     """
     from pipeline.cli.console import showing
     from pipeline.cli.dagster_reporter import DagsterReporter
-    from pipeline.engine.progress import listening, planned
+    from pipeline.engine.progress import listening
     from pipeline.ops.preflight import check
-    from pipeline.ops.run_months import RunReport, run_months
+    from pipeline.ops.run_months import run_months
     from pipeline.ops.webhook import notify_of_failures
 
-    for _, stages in plan:
-        check(workspace, stages)
-    report = RunReport()
+    check(workspace, stages)
     with showing(workspace.root), listening(DagsterReporter(workspace)):
-        for months, stages in plan:
-            planned(months, [stage.name for stage in stages])
-        for months, stages in plan:
-            report.add(run_months(workspace, months, stages, force=force))
+        report = run_months(workspace, months, stages, force=force)
     notify_of_failures(workspace.settings, report.failures)
     return report
 

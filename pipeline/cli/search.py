@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pipeline.cli.options import AsJson
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

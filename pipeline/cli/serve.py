@@ -1,15 +1,18 @@
-"""The commands `citeloom serve` and `mcp`: the corpus for a browser, for programs and for assistants."""
+"""The commands that serve: `citeloom serve` and `mcp` the corpus, `ui` the Dagster UI."""
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson
-from pipeline.cli.workspace import open_workspace
-from pipeline.errors import SettingError
+from pipeline.cli.common import AsJson, export_settings, open_workspace
+from pipeline.errors import CiteloomError, SettingError
 
 
 def serve(
@@ -69,3 +72,53 @@ def mcp() -> int:
 
     run_mcp(open_workspace())
     return 0
+
+
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000, as_json: AsJson = False
+) -> int:
+    """Start the Dagster UI on loopback, on the data of the settings.
+
+    Examples:
+      citeloom ui
+      citeloom ui --port 3001
+    """
+    from assets.partitions import offer_months
+    from pipeline.cli.console import err, print_json
+    from pipeline.ops.preflight import check_data_root
+    from pipeline.ops.run_months import months_of_status
+    from pipeline.settings import PROJECT
+    from resources.dagster_home import dagster_home, open_instance
+
+    workspace = open_workspace()
+    check_data_root(workspace)
+    _refuse_taken(port)
+    export_settings(workspace.settings)
+    home = dagster_home(workspace)
+    # Makes the databases and pools, and fails here where Postgres does not answer.
+    with open_instance(home) as instance, suppress(CiteloomError):  # what is wrong with the dump, runs will say
+        offer_months(instance, months_of_status(workspace, "all")[0])
+    url = f"http://127.0.0.1:{port}"
+    if as_json:
+        print_json({"url": url, "dagster_home": str(home)})
+    err.print(f"Dagster UI: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
+    sys.stdout.flush()
+    os.dup2(2, 1)  # what Dagster logs is not part of the command's output
+    # Dagster recommends another of its commands at every start.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    # What a shell starts in the background is deaf to Ctrl-C, and Dagster would be to SIGTERM as well.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]
+    os.execv(sys.executable, [*program, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606
+
+
+def _refuse_taken(port: int) -> None:
+    """Raise SettingError where another program listens on the port: Dagster would start and show nothing."""
+    with socket.socket() as probe:
+        # As the server itself does: connections of a page that was open linger for a minute after Ctrl-C.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise SettingError(f"--port {port} cannot be used ({error.strerror}): give another one") from error

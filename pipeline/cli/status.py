@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.options import AsJson, MonthsOption, SystemsOption
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, SystemsOption, open_workspace
 from pipeline.engine.progress import duration
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.ops.estimate import Estimate, StageCost
 
 # With more months, a row for each month replaces the table of stages.
-_MONTHS_IN_DETAIL = 12
+_MONTHS_IN_DETAIL = 6
 _COLOURS = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim"}
 
 StatusRow = Mapping[str, Any]
@@ -46,7 +45,7 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
         print_json(rows)
         return 0
     out.print(f"Data root: {workspace.root.path}", soft_wrap=True, markup=False)
-    for part in status_report(rows, out.width):
+    for part in status_report(rows):
         out.print(part)
     for row in rows:
         if row["failure"]:
@@ -54,11 +53,11 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     return 0
 
 
-def status_report(rows: Sequence[StatusRow], width: int) -> Iterator[Table | str]:
+def status_report(rows: Sequence[StatusRow]) -> Iterator[Table | str]:
     """The status of every stage of a few months, or a row of counts for each of many.
 
     A stage that is off is left out, and so are the stages after the last one that any month has: nobody asked for
-    them. width: the columns of the terminal.
+    them.
     """
     months = list(dict.fromkeys(row["month"] for row in rows))
     stages = list(dict.fromkeys(row["stage"] for row in rows))
@@ -72,43 +71,27 @@ def status_report(rows: Sequence[StatusRow], width: int) -> Iterator[Table | str
         yield _months_table(wanted, months)
         yield "how many stages are done, stale, failed or missing; rows that they left out"
     else:
-        yield from _stages_tables(wanted, months, width)
+        yield _stages_table(wanted, months)
         yield "rows · age · left out; green is done, yellow stale, red failed"
     later = len({row["stage"] for row in shown} - {row["stage"] for row in wanted})
     if later:
         yield f"No month has reached the {_count(later, 'later stage')}."
 
 
-def _stages_tables(rows: Sequence[StatusRow], months: Sequence[str], width: int) -> Iterator[Table]:
-    """A row for each stage, a column for each month; as many tables as the width of the terminal asks for."""
+def _stages_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
+    """A row for each stage, a column for each month."""
     from rich.text import Text
 
     from pipeline.cli.console import make_table
 
     cells = {(row["stage"], row["month"]): Text(_describe_row(row), _COLOURS[row["state"]]) for row in rows}
-    stages = list(dict.fromkeys(row["stage"] for row in rows))
-    empty = Text("–", "dim")
-
-    def column_width(month: str) -> int:
-        return max(len(month), *(len(cells.get((stage, month), empty)) for stage in stages)) + 3  # border and padding
-
-    tables: list[list[str]] = [[]]
-    left = room = width - max(map(len, stages)) - 4
+    table = make_table("", ())
+    table.add_column("stage", no_wrap=True)
     for month in months:
-        needed = column_width(month)
-        if needed > left and tables[-1]:
-            tables.append([])
-            left = room
-        tables[-1].append(month)
-        left -= needed
-    for columns in tables:
-        table = make_table("", ())
-        table.add_column("stage", no_wrap=True)
-        for month in columns:
-            table.add_column(month)
-        for stage in stages:
-            table.add_row(stage, *(cells.get((stage, month), empty) for month in columns))
-        yield table
+        table.add_column(month, overflow="fold", min_width=len(month))
+    for stage in dict.fromkeys(row["stage"] for row in rows):
+        table.add_row(stage, *(cells.get((stage, month), Text("–", "dim")) for month in months))
+    return table
 
 
 def _describe_row(row: StatusRow) -> str:

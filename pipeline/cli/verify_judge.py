@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import AsJson
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table

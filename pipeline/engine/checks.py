@@ -15,15 +15,11 @@ from pipeline.errors import PermanentFailure
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether a check passed, the figures that decided, and a sentence where there is something to say.
-
-    history: the same figures of other months, as a head and rows; empty where there are none.
-    """
+    """Whether a check passed, the figures that decided, and a sentence where there is something to say."""
 
     passed: bool
     facts: Mapping[str, Any]
     description: str = ""
-    history: tuple[Sequence[str], Sequence[Sequence[str]]] = ((), ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""Failures that no run has cleared since: one file for each stage and month, and how far the month's run was to go."""
+"""Failures that no run has cleared since: one file for each stage and month."""
 
 from __future__ import annotations
 
 import json
 import re
 import traceback
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -37,6 +36,10 @@ class Failure:
     def of(self) -> str:
         """The stage, also where it is a check of it that failed."""
         return self.stage.removeprefix(_CHECK)
+
+    def describe(self) -> str:
+        """The message, and whether a rerun can clear it."""
+        return f"{self.message} ({self.kind})"
 
 
 def check_name(stage: str) -> str:
@@ -72,14 +75,9 @@ def forget_failure(workspace: Workspace, stage: str, month: str) -> None:
 
 
 def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
-    """The message of a month's last failure, or None."""
+    """The message of a month's last failure and whether a rerun can clear it, or None."""
     failure = _read(_failure_file(workspace.root, stage, month), stage, month)
-    return None if failure is None else failure.message
-
-
-def read_failure_or_check(workspace: Workspace, stage: str, month: str) -> str | None:
-    """The message of a month's last failure in a stage, or else in a blocking check of it; None without either."""
-    return read_failure(workspace, stage, month) or read_failure(workspace, check_name(stage), month)
+    return None if failure is None else failure.describe()
 
 
 def all_failures(root: DataRoot) -> list[Failure]:
@@ -105,25 +103,3 @@ def _read(file: DataPath, stage: str, month: str) -> Failure | None:
 
 def _failure_file(root: DataRoot, stage: str, month: str) -> DataPath:
     return root.path / _FOLDER / f"{stage}-{month}.json"
-
-
-def note_run_stages(root: DataRoot, month: str, stages: Iterable[str]) -> None:
-    """Record which stages a month's failed run was to do: `citeloom retry-failed` goes as far."""
-    write_whole(_run_stages_file(root, month), json.dumps(list(stages)).encode())
-
-
-def forget_run_stages(root: DataRoot, month: str) -> None:
-    """Remove that record: a run of the month succeeded."""
-    _run_stages_file(root, month).unlink(missing_ok=True)
-
-
-def read_run_stages(root: DataRoot, month: str) -> Sequence[str]:
-    """The stages that the month's failed run was to do; empty where that is not known."""
-    try:
-        return [str(name) for name in json.loads(_run_stages_file(root, month).read_bytes())]
-    except (OSError, ValueError, TypeError):
-        return []
-
-
-def _run_stages_file(root: DataRoot, month: str) -> DataPath:
-    return root.path / _FOLDER / "asked" / f"{month}.json"

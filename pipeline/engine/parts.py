@@ -73,11 +73,6 @@ def fingerprints(parts: Iterable[Part], workspace: Workspace, month: str) -> dic
     return {part.name: fingerprint_of(part, workspace, month) for part in parts}
 
 
-def earlier_fingerprints(job: Job) -> dict[str, str]:
-    """Name of a part → its fingerprint in the month's file, as far as that file's rows can be copied."""
-    return {name: record["fingerprint"] for name, record in _earlier(job).items()}
-
-
 def _earlier(job: Job) -> Mapping[str, Mapping[str, Any]]:
     stage = job.stage
     written = read_provenance(job.workspace.root.file(stage.table, job.month))
@@ -129,11 +124,6 @@ def _batches_of(part: Part, job: Job) -> Iterator[pa.RecordBatch]:
     for batch in job.workspace.root.batches(job.stage.table, job.month):
         rows = pa.Table.from_batches([batch]).filter(wanted) if wanted is not None else batch
         yield from rows.to_batches()
-
-
-def rows_of(part: Part, job: Job) -> list[Row]:
-    """The rows of a part in the month's file. Raises as `DataRoot.read` does."""
-    return [row for batch in _batches_of(part, job) for row in batch.to_pylist()]
 
 
 def _build(job: Job, part: Part, record: dict[str, Any]) -> Iterator[Row]:

@@ -110,7 +110,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     and raised; the month that was there before stays.
     """
     with (
-        telemetry.stage_span(workspace.settings, stage.name, month) as span,
+        telemetry.stage_span(workspace.settings, stage.name, month),
         _recorded_failures(stage, workspace, month),
         month_lock(workspace, stage.name, month),
     ):
@@ -128,13 +128,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             note_timing(
                 workspace.root, stage.name, month, StageTiming(provenance.fingerprint, seconds, outcome.measured)
             )
-        span.record_outcome(
-            rows=outcome.rows,
-            skipped=outcome.skipped,
-            seconds=seconds,
-            left_out=outcome.left_out,
-            measured=outcome.measured,
-        )
+        telemetry.record_outcome(outcome)
         progress.finished(outcome)
         return outcome
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.engine.failures import check_name, read_failure, read_failure_or_check
+from pipeline.engine.failures import check_name, read_failure
 from pipeline.engine.run import State, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError
@@ -25,7 +25,8 @@ def stages_due(stages: Sequence[Stage], workspace: Workspace, month: str, *, for
 
 
 def month_status(stages: Sequence[Stage], workspace: Workspace, month: str) -> list[dict[str, Any]]:
-    """A row for each stage: month, stage, state, rows, written_at, left_out, off, failure."""
+    """A row for each stage: month, stage, state, rows, written_at, left_out, off, and failure, the last message with
+    what a rerun does."""
     with listing_cache():
         due = {stage.name for stage in stages_due(stages, workspace, month)}
         return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in stages]
@@ -33,7 +34,8 @@ def month_status(stages: Sequence[Stage], workspace: Workspace, month: str) -> l
 
 def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) -> dict[str, Any]:
     file = workspace.root.file(stage.table, month)
-    failure = read_failure_or_check(workspace, stage.name, month) if due else None
+    names = (stage.name, check_name(stage.name)) if due else ()
+    failure = next(filter(None, (read_failure(workspace, name, month) for name in names)), None)
     try:
         written = read_provenance(file)
     except CiteloomError as error:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Generic, TypeVar
 
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
-from pipeline.settings.lookup import lookup, lookup_all
 from pipeline.tables.writers import Writer, parse_writer
 
 
@@ -33,6 +33,19 @@ class System:
 
 
 AnySystem = TypeVar("AnySystem", bound=System)
+Item = TypeVar("Item")
+
+
+def lookup(items: Mapping[str, Item], name: str, option: str) -> Item:
+    """The item that a setting (CITELOOM_…) or an option (--system) names.
+
+    Raises SettingError for an unknown name, with those that are like it.
+    """
+    if name not in items:
+        near = get_close_matches(name, items)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"write one of {', '.join(items)}"
+        raise SettingError(f"{option} names {name}, which does not exist: {hint}")
+    return items[name]
 
 
 class Writers(Generic[AnySystem]):
@@ -51,16 +64,19 @@ class Writers(Generic[AnySystem]):
         Raises SettingError for a system that does not exist, for a model of a system that calls none, and for no name.
         """
         option = f"CITELOOM_{self._setting.upper()}"
-        parsed = [parse_writer(name) for name in getattr(settings, self._setting)]
-        lookup_all(self._systems, [writer.system for writer in parsed], option)
-        writers = {_with_model(writer, self._systems[writer.system], settings, option) for writer in parsed}
-        return [(writer, self._systems[writer.system]) for writer in sorted(writers, key=lambda each: each.name)]
+        writers = dict(self._named(name, settings, option) for name in getattr(settings, self._setting))
+        if not writers:
+            raise SettingError(f"{option} names no system: write some of {', '.join(self._systems)}")
+        return sorted(writers.items(), key=lambda item: item[0].name)
 
     def named(self, name: str | None, settings: Settings) -> tuple[Writer, AnySystem]:
         """The writer of the option --system, None for the default. Raises SettingError as `chosen` does."""
-        parsed = parse_writer(name or self.default_name(settings))
-        system = lookup(self._systems, parsed.system, "--system")
-        return _with_model(parsed, system, settings, "--system"), system
+        return self._named(name or self.default_name(settings), settings, "--system")
+
+    def _named(self, name: str, settings: Settings, option: str) -> tuple[Writer, AnySystem]:
+        parsed = parse_writer(name)
+        system = lookup(self._systems, parsed.system, option)
+        return _with_model(parsed, system, settings, option), system
 
     def default_name(self, settings: Settings) -> str:
         """The system that writes where none is named: one that calls no model where no endpoint is set."""

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -148,12 +149,17 @@ def _send(index: PassageIndex, batches: Iterator[PointBatch]) -> int:
         for batch in batches:
             if len(running) == index.in_flight:
                 running.popleft().result()
-            upsert = telemetry.bind_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
-            running.append(pool.submit(upsert, batch))
+            # The context holds the current span, which a thread of the pool does not have.
+            running.append(pool.submit(copy_context().run, _upsert, index, batch))
             sent += len(batch)
         for future in running:
             future.result()
     return sent
+
+
+def _upsert(index: PassageIndex, batch: PointBatch) -> None:
+    with telemetry.span("index load batch", {"citeloom.points": len(batch)}):
+        index.upsert(batch)
 
 
 def digest_of(expected: Mapping[str, str]) -> str:

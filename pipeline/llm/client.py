@@ -346,10 +346,10 @@ class LlmClient:
         body |= {"n": len(samples)} if len(samples) > 1 else {}
         cost = Spent()
         try:
-            with telemetry.span(f"chat {self.model.name}", _request_attributes(body), remote=True) as span:
+            with telemetry.span(f"chat {self.model.name}", _request_attributes(body)):
                 reply = await transport.send(body)
                 cost = reply.spent
-                span.set_attributes(
+                telemetry.set_attributes(
                     {
                         "gen_ai.usage.input_tokens": cost.prompt_tokens,
                         "gen_ai.usage.output_tokens": cost.completion_tokens,

@@ -8,7 +8,7 @@ from pipeline import tables
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.engine.checks import Check, CheckResult
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.quality import Finding, findings
+from pipeline.evaluation.quality import findings
 from pipeline.index import close_indexes
 from pipeline.index.audit import audit_and_receipt
 from pipeline.index.load import KINDS
@@ -78,18 +78,9 @@ def _measures_of(table: Table) -> Callable[[Workspace, str], CheckResult]:
             facts[measure.measure] = round(measure.value, 6)
             facts[f"{measure.measure}/low"] = round(measure.low, 6)
             facts[f"{measure.measure}/high"] = round(measure.high, 6)
-        return CheckResult(not outliers, facts, "; ".join(outliers), _history(measures))
+        return CheckResult(not outliers, facts, "; ".join(outliers))
 
     return evaluate
-
-
-def _history(measures: list[Finding]) -> tuple[list[str], list[list[str]]]:
-    """The measures of the months around, a row a month."""
-    months = sorted({month for measure in measures for month in measure.neighbours})
-    rows = [
-        [month, *(f"{m.neighbours[month]:.4g}" if month in m.neighbours else "–" for m in measures)] for month in months
-    ]
-    return ["month", *(measure.measure for measure in measures)], rows
 
 
 def _quality_check(table: Table) -> Check:

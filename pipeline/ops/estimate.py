@@ -7,13 +7,13 @@ cache has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pipeline.answering.stages import QUESTIONS, check_answering
 from pipeline.arxiv.months import describe_months
-from pipeline.engine.parts import Part, earlier_fingerprints, fingerprint_of, rows_of, statistics_name
+from pipeline.engine.parts import Part, statistics_name
 from pipeline.engine.run import State, state
 from pipeline.engine.run_stats import StageEstimate, note_estimates
 from pipeline.engine.stage import Job, Stage, Workspace
@@ -182,7 +182,6 @@ def _rehearse_month(
     answers: invented so far, over all months, so that none is paid for twice.
     """
     due = {stage.name for stage in stages_due(LLM_STAGES, workspace, month)}
-    parts_due: set[tuple[str, str | None]] = set()
     invented: dict[str, list[Row]] = {}
     for stage in LLM_STAGES:
         rows: list[Row] = []
@@ -192,16 +191,10 @@ def _rehearse_month(
                 client_workspace = ClientWorkspace(workspace.settings, rehearsal.make_client)
                 job = _RehearsalJob(client_workspace, month, stage, invented=invented)
                 with without_waiting():
-                    built = [row for row in (part or stage).build(job) if isinstance(row, Mapping)]
+                    rows += [row for row in (part or stage).build(job) if isinstance(row, Mapping)]
                 cost = _cost_of(rehearsal, stage, part, month)
-                if stage.name in due and (part is None or _is_due(part, job, parts_due)):
-                    parts_due.add((stage.name, part.name if part else None))
-                    rows += built
-                else:
-                    cost = _already_done(cost)
-                    rows += rows_of(part, job) if part and stage.name in due else []
                 if part is None or part.columns is not None:
-                    yield cost, rehearsal.past_requests
+                    yield cost if stage.name in due else _already_done(cost), rehearsal.past_requests
         if stage.name in due:
             invented[stage.name] = rows
 
@@ -209,16 +202,6 @@ def _rehearse_month(
 def _parts(stage: Stage, workspace: Workspace, month: str) -> Sequence[Part | None]:
     """The parts of a month of a stage; None for a stage without parts."""
     return [None] if stage.parts is None else stage.parts(workspace, month)
-
-
-def _is_due(part: Part, job: Job, parts_due: Collection[tuple[str, str | None]]) -> bool:
-    """Whether a run would build the part, of a month that is not up to date: it changed, or a part that it reads."""
-    if any((table.name, name) in parts_due for table, name in part.reads):
-        return True
-    try:
-        return earlier_fingerprints(job).get(part.name) != fingerprint_of(part, job.workspace, job.month)
-    except MissingInput:
-        return True
 
 
 def _cost_of(rehearsal: Rehearsal, stage: Stage, part: Part | None, month: str) -> StageCost:

@@ -1,4 +1,4 @@
-"""The Ray cluster on which Dagster's steps run: the settings it needs, what travels to its nodes, and its nodes.
+"""The Ray cluster on which Dagster's steps run: the settings it needs and what travels to its nodes.
 
 Secrets never travel: Ray keeps what a job is given in its store and logs. Each node has them in its own environment,
 or in a `.env` in the folder in which `ray start` was called.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import SettingError, TransientFailure
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 LLM_STAGE_NAMES = frozenset(stage.name for stage in LLM_STAGES)
 _BUDGETS = ("llm_budget_calls", "llm_budget_tokens", "llm_budget_money")
-_MAX_NODES = 10_000
 
 
 def check_cluster(settings: Settings, stages: Collection[str]) -> None:
@@ -98,21 +96,3 @@ def job_client(settings: Settings) -> JobSubmissionClient:
         raise TransientFailure(
             f"CITELOOM_RAY_ADDRESS: no Ray job server at {settings.ray_address}: {reason}"
         ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class RayNode:
-    """A live node, and how many processors and GPUs it offers to steps in all."""
-
-    cpus: float
-    gpus: float
-
-
-def live_nodes(settings: Settings) -> list[RayNode]:
-    """The live nodes of the cluster. Raises as `job_client` does."""
-    job_client(settings)
-    from ray.util.state import list_nodes
-
-    nodes = list_nodes(address=settings.ray_address, filters=[("state", "=", "ALIVE")], limit=_MAX_NODES)
-    resources = [node.resources_total or {} for node in nodes]
-    return [RayNode(float(total.get("CPU", 0)), float(total.get("GPU", 0))) for total in resources]

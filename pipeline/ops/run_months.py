@@ -9,13 +9,7 @@ from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
 from pipeline.engine import progress, shutdown, telemetry
 from pipeline.engine.checks import run_checks
-from pipeline.engine.failures import (
-    check_name,
-    forget_failure,
-    forget_run_stages,
-    note_run_stages,
-    record_failure,
-)
+from pipeline.engine.failures import check_name, forget_failure, record_failure
 from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.engine.status import stages_due
@@ -69,12 +63,8 @@ def run_months(
             report_broken_zips(workspace)
         for phase in _phases(stages):
             _run_phase(workspace, phase, months, failed, force=force)
-            for month in months:
-                if failed[month]:
-                    note_run_stages(workspace.root, month, (stage.name for stage in stages))
         for month in months:
             if not failed[month]:
-                forget_run_stages(workspace.root, month)
                 forget_failure(workspace, "run", month)
     if shutdown.requested():
         raise KeyboardInterrupt
@@ -108,7 +98,7 @@ def _run_phase(
             continue
         _report_skipped(workspace, [stage for stage in stages if stage not in due[month]], month)
         computed = computed or bool(due[month])
-        with telemetry.month_span(workspace.settings, month):
+        with telemetry.span("month", {"citeloom.month": month}):
             for stage in due[month]:
                 if shutdown.requested():
                     raise KeyboardInterrupt

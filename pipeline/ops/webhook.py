@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -19,28 +18,28 @@ from pipeline.engine import progress
 from pipeline.settings import Settings
 
 _TIMEOUT_SECONDS = 10.0
-# Between three attempts. A tick of Dagster's daemon has 60 s.
-_PAUSES = (1.0, 3.0)
 # Slack truncates at 40,000 characters and recommends 4,000.
 _MAX_CHARACTERS = 3_000
 
 
-def post(url: SecretStr, text: str, pauses: Sequence[float] = _PAUSES) -> str:
-    """Send a message; returns why it could not be sent, without the address, or an empty string.
-
-    Transient errors are retried; a refusal (status 400 to 499, except 429) is not.
-    """
+def post(url: SecretStr, text: str) -> str:
+    """Send a message; returns why it could not be sent, without the address, or an empty string."""
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]}…"
     for character, entity in {"&": "&amp;", "<": "&lt;", ">": "&gt;"}.items():  # Slack's only markup characters
         text = text.replace(character, entity)
-    body = json.dumps({"text": text}).encode()
-    for pause in (*pauses, None):
-        reason, is_transient = _send(url.get_secret_value(), body)
-        if not is_transient or pause is None:
-            break
-        time.sleep(pause)
-    return reason
+    body, headers = json.dumps({"text": text}).encode(), {"Content-Type": "application/json"}
+    try:
+        request = urllib.request.Request(url.get_secret_value(), body, headers)  # noqa: S310 - see Settings
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):  # noqa: S310
+            return ""
+    except urllib.error.HTTPError as error:
+        return f"it answers {error.code}"
+    except (ValueError, http.client.InvalidURL):
+        return "it is not a valid address"
+    except (OSError, http.client.HTTPException) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        return f"it does not answer ({type(reason).__name__})"
 
 
 def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, str]]) -> None:
@@ -51,18 +50,3 @@ def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, st
     reason = post(settings.webhook_url, "\n".join([*lines, "Once fixed: citeloom retry-failed"]))
     if reason:
         progress.noted(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}")
-
-
-def _send(url: str, body: bytes) -> tuple[str, bool]:
-    """Why the body was not sent, empty if it was; and whether a retry may succeed."""
-    try:
-        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - see Settings
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):  # noqa: S310
-            return "", False
-    except urllib.error.HTTPError as error:
-        return f"it answers {error.code}", error.code == 429 or error.code >= 500
-    except (ValueError, http.client.InvalidURL):
-        return "it is not a valid address", False
-    except (OSError, http.client.HTTPException) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return f"it does not answer ({type(reason).__name__})", True

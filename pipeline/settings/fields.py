@@ -20,7 +20,6 @@ from pipeline.settings.validators import (
     check_data_root,
     check_judges,
     check_month_or_day,
-    check_page_address,
     check_price,
     check_subsets,
     check_web_address,
@@ -335,7 +334,7 @@ class OperationsSettings(BaseModel):
     webhook_url: Annotated[SecretStr | None, AfterValidator(check_web_address)] = Field(
         None, description="Address that gets a message for each failed run, as Slack's webhooks do; empty for none."
     )
-    serve_url: Annotated[str | None, AfterValidator(check_page_address)] = Field(
+    serve_url: Annotated[str | None, AfterValidator(check_web_address)] = Field(
         None,
         description="Address where citeloom serve shows reports (http://localhost:8080), for links in the Dagster UI; "
         "empty for none.",

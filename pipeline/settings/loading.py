@@ -11,7 +11,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pipeline.errors import SettingError
-from pipeline.settings.removed import REMOVED
 from pipeline.settings.settings import PREFIX, Settings, is_secret
 from pipeline.settings.validators import WITH_PASSWORD
 
@@ -82,14 +81,11 @@ def read_env_file(file: Path) -> dict[str, str]:
 
 
 def check_names(places: Mapping[str, str]) -> Iterator[str]:
-    """A message for each CITELOOM_ name that is no setting, or no longer one. places: where each name is set."""
+    """A message for each CITELOOM_ name that is no setting. places: where each name is set."""
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     in_kubernetes = "KUBERNETES_SERVICE_HOST" in places
     for name, place in sorted((name.upper(), place) for name, place in places.items() if _is_ours(name)):
         if name in known or name.startswith(TEST_PREFIXES) or (in_kubernetes and _KUBERNETES_SERVICE.search(name)):
-            continue
-        if name.removeprefix(PREFIX) in REMOVED:
-            yield f"{name} is no longer a setting: {REMOVED[name.removeprefix(PREFIX)]} (set in {place})"
             continue
         near = get_close_matches(name, known, n=1, cutoff=0.7)
         hint = f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists all settings"

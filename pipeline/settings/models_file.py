@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from pipeline.errors import SettingError
 from pipeline.settings.urls import split_url
 from pipeline.settings.validators import WITH_PASSWORD, check_price
-
-_KEY_LIKE = re.compile(r"key|token$|secret|password", re.IGNORECASE)
 
 
 def _check_url(value: str) -> str:
@@ -56,6 +55,15 @@ class ModelEntry(BaseModel):
     """Longest answer where the caller sets no limit; None for the endpoint's own."""
 
 
+_ENTRIES = TypeAdapter(dict[str, ModelEntry])
+# Kind of pydantic's error → what to do.
+_MESSAGES = {
+    "extra_forbidden": f"is not a field; the fields are {', '.join(ModelEntry.model_fields)}. A name with a dot "
+    'needs quotes, such as ["gpt-3.5"], and a key belongs in the environment variable that api_key_env names',
+    "model_type": "must be in the table of a model, such as [gpt-4o]",
+}
+
+
 def read_models_file(file: Path) -> dict[str, ModelEntry]:
     """The models of the file by name, in its order.
 
@@ -70,36 +78,17 @@ def read_models_file(file: Path) -> dict[str, ModelEntry]:
         raise SettingError(f"CITELOOM_MODELS: {file} is not TOML ({error})") from None
     if not tables:
         raise SettingError(f'CITELOOM_MODELS: {file} names no model: add a table such as ["gpt-4o"] with a url')
-    entries, errors = {}, []
-    for name, table in tables.items():
-        if not isinstance(table, dict):
-            errors.append(f"{file}: {name} must be in the table of a model, such as [{name}]")
-            continue
-        try:
-            entries[name] = ModelEntry.model_validate(table)
-        except ValidationError as error:
-            errors += _describe_errors(file, name, error)
-    if errors:
-        raise SettingError("\n".join(errors))
-    return entries
+    try:
+        return _ENTRIES.validate_python(tables)
+    except ValidationError as error:
+        raise SettingError("\n".join(_describe(file, detail) for detail in error.errors())) from None
 
 
-def _describe_errors(file: Path, name: str, error: ValidationError) -> Iterator[str]:
-    """A line for each error; values are not shown, as one may be a key."""
-    for detail in error.errors():
-        field = ".".join(map(str, detail["loc"]))
-        message = detail["msg"].removeprefix("Value error, ")
-        if detail["type"] == "extra_forbidden":
-            message = _describe_unknown_field(name, field, detail["input"])
-        yield f"{file}: [{name}] {field}: {message}"
-
-
-def _describe_unknown_field(name: str, field: str, value: object) -> str:
-    if isinstance(value, dict):
-        return f'is a table in a table; a name with a dot needs quotes: ["{name}.{field}"]'
-    if _KEY_LIKE.search(field):
-        return "keys do not belong in this file: set an environment variable to it, and name that as api_key_env"
-    return f"is not a field; the fields are {', '.join(ModelEntry.model_fields)}"
+def _describe(file: Path, error: ErrorDetails) -> str:
+    """A line for an error; the value is not shown, as it may be a key."""
+    name, *field = map(str, error["loc"])
+    where = f"[{name}] {'.'.join(field)}" if field else name
+    return f"{file}: {where}: {_MESSAGES.get(error['type'], error['msg'].removeprefix('Value error, '))}"
 
 
 def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:

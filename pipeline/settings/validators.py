@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from datetime import date
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import SecretStr
 
 from pipeline.arxiv.categories import is_category, nearest_categories, normalize_category
 
 SUBSETS = ("no_problem", "warning", "error", "unrated")
+
+Address = TypeVar("Address", SecretStr | None, str | None)
 
 # user:password@ before the host of an address.
 WITH_PASSWORD = re.compile(r"\s*[A-Za-z][\w+.-]*://[^/?#\s]*@")
@@ -101,16 +104,10 @@ def check_month_or_day(value: str) -> str:
     return value
 
 
-def check_web_address(value: SecretStr | None) -> SecretStr | None:
+def check_web_address(value: Address) -> Address:
     """Refuse an address that is not http or https."""
-    if value is not None and not value.get_secret_value().startswith(("https://", "http://")):
-        raise ValueError("must begin with https:// or http://")
-    return value
-
-
-def check_page_address(value: str | None) -> str | None:
-    """Refuse a link that does not lead to a web page."""
-    if value is not None and not value.startswith(("https://", "http://")):
+    text = value.get_secret_value() if isinstance(value, SecretStr) else value
+    if text is not None and not text.startswith(("https://", "http://")):
         raise ValueError("must begin with https:// or http://")
     return value
 

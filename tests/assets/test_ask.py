@@ -127,7 +127,7 @@ def test_months_and_systems_are_chosen(small: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "settings", "code", "named"),
     [
-        (["--system", "oracle"], {}, 2, "--system oracle"),
+        (["--system", "oracle"], {}, 2, "--system names oracle"),
         (["--months", "2031-01"], {}, 2, "2031-01"),
         (["--months", "2024-03", "--system", "direct"], {}, 2, "direct reads no paper"),
         ([], {"llm_url": "ftp://nowhere"}, 2, "CITELOOM_LLM_URL"),

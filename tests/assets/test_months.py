@@ -11,13 +11,13 @@ import dagster as dg
 import pytest
 from pytest_httpserver import HTTPServer
 
+from assets.operations import expected_month
 from assets.partitions import offer_months
 from pipeline import tables
 from pipeline.definitions import build_defs, defs
 from pipeline.engine.failures import record_failure
 from pipeline.engine.run import run_stage
-from pipeline.errors import PermanentFailure
-from pipeline.ops.overview import freshness, overview
+from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.stages import choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
@@ -42,7 +42,7 @@ def told(found: Any) -> dict[str, Any]:
 
 def test_where_all_is_well_the_check_says_so(place: Place) -> None:
     found = check_months(place)["every_month_is_up_to_date"]
-    assert (found.passed, told(found)) == (True, {"months": 3, "failed": 0, "stale": 0, "not_begun": 0})
+    assert (found.passed, told(found)) == (True, {"months": 3, "failed": 0, "stale": 0})
 
 
 def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> None:
@@ -66,32 +66,43 @@ def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> N
 def test_a_failure_that_another_run_has_cleared_is_no_more_told(own: Place) -> None:
     with own.entered():
         record_failure(own.workspace(), "scores", BAD, PermanentFailure("x"))
-        assert overview(own.workspace()).passed
+    assert check_months(own)["every_month_is_up_to_date"].passed
 
 
-def test_months_that_were_never_run_are_counted_and_a_broken_dump_is_told(empty: Place) -> None:
-    with empty.entered():
-        found = overview(empty.workspace())
-        assert (found.passed, found.months, found.not_begun) == (True, 3, 3)
-    assert "nowhere" in overview(empty.with_settings(dump_dir=empty.root / "nowhere").workspace()).dump_problems[0]
+def test_a_month_whose_status_could_not_be_read_is_named(own: Place) -> None:
+    with own.entered():
+        record_failure(own.workspace(), "run", BAD, TransientFailure("the store does not answer"))
+    facts = told(check_months(own)["every_month_is_up_to_date"])
+    assert facts["failed"] == 1
+    assert "the store does not answer" in facts["to_repair"]
+
+
+def test_months_that_were_never_run_are_no_fault_and_a_missing_dump_is_told(empty: Place) -> None:
+    found = check_months(empty)["every_month_is_up_to_date"]
+    assert (found.passed, told(found)["months"]) == (True, 3)
+    found = check_months(empty.with_settings(dump_dir=empty.root / "nowhere"))["every_month_is_up_to_date"]
+    assert not found.passed
+    assert "nowhere" in told(found)["dump"]
 
 
 @pytest.mark.parametrize(
-    ("days", "today", "expected", "passed"),
+    ("days", "today", "expected"),
     [
-        (0, date(2026, 1, 1), None, True),
-        (20, date(2024, 6, 20), "2024-04", True),
-        (20, date(2024, 6, 21), "2024-05", True),
-        (20, date(2024, 7, 21), "2024-06", False),
+        (0, date(2026, 1, 1), ""),
+        (20, date(2024, 6, 20), "2024-04"),
+        (20, date(2024, 6, 21), "2024-05"),
+        (20, date(2024, 7, 21), "2024-06"),
     ],
 )
-def test_a_month_is_expected_so_many_days_after_its_end(
-    place: Place, days: int, today: date, expected: str | None, passed: bool
-) -> None:
-    workspace = place.with_settings(fresh_days=days).workspace()
-    for table in (tables.PAPERS, tables.INDEX_RECEIPTS):
-        found = freshness(workspace, table, today)
-        assert (found.newest, found.expected, found.passed) == ("2024-05", expected, passed)
+def test_a_month_is_expected_so_many_days_after_its_end(days: int, today: date, expected: str) -> None:
+    assert expected_month(today, days) == expected
+
+
+def test_without_a_deadline_no_month_is_expected(place: Place) -> None:
+    found = check_months(place)
+    for name in ("papers", "index_receipts"):
+        check = found[f"newest_month_of_{name}_exists"]
+        assert (check.passed, told(check)) == (True, {"newest": "2024-05", "expected": "none"})
 
 
 def test_an_overdue_month_warns(place: Place) -> None:
@@ -130,8 +141,6 @@ def test_a_month_out_of_line_warns_and_fails_nothing(own: Place) -> None:
     facts = told(found)
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert (facts["cut_off"], facts["cut_off/high"]) == (1.0, 0.2)
-    assert "2024-03" in facts["history"]
-    assert "2024-05" in facts["history"]
 
 
 def failed_run(place: Place, instance: dg.DagsterInstance) -> Any:

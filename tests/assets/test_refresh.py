@@ -19,7 +19,6 @@ from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, build_resources
-from sensors.dump import RETRY_SECONDS, months_to_retry
 from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
 from tests.fake_oai import FakeOai, deleted, error, raw, record
@@ -239,26 +238,3 @@ def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
 def test_the_schedule_is_due_when_the_setting_says() -> None:
     assert refresh_schedule("30 2 * * 1").cron_schedule == "30 2 * * 1"
     assert [schedule.name for schedule in defs.schedules or ()].count("refresh") == 1
-
-
-def test_a_month_whose_run_failed_is_asked_for_again_at_growing_distances_and_not_for_ever() -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        now = add_run(instance, dg.DagsterRunStatus.FAILURE)
-        assert months_to_retry(instance, now + RETRY_SECONDS[0] - 60) == []
-        assert months_to_retry(instance, now + RETRY_SECONDS[0] + 60) == [LAST]
-        now = add_run(instance, dg.DagsterRunStatus.FAILURE)
-        assert months_to_retry(instance, now + RETRY_SECONDS[0] + 60) == []
-        assert months_to_retry(instance, now + RETRY_SECONDS[1] + 60) == [LAST]
-        for status in (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.CANCELED):
-            add_run(instance, status)
-            assert months_to_retry(instance, now + 30 * 86_400) == []
-        for _ in range(len(RETRY_SECONDS) + 1):
-            add_run(instance, dg.DagsterRunStatus.FAILURE)
-        assert months_to_retry(instance, now + 30 * 86_400) == []
-
-
-def add_run(instance: dg.DagsterInstance, status: dg.DagsterRunStatus) -> float:
-    """A run that the sensor asked for, and when it was last heard of."""
-    tags = {"dagster/sensor_name": "dump_folder", "dagster/partition": LAST}
-    run = instance.add_run(dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), status=status, tags=tags))
-    return instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))[0].update_timestamp.timestamp()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assets.evaluation import report_details
+from assets.details import report_details
 from assets.rendering import report_page
 from pipeline import tables
 from pipeline.engine.run import run_stage

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assets.search import score_details
+from assets.details import retrieval_details
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.scoring import build_scores
@@ -31,18 +31,18 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 def test_the_table_has_a_line_for_each_method_and_form(work: Workspace) -> None:
-    lines = score_details(work, APRIL)["scores"].value.splitlines()
+    lines = retrieval_details(work, APRIL)["scores"].value.splitlines()
     assert lines[0] == "| Text searched | Mean over sentences | recall@1 | MRR | nDCG@10 |"
     assert len(lines) == 2 + 4 * 3
     assert all(re.search(r"\d\.\d\d \\\(\d\.\d\d to \d\.\d\d\\\)", line) for line in lines[2:])
 
 
 def test_the_picture_is_an_svg_and_the_same_every_time(work: Workspace, tmp_path: Path) -> None:
-    shown = [score_details(work, APRIL)["pictures"].value for _ in range(2)]
+    shown = [retrieval_details(work, APRIL)["picture"].value for _ in range(2)]
     assert shown[0] == shown[1]
     (picture,) = re.findall(r"!\[nDCG@10\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", shown[0])
     assert base64.b64decode(picture, validate=True).startswith(b"<svg ")
 
 
 def test_a_month_without_scores_shows_neither(work: Workspace) -> None:
-    assert score_details(work, MARCH) == {}
+    assert retrieval_details(work, MARCH) == {}

@@ -64,7 +64,7 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
     assert "fix the cause first" in failed["kind"]
     (monthly / MORE).write_bytes(whole)
     again = disturbed.invoke("retry-failed", "--json")
-    assert (again.exit_code, json.loads(again.stdout)["still_failed"]) == (0, [])
+    assert (again.exit_code, json.loads(again.stdout)["failures"]) == (0, [])
     # The ledger of the first month named the broken zip: no failure, but out of date now.
     for place in (disturbed, calm):
         assert place.invoke("run", "--until", UNTIL).exit_code == 0

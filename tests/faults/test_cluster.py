@@ -143,7 +143,7 @@ def test_two_nodes_give_the_same_tables_and_keep_no_secret(ray: Cluster, place: 
 
 def test_the_doctor_sees_the_cluster(ray: Cluster, place: Place) -> None:
     doctor = place.citeloom("doctor", "--json")
-    assert f"{ray.address}: nodes 2, processors 2, GPUs 0" in doctor.stdout, doctor.stderr
+    assert f"{ray.address} answers" in doctor.stdout, doctor.stderr
 
 
 def _jobs(ray: Cluster) -> list[str]:

@@ -19,7 +19,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from pipeline.answering.systems import SYSTEMS as ANSWERING
-from pipeline.cli import options
+from pipeline.cli import common
 from pipeline.cli.app import GROUPS, PANELS, app
 from pipeline.cli.check import FAILURES
 from pipeline.cli.console import RunTime, expected_seconds, usual_seconds
@@ -67,11 +67,8 @@ def modules_after(folder: Path, *arguments: str) -> tuple[int, set[str]]:
         (["run", "--help"], 0),
         (["serch"], 2),
         (["run", "--nonsense"], 2),
-        (["run", "--until", "passagez"], 2),
         (["search", "words", "--limit", "0"], 2),
         (["search"], 2),
-        (["ask", "What?", "--system", "nope"], 2),
-        (["relate", "--system", "nope"], 2),
         (["questions", "check", "absent.jsonl"], 2),
     ],
 )
@@ -81,9 +78,9 @@ def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path: Path, argume
 
 
 def test_names_known_to_the_command_line_are_those_of_the_stages_systems_and_tables() -> None:
-    assert tuple(stage.name for stage in STAGES) == options.STAGE_NAMES
-    assert set(options.ANSWERING_SYSTEMS) == ANSWERING.keys()
-    assert set(options.RELATED_WORK_SYSTEMS) == RELATED_WORK.keys()
+    assert tuple(stage.name for stage in STAGES) == common.STAGE_NAMES
+    assert set(common.ANSWERING_SYSTEMS) == ANSWERING.keys()
+    assert set(common.RELATED_WORK_SYSTEMS) == RELATED_WORK.keys()
     assert tuple(DEFAULT_TABLES.split(", ")) == data_files.DEFAULT_TABLES
     assert draft_check.FAILURES == FAILURES
 
@@ -151,6 +148,25 @@ def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
     assert (done.exit_code, kind in done.stderr) == (2, True), done.output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "suggested"),
+    [
+        (["run", "--until", "passagez"], "passages"),
+        (["run", "--select", "papers,passagez"], "passages"),
+        (["refresh", "--until", "passagez"], "passages"),
+        (["ask", "What?", "--system", "arxivbott"], "arxivbot"),
+        (["chat", "--system", "arxivbott"], "arxivbot"),
+    ],
+)
+def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
+    arguments: list[str], suggested: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2, done.output
+    assert f"did you mean {suggested}" in done.stderr.replace("\n", " ")
+
+
 def status_row(stage: str, month: str, state: str = "done", off: str = "") -> StatusRow:
     rows = None if state == "missing" else 10
     return {
@@ -162,7 +178,7 @@ def status_row(stage: str, month: str, state: str = "done", off: str = "") -> St
 def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
     console = Console(width=width, no_color=True)
     with console.capture() as capture:
-        for part in status_report(rows, width):
+        for part in status_report(rows):
             console.print(part)
     return capture.get().splitlines()
 
@@ -184,16 +200,17 @@ def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month
     rows = [status_row("papers", month) for month in months]
     rows += [status_row("passages", month, "done" if month == months[0] else "missing") for month in months]
     rows += [status_row(stage, month, "missing") for stage in ("scores", "report") for month in months]
-    tables = [part for part in status_report(rows, 80) if isinstance(part, Table)]
+    tables = [part for part in status_report(rows) if isinstance(part, Table)]
     (table,) = tables
     missing = next(list(column.cells) for column in table.columns if column.header == "missing")
     assert [cell.split("]")[1].split("[")[0] for cell in missing] == ["0", *["1"] * 12]
 
 
 def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
-    name = max(options.STAGE_NAMES, key=len)
-    lines = printed([status_row(name, f"2024-{number:02}") for number in range(1, 6)])
-    assert sum(name in line for line in lines) > 1
+    name, months = max(common.STAGE_NAMES, key=len), [f"2024-{number:02}" for number in range(1, 7)]
+    lines = printed([status_row(name, month) for month in months])
+    assert any(name in line for line in lines)
+    assert any(all(month in line for month in months) for line in lines)
     assert all(len(line) <= 80 and "…" not in line for line in lines)
 
 

@@ -341,8 +341,6 @@ def test_a_writer_that_is_added_is_all_that_is_to_be_paid(tmp_path: Path) -> Non
         write_corpus(place, TASKS)
         for stage in LLM_STAGES[:2]:
             run_stage(stage, place, MONTH)
-        # Without the cache, only what is in the tables need not be paid again.
-        (place.cache("llm") / "calls.sqlite").unlink()
         given = SETTINGS | {"systems": "chatcite,zero_shot,chatcite@large", "judge_repeats": 1}
         more = workspace(llm, tmp_path, **given, models=models)
         found = estimate(more, [MONTH])

@@ -14,7 +14,6 @@ from pipeline.errors import SettingError
 from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
 from pipeline.settings.fields import GROUPS
 from pipeline.settings.loading import check_names
-from pipeline.settings.removed import REMOVED
 from pipeline.settings.settings import EMBEDDED_LLM
 from tests.sentinels import is_secret
 
@@ -142,14 +141,6 @@ class TestNames:
         monkeypatch.setenv("CITELOOM_XYZZY_PLUGH_FROTZ", "1")
         lines = refusal(temperature="hot", llm_context=1)
         assert len(lines) == 3
-
-    @pytest.mark.parametrize("name", sorted(REMOVED))
-    def test_a_name_that_was_removed_says_what_happens_now(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-        assert name.lower() not in Settings.model_fields
-        monkeypatch.setenv(f"CITELOOM_{name}", "1")
-        (line,) = refusal()
-        assert f"CITELOOM_{name} is no longer a setting" in line
-        assert REMOVED[name] in line
 
     def test_names_of_the_tests_and_of_kubernetes_are_let_through(self) -> None:
         names = ("CITELOOM_TEST_SEED", "CITELOOM_FAULTS_KILLS", "CITELOOM_REQUIRE_TOOLS", "citeloom_subsets", "HOME")

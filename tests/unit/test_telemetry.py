@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -39,7 +38,7 @@ PROMPT = "What does the paper with the sentinel prompt say?"
 @pytest.fixture(autouse=True)
 def _nothing_left() -> Iterator[None]:
     yield
-    telemetry.end(0.0)
+    telemetry.end()
 
 
 def settings_for(receiver: OtlpReceiver, folder: Path, **changes: object) -> Settings:
@@ -77,7 +76,7 @@ def test_a_run_is_one_trace_down_to_its_requests_and_tells_no_text_and_no_key(
     stage = Stage(DUMP_MEMBERS, Asking(httpserver.url_for("/api")))
     with OtlpReceiver() as receiver, ScriptedLlm() as llm:
         place = Workspace(settings_for(receiver, tmp_path, llm_url=llm.url, llm_model=llm.model, llm_api_key=KEY))
-        with telemetry.run_span(place.settings, 1), telemetry.month_span(place.settings, MONTH):
+        with telemetry.run_span(place.settings, 1), telemetry.span("month", {"citeloom.month": MONTH}):
             for _ in range(2):
                 run_stage(stage, place, MONTH)
     spans = {span.span_id: span for span in receiver.spans()}
@@ -123,33 +122,19 @@ def test_a_failed_stage_tells_the_kind_of_its_error_and_not_its_words(tmp_path: 
     assert b"sentinel" not in b"".join(receiver.bodies)
 
 
-def test_a_run_belongs_to_the_span_that_started_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace_id, span_id = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-    monkeypatch.setenv("TRACEPARENT", f"00-{trace_id}-{span_id}-01")
-    with OtlpReceiver() as receiver, telemetry.run_span(settings_for(receiver, tmp_path), 1):
-        pass
-    (span,) = receiver.named("run")
-    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (trace_id, span_id)
-
-
 def test_a_collector_that_never_answers_holds_up_no_run(tmp_path: Path) -> None:
     with OtlpReceiver(delay=600.0) as receiver:
         settings = settings_for(receiver, tmp_path)
-        with telemetry.run_span(settings, 1), telemetry.month_span(settings, MONTH):
+        with telemetry.run_span(settings, 1):
             pass
         assert not receiver.bodies  # the run is over, and the collector still thinks
 
 
-def test_a_collector_that_is_down_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_collector_that_is_down_harms_no_run(tmp_path: Path) -> None:
     with OtlpReceiver() as gone:
         settings = settings_for(gone, tmp_path)
-    with caplog.at_level(logging.WARNING), telemetry.run_span(settings, 1):
-        for handler in logging.getLogger("opentelemetry").handlers:
-            handler.close()  # as Dagster's setting up of logs does with every handler
+    with telemetry.run_span(settings, 1):
         assert run_stage(Stage(DUMP_MEMBERS, lambda job: ()), Workspace(settings), MONTH).rows == 0
-    told = [record.getMessage() for record in caplog.records if "CITELOOM_OTEL_ENDPOINT" in record.getMessage()]
-    assert len(told) == 1
-    assert gone.url in told[0]
 
 
 def test_without_the_setting_nothing_of_opentelemetry_is_imported(tmp_path: Path) -> None:

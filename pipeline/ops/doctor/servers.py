@@ -1,4 +1,4 @@
-"""Probes of the servers that runs talk to: arXiv, the vector store (Qdrant or Edge), the OpenTelemetry collector."""
+"""Probes of the servers that runs talk to: arXiv and the vector store (Qdrant or Edge)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline.arxiv.pace import NOTED_WAIT_SECONDS, Pace
 from pipeline.arxiv.rate_limited_client import Answer, RateLimitedClient, Service
-from pipeline.engine import telemetry
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
@@ -21,7 +20,7 @@ from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
 from pipeline.ops.doctor.findings import Finding, FindingState, not_asked, ok, problem, warning
-from pipeline.settings import SAMPLE_DUMP, Settings
+from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     import httpx2
@@ -34,10 +33,6 @@ _SECONDS = 4.0
 _PAPER = "1706.03762"
 # The oldest server that the client supports, and the one that citeloom is tested with.
 _OLDEST_QDRANT, _TESTED_QDRANT = (1, 16), "1.16.3"
-_BUILDING = {
-    "yellow": "the server is building its graphs; searches are slower until it has finished",
-    "grey": "the server has graphs to build and waits for a change to begin",
-}
 
 
 def arxiv_rate(workspace: Workspace, pace: Pace | None = None) -> Iterator[Finding]:
@@ -48,15 +43,6 @@ def arxiv_rate(workspace: Workspace, pace: Pace | None = None) -> Iterator[Findi
         yield warning("arxiv rate", message, "wait; runs on this machine wait by themselves")
     else:
         yield ok("arxiv rate", "arXiv may be asked, once in 3 s by all runs of this machine together")
-
-
-def arxiv_contact(workspace: Workspace) -> Iterator[Finding]:
-    """Whether the user agent tells arXiv whom to contact."""
-    settings = workspace.settings
-    is_default = settings.arxiv_user_agent == Settings.model_fields["arxiv_user_agent"].default
-    if is_default and settings.arxiv_api and settings.dump_dir != SAMPLE_DUMP:
-        message = "CITELOOM_ARXIV_USER_AGENT has no contact address for arXiv"
-        yield warning("arxiv contact", message, "set it to a name and an address before many papers are requested")
 
 
 def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> Iterator[Finding]:
@@ -146,7 +132,8 @@ def _server(workspace: Workspace, url: str) -> Iterator[Finding]:
         yield key
         yield from _grpc(connection)
         if key.state is not FindingState.PROBLEM:
-            yield from _server_collection(workspace, http)
+            collections = open_collections(workspace)
+            yield _collection(workspace, collections, collections.live())
 
 
 def _server_version(connection: Connection, http: httpx2.Client) -> Finding:
@@ -217,24 +204,6 @@ def _grpc(connection: Connection) -> Iterator[Finding]:
         yield warning("qdrant grpc", f"port {port} cannot be reached ({error}): {slower}", way_out)
 
 
-def _server_collection(workspace: Workspace, http: httpx2.Client) -> Iterator[Finding]:
-    collections = open_collections(workspace)
-    live = collections.live()
-    collection = _collection(workspace, collections, live)
-    yield collection
-    if live is None or collection.state is FindingState.PROBLEM:
-        return
-    info: dict[str, Any] = http.get(f"/collections/{live}").json().get("result") or {}
-    color = str(info.get("status"))
-    if color == "green":
-        yield ok("collection state", f"green, {info.get('points_count'):,} points")
-    elif color in _BUILDING:
-        yield warning("collection state", f"{color}: {_BUILDING[color]}", "wait; the next load of a month starts it")
-    else:
-        fault = str(info.get("optimizer_status"))[:200]
-        yield problem("collection state", f"{color} ({fault})", "see the server's log and disk, then citeloom reindex")
-
-
 def _collection(workspace: Workspace, collections: Collections, live: str | None) -> Finding:
     """Whether there is a collection, and whether it has the model and the layout of the settings."""
     if live is None:
@@ -246,27 +215,3 @@ def _collection(workspace: Workspace, collections: Collections, live: str | None
         message = f"searches use {live} ({layout.describe()}), which differs from the settings"
         return problem("collection", message, "run citeloom reindex, or set the embedder and quantization back")
     return ok("collection", f"searches use {live} ({layout.describe()})")
-
-
-def collector(workspace: Workspace) -> Iterator[Finding]:
-    """Whether the collector answers a request without spans; runs go on without one, so it is never a problem."""
-    endpoint = workspace.settings.otel_endpoint
-    if endpoint is None:
-        yield not_asked("telemetry", "CITELOOM_OTEL_ENDPOINT is not set: nothing is sent")
-        return
-    telemetry.check(workspace.settings)
-    import httpx2
-
-    way_out = "start the collector, or correct or unset CITELOOM_OTEL_ENDPOINT; runs go on without it"
-    address = f"{endpoint.rstrip('/')}/v1/traces"
-    try:
-        status = httpx2.post(address, headers={"Content-Type": "application/x-protobuf"}, timeout=_SECONDS).status_code
-    except httpx2.HTTPError as error:
-        yield warning("telemetry", f"{endpoint} cannot be reached ({error})", way_out)
-        return
-    if status == 200:
-        yield ok("telemetry", f"{endpoint} accepts traces")
-    elif status in (401, 403):
-        yield ok("telemetry", f"{endpoint} answers, and asks for credentials: set OTEL_EXPORTER_OTLP_HEADERS")
-    else:
-        yield warning("telemetry", f"{address} answers with status {status}", way_out)

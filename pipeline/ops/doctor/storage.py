@@ -16,22 +16,14 @@ from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.engine.stage import Workspace
 from pipeline.ops.doctor.findings import DATA_ROOT, Finding, ok, problem, warning
 from pipeline.ops.preflight import check_data_root
-from pipeline.settings import Settings
 from pipeline.storage.mounts import LOCKING, NETWORK, mount_of
 from pipeline.storage.store import StorePath
-from pipeline.tables import EMBEDDINGS
 
 _IN_MEMORY = ("tmpfs", "ramfs")
 # A new embedded collection and its log need this much; below it the next write may fail.
 _LEAST_FREE = 256 << 20
 # Bytes of a snapshot's line; one with 3,000 authors has 60 KB.
 _LONGEST_LINE = 1 << 20
-# A page has 34 passages (12.5 million for the 366,232 pages of no_problem). A passage takes: its text in two tables and
-# its sparse vector, compressed; float16 in `embeddings`; and in the index (docs/experiments/scale.md, int8) 5 bytes a
-# dimension and 660 more, twice, because segments are rewritten beside the old ones.
-_PASSAGES_PER_PAGE = 34
-_TABLE_BYTES, _POINT_BYTES = 1_500, 660
-_DIMENSIONS = {"minilm": 384, "bge-m3": 1024}
 
 
 def data_root(workspace: Workspace) -> Iterator[Finding]:
@@ -56,33 +48,15 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
 def space(
     workspace: Workspace, free_of: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
 ) -> Iterator[Finding]:
-    """Free space on the data root's disk, against an upper bound of what months without embeddings need.
-
-    For a data root on an object store it is the local folder's disk; the bound then includes tables that are uploaded.
-    """
-    local, settings = workspace.local, workspace.settings
+    """Free space on the data root's disk; of a data root on an object store it is the local folder's."""
+    local = workspace.local
     # A data root that cannot be made is what the check of the data root reports.
     free = free_of(next(folder for folder in (local, *local.parents) if folder.exists()))
+    message = f"{_size(free)} free on the disk of {local}"
     if free < _LEAST_FREE:
-        yield problem("disk space", f"{_size(free)} free on the disk of {local}", "make room on it before any run")
-        return
-    pages_by_month = read_dump(settings)
-    embedded = set(workspace.root.months(EMBEDDINGS))
-    pages = sum(pages_by_month.count_pages(month) for month in pages_by_month.months if month not in embedded)
-    needed = pages * bytes_per_page(settings)
-    message = f"{_size(free)} free; {pages:,} pages without embeddings need at most {_size(needed)}"
-    if needed > free:
-        way_out = "make room, run fewer months at a time, or set CITELOOM_DATA to a larger disk; CITELOOM_QDRANT_URL "
-        yield warning("disk space", message, f"{way_out}puts the index on another machine")
+        yield problem("disk space", message, "make room on it before any run")
     else:
         yield ok("disk space", message)
-
-
-def bytes_per_page(settings: Settings) -> int:
-    """Upper bound of what a page takes in the data root; includes the index unless a server holds it."""
-    dimensions = _DIMENSIONS[settings.embedder]
-    index = 0 if settings.qdrant_url else 2 * (5 * dimensions + _POINT_BYTES)
-    return _PASSAGES_PER_PAGE * (_TABLE_BYTES + 2 * dimensions + index)
 
 
 def dump(workspace: Workspace) -> Iterator[Finding]:

@@ -32,8 +32,10 @@ _SIZES = (
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Everything that a card describes."""
+    """An export: everything that its card describes, and where it is."""
 
+    to: str
+    """The folder, or the address of the commit on the hub."""
     texts: Texts
     sample: bool
     repository: str | None
@@ -53,21 +55,44 @@ class Contents:
         """Papers whose licence allows redistribution."""
         return sum(papers for licence, papers in self.licences.items() if is_open(licence))
 
+    @property
+    def terms(self) -> list[str]:
+        """What may be done with it, a paragraph each."""
+        return terms(self.texts, sample=self.sample)
+
+    def as_json(self) -> dict[str, Any]:
+        """The export as a JSON document."""
+        return {
+            "to": self.to,
+            "texts": self.texts,
+            "files": [
+                {"path": file.path, "rows": file.rows, "bytes": file.bytes, "sha256": file.sha256}
+                for file in self.files
+            ],
+            "columns_left_out": {exported.table.name: exported.columns_left_out for exported in self.tables},
+            "licences": self.licences,
+            "left_out": [
+                {"stage": stage, "reason": reason, "count": count} for (stage, reason), count in self.left_out.items()
+            ],
+            "notes": self.notes,
+            "terms": self.terms,
+        }
+
 
 def render_card(contents: Contents) -> bytes:
     """The card, in UTF-8."""
     tables = [exported.table.name for exported in contents.tables]
     rows = Counter(dict.fromkeys(tables, 0))
     for file in contents.files:
-        rows[file.table] += file.rows
+        rows[file.table.name] += file.rows
     text = _environment().get_template("card.md.j2").render(
         front_matter=yaml.safe_dump(_front_matter(contents, rows), sort_keys=False, allow_unicode=True),
         contents=contents,
         tables=tables,
         rows=rows,
         months=sorted({file.month for file in contents.files}),
-        rows_of_month={(file.table, file.month): file.rows for file in contents.files},
-        terms=terms(contents.texts, sample=contents.sample),
+        rows_of_month={(file.table.name, file.month): file.rows for file in contents.files},
+        terms=contents.terms,
         is_open=is_open,
         version=__version__,
         dataset=contents.repository or "path/to/this/folder",

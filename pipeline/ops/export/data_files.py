@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -42,38 +42,26 @@ _RIGHTS_EXPORTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class SourceMonth:
-    """A month of a table in the data root, with the provenance of each of its files."""
+class DataFile:
+    """A month of a table, with the provenance of each of its files in the data root.
+
+    bytes, sha256: of the file in the export, once it is written.
+    """
 
     table: Table
     month: str
     provenances: tuple[Provenance, ...]
+    bytes: int = 0
+    sha256: str = ""
 
     @property
     def rows(self) -> int:
         return sum(provenance.rows for provenance in self.provenances)
 
     @property
-    def rows_sha256(self) -> str:
-        """The digest of its rows; the digests of its files where it has several."""
-        return " ".join(provenance.rows_sha256 for provenance in self.provenances)
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """One file of an export. source_sha256: `SourceMonth.rows_sha256` of the rows that it was made from."""
-
-    table: str
-    month: str
-    rows: int
-    bytes: int
-    sha256: str
-    source_sha256: str
-
-    @property
     def path(self) -> str:
         """Path below the export's folder."""
-        return f"{self.table}/{self.month}.parquet"
+        return f"{self.table.name}/{self.month}.parquet"
 
 
 @dataclass(frozen=True)
@@ -147,7 +135,7 @@ def choose_tables(names: str) -> list[Table]:
     return [table for name, table in TABLES.items() if name in chosen or "all" in chosen]
 
 
-def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list[SourceMonth]:
+def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list[DataFile]:
     """The selected months of these tables that have rows; by table, oldest first.
 
     Raises SettingError for a selection that matches no month, MissingInput where no month has rows, PermanentFailure
@@ -157,7 +145,7 @@ def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list
     known = sorted({month for months in available.values() for month in months})
     selected = select_months(selection, known) if known else []
     months = [
-        SourceMonth(table, month, _provenances(root, table, month))
+        DataFile(table, month, _provenances(root, table, month))
         for table in tables
         for month in available[table.name]
         if month in selected
@@ -170,13 +158,13 @@ def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list
 
 
 def write_month(
-    root: DataRoot, month: SourceMonth, table: ExportedTable, licences: Mapping[str, str], folder: Path
+    root: DataRoot, month: DataFile, table: ExportedTable, licences: Mapping[str, str], folder: Path
 ) -> DataFile:
     """Write a month of a table into an export's folder, one row group in memory at a time.
 
     Raises TransientFailure where the month is rewritten meanwhile, so that its rows would be of two versions.
     """
-    file = folder / month.table.name / f"{month.month}.parquet"
+    file = folder / month.path
     file.parent.mkdir(parents=True, exist_ok=True)
     staged = file.with_suffix(".tmp")
     # Dictionaries make columns of text smaller; floats rarely repeat, and a dictionary of them costs time.
@@ -192,7 +180,7 @@ def write_month(
     move_into_place(staged, file)
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return DataFile(month.table.name, month.month, month.rows, file.stat().st_size, digest, month.rows_sha256)
+    return replace(month, bytes=file.stat().st_size, sha256=digest)
 
 
 def write_manifest(files: Sequence[DataFile], texts: str, folder: Path) -> None:
@@ -201,14 +189,18 @@ def write_manifest(files: Sequence[DataFile], texts: str, folder: Path) -> None:
         "made_by": f"citeloom {__version__}",
         "texts": texts,
         "files": {
-            file.path: {"rows": file.rows, "sha256": file.sha256, "source_rows_sha256": file.source_sha256}
+            file.path: {
+                "rows": file.rows,
+                "sha256": file.sha256,
+                "source_rows_sha256": " ".join(provenance.rows_sha256 for provenance in file.provenances),
+            }
             for file in files
         },
     }
     write_whole(folder / MANIFEST, (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode())
 
 
-def find_mismatches(root: DataRoot, months: Sequence[SourceMonth]) -> list[str]:
+def find_mismatches(root: DataRoot, months: Sequence[DataFile]) -> list[str]:
     """A message for each month that was made from rows of another table which have changed since."""
     messages = []
     for month in months:
@@ -255,7 +247,7 @@ def _ledger_files(root: DataRoot, month: str) -> list[DataPath]:
     return [file for stage in TABLES if (file := root.ledger_file(stage, month)).exists()]
 
 
-def _batches(root: DataRoot, month: SourceMonth, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _batches(root: DataRoot, month: DataFile, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """The rows of a month, at most a row group at a time. Raises as DataRoot.batches does."""
     if month.table != LEDGER:
         yield from root.batches(month.table, month.month, columns)

@@ -8,7 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from pipeline.ops.export.data_files import (
     MANIFEST,
     DataFile,
     ExportedTable,
-    SourceMonth,
     choose_tables,
     count_left_out,
     find_mismatches,
@@ -31,7 +30,7 @@ from pipeline.ops.export.data_files import (
     write_month,
 )
 from pipeline.ops.export.hub import check_repository, repository_of, upload
-from pipeline.ops.export.rights import Texts, licences_of, terms
+from pipeline.ops.export.rights import Texts, licences_of
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.storage.writing import write_whole
 from pipeline.tables import LEDGER, METADATA, PAPERS
@@ -50,37 +49,7 @@ class ExportRequest:
     texts: Texts
 
 
-@dataclass(frozen=True, slots=True)
-class ExportResult:
-    """The result of an export. folder: None where it was uploaded. commit: its address on the hub."""
-
-    contents: Contents
-    folder: Path | None
-    commit: str | None = None
-    terms: Sequence[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """The result as a JSON document."""
-        contents = self.contents
-        return {
-            "to": self.commit or str(self.folder),
-            "texts": contents.texts,
-            "files": [
-                {"path": file.path, "rows": file.rows, "bytes": file.bytes, "sha256": file.sha256}
-                for file in contents.files
-            ],
-            "columns_left_out": {exported.table.name: exported.columns_left_out for exported in contents.tables},
-            "licences": contents.licences,
-            "left_out": [
-                {"stage": stage, "reason": reason, "count": count}
-                for (stage, reason), count in contents.left_out.items()
-            ],
-            "notes": contents.notes,
-            "terms": self.terms,
-        }
-
-
-def export(workspace: Workspace, request: ExportRequest, progress: Progress = lambda step: None) -> ExportResult:
+def export(workspace: Workspace, request: ExportRequest, progress: Progress = lambda step: None) -> Contents:
     """Write the requested tables with their card, and upload them where a hub is named.
 
     progress: called with each step. Raises SettingError where this cannot be exported there, MissingInput where there
@@ -98,7 +67,7 @@ def export(workspace: Workspace, request: ExportRequest, progress: Progress = la
         return _export_to_folder(workspace, request, folder, None, progress)
 
 
-def _export_to_hub(workspace: Workspace, request: ExportRequest, progress: Progress) -> ExportResult:
+def _export_to_hub(workspace: Workspace, request: ExportRequest, progress: Progress) -> Contents:
     if request.texts is Texts.ALL:
         raise SettingError(
             "--texts all is for a folder: a hub may only get text of papers whose licence lets anyone redistribute it "
@@ -109,22 +78,23 @@ def _export_to_hub(workspace: Workspace, request: ExportRequest, progress: Progr
     # If the upload fails the folder stays, for inspection; the next export replaces it.
     folder = workspace.cache("export") / repository.replace("/", "--")
     with folder_lock(folder, workspace.cache("locks")):
-        result = _export_to_folder(workspace, request, folder, repository, progress)
-        progress(f"uploading {len(result.contents.files)} files to {request.to}")
+        contents = _export_to_folder(workspace, request, folder, repository, progress)
+        progress(f"uploading {len(contents.files)} files to {request.to}")
         commit = upload(folder, repository)
         shutil.rmtree(folder)
-    return ExportResult(result.contents, None, commit, result.terms)
+    return replace(contents, to=commit)
 
 
 def _export_to_folder(
     workspace: Workspace, request: ExportRequest, folder: Path, repository: str | None, progress: Progress
-) -> ExportResult:
+) -> Contents:
     root = workspace.root
     with _replacing(folder) as staged:
         months = find_months(root, choose_tables(request.tables), request.months)
         tables = {month.table.name: ExportedTable(month.table, request.texts) for month in months}
         files, licences = _write_files(workspace, months, tables, staged, progress)
         contents = Contents(
+            to=str(folder),
             texts=request.texts,
             sample=workspace.settings.dump_dir == SAMPLE_DUMP,
             repository=repository,
@@ -137,12 +107,12 @@ def _export_to_folder(
         )
         write_manifest(files, request.texts, staged)
         write_whole(staged / CARD, render_card(contents))
-    return ExportResult(contents, folder, terms=terms(request.texts, sample=contents.sample))
+    return contents
 
 
 def _write_files(
     workspace: Workspace,
-    months: Sequence[SourceMonth],
+    months: Sequence[DataFile],
     tables: Mapping[str, ExportedTable],
     folder: Path,
     progress: Progress,
@@ -167,7 +137,7 @@ def _write_files(
     return files, dict(sorted(papers.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _settings_of(months: Sequence[SourceMonth]) -> dict[str, Any]:
+def _settings_of(months: Sequence[DataFile]) -> dict[str, Any]:
     """The settings that the months were made with, by name; a list where months differ."""
     values: dict[str, dict[str, Any]] = {}
     for month in months:

@@ -19,7 +19,6 @@ from pipeline.index.layout import Layout
 from pipeline.ops.doctor import models, servers
 from pipeline.ops.doctor.findings import Finding, FindingState
 from tests.models_file import write_models
-from tests.otlp_receiver import OtlpReceiver
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING, MakeWorkspace
 
 KEY = "doctor-sentinel"
@@ -188,17 +187,3 @@ def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(
     (rate,) = servers.arxiv_rate(place, pace)
     (elsewhere,) = servers.arxiv_rate(place, Pace(tmp_path / "another machine"))
     assert (left_alone.state, rate.state, elsewhere.state) == (NOT_CHECKED, WARNING, OK)
-
-
-def test_arxiv_wants_a_contact_for_a_corpus_of_ones_own(workspace: MakeWorkspace, tmp_path: Path) -> None:
-    own = {"dump_dir": tmp_path}
-    assert list(servers.arxiv_contact(workspace())) == []
-    assert list(servers.arxiv_contact(workspace(**own, arxiv_user_agent="me (me@host)"))) == []
-    assert [each.state for each in servers.arxiv_contact(workspace(**own))] == [WARNING]
-
-
-def test_a_collector_that_is_down_is_no_problem(workspace: MakeWorkspace) -> None:
-    with OtlpReceiver() as up:
-        found = [list(servers.collector(workspace(otel_endpoint=up.url)))]
-    found += [list(servers.collector(workspace(otel_endpoint=url))) for url in (up.url, "")]
-    assert [each.state for (each,) in found] == [OK, WARNING, NOT_CHECKED]

@@ -134,7 +134,10 @@ def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(wo
     bad = make(Counting(member("2403.2"), error=PermanentFailure("the zip broke")), version=2)
     with pytest.raises(PermanentFailure):
         run_stage(bad, workspace, MONTH)
-    assert read_failure(workspace, "dump_members", MONTH) == "the zip broke"
+    assert (
+        read_failure(workspace, "dump_members", MONTH)
+        == "the zip broke (permanent: fix the cause first, a retry alone fails again)"
+    )
     assert workspace.root.rows(DUMP_MEMBERS, MONTH)[0]["arxiv_id"] == "2403.1"
     run_stage(good, workspace, MONTH)
     assert read_failure(workspace, "dump_members", MONTH) is None

@@ -13,6 +13,7 @@ from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, gold_s
 from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.llm.client import Spent
 from pipeline.storage.data_root import DataRoot
+from pipeline.tables.writers import Writer
 from tests.unit.evaluation.answers import graded
 from tests.unit.evaluation.made_up import Row, Text, same, write_table
 

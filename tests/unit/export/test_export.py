@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.ops.export.card import Contents
 from pipeline.ops.export.data_files import DEFAULT_TABLES
-from pipeline.ops.export.export import ExportRequest, ExportResult, export, folder_lock
+from pipeline.ops.export.export import ExportRequest, export, folder_lock
 from pipeline.ops.export.rights import Texts
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
@@ -42,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 def run(
     workspace: Workspace, to: Path | str, texts: Texts = Texts.NONE, names: str = ",".join(DEFAULT_TABLES),
     months: str = "all", **more: Any,
-) -> ExportResult:  # fmt: skip
+) -> Contents:  # fmt: skip
     return export(workspace, ExportRequest(str(to), months, names, texts), **more)
 
 
@@ -123,7 +124,7 @@ def test_open_texts_are_those_of_papers_whose_licence_is_known_and_open(workspac
     assert "detail" not in rows(folder, "ledger")[0]
     assert "authors" not in rows(folder, "papers")[0]
     # Of the four papers that are not open, one has another licence; what is known of the rest may be outdated.
-    assert made.contents.licences == {"": 3, BY: 2, PAPERS["2403.00002"][0]: 1}
+    assert made.licences == {"": 3, BY: 2, PAPERS["2403.00002"][0]: 1}
     card = (folder / "README.md").read_text()
     assert "Words are here of 2 papers, and taken out of 4." in card
     assert "settle with them" in " ".join(card.split())
@@ -164,13 +165,11 @@ def test_the_card_tells_counts_losses_and_settings(workspace: Workspace, folder:
     assert "`bge-m3`" in card
     assert "/home/somebody" not in card
     assert "192.0.2.1" not in card
-    assert made.contents.left_out == {("papers", "withdrawn"): 4, ("papers", "not_cs"): 2}
+    assert made.left_out == {("papers", "withdrawn"): 4, ("papers", "not_cs"): 2}
     assert front(folder)["license"] == "other"
     assert front(folder)["size_categories"] == ["n<1K"]
     listed = json.loads((folder / "citeloom-export.json").read_text())["files"]
-    assert {name: entry["rows"] for name, entry in listed.items()} == {
-        file.path: file.rows for file in made.contents.files
-    }
+    assert {name: entry["rows"] for name, entry in listed.items()} == {file.path: file.rows for file in made.files}
 
 
 def test_a_second_export_gives_the_same_bytes(workspace: Workspace, folder: Path) -> None:
@@ -282,7 +281,7 @@ def test_tables_of_different_makings_are_told_of(workspace: Workspace, folder: P
         writer.add({"passage_id": "p", "arxiv_id": "2403.00001"})
         writer.commit(replace(made, inputs={"papers": "rows of before", "passages": "a file of that name"}))
     exported = run(workspace, folder)
-    assert [note.split(":")[0] for note in exported.contents.notes] == [
+    assert [note.split(":")[0] for note in exported.notes] == [
         "passages of 2024-03 was made of other rows of papers than are there now"
     ]
     assert "other rows of papers" in (folder / "README.md").read_text()

@@ -24,6 +24,7 @@ from pipeline.answering.answer import (
 )
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.llm.client import Spent
+from pipeline.tables.writers import Writer
 from tests.unit.evaluation.answers.graded import grounded
 
 pytestmark = pytest.mark.slow

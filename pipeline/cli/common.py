@@ -1,19 +1,22 @@
-"""Options that several commands share: their types, the values that they complete, and the checks of what was given.
+"""What several commands share: options, the values that they complete, and the workspace of the settings.
 
-Importing this module is cheap. The names below repeat those of `pipeline.stages` and of the systems; a test holds
-them equal.
+Importing this module is cheap, as settings, tables and stages are imported in functions only: --help and a wrong
+argument cost no import. The names below repeat those of `pipeline.stages` and of the systems; a test holds them equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from difflib import get_close_matches
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipeline.errors import SettingError
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
+    from pipeline.settings import Settings
 
 STAGE_NAMES = (
     "dump_members", "metadata", "papers", "passages", "references", "citations", "embeddings", "index_receipts",
@@ -83,31 +86,9 @@ RelatedWorkSystemOption = Annotated[
 ]
 
 
-def check_system(option: str, name: str | None, known: Sequence[str]) -> None:
-    """Raise SettingError if an option names a system that does not exist; what follows an @ is a model's name."""
-    if name is None:
-        return
-    system = name.partition("@")[0]
-    if system not in known:
-        nearest = get_close_matches(system, known)
-        hint = f"did you mean {' or '.join(nearest)}?" if nearest else f"give one of {', '.join(known)}"
-        raise SettingError(f"{option} {name}: there is no such system; {hint}")
-
-
-def check_stages(until: str | None, select: str | None) -> list[str]:
-    """The stage names of --select. Raises SettingError for an unknown stage, and if both options are given."""
-    if until is not None and select is not None:
-        raise SettingError("--until and --select exclude each other: give one of them")
-    selected = [name.strip() for name in (select or "").split(",") if name.strip()]
-    if select is not None and not selected:
-        raise SettingError("--select names no stage: give one or more, comma-separated")
-    named = [("--select", name) for name in selected] if until is None else [("--until", until)]
-    for option, name in named:
-        if name not in STAGE_NAMES:
-            nearest = get_close_matches(name, STAGE_NAMES)
-            hint = f"did you mean {' or '.join(nearest)}?" if nearest else "citeloom run --help lists the stages"
-            raise SettingError(f"{option} {name}: there is no such stage; {hint}")
-    return selected
+def split_names(text: str | None) -> list[str]:
+    """The names of a comma-separated list."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def check_file(argument: str, file: Path | None) -> None:
@@ -118,3 +99,20 @@ def check_file(argument: str, file: Path | None) -> None:
         raise SettingError(f"{argument} {file}: this is a folder; give a file")
     if not file.exists():
         raise SettingError(f"{argument} {file}: there is no such file")
+
+
+def open_workspace(**overrides: Any) -> Workspace:
+    """The workspace of the settings. An override that is None leaves its setting as it is."""
+    from pipeline.engine.stage import Workspace
+    from pipeline.settings import load_settings
+
+    return Workspace(load_settings(**{name: value for name, value in overrides.items() if value is not None}))
+
+
+def export_settings(settings: Settings) -> None:
+    """Write the settings that a command may override to the environment, from which child processes read theirs."""
+    os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
+    os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
+    os.environ["CITELOOM_DATA"] = str(settings.data_root)
+    os.environ["CITELOOM_LOCAL"] = str(settings.local_root)
+    os.environ["CITELOOM_QDRANT_URL"] = settings.qdrant_url or ""

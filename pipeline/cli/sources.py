@@ -1,4 +1,4 @@
-"""The command `citeloom import-wikipedia`: a Wikipedia snapshot into a data root of its own."""
+"""The commands that bring in papers: `citeloom harvest`, `fetch-html` and `import-wikipedia`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from pipeline.cli.options import AsJson, check_file
-from pipeline.cli.workspace import open_workspace
-from pipeline.errors import CiteloomError
+from pipeline.cli.common import AsJson, AsJsonNotText, check_file, open_workspace, split_names
+from pipeline.errors import CiteloomError, SettingError
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
@@ -19,6 +18,65 @@ if TYPE_CHECKING:
     from pipeline.wikipedia.dump import Dump
 
 Until = Literal["metadata", "papers", "passages", "embeddings", "index_receipts"]
+
+
+def harvest(
+    first: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DAY", help="First day (2026-11-01); by default where the last harvest ended."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Request the metadata that changed at arXiv since the last harvest, over OAI-PMH.
+
+    Examples:
+      citeloom harvest
+      citeloom harvest --from 2026-11-01
+    """
+    from pipeline.arxiv.harvest import harvest as harvest_metadata
+    from pipeline.cli.console import out, print_json, showing
+
+    workspace = open_workspace()
+    with showing(workspace.root):
+        report = harvest_metadata(workspace.settings, workspace, since=first)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        out.print(str(report), soft_wrap=True)
+    return 0
+
+
+def fetch_html(
+    month: Annotated[str | None, typer.Option(help="Month of the papers to fetch (2026-10).")] = None,
+    ids: Annotated[str, typer.Option(metavar="ID,…", help="Fetch only these papers: arXiv ids, comma-separated.")] = "",
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Request at most this many papers.")] = None,
+    again: Annotated[bool, typer.Option(help="Request papers again that had no page before.")] = False,
+    accept_terms: Annotated[
+        bool, typer.Option("--accept-terms", help="Accept arXiv's terms, which the command prints without this.")
+    ] = False,
+    as_json: AsJsonNotText = False,
+) -> int:
+    """Fetch HTML pages that the dump lacks from arXiv's site, at its rate limit, into the dump's folder.
+
+    Examples:
+      citeloom fetch-html --month 2026-10 --accept-terms
+      citeloom fetch-html --ids 2610.01234,2610.04321 --accept-terms
+    """
+    from pipeline.cli.console import out, print_json, showing
+    from pipeline.corpus.fetching.fetch import fetch
+    from pipeline.corpus.fetching.selection import select_papers
+    from pipeline.corpus.fetching.terms import TERMS
+
+    workspace = open_workspace()
+    if not accept_terms:
+        raise SettingError(TERMS)
+    with showing(workspace.root):
+        report = fetch(workspace, select_papers(workspace, month, split_names(ids)), limit=limit, again=again)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        out.print(str(report), soft_wrap=True, markup=False)
+    return 0
 
 
 def import_wikipedia(

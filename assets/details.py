@@ -1,31 +1,88 @@
-"""The assets of evaluation: G-Score, citation support, stability, scores and the report."""
+"""What the UI shows of a finished month besides its outcome: numbers that it plots, a table, a figure."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from statistics import fmean
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from assets.rendering import Interval, intervals, markdown_table, report_page
-from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.judging import TOGETHER
-from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES, STABILITY
-from pipeline.report.stages import REPORT
 from pipeline.tables.writers import Writer
 
 if TYPE_CHECKING:
     from pipeline.report.related_work_data import RelatedWorkData
+    from pipeline.report.retrieval import RetrievalScores
 
+_PICTURED_METRIC = "nDCG@10"
+_PLOTTED = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L", "g_score": "G-Score"}
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
 _MARKS = 5
 
 
-_PLOTTED = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L", "g_score": "G-Score"}
+def page_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """How many pages each subset of the dump has."""
+    subsets = workspace.root.read(tables.DUMP_MEMBERS, month, ["subset"])["subset"].to_pylist()
+    return {f"pages/{subset}": count for subset, count in sorted(Counter(subsets).items())}
+
+
+def paper_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The share of visible characters that was kept, papers by grade, and characters lost by kind of element."""
+    papers = workspace.root.rows(tables.PAPERS, month, ["chars_seen", "chars_kept", "losses", "grade"])
+    seen = sum(paper["chars_seen"] for paper in papers)
+    kept = sum(paper["chars_kept"] for paper in papers)
+    grades = Counter(str(paper["grade"]) for paper in papers)
+    lost: Counter[str] = Counter()
+    for paper in papers:
+        lost.update(paper["losses"])
+    return {
+        **({"share_kept": round(kept / seen, 4)} if seen else {}),
+        **{f"grade/{grade}": count for grade, count in sorted(grades.items())},
+        **{f"lost/{kind}": count for kind, count in lost.most_common()},
+    }
+
+
+def passage_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The median length in words, and passages by kind."""
+    columns = workspace.root.read(tables.PASSAGES, month, ["words", "kind"])
+    words, kinds = columns["words"].to_pylist(), Counter(columns["kind"].to_pylist())
+    return {
+        **({"median_words": median(words)} if words else {}),
+        **{f"kind/{kind}": count for kind, count in kinds.most_common()},
+    }
+
+
+def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The scores as the report's table, and nDCG@10 as a figure with its intervals; nothing where there are none."""
+    from pipeline.report.retrieval import read_retrieval, retrieval_section
+
+    scores = read_retrieval(workspace.root, month)
+    if not scores.rows:
+        return {}
+    (grid,) = retrieval_section(scores).grids
+    rows = [[group.title, *(cell.plain() for cell in row)] for group in grid.groups for row in group.rows]
+    details = {"scores": dg.MetadataValue.md(markdown_table(["Text searched", *grid.columns], rows))}
+    if _PICTURED_METRIC in scores.metrics:
+        details["picture"] = dg.MetadataValue.md(_picture(scores, month))
+    return details
+
+
+def _picture(scores: RetrievalScores, month: str) -> str:
+    from pipeline.report.retrieval import FORM_NAMES, METHODS, METRIC_NAMES
+
+    groups: dict[str, dict[str, Interval]] = {}
+    for form, form_name in FORM_NAMES.items():
+        for method in scores.methods(form):
+            row = scores.rows[method, form, _PICTURED_METRIC]
+            groups.setdefault(form_name, {})[METHODS[method]] = (row["value"], row["low"], row["high"])
+    queries = next(iter(scores.rows.values()))["queries"]
+    name = METRIC_NAMES[_PICTURED_METRIC]
+    return intervals(name, groups, title=f"{name}: {month}: {queries:,} citing sentences, 95 % intervals")
 
 
 def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
@@ -75,40 +132,3 @@ def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
         mean = figures.scores.mean(system, metric)
         values[name] = (mean.value, mean.low, mean.high)
     return {name: (value, low, high) for name, (value, low, high) in values.items() if value is not None}
-
-
-EVALUATION = (
-    StageAsset(
-        G_SCORES,
-        "evaluation",
-        "The G-Score: six marks and a vote, all systems of a task in one conversation as the paper has it; and what "
-        "the paper did not ask: other orders, one by one, a second judge.",
-        kinds=("parquet", "openai"),
-    ),
-    StageAsset(
-        CITATION_SUPPORT,
-        "evaluation",
-        "Whether a cited work says what the citing sentence claims: a verdict with the words it rests on.",
-        kinds=("parquet", "openai"),
-    ),
-    StageAsset(
-        STABILITY,
-        "evaluation",
-        "ChatCite with and without reflection, written again with other samples and in other orders of references. "
-        "Without rows unless CITELOOM_STABILITY_TASKS says on how many tasks.",
-        kinds=("parquet", "openai"),
-    ),
-    StageAsset(
-        SCORES,
-        "evaluation",
-        "Every metric of every system on each task: ROUGE against the gold section, G-Score, citations.",
-        details=score_means,
-    ),
-    StageAsset(
-        REPORT,
-        "evaluation",
-        "The month's report: a static folder of pages that works from disk.",
-        kinds=("html",),
-        details=report_details,
-    ),
-)
