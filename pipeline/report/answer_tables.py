@@ -73,8 +73,7 @@ def table_section(data: AnswersData) -> Section:
         "bold.",
         f"In the report three people graded; here {judge}. A judge's quotes are on each question's page. The report's "
         "questions are not published; ours are others, on other papers. Its corpus has "
-        f"{count(published.CORPUS_PAPERS)} papers, ours {number_of(data.papers, 'paper')} up to the month of a "
-        "question.",
+        f"{count(published.CORPUS_PAPERS)} papers.",
         *data.judge_checks.sentences(data.judges, "claim_grade"),
         _age_note(data),
         *interval_notes(len(data.questions), "question", "questions", bool(data.judge)),

@@ -20,7 +20,6 @@ from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
 from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
 from pipeline.llm.models import is_small_model
-from pipeline.report.corpus import rows_out
 from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
 from pipeline.report.related_work_data import read_or_empty, writer_names
 from pipeline.storage.data_root import DataRoot
@@ -66,8 +65,6 @@ class AnswersData:
     """Name of a writer → its name in the report, which is the `system` of everything below."""
     accounts: RunAccounts = field(default_factory=RunAccounts)
     months: list[str] = field(default_factory=list)
-    papers: int = 0
-    """Papers of the corpus over which the questions of the last month were asked."""
     questions: list[PosedQuestion] = field(default_factory=list)
     grades: list[Grade] = field(default_factory=list)
     """Of systems, not of control answers."""
@@ -135,8 +132,6 @@ class AnswersData:
         self.months.append(month)
         self.questions += read.questions
         self.why_none = self.why_none or read.why_none
-        if read.questions:
-            self.papers = max(self.papers, papers_up_to(root, month))
         for grade in read.grades:
             question_id = f"{month} {grade.question_id}" if qualify else grade.question_id
             named = replace(grade, question_id=question_id, system=self.names.get(grade.system, grade.system))
@@ -189,8 +184,3 @@ def _why_none(root: DataRoot, month: str) -> str:
     if provenance.notes.get("off"):
         return str(provenance.notes["off"])
     return "the question set has no question for this month" if not provenance.left_out else "all were left out"
-
-
-def papers_up_to(root: DataRoot, month: str) -> int:
-    """Papers of the months up to this one, over which its questions are asked."""
-    return sum(rows_out(root, other, tables.PAPERS) for other in root.months(tables.PAPERS) if other <= month)

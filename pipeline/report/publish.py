@@ -10,7 +10,6 @@ from pathlib import Path
 from filelock import FileLock
 
 from pipeline import tables
-from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.judge_check.record import checks_digest
 from pipeline.report import pages
@@ -142,19 +141,8 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
         "prices": "; ".join(f"{model} {price.read} {price.written}" for model, price in prices.items()),
         "cut-off": settings.llm_cutoff,
         "judge checks": checks_digest(root),
-        **_papers_so_far(workspace, month),
         **_provenance_inputs(root, month),
     }
-
-
-def _papers_so_far(workspace: Workspace, month: str) -> dict[str, str]:
-    """The papers up to the month, where it has questions, since a page says how many there are."""
-    root = workspace.root
-    questions = read_provenance(root.file(tables.QUESTIONS, month))
-    if questions is None or not questions.rows:
-        return {}
-    so_far = [other for other in root.months(tables.PAPERS) if other <= month]
-    return {"papers so far": digest_of(workspace, tables.PAPERS, so_far)}
 
 
 def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:
