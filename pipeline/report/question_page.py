@@ -25,16 +25,17 @@ from pipeline.report.costs import USAGE
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import MISSING, answering_system, passage_link, question_file
 from pipeline.report.grid import Cell, Grid
-from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
+from pipeline.report.related_work_data import rows_by
 from pipeline.report.task_page import excerpt
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import with_shown_name
+from pipeline.tables import with_shown_name, writer_name
 
 Row = Mapping[str, Any]
 Places = Mapping[str, tuple[str, str]]
 """Passage id → arXiv id and anchor."""
 
+_QUESTIONS_AT_ONCE = 20
 _SOURCES = {"passage": "", "model": "said by the model, supported by this passage", "front_matter": "from the tables"}
 _GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
 _PLACE_COLUMNS = ["passage_id", "arxiv_id", "anchor"]
@@ -60,20 +61,24 @@ class QuestionTally:
 
 
 def question_pages(root: DataRoot, month: str, data: AnswersData, tally: QuestionTally) -> Iterator[Row]:
-    """What the page of each question of a month shows, by id, one question in memory at a time."""
+    """What the page of each question of a month shows, by id, with the rows of 20 questions in memory."""
     if not data.questions:
         return
-    answers = rows_by_writer(root, month, tables.ANSWERS, key="question_id")
-    grades = RowsByKey(root, month, tables.ANSWER_GRADES, key="question_id")
     places = _places(root, data.questions)
-    for posed in sorted(data.questions, key=lambda posed: posed.question.id):
-        question_id = posed.question.id
-        rows = [with_shown_name(row, data.names) for writer in answers for row in writer.of(question_id)]
-        graded = [with_shown_name(row, data.names) for row in grades.of(question_id)]
-        page = _question_page(posed, rows, graded, places, data)
-        page["month"] = month
-        tally.add(page)
-        yield page
+    questions = sorted(data.questions, key=lambda posed: posed.question.id)
+    for first in range(0, len(questions), _QUESTIONS_AT_ONCE):
+        batch = questions[first : first + _QUESTIONS_AT_ONCE]
+        ids = [posed.question.id for posed in batch]
+        answers, grades = (
+            rows_by(root, month, table, "question_id", ids) for table in (tables.ANSWERS, tables.ANSWER_GRADES)
+        )
+        for posed in batch:
+            question_id = posed.question.id
+            rows = [with_shown_name(row, data.names) for row in sorted(answers[question_id], key=writer_name)]
+            graded = [with_shown_name(row, data.names) for row in grades[question_id]]
+            page = _question_page(posed, rows, graded, places, data) | {"month": month}
+            tally.add(page)
+            yield page
 
 
 def _places(root: DataRoot, questions: Sequence[PosedQuestion]) -> Places:

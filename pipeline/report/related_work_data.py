@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -256,6 +256,20 @@ def read_or_empty(root: DataRoot, table: Table, month: str, columns: list[str] |
     if read_provenance(root.file(table, month)) is None:
         return table.schema.empty_table().select(columns or table.schema.names)
     return root.read(table, month, columns)
+
+
+def rows_by(
+    root: DataRoot, month: str, table: Table, key: str, ids: Collection[str], columns: list[str] | None = None
+) -> Mapping[str, list[Row]]:
+    """The rows of some tasks or questions by id, in the table's order; [] for every other id and a missing table.
+
+    key: the column with the id. Raises as `DataRoot.read` does.
+    """
+    rows: dict[str, list[Row]] = defaultdict(list)
+    if read_provenance(root.file(table, month)) is not None:
+        for row in root.rows_with(table, month, key, ids, columns or table.schema.names):
+            rows[row[key]].append(row)
+    return rows
 
 
 def _rows(read: MonthTables, table: Table, columns: list[str]) -> list[Row]:
