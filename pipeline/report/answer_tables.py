@@ -23,7 +23,7 @@ from pipeline.evaluation.answers.results import (
     hop_gains,
 )
 from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
-from pipeline.report.figures import Bar, BarFigure, answering_colour, bar
+from pipeline.report.figures import BarFigure, answering_colour, bar
 from pipeline.report.formatting import (
     MISSING,
     answering_system,
@@ -66,7 +66,7 @@ _LEAST_SEPARATION = 0.5
 
 
 def table_section(data: AnswersData) -> Section:
-    """Table 1 beside ours, a figure of ours, and what the numbers rest on."""
+    """Table 1 beside ours, and what the numbers rest on."""
     judge = f"the judge is {data.judge}" if data.judge else "no answer was graded"
     paragraphs = [
         "Compare rankings, not absolute scores: models, papers and questions differ. The best value of each group is "
@@ -85,7 +85,7 @@ def table_section(data: AnswersData) -> Section:
         "covers nothing.",
         "Half a point is our reading of the report's partial points; its table has no intervals.",
     )
-    parts = (_table_1(data), *_figure(data), *with_rows(_outcomes(data)))
+    parts = (_table_1(data), *with_rows(_outcomes(data)))
     return Section("answers", "The arXivBot report's table and ours", paragraphs, parts, definitions)
 
 
@@ -151,23 +151,6 @@ def _table_1(data: AnswersData) -> Grid:
     )
 
 
-def _figure(data: AnswersData) -> list[BarFigure]:
-    groups = [(name.capitalize(), measure_bars(data, name)) for name in _SHARES]
-    about = "Ours over all questions, on an axis from 0 to 100 %; whiskers are 95 % intervals."
-    drawn = [(name, bars) for name, bars in groups if bars]
-    return [BarFigure("Factual and coverage", drawn, about)] if drawn else []
-
-
-def measure_bars(data: AnswersData, measure: str) -> list[Bar]:
-    """A bar for each system with the measure over all questions."""
-    cells = [(system, measure_cell(data.result(system), measure)) for system in data.systems]
-    return [
-        bar(answering_system(system), cell, answering_colour(system, data.systems))
-        for system, cell in cells
-        if cell.value is not None
-    ]
-
-
 def published_figures(data: AnswersData) -> list[BarFigure]:
     """Factual and coverage as published for old and recent questions, beside ours over all."""
     groups = []
@@ -177,7 +160,12 @@ def published_figures(data: AnswersData) -> list[BarFigure]:
             for row in published.TABLE_1
             for age, share in (("old", getattr(row, f"old_{measure}")), ("recent", getattr(row, f"recent_{measure}")))
         ]
-        ours = measure_bars(data, measure)
+        cells = [(system, measure_cell(data.result(system), measure)) for system in data.systems]
+        ours = [
+            bar(answering_system(system), cell, answering_colour(system, data.systems))
+            for system, cell in cells
+            if cell.value is not None
+        ]
         groups += [(measure.capitalize(), bars + ours)] if ours else []
     about = (
         "Outlined: Table 1 of the arXivBot report, old and recent questions. Filled: ours over all questions, with 95 "

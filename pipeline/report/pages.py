@@ -23,7 +23,6 @@ from pipeline.report.corpus import (
     corpus_section,
     count_left_out,
     funnel,
-    funnel_figure,
     funnel_grid,
     left_out_grid,
     papers_section,
@@ -326,7 +325,7 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutof
         ]
     )  # fmt: skip
     sections = [
-        Section("funnel", "From the dump to the index", (), (funnel_figure(steps), funnel_grid(steps))),
+        Section("funnel", "From the dump to the index", (), (funnel_grid(steps),)),
         _months_section(pool),
         *_overall_retrieval(pool.retrieval),
         *_overall_related_work(related),
