@@ -19,8 +19,9 @@ from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
 from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
+from pipeline.llm.messages import Prices
 from pipeline.llm.models import is_small_model
-from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
+from pipeline.report.costs import USAGE, Cost, RunAccounts
 from pipeline.report.related_work_data import read_or_empty, writer_names
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
@@ -58,7 +59,7 @@ class AnswersData:
     questions.
     """
 
-    prices: PriceList = field(default_factory=PriceList)
+    prices: Mapping[str, Prices] = field(default_factory=dict)
     preferred_judges: Sequence[str] = ()
     cutoff: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -148,7 +149,7 @@ class AnswersData:
 
 
 def read_month_answers(
-    root: DataRoot, month: str, judges: Sequence[str], prices: PriceList, cutoff: str
+    root: DataRoot, month: str, judges: Sequence[str], prices: Mapping[str, Prices], cutoff: str
 ) -> AnswersData:
     """One month. Raises as `read_answers` does."""
     data = AnswersData(prices, judges, cutoff, writer_names(root, [month], tables.ANSWERS))

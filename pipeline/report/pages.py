@@ -13,6 +13,7 @@ from pipeline import tables
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
 from pipeline.evaluation.retrieval.picture import RetrievalView
+from pipeline.llm.messages import Prices
 from pipeline.report import answer_tables, related_work_tables
 from pipeline.report.answers_data import CONTROLS, AnswersData, read_answers
 from pipeline.report.corpus import (
@@ -31,7 +32,7 @@ from pipeline.report.corpus import (
     reasons_text,
     rows_out,
 )
-from pipeline.report.costs import PriceList, answer_cost_section, related_work_cost_section, run_sections
+from pipeline.report.costs import answer_cost_section, related_work_cost_section, run_sections
 from pipeline.report.formatting import (
     ANSWERS_PAGE,
     FAILURES_PAGE,
@@ -303,7 +304,7 @@ _MONTH_COUNTS: tuple[tuple[str, Table], ...] = (
 )  # fmt: skip
 
 
-def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutoff: str = "") -> Page:
+def overall_page(root: DataRoot, judges: Sequence[str], prices: Mapping[str, Prices], cutoff: str = "") -> Page:
     """The page over all months. A month with unreadable tables stays in the list with a remark.
 
     cutoff: the knowledge cut-off that divides old from recent questions.

@@ -12,6 +12,8 @@ from filelock import FileLock
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.judge_check.record import checks_digest
+from pipeline.llm.messages import Prices
+from pipeline.llm.models import Models
 from pipeline.report import pages
 from pipeline.report.answers_data import AnswersData, read_month_answers
 from pipeline.report.corpus import (
@@ -24,7 +26,6 @@ from pipeline.report.corpus import (
     retrieval_notes,
     retrieval_section,
 )
-from pipeline.report.costs import prices_of
 from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE
 from pipeline.report.question_page import QuestionTally, question_pages
 from pipeline.report.related_work_data import RelatedWorkData, read_related_work
@@ -66,12 +67,12 @@ def publish(job: Job) -> Iterator[Row]:
 def read_month_related_work(workspace: Workspace, month: str) -> RelatedWorkData:
     """A month's numbers of related work."""
     settings = workspace.settings
-    return read_related_work(workspace.root, month, _judges(settings), prices_of(settings))
+    return read_related_work(workspace.root, month, _judges(settings), _prices(settings))
 
 
 def _read_answers(workspace: Workspace, month: str) -> AnswersData:
     settings = workspace.settings
-    return read_month_answers(workspace.root, month, _judges(settings), prices_of(settings), settings.llm_cutoff)
+    return read_month_answers(workspace.root, month, _judges(settings), _prices(settings), settings.llm_cutoff)
 
 
 def _judges(settings: Settings) -> list[str]:
@@ -79,12 +80,16 @@ def _judges(settings: Settings) -> list[str]:
     return list(settings.judges if set(settings.judges) - {OVERLAP_JUDGE} else (*settings.judges, settings.llm_model))
 
 
+def _prices(settings: Settings) -> Mapping[str, Prices]:
+    return Models.of(settings).prices()
+
+
 def write_overall_page(workspace: Workspace) -> None:
     """Write `reports/index.html` from the tables that exist."""
     settings = workspace.settings
     # Two months may be published at once: the last to hold the lock has read what the other wrote.
     with FileLock(workspace.cache("locks") / "overall-index.lock", timeout=600):
-        page = pages.overall_page(workspace.root, _judges(settings), prices_of(settings), settings.llm_cutoff)
+        page = pages.overall_page(workspace.root, _judges(settings), _prices(settings), settings.llm_cutoff)
         write_whole(workspace.root.path / FOLDER / "index.html", render(_SECTIONS, page))
 
 
@@ -134,7 +139,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     Times and estimates are not among them: a run that changes no row does not make the report out of date.
     """
     root, settings = workspace.root, workspace.settings
-    prices = prices_of(settings).by_model
+    prices = _prices(settings)
     return {
         "templates": templates_digest(),
         "judges": ", ".join(_judges(settings)),

@@ -18,8 +18,9 @@ from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, Rating
 from pipeline.evaluation.annotation.ratings import digests
 from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
 from pipeline.evaluation.judging import TOGETHER, named_judgement
+from pipeline.llm.messages import Prices
 from pipeline.llm.models import is_small_model
-from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
+from pipeline.report.costs import USAGE, Cost, RunAccounts
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import CRITERIA, Table, full_name, short_names, with_shown_name, with_writer_names, writer_name
@@ -127,7 +128,7 @@ class RelatedWorkData:
     """Related work of one or several months."""
 
     scores: Scores
-    prices: PriceList = field(default_factory=PriceList)
+    prices: Mapping[str, Prices] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     """Name of a writer → its name in the report, which is the `system` of everything below."""
     accounts: RunAccounts = field(default_factory=RunAccounts)
@@ -217,7 +218,9 @@ class RelatedWorkData:
         self.outdated_ratings += len(ratings) - len(current)
 
 
-def read_related_work(root: DataRoot, month: str, judges: Sequence[str], prices: PriceList) -> RelatedWorkData:
+def read_related_work(
+    root: DataRoot, month: str, judges: Sequence[str], prices: Mapping[str, Prices]
+) -> RelatedWorkData:
     """One month with its single judgements, ratings and repeats. Raises as `read_month` does."""
     names = writer_names(root, [month], tables.SUMMARIES, tables.STABILITY)
     data = RelatedWorkData(Scores(judges), prices, names)
