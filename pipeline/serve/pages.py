@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from pipeline.serve.guard import report_policy
 from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
 from pipeline.serve.passage_html import render_inline, render_passage
 from pipeline.serve.problems import Problem, problem_of
-from pipeline.serve.search_results import SearchParameters, parse_parameters, run_search
+from pipeline.serve.search_results import SearchForm, parse_form, run_search
 from pipeline.serve.site import Site
 from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
@@ -88,9 +87,9 @@ def paper_path(arxiv_id: str) -> str:
     return f"/paper/{quote(arxiv_id)}"
 
 
-def search_path(parameters: SearchParameters, **changes: Any) -> str:
+def search_path(form: SearchForm, **changes: Any) -> str:
     """The address of a search."""
-    pairs = replace(parameters, **changes).pairs()
+    pairs = form.model_copy(update=changes).pairs()
     return f"/search?{urlencode(pairs)}" if pairs else "/search"
 
 
@@ -109,35 +108,35 @@ def problem_page(request: Request, problem: Problem) -> Response:
 def search_page(site: Site, request: Request) -> Response:
     """The page of results; without a query, the form and what the corpus holds."""
     pairs = request.query_params.multi_items()
-    parameters = parse_parameters(pairs)
+    form = parse_form(pairs)
     if any(not value.strip() for _, value in pairs):  # a form sends its empty fields too
-        return RedirectResponse(search_path(parameters), 303)
+        return RedirectResponse(search_path(form), 303)
     results, problem = None, None
-    if parameters.q:
+    if form.q:
         try:
-            results = run_search(site.workspace, site.index, parameters)
+            results = run_search(site.workspace, site.index, form)
         except CiteloomError as error:
             problem = problem_of(error, site.workspace)
     response = _page(
         "search.html.j2",
         request,
         problem.status if problem else 200,
-        parameters=parameters,
+        form=form,
         results=results,
         problem=problem,
-        removable=_without_each_filter(parameters),
+        removable=_without_each_filter(form),
         month_choices=[(month, month_name(month)) for month in site.months()],
     )
     response.headers.update(problem.headers if problem else {})
     return response
 
 
-def _without_each_filter(parameters: SearchParameters) -> Sequence[tuple[str, str, str]]:
+def _without_each_filter(form: SearchForm) -> Sequence[tuple[str, str, str]]:
     """(Name, value, address without it) of each filter."""
-    pairs = [pair for pair in parameters.pairs() if pair[0] != "page"]
+    pairs = [pair for pair in form.pairs() if pair[0] != "page"]
     return [
         (name, value, f"/search?{urlencode([pair for pair in pairs if pair != (name, value)])}")
-        for name, value in parameters.filters
+        for name, value in form.filters
     ]
 
 
