@@ -324,38 +324,24 @@ def _limited(tool: Callable[..., Any], workspace: Workspace) -> Callable[..., Aw
 
 
 def _quoted_hit(hit: Hit) -> QuotedPassage:
-    return _quoted(
-        hit.arxiv_id, hit.title, hit.section_path, hit.kind, hit.passage_id, hit.anchor, hit.passage_url, hit.text,
-        hit.relevance,
-    )  # fmt: skip
+    return _quoted(hit, hit.arxiv_id, hit.title, hit.passage_url, hit.relevance)
 
 
 def _quoted_passage(paper: Paper, passage: PaperPassage) -> QuotedPassage:
-    return _quoted(
-        paper.arxiv_id, paper.title, passage.section_path, passage.kind, passage.passage_id, passage.anchor,
-        passage.url, passage.text,
-    )  # fmt: skip
+    return _quoted(passage, paper.arxiv_id, paper.title, passage.url)
 
 
 def _quoted(
-    arxiv_id: str,
-    title: str,
-    section_path: Sequence[str],
-    kind: str,
-    passage_id: str,
-    anchor: str,
-    url: str,
-    text: str,
-    relevance: Relevance | None = None,
+    passage: Hit | PaperPassage, arxiv_id: str, title: str, url: str, relevance: Relevance | None = None
 ) -> QuotedPassage:
-    readable = without_markers(text)
+    readable = without_markers(passage.text)
     return QuotedPassage(
         arxiv_id=arxiv_id,
         title=_line(title),
-        section=_line(" > ".join(section_path)),
-        kind=kind,
-        passage_id=passage_id,
-        anchor=_COORDINATE.sub("", anchor),
+        section=_line(" > ".join(passage.section_path)),
+        kind=passage.kind,
+        passage_id=passage.passage_id,
+        anchor=_COORDINATE.sub("", passage.anchor),
         source_url=url,
         quoted_text=fenced(readable[:MOST_PASSAGE_CHARACTERS], "passage"),
         cut=len(readable) > MOST_PASSAGE_CHARACTERS,
