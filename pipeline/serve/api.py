@@ -29,8 +29,8 @@ from pipeline.serve.paper_view import (
     papers_citing_the_same,
     similar_papers,
 )
-from pipeline.serve.search_results import LONGEST_QUERY, SearchForm, SearchResults, parse_form, run_search
-from pipeline.serve.site import Site
+from pipeline.serve.search_results import SearchForm, SearchResults, parse_form, run_search
+from pipeline.serve.site import LONGEST_QUERY, Site, ask
 
 _MOST_PAPERS = 100
 
@@ -127,7 +127,6 @@ def _quotes(site: Site, request: Request) -> list[QuoteSource]:
 
 def _ask(site: Site, request: Request) -> dict[str, Any]:
     from pipeline.answering.rendering import reply_json
-    from pipeline.serve.asking import ask
 
     return reply_json(ask(site, request.query_params.get("q", ""), request.query_params.get("system") or None))
 

@@ -18,11 +18,9 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.search import Hit, search_many
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
-from pipeline.serve.index_access import IndexAccess
+from pipeline.serve.site import LONGEST_QUERY, IndexAccess
 
 PASSAGES_PER_PAGE = 20
-# A query of one page of text. The models read some 500 words of it.
-LONGEST_QUERY = 10_000
 _MOST_SENTENCES = 2
 # A second sentence is marked only if it is nearly as good as the best.
 _LEAST_OF_BEST = 0.7
@@ -45,19 +43,21 @@ class SearchForm(BaseModel):
         validate_by_name=True,
     )
 
-    q: str = Field("", max_length=LONGEST_QUERY, description="words, a paragraph, or an arXiv id for similar papers")
-    category: tuple[str, ...] = Field((), description="category (cs.CL) or archive (cs)")
-    kind: tuple[str, ...] = Field((), description="kind of passage, such as table")
-    severity: tuple[str, ...] = Field((), description="severity of the page in the dump, such as no_problem")
-    grade: str = Field("", description="worst grade of a page, A to D")
-    first_month: str = Field("", description="first month, YYYY-MM")
-    last_month: str = Field("", description="last month, YYYY-MM")
-    author: tuple[str, ...] = Field((), description="whole name or family name")
-    venue: str = Field("", description="words of the journal reference or comment")
-    year: str = Field("", description="2023, 2020..2023, 2020.. or ..2023")
-    page: int = Field(1, ge=1, le=DEEPEST, description="page of results")
-    limit: int = Field(PASSAGES_PER_PAGE, ge=1, le=MOST, description="passages of a page")
-    all: bool = Field(False, description="passages that do not fit the query too")
+    q: str = Field(
+        default="", max_length=LONGEST_QUERY, description="words, a paragraph, or an arXiv id for similar papers"
+    )
+    category: tuple[str, ...] = Field(default=(), description="category (cs.CL) or archive (cs)")
+    kind: tuple[str, ...] = Field(default=(), description="kind of passage, such as table")
+    severity: tuple[str, ...] = Field(default=(), description="severity of the page in the dump, such as no_problem")
+    grade: str = Field(default="", description="worst grade of a page, A to D")
+    first_month: str = Field(default="", description="first month, YYYY-MM")
+    last_month: str = Field(default="", description="last month, YYYY-MM")
+    author: tuple[str, ...] = Field(default=(), description="whole name or family name")
+    venue: str = Field(default="", description="words of the journal reference or comment")
+    year: str = Field(default="", description="2023, 2020..2023, 2020.. or ..2023")
+    page: int = Field(default=1, ge=1, le=DEEPEST, description="page of results")
+    limit: int = Field(default=PASSAGES_PER_PAGE, ge=1, le=MOST, description="passages of a page")
+    all: bool = Field(default=False, description="passages that do not fit the query too")
 
     @property
     def filters(self) -> list[tuple[str, str]]:

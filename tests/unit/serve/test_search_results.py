@@ -16,8 +16,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.edge_folder import PATIENCE
 from pipeline.index.opening import edge_folder
-from pipeline.serve.index_access import SECONDS_BETWEEN_LOOKS, IndexAccess, IndexInUse
 from pipeline.serve.search_results import SearchForm, parse_form, run_search
+from pipeline.serve.site import SECONDS_BETWEEN_LOOKS, IndexAccess, IndexInUse
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 
 
