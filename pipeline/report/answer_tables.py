@@ -46,7 +46,7 @@ from pipeline.report.grid import (
     with_rows,
 )
 from pipeline.report.related_work_tables import OURS, PUBLISHED, interval_notes
-from pipeline.tables import ANSWERING_SYSTEMS, by_system, parse_writer
+from pipeline.tables import by_system
 
 _OLD, _RECENT = (Group("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")
@@ -111,12 +111,6 @@ def basis(data: AnswersData) -> str:
     return f"{questions}, {month_range(data.months)}; {judge}{small}"
 
 
-def model_of(data: AnswersData, system: str) -> str:
-    """The model, or models, that a system answered with; `elsewhere` for imported answers."""
-    known = parse_writer(system).system in ANSWERING_SYSTEMS
-    return ", ".join(sorted(data.written[system].models)) or ("no model" if known else "elsewhere")
-
-
 def measure_cell(result: SystemResult | None, measure: str, form: Form = "percent") -> Cell:
     """A mean with its interval; empty where it could not be computed."""
     return mean_cell(result.measures.get(measure) if result else None, form)
@@ -132,7 +126,7 @@ def _table_1(data: AnswersData) -> Grid:
     groups = [RowGroup(rows, PUBLISHED, f"{published.DATA}; old and recent 25 each")]
     ours = [
         [
-            answering_system(system), model_of(data, system),
+            answering_system(system), data.model_of(system),
             *(measure_cell(data.result(system, group), name) for group in (_OLD, _RECENT, ALL) for name in _SHARES),
             data.written[system].items,
         ]
@@ -180,30 +174,17 @@ def leaderboard(data: AnswersData) -> Grid:
     def coverage(system: str) -> float:
         return float(measure_cell(data.result(system), "coverage").value or 0)
 
-    rows = [
-        _summary_row(data, system) for system in sorted(data.systems, key=lambda system: (-coverage(system), system))
-    ]
+    columns = ["System", "Model", "Factual", "Coverage", "Questions", "Abstained"]
+    rows: list[Row] = []
+    for system in sorted(data.systems, key=lambda system: (-coverage(system), system)):
+        result = data.result(system)
+        shares = [measure_cell(result, name) for name in _SHARES]
+        abstained = result.outcomes.get("abstained", 0) if result else None
+        rows.append([answering_system(system), data.model_of(system), *shares, data.written[system].items, abstained])
     return Grid(
-        "answers_leaderboard", "Answers: leaderboard", _SUMMARY, rows, about=f"{basis(data)}.",
+        "answers_leaderboard", "Answers: leaderboard", columns, rows, about=f"{basis(data)}.",
         best_of=("Factual", "Coverage"), sortable=True,
     )  # fmt: skip
-
-
-_SUMMARY = ["System", "Model", "Factual", "Coverage", "Questions", "Abstained"]
-
-
-def summary_grid(data: AnswersData) -> Grid:
-    """Each system in a row, for a month's own page."""
-    rows = [_summary_row(data, system) for system in data.systems]
-    about = f"{basis(data)}."
-    return Grid("answers_short", "Answers by system", _SUMMARY, rows, about=about, best_of=("Factual", "Coverage"))
-
-
-def _summary_row(data: AnswersData, system: str) -> Row:
-    result = data.result(system)
-    abstained = result.outcomes.get("abstained", 0) if result else None
-    shares = [measure_cell(result, name) for name in _SHARES]
-    return [answering_system(system), model_of(data, system), *shares, data.written[system].items, abstained]
 
 
 def _outcomes(data: AnswersData) -> Grid:

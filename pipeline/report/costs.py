@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.engine.parts import statistics_name
 from pipeline.engine.run_stats import StageEstimate, StageTiming, read_estimates, read_timings
 from pipeline.llm.messages import Prices
 from pipeline.report.formatting import answering_system, words
@@ -125,12 +124,8 @@ class CostLine:
 
 def related_work_costs(data: RelatedWorkData) -> list[CostLine]:
     """Each system that wrote, then what was paid beside the sections."""
-    writers = {shown: name for name, shown in data.names.items()}
     lines = [
-        CostLine(
-            statistics_name(tables.SUMMARIES.name, writers.get(system, system)), words(system), data.written[system]
-        )
-        for system in data.systems
+        CostLine(data.part_of(tables.SUMMARIES, system), words(system), data.written[system]) for system in data.systems
     ]
     beside = [CostLine(name, label, data.beside.get(name, Cost())) for name, label in _OTHER_COSTS.items()]
     return lines + [line for line in beside if line.cost.items]
@@ -138,13 +133,8 @@ def related_work_costs(data: RelatedWorkData) -> list[CostLine]:
 
 def answer_costs(data: AnswersData) -> list[CostLine]:
     """Each system that called a model, then grading."""
-    writers = {shown: name for name, shown in data.names.items()}
     lines = [
-        CostLine(
-            statistics_name(tables.ANSWERS.name, writers.get(system, system)),
-            answering_system(system),
-            data.written[system],
-        )
+        CostLine(data.part_of(tables.ANSWERS, system), answering_system(system), data.written[system])
         for system in data.systems
     ]
     lines.append(CostLine(tables.ANSWER_GRADES.name, "Grading the answers", data.grading))

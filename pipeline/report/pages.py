@@ -47,8 +47,9 @@ from pipeline.report.formatting import (
     words,
 )
 from pipeline.report.grid import Cell, Grid, Row, Section, mean_cell
+from pipeline.report.month_data import read_or_empty, writer_names
 from pipeline.report.people_tables import month_grades_section, pooled_grades_section, ratings_section
-from pipeline.report.related_work_data import RelatedWorkData, Scores, read_month, writer_names
+from pipeline.report.related_work_data import RelatedWorkData, Scores, read_month
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
@@ -226,7 +227,7 @@ def _answers_intro(data: AnswersData) -> Section:
         return Section("answers", title, (f"No question was asked: {data.why_none}.",))
     links = [(f"{number_of(len(data.questions), 'question')}, every answer with its evidence", ANSWERS_PAGE)]
     if data.systems:
-        return Section("answers", title, (), (answer_tables.summary_grid(data),), links=links)
+        return Section("answers", title, (), (answer_tables.leaderboard(data),), links=links)
     return Section("answers", title, ("No system answered.",), links=[*links, ("What failed", FAILURES_PAGE)])
 
 
@@ -311,8 +312,8 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: Mapping[str, Pri
     """
     months = root.months(tables.DUMP_MEMBERS)
     pool = _AllMonths(
-        RelatedWorkData(Scores(judges), prices, _readable_names(root, tables.SUMMARIES, months)),
-        AnswersData(prices, judges, cutoff, _readable_names(root, tables.ANSWERS, months)),
+        RelatedWorkData(prices, _readable_names(root, tables.SUMMARIES, months), scores=Scores(judges)),
+        AnswersData(prices, _readable_names(root, tables.ANSWERS, months), preferred_judges=judges, cutoff=cutoff),
     )
     for month in months:
         pool.rows.append(_add_month(root, month, pool))
@@ -357,11 +358,7 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
     """The month's row, after its data was added to the others'."""
     try:
         counts = [rows_out(root, month, table) for _, table in _MONTH_COUNTS]
-        receipts = (
-            root.rows(tables.INDEX_RECEIPTS, month)
-            if read_provenance(root.file(tables.INDEX_RECEIPTS, month)) is not None
-            else []
-        )
+        receipts = read_or_empty(root, tables.INDEX_RECEIPTS, month).to_pylist()
         left_out, sample = count_left_out(root, month), has_sample_papers(root, month)
         finished = read_provenance(root.file(tables.SCORES, month)) is not None
         if finished:

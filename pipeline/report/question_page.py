@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from pipeline import tables
 from pipeline.answering.answer import Answer, answer_of_row
-from pipeline.answering.questions import PosedQuestion, paper_months
+from pipeline.answering.questions import PosedQuestion
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.grades import grade_of
 from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import passage_url
+from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import is_small_model
 from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
 from pipeline.report.corpus import LeftOut
@@ -25,10 +23,9 @@ from pipeline.report.costs import USAGE
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import MISSING, answering_system, passage_link, question_file
 from pipeline.report.grid import Cell, Grid
-from pipeline.report.related_work_data import rows_by
+from pipeline.report.month_data import rows_by
 from pipeline.report.task_page import excerpt
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import read_provenance
 from pipeline.tables import with_shown_name, writer_name
 
 Row = Mapping[str, Any]
@@ -38,7 +35,6 @@ Places = Mapping[str, tuple[str, str]]
 _QUESTIONS_AT_ONCE = 20
 _SOURCES = {"passage": "", "model": "said by the model, supported by this passage", "front_matter": "from the tables"}
 _GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
-_PLACE_COLUMNS = ["passage_id", "arxiv_id", "anchor"]
 
 
 @dataclass(slots=True)
@@ -83,17 +79,9 @@ def question_pages(root: DataRoot, month: str, data: AnswersData, tally: Questio
 
 def _places(root: DataRoot, questions: Sequence[PosedQuestion]) -> Places:
     """Where the passages of the questions' papers are."""
-    papers = pa.array(sorted({paper for posed in questions for paper in posed.question.papers}))
-    places: dict[str, tuple[str, str]] = {}
-    for month in paper_months(root, (posed.question for posed in questions)):
-        if read_provenance(root.file(tables.PASSAGES, month)) is not None:
-            table = root.read(tables.PASSAGES, month, _PLACE_COLUMNS)
-            mine = table.filter(pc.is_in(table["arxiv_id"], value_set=papers))
-            ids, arxiv_ids, anchors = (mine[name].to_pylist() for name in _PLACE_COLUMNS)
-            places |= {
-                passage: (paper, anchor or "") for passage, paper, anchor in zip(ids, arxiv_ids, anchors, strict=True)
-            }
-    return places
+    papers = {paper for posed in questions for paper in posed.question.papers}
+    rows = rows_of_papers(root, tables.PASSAGES, papers, ["passage_id", "arxiv_id", "anchor"])
+    return {row["passage_id"]: (row["arxiv_id"], row["anchor"] or "") for row in rows}
 
 
 def _question_page(

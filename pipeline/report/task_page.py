@@ -17,7 +17,8 @@ from pipeline.report.corpus import LeftOut
 from pipeline.report.figures import system_colour
 from pipeline.report.formatting import MISSING, criterion_name, passage_link, task_file, words
 from pipeline.report.grid import Cell, Form, Grid, RowGroup
-from pipeline.report.related_work_data import RelatedWorkData, rows_by
+from pipeline.report.month_data import rows_by
+from pipeline.report.related_work_data import RelatedWorkData
 from pipeline.report.related_work_tables import best_voted
 from pipeline.report.trace import read_trace
 from pipeline.storage.data_root import DataRoot
