@@ -12,10 +12,7 @@ import typer
 from pipeline.cli.common import AsJson, MonthsOption, check_file, open_workspace, split_names
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pipeline.evaluation.annotation.grade_results import GradeResults
-    from pipeline.report.grid import Grid
     from pipeline.storage.data_root import DataRoot
 
 
@@ -159,7 +156,7 @@ def results(
       citeloom annotate results grades --name pilot --json
     """
     from pipeline.arxiv.months import select_months
-    from pipeline.cli.console import out, print_json, print_note
+    from pipeline.cli.console import print_json, print_section
     from pipeline.errors import MissingInput
     from pipeline.evaluation.annotation.rating_results import RatingResults, read_rating_results
     from pipeline.report.people_tables import grades_section, rating_results_section
@@ -176,11 +173,7 @@ def results(
         print_json(found.as_json())
         return 0
     section = rating_results_section(found) if isinstance(found, RatingResults) else grades_section(found)
-    for paragraph in section.paragraphs:
-        print_note(paragraph)
-    for grid in section.grids:
-        for table in grid_tables(grid):
-            out.print(table)
+    print_section(section)
     return 0
 
 
@@ -189,21 +182,3 @@ def _read_grades(root: DataRoot, months: list[str], study: str | None) -> GradeR
     from pipeline.evaluation.answers.grades import read_grades
 
     return pool_months({month: read_month_grades(root, month, read_grades(root, month), study) for month in months})
-
-
-def grid_tables(grid: Grid) -> list[Table]:
-    """A table of the report for a terminal, one for each group of its rows."""
-    from rich.markup import escape
-
-    from pipeline.cli.console import make_table
-
-    tables = []
-    for group in grid.groups:
-        title = f"{grid.title}: {group.title}" if group.title else grid.title
-        table = make_table(escape(title), ())
-        for column, heading in enumerate(grid.columns):
-            table.add_column(escape(heading), justify="right" if grid.numeric(column) else "left")
-        for row in group.rows:
-            table.add_row(*(escape(cell.plain()) for cell in row))
-        tables.append(table)
-    return tables

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pipeline.cli.common import AsJson, check_file, open_workspace, split_names
 from pipeline.errors import SettingError
-
-if TYPE_CHECKING:
-    from pipeline.draft_check.check import DraftCheck
 
 # The same as in `pipeline.draft_check.check`, which is too heavy for --help; a test holds them equal.
 FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
@@ -39,10 +36,11 @@ def check(
       citeloom check paper.tex
       citeloom check paper.tex --report check --fail-on contradicted,missing
     """
-    from pipeline.cli.console import print_json, print_note, spinner
+    from pipeline.cli.console import print_json, print_note, print_section, spinner
     from pipeline.draft_check.bibliography_repair import write_bibliography
     from pipeline.draft_check.check import check_draft, read_draft
-    from pipeline.draft_check.page import write_page
+    from pipeline.draft_check.page import sections, write_page
+    from pipeline.index.answers import visible
 
     kinds = _kinds(fail_on)
     check_file("DRAFT", draft)
@@ -62,7 +60,10 @@ def check(
     if as_json:
         print_json(result.as_json())
     else:
-        _print_result(result)
+        for problem in result.problems:
+            print_note(visible(problem))
+        for section in sections(result, good=False):
+            print_section(section)
     if page:
         print_note(f"Page: {page}")
     if write_bib is not None:
@@ -78,38 +79,6 @@ def _kinds(fail_on: str) -> list[str]:
         if kind not in FAILURES:
             raise SettingError(f"--fail-on {kind}: there is no such kind; give some of {', '.join(FAILURES)}")
     return kinds
-
-
-def _print_result(result: DraftCheck) -> None:
-    from rich.text import Text
-
-    from pipeline.cli.console import make_table, out, print_note
-    from pipeline.draft_check.page import STATUS_WORDS, VERDICT_WORDS, explain
-    from pipeline.index.answers import visible
-
-    problems = [*result.draft.problems, *(f"two entries have the key {key}" for key in result.draft.duplicate_keys)]
-    problems += [f"{s.file}, line {s.line}: {key} is cited and has no entry" for key, s in result.without_entry]
-    for problem in problems:
-        print_note(visible(problem))
-    statuses = [check.status for check in result.references]
-    table = make_table(f"{len(statuses)} references, {statuses.count('verified')} verified", ("key", "status", "what"))
-    for check in result.references:
-        if check.status != "verified" or check.notes:
-            table.add_row(Text(visible(check.key)), STATUS_WORDS[check.status], Text(visible(explain(check))))
-    out.print(table)
-    verdicts: list[str] = [check.verdict for check in result.citations]
-    title = ", ".join(f"{verdicts.count(name)} {words.lstrip('✓◐✗? ')}" for name, words in VERDICT_WORDS.items())
-    table = make_table(f"{len(verdicts)} citations: {title}", ("place", "verdict", "the draft and the cited paper"))
-    for citation in result.citations:
-        if citation.verdict != "supported":
-            place = f"{citation.sentence.file}:{citation.sentence.line}"
-            paper = f"→ {visible(citation.key)}: {visible(citation.reason or citation.quote)}"
-            said = f"{visible(citation.sentence.readable)}\n{paper}"
-            table.add_row(Text(visible(place)), VERDICT_WORDS[citation.verdict], Text(said))
-    out.print(table)
-    for missing in result.missing:
-        out.print(visible(f"not cited: {missing.arxiv_id} {missing.title} ({missing.beginning} …)"), markup=False)
-    print_note(f"Judge of citations: {result.judge}")
 
 
 def cite(

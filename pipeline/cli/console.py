@@ -15,12 +15,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from pipeline.cli.common import STAGE_NAMES
 from pipeline.engine.progress import Listener, StageClock, duration, listening
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Outcome
+    from pipeline.report.grid import Section
     from pipeline.storage.data_root import DataRoot
 
 # Without emoji: ":key:" in a title is text, and `escape` does not protect it.
@@ -50,6 +52,22 @@ def make_table(title: str, columns: Sequence[str], right: Collection[str] = (), 
         longest_word = max(map(len, column.split()), default=0)  # a heading may wrap, but never inside a word
         table.add_column(column, justify="right" if column in right else "left", min_width=longest_word)
     return table
+
+
+def print_section(section: Section) -> None:
+    """Print a section of a report: its paragraphs as notes, and a table for each group of rows of its grids."""
+    from pipeline.index.answers import visible
+
+    for paragraph in section.paragraphs:
+        print_note(visible(paragraph))
+    for grid in section.grids:
+        for group in grid.groups:
+            table = make_table(escape(f"{grid.title}: {group.title}" if group.title else grid.title), ())
+            for column, heading in enumerate(grid.columns):
+                table.add_column(escape(heading), justify="right" if grid.numeric(column) else "left")
+            for row in group.rows:
+                table.add_row(*(Text(visible(cell.plain())) for cell in row))
+            out.print(table)
 
 
 @contextmanager

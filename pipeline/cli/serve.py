@@ -49,7 +49,7 @@ def serve(
         )
     check_data_root(workspace)
 
-    from pipeline.serve.run import check_port, run_server
+    from pipeline.serve.app import check_port, run_server
 
     check_port(host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -68,7 +68,7 @@ def mcp() -> int:
       citeloom mcp
       CITELOOM_DATA=/data/papers citeloom mcp
     """
-    from pipeline.serve.run import run_mcp
+    from pipeline.serve.app import run_mcp
 
     run_mcp(open_workspace())
     return 0

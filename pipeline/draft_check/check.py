@@ -71,33 +71,29 @@ class DraftCheck:
         counts["missing"] = len(self.without_entry)
         return counts
 
+    @property
+    def problems(self) -> list[str]:
+        """What the author should know beside the checks, a sentence each."""
+        return [
+            *self.draft.problems,
+            *(f"two entries have the key {key}" for key in self.draft.duplicate_keys),
+            *(f"{each.file}, line {each.line}: {key} is cited and has no entry" for key, each in self.without_entry),
+        ]
+
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
         return {
             "draft": str(self.draft.file),
             "judge": self.judge,
             "references": [
-                {
-                    "key": check.key,
-                    "status": check.status,
-                    "arxiv_id": check.arxiv_id,
-                    "differences": [asdict(difference) for difference in check.differences],
-                    "notes": list(check.notes),
-                }
-                for check in self.references
+                {name: value for name, value in asdict(check).items() if name != "record"} for check in self.references
             ],
             "citations": [
-                {
-                    "key": check.key,
+                asdict(check)
+                | {
                     "sentence": check.sentence.readable,
                     "file": check.sentence.file,
                     "line": check.sentence.line,
-                    "verdict": check.verdict,
-                    "reason": check.reason,
-                    "quote": check.quote,
-                    "passage_id": check.passage_id,
-                    "url": check.url,
-                    "abstract_only": check.abstract_only,
                 }
                 for check in self.citations
             ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,18 +14,12 @@ from pipeline.report.pages import Page
 from pipeline.report.rendering import render
 from pipeline.storage.writing import write_whole
 
-VERDICT_WORDS = {
+_VERDICTS = {
     "supported": "✓ supported",
     "partly": "◐ partly supported",
     "contradicted": "✗ contradicted",
     "not_found": "? not found",
     "not_checked": "not checked",
-}
-STATUS_WORDS = {
-    "verified": "verified",
-    "differs": "differs",
-    "not_found": "not found",
-    "suspicious": "suspicious",
 }
 _WORST_FIRST = ("contradicted", "not_found", "partly", "not_checked", "supported")
 _STATUS_ORDER = ("suspicious", "differs", "not_found", "verified")
@@ -47,62 +42,63 @@ def _page(check: DraftCheck) -> Page:
         ("Contradicted", str(counts["contradicted"]), ""),
         ("Not checked", str(verdicts.count("not_checked")), "the cited text is not here"),
     ]
-    sections = [
-        Section("citations", "What the cited papers say", [_about_judge(check)], [_citations(check.citations)]),
-        Section("references", "References", [_ABOUT_REFERENCES], [_references(check.references)]),
-    ]
-    if check.missing:
-        sections.append(Section("missing", "Papers that the draft does not cite", [], [_missing(check)]))
-    problems = [*check.draft.problems, *(f"two entries have the key {key}" for key in check.draft.duplicate_keys)]
-    problems += [f"{s.file}, line {s.line}: {key} is cited and has no entry" for key, s in check.without_entry]
-    return Page(f"Check of {check.draft.file.name}", [], _lead(check), sections, headline, notes=problems)
+    name = check.draft.file.name
+    lead = f"{len(check.citations)} citations of {len(check.references)} works in {name}."
+    return Page(f"Check of {name}", [], lead, sections(check), headline, notes=check.problems)
 
 
-_ABOUT_REFERENCES = (
-    "Each entry of the bibliography beside arXiv's metadata. An entry that is not found there may exist all the same."
-)
-
-
-def _lead(check: DraftCheck) -> str:
-    return f"{len(check.citations)} citations of {len(check.references)} works in {check.draft.file.name}."
-
-
-def _about_judge(check: DraftCheck) -> str:
-    return (
+def sections(check: DraftCheck, *, good: bool = True) -> list[Section]:
+    """Citations, references, and papers that are not cited. good: supported citations and verified references too."""
+    judge = (
         f"Each citation beside the passage of the cited paper that fits it best. The judge is {check.judge}; a "
         "contradiction is a sentence of nearly the same words with another number or a negation."
     )
+    about = (
+        "Each entry of the bibliography beside arXiv's metadata. An entry that is not found there may exist all the "
+        "same."
+    )
+    parts = [
+        Section("citations", "What the cited papers say", [judge], [_citations(check.citations, good=good)]),
+        Section("references", "References", [about], [_references(check.references, good=good)]),
+    ]
+    if check.missing:
+        parts.append(Section("missing", "Papers that the draft does not cite", [], [_missing(check)]))
+    return parts
 
 
-def _citations(citations: Sequence[CitationCheck]) -> Grid:
-    ordered = sorted(citations, key=lambda check: _WORST_FIRST.index(check.verdict))
+def _citations(citations: Sequence[CitationCheck], *, good: bool) -> Grid:
     rows = [
         (
-            VERDICT_WORDS[check.verdict],
+            _VERDICTS[check.verdict],
             check.sentence.readable,
-            check.key,
-            check.reason or check.quote,
-            Cell(f"{check.arxiv_id}{', abstract only' if check.abstract_only else ''}", page=check.url)
-            if check.url
-            else Cell(None),
+            Cell(
+                f"{check.key}: {check.reason or check.quote}",
+                page=check.url,
+                tag="abstract only" if check.abstract_only else "",
+            ),
             f"{check.sentence.file}:{check.sentence.line}",
         )
-        for check in ordered
+        for check in sorted(citations, key=lambda check: _WORST_FIRST.index(check.verdict))
+        if good or check.verdict != "supported"
     ]
-    columns = ["verdict", "the draft", "key", "the cited paper", "passage", "place"]
-    return Grid("citation-checks", "Citations", columns, rows, stacked=True)
+    counts: Counter[str] = Counter(check.verdict for check in citations)
+    summary = ", ".join(f"{counts[name]} {words.lstrip('✓◐✗? ')}" for name, words in _VERDICTS.items())
+    title = f"{len(citations)} citations: {summary}"
+    return Grid("citation-checks", title, ["verdict", "the draft", "the cited paper", "place"], rows, stacked=True)
 
 
-def _references(references: Sequence[ReferenceCheck]) -> Grid:
-    ordered = sorted(references, key=lambda check: _STATUS_ORDER.index(check.status))
+def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
     rows = [
-        (STATUS_WORDS[check.status], check.key, Cell(check.arxiv_id, arxiv_id=check.arxiv_id), explain(check))
-        for check in ordered
+        (check.status.replace("_", " "), check.key, Cell(check.arxiv_id, arxiv_id=check.arxiv_id), _remarks(check))
+        for check in sorted(references, key=lambda check: _STATUS_ORDER.index(check.status))
+        if good or check.status != "verified" or check.notes
     ]
-    return Grid("reference-checks", "Entries", ["status", "key", "paper", "what differs"], rows, stacked=True)
+    verified = sum(check.status == "verified" for check in references)
+    title = f"{len(references)} references, {verified} verified"
+    return Grid("reference-checks", title, ["status", "key", "paper", "what differs"], rows, stacked=True)
 
 
-def explain(check: ReferenceCheck) -> str:
+def _remarks(check: ReferenceCheck) -> str:
     """What differs, and the notes, in one text."""
     parts = [
         f"{difference.field}: {difference.draft!r}, arXiv has {difference.metadata!r}"
@@ -116,4 +112,4 @@ def _missing(check: DraftCheck) -> Grid:
         (f"{paper.beginning} …", Cell(paper.arxiv_id, page=paper.url), paper.title, paper.text)
         for paper in check.missing
     ]
-    return Grid("missing-papers", "Papers", ["paragraph", "paper", "title", "passage"], rows, stacked=True)
+    return Grid("missing-papers", "Not cited", ["paragraph", "paper", "title", "passage"], rows, stacked=True)

@@ -24,7 +24,7 @@ from pipeline.evaluation.answers.results import (
 )
 from pipeline.evaluation.statistics import Estimate
 from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
-from pipeline.report.figures import Bar, BarFigure, answering_colour, bar
+from pipeline.report.figures import BarFigure, answering_colour, bar
 from pipeline.report.formatting import (
     MISSING,
     answering_system,
@@ -46,8 +46,7 @@ from pipeline.report.grid import (
     with_rows,
 )
 from pipeline.report.related_work_tables import OURS, PUBLISHED, interval_notes
-from pipeline.tables import ANSWERING_SYSTEMS
-from pipeline.tables.writers import by_system, parse_writer
+from pipeline.tables.writers import by_system
 
 _OLD, _RECENT = (Group("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")
@@ -67,15 +66,14 @@ _LEAST_SEPARATION = 0.5
 
 
 def table_section(data: AnswersData) -> Section:
-    """Table 1 beside ours, a figure of ours, and what the numbers rest on."""
+    """Table 1 beside ours, and what the numbers rest on."""
     judge = f"the judge is {data.judge}" if data.judge else "no answer was graded"
     paragraphs = [
         "Compare rankings, not absolute scores: models, papers and questions differ. The best value of each group is "
         "bold.",
         f"In the report three people graded; here {judge}. A judge's quotes are on each question's page. The report's "
         "questions are not published; ours are others, on other papers. Its corpus has "
-        f"{count(published.CORPUS_PAPERS)} papers, ours {number_of(data.papers, 'paper')} up to the month of a "
-        "question.",
+        f"{count(published.CORPUS_PAPERS)} papers.",
         *data.judge_checks.sentences(data.judges, "claim_grade"),
         _age_note(data),
         *interval_notes(len(data.questions), "question", "questions", bool(data.judge)),
@@ -87,7 +85,7 @@ def table_section(data: AnswersData) -> Section:
         "covers nothing.",
         "Half a point is our reading of the report's partial points; its table has no intervals.",
     )
-    parts = (_table_1(data), *_figure(data), *with_rows(_outcomes(data)))
+    parts = (_table_1(data), *with_rows(_outcomes(data)))
     return Section("answers", "The arXivBot report's table and ours", paragraphs, parts, definitions)
 
 
@@ -113,12 +111,6 @@ def basis(data: AnswersData) -> str:
     return f"{questions}, {month_range(data.months)}; {judge}{small}"
 
 
-def model_of(data: AnswersData, system: str) -> str:
-    """The model, or models, that a system answered with; `elsewhere` for imported answers."""
-    known = parse_writer(system).system in ANSWERING_SYSTEMS
-    return ", ".join(sorted(data.written[system].models)) or ("no model" if known else "elsewhere")
-
-
 def measure_cell(result: SystemResult | None, measure: str, form: Form = "percent") -> Cell:
     """A mean with its interval; empty where it could not be computed."""
     return mean_cell(result.measures.get(measure) if result else None, form)
@@ -134,7 +126,7 @@ def _table_1(data: AnswersData) -> Grid:
     groups = [RowGroup(rows, PUBLISHED, f"{published.DATA}; old and recent 25 each")]
     ours = [
         [
-            answering_system(system), model_of(data, system),
+            answering_system(system), data.model_of(system),
             *(measure_cell(data.result(system, group), name) for group in (_OLD, _RECENT, ALL) for name in _SHARES),
             data.written[system].items,
         ]
@@ -153,23 +145,6 @@ def _table_1(data: AnswersData) -> Grid:
     )
 
 
-def _figure(data: AnswersData) -> list[BarFigure]:
-    groups = [(name.capitalize(), measure_bars(data, name)) for name in _SHARES]
-    about = "Ours over all questions, on an axis from 0 to 100 %; whiskers are 95 % intervals."
-    drawn = [(name, bars) for name, bars in groups if bars]
-    return [BarFigure("Factual and coverage", drawn, about)] if drawn else []
-
-
-def measure_bars(data: AnswersData, measure: str) -> list[Bar]:
-    """A bar for each system with the measure over all questions."""
-    cells = [(system, measure_cell(data.result(system), measure)) for system in data.systems]
-    return [
-        bar(answering_system(system), cell, answering_colour(system, data.systems))
-        for system, cell in cells
-        if cell.value is not None
-    ]
-
-
 def published_figures(data: AnswersData) -> list[BarFigure]:
     """Factual and coverage as published for old and recent questions, beside ours over all."""
     groups = []
@@ -179,7 +154,12 @@ def published_figures(data: AnswersData) -> list[BarFigure]:
             for row in published.TABLE_1
             for age, share in (("old", getattr(row, f"old_{measure}")), ("recent", getattr(row, f"recent_{measure}")))
         ]
-        ours = measure_bars(data, measure)
+        cells = [(system, measure_cell(data.result(system), measure)) for system in data.systems]
+        ours = [
+            bar(answering_system(system), cell, answering_colour(system, data.systems))
+            for system, cell in cells
+            if cell.value is not None
+        ]
         groups += [(measure.capitalize(), bars + ours)] if ours else []
     about = (
         "Outlined: Table 1 of the arXivBot report, old and recent questions. Filled: ours over all questions, with 95 "
@@ -194,30 +174,17 @@ def leaderboard(data: AnswersData) -> Grid:
     def coverage(system: str) -> float:
         return float(measure_cell(data.result(system), "coverage").value or 0)
 
-    rows = [
-        _summary_row(data, system) for system in sorted(data.systems, key=lambda system: (-coverage(system), system))
-    ]
+    columns = ["System", "Model", "Factual", "Coverage", "Questions", "Abstained"]
+    rows: list[Row] = []
+    for system in sorted(data.systems, key=lambda system: (-coverage(system), system)):
+        result = data.result(system)
+        shares = [measure_cell(result, name) for name in _SHARES]
+        abstained = result.outcomes.get("abstained", 0) if result else None
+        rows.append([answering_system(system), data.model_of(system), *shares, data.written[system].items, abstained])
     return Grid(
-        "answers_leaderboard", "Answers: leaderboard", _SUMMARY, rows, about=f"{basis(data)}.",
+        "answers_leaderboard", "Answers: leaderboard", columns, rows, about=f"{basis(data)}.",
         best_of=("Factual", "Coverage"), sortable=True,
     )  # fmt: skip
-
-
-_SUMMARY = ["System", "Model", "Factual", "Coverage", "Questions", "Abstained"]
-
-
-def summary_grid(data: AnswersData) -> Grid:
-    """Each system in a row, for a month's own page."""
-    rows = [_summary_row(data, system) for system in data.systems]
-    about = f"{basis(data)}."
-    return Grid("answers_short", "Answers by system", _SUMMARY, rows, about=about, best_of=("Factual", "Coverage"))
-
-
-def _summary_row(data: AnswersData, system: str) -> Row:
-    result = data.result(system)
-    abstained = result.outcomes.get("abstained", 0) if result else None
-    shares = [measure_cell(result, name) for name in _SHARES]
-    return [answering_system(system), model_of(data, system), *shares, data.written[system].items, abstained]
 
 
 def _outcomes(data: AnswersData) -> Grid:

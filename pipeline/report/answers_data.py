@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,16 +13,14 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.answering.questions import PosedQuestion, read_posed_questions
-from pipeline.engine.parts import statistics_name
 from pipeline.evaluation.answers.grades import Grade, read_grades
 from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
-from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
-from pipeline.llm.models import is_small_model
-from pipeline.report.corpus import rows_out
-from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
-from pipeline.report.related_work_data import read_or_empty, writer_names
+from pipeline.evaluation.judge_check.record import read_checks
+from pipeline.llm.messages import Prices
+from pipeline.report.costs import USAGE, Cost
+from pipeline.report.month_data import MonthData, preferred_first, read_or_empty, writer_names
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables.writers import parse_writer, with_writer_names
@@ -52,33 +50,24 @@ class MonthAnswers:
 
 
 @dataclass
-class AnswersData:
+class AnswersData(MonthData):
     """Questions and answers of one or several months.
 
     preferred_judges: judges in order of preference. cutoff: the knowledge cut-off that divides old from recent
     questions.
     """
 
-    prices: PriceList = field(default_factory=PriceList)
+    systems_known = tables.ANSWERING_SYSTEMS
     preferred_judges: Sequence[str] = ()
     cutoff: str = ""
-    names: Mapping[str, str] = field(default_factory=dict)
-    """Name of a writer → its name in the report, which is the `system` of everything below."""
-    accounts: RunAccounts = field(default_factory=RunAccounts)
-    months: list[str] = field(default_factory=list)
-    papers: int = 0
-    """Papers of the corpus over which the questions of the last month were asked."""
     questions: list[PosedQuestion] = field(default_factory=list)
     grades: list[Grade] = field(default_factory=list)
     """Of systems, not of control answers."""
     controls: list[Grade] = field(default_factory=list)
-    written: dict[str, Cost] = field(default_factory=dict)
-    """System → what its answers cost."""
     grading: Cost = field(default_factory=Cost)
     control_grading: Cost = field(default_factory=Cost)
     hops: dict[str, Counter[int]] = field(default_factory=dict)
     """System → number of searches → questions."""
-    judge_checks: JudgeChecks = field(default_factory=JudgeChecks)
     why_none: str = ""
     """Why there is no question."""
 
@@ -95,10 +84,7 @@ class AnswersData:
     @cached_property
     def judges(self) -> list[str]:
         """Models that graded, the preferred ones first."""
-        judged = {grade["judge"] for grade in (*self.grades, *self.controls)}
-        return [judge for judge in self.preferred_judges if judge in judged] + sorted(
-            judged - set(self.preferred_judges)
-        )
+        return preferred_first({grade["judge"] for grade in (*self.grades, *self.controls)}, self.preferred_judges)
 
     @property
     def judge(self) -> str:
@@ -120,13 +106,8 @@ class AnswersData:
         """The results of a system over a group of questions, by the first judge unless another is named."""
         return self.by_group.get((self.judge if judge is None else judge, system, group))
 
-    @property
-    def small_model(self) -> str:
-        """The embedded model's name where it answered or graded, else ''."""
-        models = {
-            model for cost in (*self.written.values(), self.grading, self.control_grading) for model in cost.models
-        }
-        return min(filter(is_small_model, models), default="")
+    def costs(self) -> Iterator[Cost]:
+        yield from (*self.written.values(), self.grading, self.control_grading)
 
     def add_month(self, root: DataRoot, month: str, read: MonthAnswers, *, qualify: bool = False) -> None:
         """Add a month as `read_answers` read it. qualify: put the month before each question's id, since several months
@@ -135,29 +116,26 @@ class AnswersData:
         self.months.append(month)
         self.questions += read.questions
         self.why_none = self.why_none or read.why_none
-        if read.questions:
-            self.papers = max(self.papers, papers_up_to(root, month))
         for grade in read.grades:
             system = self.names.get(grade["system"], grade["system"])
             question_id = f"{month} {grade['question_id']}" if qualify else grade["question_id"]
             of_system = self.controls if system in CONTROLS else self.grades
             of_system.append({**grade, "question_id": question_id, "system": system})
-        for system in sorted(set(read.answers["system"].to_pylist())):
-            mine = read.answers.filter(pc.equal(read.answers["system"], system))
-            self.written.setdefault(system, Cost()).add(mine, ("model",))
-            self.hops.setdefault(system, Counter()).update(mine["hops"].to_pylist())
+        self.add_written(read.answers)
+        for system, hops in zip(read.answers["system"].to_pylist(), read.answers["hops"].to_pylist(), strict=True):
+            self.hops.setdefault(system, Counter())[hops] += 1
         control = pc.is_in(read.grading["system"], value_set=pa.array(CONTROLS))
         self.grading.add(read.grading.filter(pc.invert(control)), ("judge",))
         self.control_grading.add(read.grading.filter(control), ("judge",))
-        parts = [statistics_name(tables.ANSWERS.name, name) for name in self.names]
-        self.accounts.add(root, month, (*parts, tables.ANSWER_GRADES.name))
+        self.accounts.add(root, month, (*self.parts(tables.ANSWERS), tables.ANSWER_GRADES.name))
 
 
 def read_month_answers(
-    root: DataRoot, month: str, judges: Sequence[str], prices: PriceList, cutoff: str
+    root: DataRoot, month: str, judges: Sequence[str], prices: Mapping[str, Prices], cutoff: str
 ) -> AnswersData:
     """One month. Raises as `read_answers` does."""
-    data = AnswersData(prices, judges, cutoff, writer_names(root, [month], tables.ANSWERS))
+    names = writer_names(root, [month], tables.ANSWERS)
+    data = AnswersData(prices, names, preferred_judges=judges, cutoff=cutoff)
     data.add_month(root, month, read_answers(root, month, data.names))
     return data
 
@@ -190,8 +168,3 @@ def _why_none(root: DataRoot, month: str) -> str:
     if provenance.notes.get("off"):
         return str(provenance.notes["off"])
     return "the question set has no question for this month" if not provenance.left_out else "all were left out"
-
-
-def papers_up_to(root: DataRoot, month: str) -> int:
-    """Papers of the months up to this one, over which its questions are asked."""
-    return sum(rows_out(root, other, tables.PAPERS) for other in root.months(tables.PAPERS) if other <= month)

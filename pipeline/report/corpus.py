@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.report.figures import Bar, BarFigure, bar
 from pipeline.report.formatting import count, number_of, words
 from pipeline.report.grid import Cell, Details, Grid, Row, Section, percent_cell
 from pipeline.storage.data_root import DataRoot
@@ -135,15 +134,6 @@ def funnel_grid(steps: Sequence[FunnelStep]) -> Grid:
     return Grid("funnel", "Steps, and what was left out", columns, rows)
 
 
-def funnel_figure(steps: Sequence[FunnelStep]) -> BarFigure:
-    """Pages and papers, and passages, as shares of the first step of each."""
-    groups = []
-    for title, part in (("Papers", steps[:3]), ("Passages", steps[3:6])):
-        most = max(1, *(step.rows for step in part))
-        groups.append((title, [bar(step.name, Cell(step.rows, "count"), 1, most) for step in part]))
-    return BarFigure("Papers and passages by step", groups)
-
-
 def corpus_section(root: DataRoot, month: str, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]) -> Section:
     """A month's way from the dump to the index, its loads, and everything that was left out."""
     loads = []
@@ -175,7 +165,7 @@ def left_out_grid(key: str, title: str, items: Sequence[LeftOut], table: str) ->
 
 
 def papers_section(root: DataRoot, month: str) -> Section:
-    """The month's papers and the lengths of its passages."""
+    """The month's papers."""
     passages = _counts(root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"])
     references = root.read(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"])
     resolved = references.filter(pc.is_valid(references["cited_arxiv_id"]))
@@ -197,8 +187,7 @@ def papers_section(root: DataRoot, month: str) -> Section:
     )
     grid = Grid("papers", "Papers", form, rows[:MOST_ROWS], about=definition, notes=notes, stacked=True)
     listed = grid if len(rows) <= _MOST_OPEN_PAPERS else Details(f"All papers ({count(len(rows))})", [grid])
-    lengths = length_bars(root.read(tables.PASSAGES, month, ["words"])["words"].to_pylist())
-    return Section("papers", "Papers", (), [listed, *([Histogram(lengths)] if lengths else [])])
+    return Section("papers", "Papers", (), [listed])
 
 
 def paper_rows(
@@ -222,26 +211,6 @@ def paper_rows(
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
     return {pair["values"]: pair["counts"] for pair in pc.value_counts(column).to_pylist()}
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Bars of one histogram, their shares of the highest."""
-
-    bars: Sequence[Bar]
-    kind: str = "histogram"
-
-
-def length_bars(lengths: Iterable[int], width: int = 20, last: int = 300) -> list[Bar]:
-    """Passages by length: one bar per `width` words up to `last`, then one for longer ones; shares of the highest."""
-    counts = Counter(min(number, last) // width for number in lengths)
-    peak = max(counts.values(), default=0)
-    bars = []
-    for place in range(last // width + 1) if peak else ():
-        first = place * width
-        label = f"{first} words and more" if first >= last else f"{first} to {first + width - 1} words"
-        bars.append(Bar(label, f"{counts[place]:,}", counts[place] / peak, 1))
-    return bars
 
 
 def failure_sections(

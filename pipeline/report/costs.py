@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.engine.parts import statistics_name
 from pipeline.engine.run_stats import StageEstimate, StageTiming, read_estimates, read_timings
 from pipeline.llm.messages import Prices
-from pipeline.llm.models import models_of
 from pipeline.report.formatting import answering_system, words
 from pipeline.report.grid import Cell, Grid, Row, Section
-from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
@@ -65,40 +62,19 @@ class Cost:
         return sum(number for (_, name), number in self.tokens.items() if name == kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Money:
-    """Money for all answers, cached ones included. at_most: some tokens are shared by models of different prices and
-    taken at the higher one. unpriced: models without a price, whose tokens are left out."""
+def money_of(cost: Cost, prices: Mapping[str, Prices]) -> float | None:
+    """Money for the tokens of models with a price, answers from the cache included; None where no model has one.
 
-    value: float
-    at_most: bool = False
-    unpriced: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PriceList:
-    """Prices by model, of the models that have one."""
-
-    by_model: Mapping[str, Prices] = field(default_factory=dict)
-
-    def money(self, cost: Cost) -> Money | None:
-        """What tokens cost; None where none of their models has a price."""
-        unpriced = tuple(sorted(model for model in cost.models if model not in self.by_model))
-        if len(unpriced) == len(cost.models):
-            return None
-        total, at_most = 0.0, False
-        for (sharing, kind), number in sorted(cost.tokens.items()):
-            known = [self.by_model.get(model, Prices()) for model in sharing]
-            prices = {price.read if kind == "prompt_tokens" else price.written for price in known}
-            total += number * max(prices, default=0.0) / 1e6
-            at_most |= len(prices) > 1
-        return Money(total, at_most, unpriced)
-
-
-def prices_of(settings: Settings) -> PriceList:
-    """The known prices of all models."""
-    models = sorted(models_of(settings).items())
-    return PriceList({name: model.prices for name, model in models if model.prices.known})
+    Tokens that several models share are taken at the highest price.
+    """
+    if not cost.models & prices.keys():
+        return None
+    total = 0.0
+    for (sharing, kind), number in sorted(cost.tokens.items()):
+        known = [prices[model] for model in sharing if model in prices]
+        dearest = max((price.read if kind == "prompt_tokens" else price.written for price in known), default=0.0)
+        total += number * dearest / 1e6
+    return total
 
 
 @dataclass(slots=True)
@@ -148,12 +124,8 @@ class CostLine:
 
 def related_work_costs(data: RelatedWorkData) -> list[CostLine]:
     """Each system that wrote, then what was paid beside the sections."""
-    writers = {shown: name for name, shown in data.names.items()}
     lines = [
-        CostLine(
-            statistics_name(tables.SUMMARIES.name, writers.get(system, system)), words(system), data.written[system]
-        )
-        for system in data.systems
+        CostLine(data.part_of(tables.SUMMARIES, system), words(system), data.written[system]) for system in data.systems
     ]
     beside = [CostLine(name, label, data.beside.get(name, Cost())) for name, label in _OTHER_COSTS.items()]
     return lines + [line for line in beside if line.cost.items]
@@ -161,13 +133,8 @@ def related_work_costs(data: RelatedWorkData) -> list[CostLine]:
 
 def answer_costs(data: AnswersData) -> list[CostLine]:
     """Each system that called a model, then grading."""
-    writers = {shown: name for name, shown in data.names.items()}
     lines = [
-        CostLine(
-            statistics_name(tables.ANSWERS.name, writers.get(system, system)),
-            answering_system(system),
-            data.written[system],
-        )
+        CostLine(data.part_of(tables.ANSWERS, system), answering_system(system), data.written[system])
         for system in data.systems
     ]
     lines.append(CostLine(tables.ANSWER_GRADES.name, "Grading the answers", data.grading))
@@ -181,7 +148,7 @@ def related_work_cost_section(data: RelatedWorkData) -> Section:
         "samples; an endpoint that returns several samples for one request bills it once."
     )
     said = "All answers count, those taken from the cache too."
-    if not data.prices.by_model:
+    if not data.prices:
         said += " There is no column of money because no price of a model is set."
     grid = _cost_grid("cost", "Calls and tokens", about, related_work_costs(data), data.prices)
     return Section("cost", "Cost", (said,), (grid,))
@@ -203,53 +170,46 @@ def answer_cost_section(data: AnswersData) -> Section | None:
     return Section("cost-of-answers", "Cost of answers", (said,), (grid,))
 
 
-def _cost_grid(key: str, title: str, about: str, lines: Sequence[CostLine], prices: PriceList) -> Grid:
+def _cost_grid(key: str, title: str, about: str, lines: Sequence[CostLine], prices: Mapping[str, Prices]) -> Grid:
     total = Cost()
     for line in lines:
         total.calls += line.cost.calls
         total.tokens.update(line.cost.tokens)
     columns = ["Stage", "Model", "Items", "Calls", "Calls per item", "Tokens read", "Tokens written", "Tokens per item"]
-    if prices.by_model:
+    if prices:
         columns += ["Money", "Money per item"]
     rows = [_cost_row(line, prices) for line in [*lines, CostLine("", _TOTAL, total)]]
     notes = _price_notes([line.cost for line in lines], prices)
     return Grid(key, title, columns, rows, about=about, notes=notes, totals=(_TOTAL,))
 
 
-def _cost_row(line: CostLine, prices: PriceList) -> Row:
+def _cost_row(line: CostLine, prices: Mapping[str, Prices]) -> Row:
     cost = line.cost
     read, written = cost.tokens_of("prompt_tokens"), cost.tokens_of("completion_tokens")
     models = "" if line.label == _TOTAL else ", ".join(sorted(cost.models))
     calls_per_item = Cell(_per_item(cost.calls, cost.items), "one")
     tokens_per_item = Cell(_per_item(read + written, cost.items), "count")
     row = [line.label, models, cost.items or None, cost.calls, calls_per_item, read, written, tokens_per_item]
-    if not prices.by_model:
+    if not prices:
         return row
-    money = prices.money(cost)
-    if money is None:
-        return [*row, None, None]
-    return [
-        *row,
-        Cell(money.value, "three", tag="at most" if money.at_most else ""),
-        Cell(_per_item(money.value, cost.items), "three"),
-    ]
+    money = money_of(cost, prices)
+    return [*row, Cell(money, "three"), Cell(_per_item(money, cost.items), "three")]
 
 
 def _per_item(number: float | None, items: int) -> float | None:
     return number / items if number is not None and items else None
 
 
-def _price_notes(costs: Iterable[Cost], prices: PriceList) -> list[str]:
-    if not prices.by_model:
+def _price_notes(costs: Sequence[Cost], prices: Mapping[str, Prices]) -> list[str]:
+    if not prices:
         return []
-    listed = "; ".join(f"{model} {price.read:g} and {price.written:g}" for model, price in prices.by_model.items())
+    listed = "; ".join(f"{model} {price.read:g} and {price.written:g}" for model, price in prices.items())
     notes = [f"Prices for a million tokens read and written, in the currency of the settings: {listed}."]
-    monies = [money for cost in costs if (money := prices.money(cost))]
-    unpriced = sorted({model for money in monies for model in money.unpriced})
+    unpriced = {model for cost in costs for model in cost.models} - prices.keys()
     if unpriced:
-        notes.append(f"No price is set for {', '.join(unpriced)}; the money leaves its tokens out.")
-    if any(money.at_most for money in monies):
-        notes.append("At most: a row has the tokens of writer and judge together, all taken at the higher price.")
+        notes.append(f"No price is set for {', '.join(sorted(unpriced))}; the money leaves its tokens out.")
+    if any(len(sharing) > 1 for cost in costs for sharing, _ in cost.tokens):
+        notes.append("Repeats have the tokens of writer and judge together, all taken at the higher price.")
     return notes
 
 
@@ -265,7 +225,9 @@ def run_sections(related: RelatedWorkData, answers: AnswersData) -> list[Section
     return [*sections, Section("run-of-answers", "Answers to questions", (), parts)] if parts else sections
 
 
-def _run_grids(lines: Sequence[CostLine], accounts: RunAccounts, prices: PriceList, prefix: str) -> list[Grid]:
+def _run_grids(
+    lines: Sequence[CostLine], accounts: RunAccounts, prices: Mapping[str, Prices], prefix: str
+) -> list[Grid]:
     grids = []
     timed = [_time_row(line, accounts) for line in lines if line.stage in accounts.seconds]
     if timed:
@@ -285,7 +247,7 @@ def _run_grids(lines: Sequence[CostLine], accounts: RunAccounts, prices: PriceLi
             "Stage", "Calls estimated", "Calls made", "Tokens estimated", "Tokens used", "Used of estimated",
             "Seconds estimated", "Seconds taken",
         ]  # fmt: skip
-        if prices.by_model:
+        if prices:
             columns += ["Money estimated", "Money paid"]
         about = (
             "What citeloom estimate said before a run, and the longest run. Calls and tokens are of all items, a "
@@ -304,14 +266,14 @@ def _time_row(line: CostLine, accounts: RunAccounts) -> Row:
     return [line.label, Cell(seconds, "one"), per_item, requests, per_request, _per_item(waited, items)]
 
 
-def _estimate_row(line: CostLine, accounts: RunAccounts, prices: PriceList) -> Row:
+def _estimate_row(line: CostLine, accounts: RunAccounts, prices: Mapping[str, Prices]) -> Row:
     expected, used = accounts.estimates[line.stage], accounts.tokens(line.stage)
     row = [
         line.label, expected.calls, line.cost.calls, expected.tokens, used,
         used / expected.tokens if used and expected.tokens else None,
         Cell(expected.seconds, "one"), Cell(accounts.seconds.get(line.stage), "one"),
     ]  # fmt: skip
-    if not prices.by_model:
+    if not prices:
         return row
     paid = accounts.measured.get(line.stage, Counter()).get("llm_cost")
     return [*row, Cell(expected.money, "three"), Cell(paid, "three")]

@@ -12,6 +12,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
+from pipeline.llm.messages import Prices
 from pipeline.report import answer_tables, related_work_tables
 from pipeline.report.answers_data import CONTROLS, AnswersData, read_answers
 from pipeline.report.corpus import (
@@ -22,7 +23,6 @@ from pipeline.report.corpus import (
     corpus_section,
     count_left_out,
     funnel,
-    funnel_figure,
     funnel_grid,
     left_out_grid,
     papers_section,
@@ -30,7 +30,7 @@ from pipeline.report.corpus import (
     reasons_text,
     rows_out,
 )
-from pipeline.report.costs import PriceList, answer_cost_section, related_work_cost_section, run_sections
+from pipeline.report.costs import answer_cost_section, related_work_cost_section, run_sections
 from pipeline.report.formatting import (
     ANSWERS_PAGE,
     FAILURES_PAGE,
@@ -45,8 +45,9 @@ from pipeline.report.formatting import (
     words,
 )
 from pipeline.report.grid import Cell, Grid, Row, Section, mean_cell
+from pipeline.report.month_data import read_or_empty, writer_names
 from pipeline.report.people_tables import month_grades_section, pooled_grades_section, ratings_section
-from pipeline.report.related_work_data import RelatedWorkData, Scores, read_month, writer_names
+from pipeline.report.related_work_data import RelatedWorkData, Scores, read_month
 from pipeline.report.retrieval import RetrievalScores, overall_retrieval, read_retrieval
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
@@ -225,7 +226,7 @@ def _answers_intro(data: AnswersData) -> Section:
         return Section("answers", title, (f"No question was asked: {data.why_none}.",))
     links = [(f"{number_of(len(data.questions), 'question')}, every answer with its evidence", ANSWERS_PAGE)]
     if data.systems:
-        return Section("answers", title, (), (answer_tables.summary_grid(data),), links=links)
+        return Section("answers", title, (), (answer_tables.leaderboard(data),), links=links)
     return Section("answers", title, ("No system answered.",), links=[*links, ("What failed", FAILURES_PAGE)])
 
 
@@ -303,15 +304,15 @@ _MONTH_COUNTS: tuple[tuple[str, Table], ...] = (
 )  # fmt: skip
 
 
-def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutoff: str = "") -> Page:
+def overall_page(root: DataRoot, judges: Sequence[str], prices: Mapping[str, Prices], cutoff: str = "") -> Page:
     """The page over all months. A month with unreadable tables stays in the list with a remark.
 
     cutoff: the knowledge cut-off that divides old from recent questions.
     """
     months = root.months(tables.DUMP_MEMBERS)
     pool = _AllMonths(
-        RelatedWorkData(Scores(judges), prices, _readable_names(root, tables.SUMMARIES, months)),
-        AnswersData(prices, judges, cutoff, _readable_names(root, tables.ANSWERS, months)),
+        RelatedWorkData(prices, _readable_names(root, tables.SUMMARIES, months), scores=Scores(judges)),
+        AnswersData(prices, _readable_names(root, tables.ANSWERS, months), preferred_judges=judges, cutoff=cutoff),
     )
     for month in months:
         pool.rows.append(_add_month(root, month, pool))
@@ -325,7 +326,7 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutof
         ]
     )  # fmt: skip
     sections = [
-        Section("funnel", "From the dump to the index", (), (funnel_figure(steps), funnel_grid(steps))),
+        Section("funnel", "From the dump to the index", (), (funnel_grid(steps),)),
         _months_section(pool),
         *overall_retrieval(pool.retrieval),
         *_overall_related_work(related),
@@ -356,11 +357,7 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
     """The month's row, after its data was added to the others'."""
     try:
         counts = [rows_out(root, month, table) for _, table in _MONTH_COUNTS]
-        receipts = (
-            root.rows(tables.INDEX_RECEIPTS, month)
-            if read_provenance(root.file(tables.INDEX_RECEIPTS, month)) is not None
-            else []
-        )
+        receipts = read_or_empty(root, tables.INDEX_RECEIPTS, month).to_pylist()
         left_out, sample = count_left_out(root, month), has_sample_papers(root, month)
         finished = read_provenance(root.file(tables.SCORES, month)) is not None
         if finished:

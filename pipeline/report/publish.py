@@ -10,9 +10,10 @@ from pathlib import Path
 from filelock import FileLock
 
 from pipeline import tables
-from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.judge_check.record import checks_digest
+from pipeline.llm.messages import Prices
+from pipeline.llm.models import models_of
 from pipeline.report import pages
 from pipeline.report.answers_data import AnswersData, read_month_answers
 from pipeline.report.corpus import (
@@ -22,7 +23,6 @@ from pipeline.report.corpus import (
     failure_sections,
     funnel,
 )
-from pipeline.report.costs import prices_of
 from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE
 from pipeline.report.question_page import QuestionTally, question_pages
 from pipeline.report.related_work_data import RelatedWorkData, read_related_work
@@ -65,12 +65,12 @@ def publish(job: Job) -> Iterator[Row]:
 def read_month_related_work(workspace: Workspace, month: str) -> RelatedWorkData:
     """A month's numbers of related work."""
     settings = workspace.settings
-    return read_related_work(workspace.root, month, _judges(settings), prices_of(settings))
+    return read_related_work(workspace.root, month, _judges(settings), _prices(settings))
 
 
 def _read_answers(workspace: Workspace, month: str) -> AnswersData:
     settings = workspace.settings
-    return read_month_answers(workspace.root, month, _judges(settings), prices_of(settings), settings.llm_cutoff)
+    return read_month_answers(workspace.root, month, _judges(settings), _prices(settings), settings.llm_cutoff)
 
 
 def _judges(settings: Settings) -> list[str]:
@@ -78,12 +78,16 @@ def _judges(settings: Settings) -> list[str]:
     return list(settings.judges if set(settings.judges) - {OVERLAP_JUDGE} else (*settings.judges, settings.llm_model))
 
 
+def _prices(settings: Settings) -> Mapping[str, Prices]:
+    return {name: model.prices for name, model in models_of(settings).items() if model.prices.known}
+
+
 def write_overall_page(workspace: Workspace) -> None:
     """Write `reports/index.html` from the tables that exist."""
     settings = workspace.settings
     # Two months may be published at once: the last to hold the lock has read what the other wrote.
     with FileLock(workspace.cache("locks") / "overall-index.lock", timeout=600):
-        page = pages.overall_page(workspace.root, _judges(settings), prices_of(settings), settings.llm_cutoff)
+        page = pages.overall_page(workspace.root, _judges(settings), _prices(settings), settings.llm_cutoff)
         write_whole(workspace.root.path / FOLDER / "index.html", render(_SECTIONS, page))
 
 
@@ -133,26 +137,15 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     Times and estimates are not among them: a run that changes no row does not make the report out of date.
     """
     root, settings = workspace.root, workspace.settings
-    prices = prices_of(settings).by_model
+    prices = _prices(settings)
     return {
         "templates": templates_digest(),
         "judges": ", ".join(_judges(settings)),
         "prices": "; ".join(f"{model} {price.read} {price.written}" for model, price in prices.items()),
         "cut-off": settings.llm_cutoff,
         "judge checks": checks_digest(root),
-        **_papers_so_far(workspace, month),
         **_provenance_inputs(root, month),
     }
-
-
-def _papers_so_far(workspace: Workspace, month: str) -> dict[str, str]:
-    """The papers up to the month, where it has questions, since a page says how many there are."""
-    root = workspace.root
-    questions = read_provenance(root.file(tables.QUESTIONS, month))
-    if questions is None or not questions.rows:
-        return {}
-    so_far = [other for other in root.months(tables.PAPERS) if other <= month]
-    return {"papers so far": digest_of(workspace, tables.PAPERS, so_far)}
 
 
 def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:

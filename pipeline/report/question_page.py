@@ -6,17 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from pipeline import tables
 from pipeline.answering.answer import Answer, answer_of_row
-from pipeline.answering.questions import PosedQuestion, paper_months
+from pipeline.answering.questions import PosedQuestion
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import passage_url
+from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import is_small_model
 from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
 from pipeline.report.corpus import LeftOut
@@ -24,19 +22,18 @@ from pipeline.report.costs import USAGE
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import MISSING, answering_system, passage_link, question_file
 from pipeline.report.grid import Cell, Grid
-from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
+from pipeline.report.month_data import rows_by
 from pipeline.report.task_page import excerpt
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import read_provenance
-from pipeline.tables.writers import with_shown_name
+from pipeline.tables.writers import with_shown_name, writer_name
 
 Row = Mapping[str, Any]
 Places = Mapping[str, tuple[str, str]]
 """Passage id → arXiv id and anchor."""
 
+_QUESTIONS_AT_ONCE = 20
 _SOURCES = {"passage": "", "model": "said by the model, supported by this passage", "front_matter": "from the tables"}
 _GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
-_PLACE_COLUMNS = ["passage_id", "arxiv_id", "anchor"]
 
 
 @dataclass(slots=True)
@@ -59,35 +56,31 @@ class QuestionTally:
 
 
 def question_pages(root: DataRoot, month: str, data: AnswersData, tally: QuestionTally) -> Iterator[Row]:
-    """What the page of each question of a month shows, by id, one question in memory at a time."""
+    """What the page of each question of a month shows, by id, with the rows of 20 questions in memory."""
     if not data.questions:
         return
-    answers = rows_by_writer(root, month, tables.ANSWERS, key="question_id")
-    grades = RowsByKey(root, month, tables.ANSWER_GRADES, key="question_id")
     places = _places(root, data.questions)
-    for posed in sorted(data.questions, key=lambda posed: posed.question.id):
-        question_id = posed.question.id
-        rows = [with_shown_name(row, data.names) for writer in answers for row in writer.of(question_id)]
-        graded = [with_shown_name(row, data.names) for row in grades.of(question_id)]
-        page = _question_page(posed, rows, graded, places, data)
-        page["month"] = month
-        tally.add(page)
-        yield page
+    questions = sorted(data.questions, key=lambda posed: posed.question.id)
+    for first in range(0, len(questions), _QUESTIONS_AT_ONCE):
+        batch = questions[first : first + _QUESTIONS_AT_ONCE]
+        ids = [posed.question.id for posed in batch]
+        answers, grades = (
+            rows_by(root, month, table, "question_id", ids) for table in (tables.ANSWERS, tables.ANSWER_GRADES)
+        )
+        for posed in batch:
+            question_id = posed.question.id
+            rows = [with_shown_name(row, data.names) for row in sorted(answers[question_id], key=writer_name)]
+            graded = [with_shown_name(row, data.names) for row in grades[question_id]]
+            page = _question_page(posed, rows, graded, places, data) | {"month": month}
+            tally.add(page)
+            yield page
 
 
 def _places(root: DataRoot, questions: Sequence[PosedQuestion]) -> Places:
     """Where the passages of the questions' papers are."""
-    papers = pa.array(sorted({paper for posed in questions for paper in posed.question.papers}))
-    places: dict[str, tuple[str, str]] = {}
-    for month in paper_months(root, (posed.question for posed in questions)):
-        if read_provenance(root.file(tables.PASSAGES, month)) is not None:
-            table = root.read(tables.PASSAGES, month, _PLACE_COLUMNS)
-            mine = table.filter(pc.is_in(table["arxiv_id"], value_set=papers))
-            ids, arxiv_ids, anchors = (mine[name].to_pylist() for name in _PLACE_COLUMNS)
-            places |= {
-                passage: (paper, anchor or "") for passage, paper, anchor in zip(ids, arxiv_ids, anchors, strict=True)
-            }
-    return places
+    papers = {paper for posed in questions for paper in posed.question.papers}
+    rows = rows_of_papers(root, tables.PASSAGES, papers, ["passage_id", "arxiv_id", "anchor"])
+    return {row["passage_id"]: (row["arxiv_id"], row["anchor"] or "") for row in rows}
 
 
 def _question_page(

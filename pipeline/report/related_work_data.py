@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.engine.parts import statistics_name
 from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, current_ratings, rating_results
-from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
+from pipeline.evaluation.judge_check.record import read_checks
 from pipeline.evaluation.judging import TOGETHER, named_judgement
 from pipeline.evaluation.statistics import Estimate, estimate
-from pipeline.llm.models import is_small_model
-from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
+from pipeline.llm.messages import Prices
+from pipeline.report.costs import USAGE, Cost
+from pipeline.report.month_data import MonthData, Row, preferred_first, read_or_empty, writer_names
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import CRITERIA, Table
-from pipeline.tables.writers import short_names, with_shown_name, with_writer_names
+from pipeline.tables.writers import with_shown_name, with_writer_names
 
-Row = dict[str, Any]
 MonthTables = Mapping[str, pa.Table]
 """Name of a table → its rows of a month."""
 
@@ -75,8 +73,7 @@ class Scores:
 
     def judges(self) -> list[str]:
         """Models that judged, the preferred ones first."""
-        judged = {judge for _, _, judge in self._values if judge}
-        return [judge for judge in self._preferred if judge in judged] + sorted(judged - set(self._preferred))
+        return preferred_first({judge for _, _, judge in self._values if judge}, self._preferred)
 
     @property
     def judge(self) -> str:
@@ -100,18 +97,12 @@ class Scores:
 
 
 @dataclass
-class RelatedWorkData:
+class RelatedWorkData(MonthData):
     """Related work of one or several months."""
 
-    scores: Scores
-    prices: PriceList = field(default_factory=PriceList)
-    names: Mapping[str, str] = field(default_factory=dict)
-    """Name of a writer → its name in the report, which is the `system` of everything below."""
-    accounts: RunAccounts = field(default_factory=RunAccounts)
-    months: list[str] = field(default_factory=list)
+    systems_known = tables.RELATED_WORK_SYSTEMS
+    scores: Scores = field(default_factory=Scores)
     tasks: int = 0
-    written: dict[str, Cost] = field(default_factory=dict)
-    """System → what its sections cost."""
     beside: dict[str, Cost] = field(default_factory=dict)
     """Name of a table → what it cost beside the sections."""
     judgements: list[Row] = field(default_factory=list)
@@ -127,7 +118,6 @@ class RelatedWorkData:
     """Name of a table without rows → why, where its file says so."""
     retention: dict[str, dict[int, list[float]]] = field(default_factory=dict)
     """System → step of its search → shares of earlier references that it kept, one for each task."""
-    judge_checks: JudgeChecks = field(default_factory=JudgeChecks)
 
     @cached_property
     def people(self) -> RatingResults | None:
@@ -144,21 +134,15 @@ class RelatedWorkData:
         """Models that judged citations."""
         return sorted(self.beside.get(tables.CITATION_SUPPORT.name, Cost()).models)
 
-    @property
-    def small_model(self) -> str:
-        """The embedded model's name where it wrote or judged, else ''."""
-        models = {model for cost in (*self.written.values(), *self.beside.values()) for model in cost.models}
-        return min(filter(is_small_model, models), default="")
+    def costs(self) -> Iterator[Cost]:
+        yield from (*self.written.values(), *self.beside.values())
 
     def add_month(self, root: DataRoot, month: str, read: MonthTables) -> None:
         """Add a month as `read_month` read it."""
         self.judge_checks = read_checks(root)
         self.months.append(month)
         self.tasks += read[tables.RELATED_WORK_TASKS.name].num_rows
-        sections = with_writer_names(read[tables.SUMMARIES.name], self.names)
-        for system in sorted(set(sections["system"].to_pylist())):
-            mine = sections.filter(pc.equal(sections["system"], system))
-            self.written.setdefault(system, Cost()).add(mine, ("model",))
+        self.add_written(with_writer_names(read[tables.SUMMARIES.name], self.names))
         for name, models in _BESIDE.items():
             self.beside.setdefault(name, Cost()).add(read[name], models)
         self.scores.add(with_writer_names(read[tables.SCORES.name], self.names))
@@ -174,8 +158,7 @@ class RelatedWorkData:
             provenance = read_provenance(root.file(tables.TABLES[name], month))
             if provenance is not None and provenance.notes.get("off"):
                 self.off[name] = str(provenance.notes["off"])
-        parts = [statistics_name(tables.SUMMARIES.name, name) for name in self.names]
-        self.accounts.add(root, month, (*self.beside, *parts))
+        self.accounts.add(root, month, (*self.beside, *self.parts(tables.SUMMARIES)))
 
     def _add_support(self, table: pa.Table) -> None:
         counts = table.group_by(_SUPPORT, use_threads=False).aggregate([([], "count_all")])
@@ -186,22 +169,14 @@ class RelatedWorkData:
                 self.quotes.setdefault(row["system"], Counter())[bool(row["quote_found"])] += row["count_all"]
 
 
-def read_related_work(root: DataRoot, month: str, judges: Sequence[str], prices: PriceList) -> RelatedWorkData:
+def read_related_work(
+    root: DataRoot, month: str, judges: Sequence[str], prices: Mapping[str, Prices]
+) -> RelatedWorkData:
     """One month with its single judgements, ratings and repeats. Raises as `read_month` does."""
     names = writer_names(root, [month], tables.SUMMARIES, tables.STABILITY)
-    data = RelatedWorkData(Scores(judges), prices, names)
+    data = RelatedWorkData(prices, names, scores=Scores(judges))
     data.add_month(root, month, read_month(root, month, details=True))
     return data
-
-
-def writer_names(root: DataRoot, months: Iterable[str], *written: Table) -> dict[str, str]:
-    """Name of a writer → its name in a report over these months of tables. Raises as `DataRoot.read` does."""
-    names: set[str] = set()
-    for month in months:
-        for table in written:
-            rows = with_writer_names(read_or_empty(root, table, month, ["system", "model"]))
-            names.update(rows["system"].to_pylist())
-    return short_names(names)
 
 
 def read_month(root: DataRoot, month: str, *, details: bool) -> MonthTables:
@@ -218,13 +193,6 @@ def read_month(root: DataRoot, month: str, *, details: bool) -> MonthTables:
         together = pc.or_(pc.is_null(scores["mode"]), pc.equal(scores["mode"], TOGETHER))
         read[tables.SCORES.name] = scores.filter(pc.fill_null(together, fill_value=True))
     return read
-
-
-def read_or_empty(root: DataRoot, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
-    """A month of a table; no rows where it is missing."""
-    if read_provenance(root.file(table, month)) is None:
-        return table.schema.empty_table().select(columns or table.schema.names)
-    return root.read(table, month, columns)
 
 
 def _rows(read: MonthTables, table: Table, columns: list[str]) -> list[Row]:

@@ -207,7 +207,7 @@ def leaderboard(data: RelatedWorkData) -> Grid:
         if any(data.scores.by_task(system, metric) for system in data.systems)
     ]
     rows = [
-        [words(system), model_of(data, system), *_means(data, system, measures), data.written[system].items]
+        [words(system), data.model_of(system), *_means(data, system, measures), data.written[system].items]
         for system in best_first
     ]
     names = [name for _, name, _ in measures]
@@ -266,17 +266,11 @@ def basis(data: RelatedWorkData, judges: str | None = None) -> str:
     return f"{number_of(data.tasks, 'task')} of {month_range(data.months)}; {judged}{small}"
 
 
-def model_of(data: RelatedWorkData, system: str) -> str:
-    """The model, or models, that a system wrote with; `elsewhere` for imported sections."""
-    known = parse_writer(system).system in RELATED_WORK_SYSTEMS
-    return ", ".join(sorted(data.written[system].models)) or ("no model" if known else "elsewhere")
-
-
 def _main_row(data: RelatedWorkData, system: str) -> Row:
     metrics = (*_ROUGE, "g_score")
     means = [mean_cell(data.scores.mean(system, metric), "two") for metric in metrics]
     vote = mean_cell(data.scores.mean(system, "g_vote"), "two", 100)
-    return [words(system), model_of(data, system), *means, vote, data.written[system].items]
+    return [words(system), data.model_of(system), *means, vote, data.written[system].items]
 
 
 def criteria_section(data: RelatedWorkData) -> Section | None:

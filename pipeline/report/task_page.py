@@ -17,16 +17,18 @@ from pipeline.report.corpus import LeftOut
 from pipeline.report.figures import system_colour
 from pipeline.report.formatting import MISSING, criterion_name, passage_link, task_file, words
 from pipeline.report.grid import Cell, Form, Grid, RowGroup
+from pipeline.report.month_data import rows_by
 from pipeline.report.related_work_data import RelatedWorkData
 from pipeline.report.related_work_tables import best_voted
-from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
 from pipeline.report.trace import read_trace
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA
-from pipeline.tables.writers import with_shown_name
+from pipeline.tables.writers import with_shown_name, writer_name
 
 Row = Mapping[str, Any]
 
+# A section with its trace may have a megabyte, and a task eight sections.
+_TASKS_AT_ONCE = 20
 # A passage of the corpus has some 200 words; an abstract given by a file may be a book.
 _MOST_PASSAGE_CHARS = 6_000
 _VERDICTS = ("supported", "partly", "not", "unjudged")
@@ -106,26 +108,32 @@ class TaskTally:
 
 
 def task_pages(root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTally) -> Iterator[Row]:
-    """What the two pages of each task of a month show, by task id, one task in memory at a time."""
+    """What the two pages of each task of a month show, by task id, with the rows of 20 tasks in memory."""
+    ids = sorted(root.read(tables.RELATED_WORK_TASKS, month, ["task_id"])["task_id"].to_pylist())
+    for first in range(0, len(ids), _TASKS_AT_ONCE):
+        for page in _task_pages(root, month, ids[first : first + _TASKS_AT_ONCE], data):
+            tally.add(page)
+            yield page
+
+
+def _task_pages(root: DataRoot, month: str, ids: Sequence[str], data: RelatedWorkData) -> Iterator[dict[str, Any]]:
     columns = ["task_id", "arxiv_id", "title", "section_title", "references", "outside", "gold"]
-    tasks = RowsByKey(root, month, tables.RELATED_WORK_TASKS, columns)
-    summaries = rows_by_writer(root, month, tables.SUMMARIES)
-    elements, judgements, support = (
-        RowsByKey(root, month, table) for table in (tables.KEY_ELEMENTS, tables.G_SCORES, tables.CITATION_SUPPORT)
+    tasks = rows_by(root, month, tables.RELATED_WORK_TASKS, "task_id", ids, columns)
+    summaries, elements, judgements, support = (
+        rows_by(root, month, table, "task_id", ids)
+        for table in (tables.SUMMARIES, tables.KEY_ELEMENTS, tables.G_SCORES, tables.CITATION_SUPPORT)
     )
-    for task_id in sorted(root.read(tables.RELATED_WORK_TASKS, month, ["task_id"])["task_id"].to_pylist()):
-        (task,) = tasks.of(task_id)
+    for task_id in ids:
+        (task,) = tasks[task_id]
         page = _task_page(
             task,
-            [with_shown_name(row, data.names) for writer in summaries for row in writer.of(task_id)],
-            sorted(elements.of(task_id), key=lambda row: (row["number"], row["model"])),
-            [named_judgement(row, data.names) for row in judgements.of(task_id)],
-            [with_shown_name(row, data.names) for row in support.of(task_id)],
+            [with_shown_name(row, data.names) for row in sorted(summaries[task_id], key=writer_name)],
+            sorted(elements[task_id], key=lambda row: (row["number"], row["model"])),
+            [named_judgement(row, data.names) for row in judgements[task_id]],
+            [with_shown_name(row, data.names) for row in support[task_id]],
             data,
         )
-        page["month"] = month
-        tally.add(page)
-        yield page
+        yield page | {"month": month}
 
 
 def _task_page(

@@ -29,8 +29,8 @@ from pipeline.serve.paper_view import (
     papers_citing_the_same,
     similar_papers,
 )
-from pipeline.serve.search_results import LONGEST_QUERY, SearchResults, parse_parameters, run_search
-from pipeline.serve.site import Site
+from pipeline.serve.search_results import SearchForm, SearchResults, parse_form, run_search
+from pipeline.serve.site import LONGEST_QUERY, Site, ask
 
 _MOST_PAPERS = 100
 
@@ -57,26 +57,17 @@ class Endpoint:
 
 
 _TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": _TEXT}
-_SEARCH = (
-    Parameter("q", "words, a paragraph, or an arXiv id for similar papers", _TEXT, required=True),
-    Parameter("category", "category (cs.CL) or archive (cs)", _TEXTS),
-    Parameter("kind", "kind of passage, such as table", _TEXTS),
-    Parameter("severity", "severity of the page in the dump, such as no_problem", _TEXTS),
-    Parameter("grade", "worst grade of a page, A to D", _TEXT),
-    Parameter("from", "first month, YYYY-MM", _TEXT),
-    Parameter("to", "last month, YYYY-MM", _TEXT),
-    Parameter("author", "whole name or family name", _TEXTS),
-    Parameter("venue", "words of the journal reference or comment", _TEXT),
-    Parameter("year", "2023, 2020..2023, 2020.. or ..2023", _TEXT),
-    Parameter("page", "page of results, from 1", {"type": "integer", "minimum": 1}),
-    Parameter("limit", "passages of a page", {"type": "integer", "minimum": 1, "maximum": 1000}),
-    Parameter("all", "1 for passages that do not fit the query too", _TEXT),
-)
+
+
+def _search_parameters() -> tuple[Parameter, ...]:
+    schemas = SearchForm.model_json_schema()["properties"]
+    return tuple(
+        Parameter(name, schema.pop("description"), schema, required=name == "q") for name, schema in schemas.items()
+    )
 
 
 def _search(site: Site, request: Request) -> SearchResults:
-    return run_search(site.workspace, site.index, parse_parameters(request.query_params.multi_items()))
+    return run_search(site.workspace, site.index, parse_form(request.query_params.multi_items()))
 
 
 def _find_papers(site: Site, request: Request) -> list[FoundPaper]:
@@ -136,7 +127,6 @@ def _quotes(site: Site, request: Request) -> list[QuoteSource]:
 
 def _ask(site: Site, request: Request) -> dict[str, Any]:
     from pipeline.answering.rendering import reply_json
-    from pipeline.serve.asking import ask
 
     return reply_json(ask(site, request.query_params.get("q", ""), request.query_params.get("system") or None))
 
@@ -147,7 +137,7 @@ def _corpus(site: Site, request: Request) -> CorpusView:
 
 _OF_PAPER = "/api/papers/{id:path}"
 ENDPOINTS = (
-    Endpoint("/api/search", "Search for passages", _search, SearchResults, _SEARCH),
+    Endpoint("/api/search", "Search for passages", _search, SearchResults, _search_parameters()),
     Endpoint(
         "/api/quotes",
         "Find where a sentence or quote is from",

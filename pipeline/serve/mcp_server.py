@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from functools import wraps
 from typing import Annotated, Any
 
@@ -31,7 +30,7 @@ from pipeline.index.search import Hit
 from pipeline.llm.prompts import as_data, fenced
 from pipeline.serve.paper_view import bibtex_of, citing_papers, find_papers, outline_of, section_passages, titles_of
 from pipeline.serve.problems import problem_of
-from pipeline.serve.search_results import SearchParameters, SearchResults, run_search
+from pipeline.serve.search_results import SearchForm, SearchResults, run_search
 from pipeline.serve.site import Site
 
 INSTRUCTIONS = (
@@ -139,18 +138,18 @@ class CorpusTools:
         author: Annotated[str, Field(max_length=200, description="whole or family name")] = "",
     ) -> PassageResults:
         """Search for passages by meaning and by words; best first. Empty if nothing fits the query."""
-        parameters = SearchParameters(
+        form = SearchForm(
             q=query,
             category=(category,) if category else (),
             first_month=first_month,
             last_month=last_month,
             author=(author,) if author else (),
         )
-        return self._search(parameters, start, limit)
+        return self._search(form, start, limit)
 
     def table(self, query: Query, limit: Limit = 5, start: Start = 0) -> PassageResults:
         """Search among tables and captions only, for figures and results. Tables come as Markdown."""
-        return self._search(SearchParameters(q=query, kind=("table", "caption")), start, limit)
+        return self._search(SearchForm(q=query, kind=("table", "caption")), start, limit)
 
     def find_quote(self, quote: Query) -> PassageResults:
         """Find the passages that a sentence or quote of four words or more is from: by the same words, nearly the same
@@ -267,8 +266,8 @@ class CorpusTools:
     def _paper(self, arxiv_id: str) -> Paper:
         return read_paper(self._site.root, arxiv_id)
 
-    def _search(self, parameters: SearchParameters, start: int, limit: int) -> PassageResults:
-        results = run_search(self._site.workspace, self._site.index, replace(parameters, limit=limit), start)
+    def _search(self, form: SearchForm, start: int, limit: int) -> PassageResults:
+        results = run_search(self._site.workspace, self._site.index, form.model_copy(update={"limit": limit}), start)
         ranked = sorted(
             (passage for paper in results.papers for passage in paper.passages), key=lambda passage: -passage.score
         )
@@ -325,38 +324,24 @@ def _limited(tool: Callable[..., Any], workspace: Workspace) -> Callable[..., Aw
 
 
 def _quoted_hit(hit: Hit) -> QuotedPassage:
-    return _quoted(
-        hit.arxiv_id, hit.title, hit.section_path, hit.kind, hit.passage_id, hit.anchor, hit.passage_url, hit.text,
-        hit.relevance,
-    )  # fmt: skip
+    return _quoted(hit, hit.arxiv_id, hit.title, hit.passage_url, hit.relevance)
 
 
 def _quoted_passage(paper: Paper, passage: PaperPassage) -> QuotedPassage:
-    return _quoted(
-        paper.arxiv_id, paper.title, passage.section_path, passage.kind, passage.passage_id, passage.anchor,
-        passage.url, passage.text,
-    )  # fmt: skip
+    return _quoted(passage, paper.arxiv_id, paper.title, passage.url)
 
 
 def _quoted(
-    arxiv_id: str,
-    title: str,
-    section_path: Sequence[str],
-    kind: str,
-    passage_id: str,
-    anchor: str,
-    url: str,
-    text: str,
-    relevance: Relevance | None = None,
+    passage: Hit | PaperPassage, arxiv_id: str, title: str, url: str, relevance: Relevance | None = None
 ) -> QuotedPassage:
-    readable = without_markers(text)
+    readable = without_markers(passage.text)
     return QuotedPassage(
         arxiv_id=arxiv_id,
         title=_line(title),
-        section=_line(" > ".join(section_path)),
-        kind=kind,
-        passage_id=passage_id,
-        anchor=_COORDINATE.sub("", anchor),
+        section=_line(" > ".join(passage.section_path)),
+        kind=passage.kind,
+        passage_id=passage.passage_id,
+        anchor=_COORDINATE.sub("", passage.anchor),
         source_url=url,
         quoted_text=fenced(readable[:MOST_PASSAGE_CHARACTERS], "passage"),
         cut=len(readable) > MOST_PASSAGE_CHARACTERS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,16 @@ from pipeline.errors import CiteloomError
 from pipeline.evaluation.quality import MEASURES
 from pipeline.report import rendering
 from pipeline.report.formatting import month_name, passage_link
-from pipeline.serve.asking import LiveAnswer
 from pipeline.serve.guard import report_policy
 from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
 from pipeline.serve.passage_html import render_inline, render_passage
 from pipeline.serve.problems import Problem, problem_of
-from pipeline.serve.search_results import SearchParameters, parse_parameters, run_search
-from pipeline.serve.site import Site
+from pipeline.serve.search_results import SearchForm, parse_form, run_search
+from pipeline.serve.site import LiveAnswer, Site
 from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
 
-_TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 _KINDS = ("front_matter", "abstract", "paragraph", "list", "table", "caption", "theorem", "algorithm")
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -43,7 +41,7 @@ _REPORTS = "reports"
 
 @cache
 def _environment() -> Environment:
-    environment = rendering.make_environment(_TEMPLATES, rendering.TEMPLATES)
+    environment = rendering.make_environment(TEMPLATES, rendering.TEMPLATES)
     environment.globals.update(
         kind_choices=[(kind, kind.replace("_", " ")) for kind in _KINDS],
         grade_choices=[(grade, f"{grade} or better") for grade in GRADES],
@@ -65,22 +63,9 @@ def _passages_of(answer: Answer) -> dict[str, RetrievedPassage]:
     return {passage.passage_id: passage for hop in answer.shown for passage in hop}
 
 
-@cache
 def style_sheet() -> str:
     """The style sheet of reports, and what the pages here need besides."""
-    return "\n".join(file.read_text() for file in (rendering.TEMPLATES / "style.css", _TEMPLATES / "serve.css"))
-
-
-@cache
-def script() -> str:
-    """The script: keys on the page of results, and the button that copies BibTeX."""
-    return (_TEMPLATES / "serve.js").read_text()
-
-
-@cache
-def icon() -> str:
-    """The icon of every page, SVG."""
-    return (_TEMPLATES / "icon.svg").read_text()
+    return "\n".join(file.read_text() for file in (rendering.TEMPLATES / "style.css", TEMPLATES / "serve.css"))
 
 
 def paper_path(arxiv_id: str) -> str:
@@ -88,9 +73,9 @@ def paper_path(arxiv_id: str) -> str:
     return f"/paper/{quote(arxiv_id)}"
 
 
-def search_path(parameters: SearchParameters, **changes: Any) -> str:
+def search_path(form: SearchForm, **changes: Any) -> str:
     """The address of a search."""
-    pairs = replace(parameters, **changes).pairs()
+    pairs = form.model_copy(update=changes).pairs()
     return f"/search?{urlencode(pairs)}" if pairs else "/search"
 
 
@@ -109,35 +94,35 @@ def problem_page(request: Request, problem: Problem) -> Response:
 def search_page(site: Site, request: Request) -> Response:
     """The page of results; without a query, the form and what the corpus holds."""
     pairs = request.query_params.multi_items()
-    parameters = parse_parameters(pairs)
+    form = parse_form(pairs)
     if any(not value.strip() for _, value in pairs):  # a form sends its empty fields too
-        return RedirectResponse(search_path(parameters), 303)
+        return RedirectResponse(search_path(form), 303)
     results, problem = None, None
-    if parameters.q:
+    if form.q:
         try:
-            results = run_search(site.workspace, site.index, parameters)
+            results = run_search(site.workspace, site.index, form)
         except CiteloomError as error:
             problem = problem_of(error, site.workspace)
     response = _page(
         "search.html.j2",
         request,
         problem.status if problem else 200,
-        parameters=parameters,
+        form=form,
         results=results,
         problem=problem,
-        removable=_without_each_filter(parameters),
+        removable=_without_each_filter(form),
         month_choices=[(month, month_name(month)) for month in site.months()],
     )
     response.headers.update(problem.headers if problem else {})
     return response
 
 
-def _without_each_filter(parameters: SearchParameters) -> Sequence[tuple[str, str, str]]:
+def _without_each_filter(form: SearchForm) -> Sequence[tuple[str, str, str]]:
     """(Name, value, address without it) of each filter."""
-    pairs = [pair for pair in parameters.pairs() if pair[0] != "page"]
+    pairs = [pair for pair in form.pairs() if pair[0] != "page"]
     return [
         (name, value, f"/search?{urlencode([pair for pair in pairs if pair != (name, value)])}")
-        for name, value in parameters.filters
+        for name, value in form.filters
     ]
 
 
@@ -163,12 +148,8 @@ def ask_page(site: Site, request: Request) -> Response:
     is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
     live = LiveAnswer(site, question, None) if question and not is_foreign and request.method == "GET" else None
     template = _environment().get_template("ask.html.j2")
-    pieces = template.generate(path=request.url.path, question=question, live=live, problem_of=_problem_text(site))
+    pieces = template.generate(path=request.url.path, question=question, live=live, problem_of=problem_of, site=site)
     return StreamingResponse(_filled(pieces), media_type="text/html; charset=utf-8")
-
-
-def _problem_text(site: Site) -> Any:
-    return lambda error: problem_of(error, site.workspace).detail
 
 
 def _filled(pieces: Iterator[str]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.titles import title_words
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.links import abstract_url
-from pipeline.index.papers import CitingPaper, Paper, PaperPassage, read_citing_papers, read_paper
+from pipeline.index.papers import CitingPaper, Paper, PaperPassage, read_citing_papers, read_paper, rows_of_papers
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.similar import read_like
 from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys
-from pipeline.serve.index_access import IndexAccess
+from pipeline.serve.site import IndexAccess
 from pipeline.storage.data_root import DataRoot
 
 SIMILAR_PAPERS = 8
@@ -132,14 +132,8 @@ def citing_papers(root: DataRoot, arxiv_id: str) -> list[CitingPaper]:
 
 def titles_of(root: DataRoot, arxiv_ids: Iterable[str]) -> dict[str, str]:
     """Titles of those papers that the corpus holds, by arXiv id."""
-    by_month: dict[str, set[str]] = defaultdict(set)
-    for arxiv_id in arxiv_ids:
-        by_month[month_of(arxiv_id) or ""].add(arxiv_id)
-    titles: dict[str, str] = {}
-    for month in by_month.keys() & set(root.months(tables.PAPERS)):
-        rows = root.rows_with(tables.PAPERS, month, "arxiv_id", by_month[month], ["arxiv_id", "title"])
-        titles.update((row["arxiv_id"], row["title"] or "") for row in rows)
-    return titles
+    rows = rows_of_papers(root, tables.PAPERS, set(arxiv_ids), ["arxiv_id", "title"])
+    return {row["arxiv_id"]: row["title"] or "" for row in rows}
 
 
 def papers_citing_the_same(root: DataRoot, paper: Paper) -> list[RelatedPaper]:

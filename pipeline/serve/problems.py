@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError, TransientFailure
-from pipeline.serve.index_access import IndexInUse
+from pipeline.serve.site import IndexInUse
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_SECONDS = 5

@@ -1,4 +1,4 @@
-"""Search for a page of results: parameters of a request, passages by paper, and the sentences that fit best."""
+"""Search for a page of results: the form of a search, passages by paper, and the sentences that fit best."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
@@ -15,12 +17,10 @@ from pipeline.embedding.lexical import term_id, words_of
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.search import Hit, search_many
-from pipeline.index.search_options import SearchOptions, parse_years
-from pipeline.serve.index_access import IndexAccess
+from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
+from pipeline.serve.site import LONGEST_QUERY, IndexAccess
 
 PASSAGES_PER_PAGE = 20
-# A query of one page of text. The models read some 500 words of it.
-LONGEST_QUERY = 10_000
 _MOST_SENTENCES = 2
 # A second sentence is marked only if it is nearly as good as the best.
 _LEAST_OF_BEST = 0.7
@@ -29,28 +29,35 @@ _EXCERPT = 480
 _WHOLE_KINDS = ("table", "list", "algorithm")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchParameters:
-    """The parameters of a search, as an address has them.
+_ADDRESS_NAMES = {"first_month": "from", "last_month": "to"}
+"""Fields whose names in an address are words of Python."""
 
-    q: words, a paragraph, or a paper's arXiv id for similar papers. category, kind, severity, author: any of these.
-    grade: of the page, or better. from, to: months, YYYY-MM. year: 2023, 2020..2023, 2020.. or ..2023. page: from 1.
-    limit: passages of a page. all: also the nearest passages that do not fit the query.
-    """
 
-    q: str = ""
-    category: tuple[str, ...] = ()
-    kind: tuple[str, ...] = ()
-    severity: tuple[str, ...] = ()
-    grade: str = ""
-    first_month: str = ""
-    last_month: str = ""
-    author: tuple[str, ...] = ()
-    venue: str = ""
-    year: str = ""
-    page: int = 1
-    limit: int = PASSAGES_PER_PAGE
-    all: bool = False
+class SearchForm(BaseModel):
+    """A search as the form and an address have it; empty texts are absent."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        str_strip_whitespace=True,
+        alias_generator=lambda name: _ADDRESS_NAMES.get(name, name),
+        validate_by_name=True,
+    )
+
+    q: str = Field(
+        default="", max_length=LONGEST_QUERY, description="words, a paragraph, or an arXiv id for similar papers"
+    )
+    category: tuple[str, ...] = Field(default=(), description="category (cs.CL) or archive (cs)")
+    kind: tuple[str, ...] = Field(default=(), description="kind of passage, such as table")
+    severity: tuple[str, ...] = Field(default=(), description="severity of the page in the dump, such as no_problem")
+    grade: str = Field(default="", description="worst grade of a page, A to D")
+    first_month: str = Field(default="", description="first month, YYYY-MM")
+    last_month: str = Field(default="", description="last month, YYYY-MM")
+    author: tuple[str, ...] = Field(default=(), description="whole name or family name")
+    venue: str = Field(default="", description="words of the journal reference or comment")
+    year: str = Field(default="", description="2023, 2020..2023, 2020.. or ..2023")
+    page: int = Field(default=1, ge=1, le=DEEPEST, description="page of results")
+    limit: int = Field(default=PASSAGES_PER_PAGE, ge=1, le=MOST, description="passages of a page")
+    all: bool = Field(default=False, description="passages that do not fit the query too")
 
     @property
     def filters(self) -> list[tuple[str, str]]:
@@ -58,21 +65,15 @@ class SearchParameters:
         return [(name, value) for name, value in self.pairs() if name not in ("q", "page", "limit", "all")]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and values of the parameters that differ from their default, for an address."""
+        """Names and values of the fields that differ from their default, for an address."""
         pairs: list[tuple[str, str]] = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value == field.default:
-                continue
-            name = ADDRESS_NAMES.get(field.name, field.name)
-            values = value if isinstance(value, tuple) else ("1" if value is True else str(value),)
-            pairs += [(name, text) for text in values]
+        for name, value in self.model_dump(by_alias=True, exclude_defaults=True).items():
+            values = value if isinstance(value, tuple) else (int(value) if value is True else value,)
+            pairs += [(name, str(each)) for each in values]
         return pairs
 
     def options(self) -> SearchOptions:
         """The options of the search. Raises SettingError for a wrong value."""
-        if self.page < 1:
-            raise SettingError(f"page {self.page}: the first page is 1")
         first_year, last_year = parse_years(self.year or None)
         return SearchOptions(
             limit=self.limit,
@@ -90,45 +91,30 @@ class SearchParameters:
         ).checked()
 
 
-ADDRESS_NAMES = {"first_month": "from", "last_month": "to"}
-"""Fields whose names in an address are words of Python."""
-
-
-_SEPARATORS: Mapping[str, str | None] = {"author": ";", "category": None}
+_SEPARATORS: Mapping[str, str | None] = {"author": ";", "category": None, "kind": ",", "severity": ","}
 """What separates several values in one field of the form; white space for None."""
 
 
-def parse_parameters(pairs: Sequence[tuple[str, str]]) -> SearchParameters:
-    """The parameters of an address; empty values count as absent, as a form sends them.
+def parse_form(pairs: Sequence[tuple[str, str]]) -> SearchForm:
+    """The search of an address; empty values count as absent, as a form sends them.
 
-    Raises SettingError for an unknown name, a number that is none, or a query that is too long.
+    Raises SettingError for an unknown name, a wrong number, or a query that is too long.
     """
-    names = {ADDRESS_NAMES.get(field.name, field.name): field for field in fields(SearchParameters)}
+    known = [field.alias for field in SearchForm.model_fields.values()]
     values: dict[str, Any] = {}
     for name, text in pairs:
-        field = names.get(name)
-        if field is None:
-            raise SettingError(f"{name[:50]!r} is not a parameter of a search: there are {', '.join(names)}")
-        if not text.strip():
-            continue
-        if field.default == ():
-            several = [part.strip() for part in text.split(_SEPARATORS.get(name, ",")) if part.strip()]
-            values[field.name] = (*values.get(field.name, ()), *several)
-        elif field.default is False:
-            values[field.name] = text not in ("0", "false")
-        elif isinstance(field.default, int):
-            values[field.name] = _number(name, text)
-        else:
-            values[field.name] = text.strip()
-    if len(values.get("q", "")) > LONGEST_QUERY:
-        raise SettingError(f"q has {len(values['q']):,} characters: give at most {LONGEST_QUERY:,}")
-    return SearchParameters(**values)
-
-
-def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise SettingError(f"{name} is {text[:50]!r}: give a whole number")
-    return int(text)
+        if name not in known:
+            raise SettingError(f"{name[:50]!r} is not a parameter of a search: there are {', '.join(map(str, known))}")
+        if name in _SEPARATORS:
+            parts = [part.strip() for part in text.split(_SEPARATORS[name])]
+            values[name] = (*values.get(name, ()), *filter(None, parts))
+        elif text.strip():
+            values[name] = text
+    try:
+        return SearchForm.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SettingError(f"{first['loc'][0]} is {str(first['input'])[:50]!r}: {first['msg']}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +155,12 @@ class SearchResults:
     has_more: bool
 
 
-def run_search(
-    workspace: Workspace, access: IndexAccess, parameters: SearchParameters, start: int | None = None
-) -> SearchResults:
-    """Search for a page of results. start: number of its first passage, from 0, in place of the parameters' page.
+def run_search(workspace: Workspace, access: IndexAccess, form: SearchForm, start: int | None = None) -> SearchResults:
+    """Search for a page of results. start: number of its first passage, from 0, in place of the form's page.
 
     Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as `search` does.
     """
-    options, text, similar_to = parameters.options(), parameters.q, None
+    options, text, similar_to = form.options(), form.q, None
     if start is not None:
         options = replace(options, offset=start).checked()
     with access.searching():
@@ -188,9 +172,9 @@ def run_search(
             options = replace(options, without_papers=(similar_to,))
         with access.turn:
             hits = search_many(workspace, [text], options)[0]
-    fitting = hits if parameters.all else [hit for hit in hits if hit.relevance != "none"]
+    fitting = hits if form.all else [hit for hit in hits if hit.relevance != "none"]
     return SearchResults(
-        query=parameters.q,
+        query=form.q,
         similar_to=similar_to,
         papers=group_by_paper(rank_sentences(text, fitting)),
         first=options.offset + 1,

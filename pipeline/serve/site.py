@@ -1,20 +1,121 @@
-"""What the requests of one server share: the workspace, the index, and an overview that is costly to compute."""
+"""What the requests of one server share: the workspace, the index, questions being answered, and an overview."""
 
 from __future__ import annotations
 
+import math
+import os
+import queue
 import threading
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.engine.locks import pool_in_use
 from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.index.opening import close_indexes, live_index
 from pipeline.serve.corpus_view import CorpusView, read_corpus
-from pipeline.serve.index_access import IndexAccess
 from pipeline.storage.data_root import DataRoot
 
+if TYPE_CHECKING:
+    from pipeline.answering.retrieval import RetrievedPassage
+    from pipeline.answering.session import Reply, StepObserver
+
+# A query of one page of text. The models read some 500 words of it.
+LONGEST_QUERY = 10_000
 # A month takes 0.1 s to look at.
 _OVERVIEW_SECONDS = 60.0
 # Each holds a thread until its last step.
 MOST_QUESTIONS = 8
+# Seconds without a search after which another process may open the embedded index. A run waits ten for it.
+_IDLE_SECONDS = 2.0
+# A look at the lock of the runs takes half a millisecond.
+SECONDS_BETWEEN_LOOKS = 0.2
+_POOL = "qdrant"
+
+
+class IndexInUse(TransientFailure):
+    """Another process has the embedded index, most often a run that loads it."""
+
+
+class IndexAccess:
+    """The index of a workspace, opened by the first search and released after a pause.
+
+    A Qdrant server serves many processes, so that its connection stays open.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._is_embedded = workspace.settings.qdrant_url is None
+        self._lock = threading.Lock()
+        self.turn = threading.Semaphore(os.cpu_count() or 1)
+        """Taken for a search: more at once than there are cores delay one another."""
+        self._searches = 0
+        self._last_search = 0.0
+        self._is_open = False
+        self._run_has_index = False
+        self._last_look = -math.inf
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """Keep the index open for one search. Raises IndexInUse if another process has it."""
+        if not self._is_embedded:
+            yield
+            return
+        with self._lock:
+            self._open()
+            self._searches += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._searches -= 1
+                self._last_search = time.monotonic()
+
+    def _open(self) -> None:
+        """Open the index unless a run waits for it. Raises IndexInUse, MissingInput if nothing is indexed."""
+        if time.monotonic() - self._last_look >= SECONDS_BETWEEN_LOOKS:
+            self._run_has_index = pool_in_use(self._workspace, _POOL)
+            self._last_look = time.monotonic()
+        if self._run_has_index:
+            self._close_if_unused()
+            raise IndexInUse("the index is being loaded: try again in a few seconds")
+        if self._is_open:
+            return
+        try:
+            live_index(self._workspace).count(wait=False)
+        except TransientFailure as error:
+            raise IndexInUse(str(error)) from error
+        self._is_open = True
+
+    def release_if_idle(self, idle_seconds: float = _IDLE_SECONDS) -> None:
+        """Close the embedded index if nobody has searched for a while."""
+        with self._lock:
+            if time.monotonic() - self._last_search >= idle_seconds:
+                self._close_if_unused()
+
+    @contextmanager
+    def released_when_idle(self) -> Iterator[None]:
+        """Look every half second whether to release the index, and release it at the end of the block."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(0.5):
+                self.release_if_idle()
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
+            self.release_if_idle(0)
+
+    def _close_if_unused(self) -> None:
+        if self._is_open and self._searches == 0:
+            close_indexes()
+            self._is_open = False
 
 
 class Site:
@@ -44,3 +145,50 @@ class Site:
     def months(self) -> list[str]:
         """The months that can be searched, oldest first."""
         return self.workspace.root.months(tables.PASSAGES)
+
+
+def ask(site: Site, question: str, system: str | None = None, observer: StepObserver | None = None) -> Reply:
+    """The answer to a question. system: None for the default of the settings.
+
+    Raises SettingError for an unknown system or an empty question, TransientFailure if too many questions are being
+    answered, IndexInUse if another process has the index, and as `Conversation.ask` does.
+    """
+    if len(question) > LONGEST_QUERY:
+        raise SettingError(f"the question has {len(question):,} characters: give at most {LONGEST_QUERY:,}")
+    if not site.questions.acquire(blocking=False):
+        raise TransientFailure(f"{MOST_QUESTIONS} questions are being answered: try again in a few seconds")
+    try:
+        from pipeline.answering.session import open_conversation
+
+        with site.index.searching():
+            return open_conversation(site.workspace, system).ask(question, observer)
+    finally:
+        site.questions.release()
+
+
+class LiveAnswer:
+    """A question that is being answered. `steps` yields lines as they come; then `reply` or `error` is set."""
+
+    def __init__(self, site: Site, question: str, system: str | None) -> None:
+        self._site, self._question, self._system = site, question, system
+        self._lines: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
+        self.reply: Reply | None = None
+        self.error: Exception | None = None
+
+    def steps(self) -> Iterator[list[str]]:
+        """The lines of each step, until the answer is there."""
+        threading.Thread(target=self._run, daemon=True).start()
+        while (lines := self._lines.get()) is not None:
+            yield lines
+
+    def _run(self) -> None:
+        try:
+            self.reply = ask(self._site, self._question, self._system, self._observe)
+        except Exception as error:  # the page shows it: the response has begun
+            self.error = error
+        self._lines.put(None)
+
+    def _observe(self, step: Mapping[str, Any], passages: Mapping[str, RetrievedPassage]) -> None:
+        from pipeline.answering.rendering import step_lines
+
+        self._lines.put(step_lines(step, passages))

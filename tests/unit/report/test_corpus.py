@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.report.corpus import length_bars, paper_rows
+from pipeline.report.corpus import paper_rows
 from tests.unit.evaluation.made_up import paper
-
-
-def test_passage_lengths_fall_into_bars_of_twenty_words() -> None:
-    bars = length_bars([0, 19, 20, 299, 300, 900])
-    assert len(bars) == 16
-    assert {bar.label: bar.text for bar in bars if bar.share} == {
-        "0 to 19 words": "2",
-        "20 to 39 words": "1",
-        "280 to 299 words": "1",
-        "300 words and more": "2",
-    }
-    assert length_bars([]) == []
 
 
 def test_a_paper_without_visible_text_has_no_share_kept() -> None:

@@ -15,8 +15,7 @@ from starlette.testclient import TestClient
 from pipeline.engine.stage import Workspace
 from pipeline.serve.api import ENDPOINTS, openapi
 from pipeline.serve.app import make_app
-from pipeline.serve.asking import LiveAnswer
-from pipeline.serve.site import Site
+from pipeline.serve.site import LiveAnswer, Site
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import faithful, form_of
 from tests.unit.answering.corpus import asking

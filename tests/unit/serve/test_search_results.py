@@ -16,8 +16,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.edge_folder import PATIENCE
 from pipeline.index.opening import edge_folder
-from pipeline.serve.index_access import SECONDS_BETWEEN_LOOKS, IndexAccess, IndexInUse
-from pipeline.serve.search_results import SearchParameters, parse_parameters, run_search
+from pipeline.serve.search_results import SearchForm, parse_form, run_search
+from pipeline.serve.site import SECONDS_BETWEEN_LOOKS, IndexAccess, IndexInUse
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 
 
@@ -30,9 +30,9 @@ def test_parameters_survive_a_round_trip_through_an_address() -> None:
         ("page", "2"),
         ("all", "1"),
     ]
-    parameters = parse_parameters(pairs)
-    assert parameters == SearchParameters("ferns", ("cs.CL", "cs.IR"), first_month="2024-03", page=2, all=True)
-    assert sorted(parameters.pairs()) == sorted(pairs)
+    form = parse_form(pairs)
+    assert form == SearchForm(q="ferns", category=("cs.CL", "cs.IR"), first_month="2024-03", page=2, all=True)
+    assert sorted(form.pairs()) == sorted(pairs)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_parameters_survive_a_round_trip_through_an_address() -> None:
 )
 def test_a_wrong_parameter_is_an_error(pair: tuple[str, str]) -> None:
     with pytest.raises(SettingError):
-        parse_parameters([pair])
+        parse_form([pair])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_wrong_parameter_is_an_error(pair: tuple[str, str]) -> None:
 )
 def test_a_wrong_option_is_an_error(pair: tuple[str, str]) -> None:
     with pytest.raises(SettingError):
-        parse_parameters([("q", "ferns"), pair]).options()
+        parse_form([("q", "ferns"), pair]).options()
 
 
 def test_results_are_grouped_by_paper_and_mark_the_best_sentence(client: TestClient) -> None:
@@ -144,4 +144,4 @@ def test_the_index_is_kept_while_somebody_searches(corpus: Workspace) -> None:
             pass
     access.release_if_idle(0)
     with _index_in_another_process(corpus), pytest.raises(IndexInUse):
-        run_search(corpus, access, SearchParameters("fusion"))
+        run_search(corpus, access, SearchForm(q="fusion"))
