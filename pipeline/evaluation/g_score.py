@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from math import factorial
@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.statistics import mean_mark
 from pipeline.llm.context import count_message_tokens, cut_to_share, fit
-from pipeline.llm.messages import Message, Spent
+from pipeline.llm.messages import LlmAnswerError, Message, Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.tables import CRITERIA
 from pipeline.tables.writers import writer_name
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pipeline.llm.client import LlmClient
 
 PROMPT = "g_score"
+NO_GOLD = ("no_gold", "the task has no gold section, which is what sections are measured by")
 
 # A judge that samples would make the scores of a rerun differ; the paper gives no temperature.
 TEMPERATURE = 0.0
@@ -84,13 +85,18 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the judge said of one task. `order` has the systems as they were shown; `best` is one of them, or None
-    where there was one alone, and so nothing to vote on."""
+    """What came of one conversation.
 
-    order: tuple[str, ...]
+    marks: writer → its marks, in the order shown; none where nothing was judged, and then `failure` says why, as
+    (reason, detail) for the ledger. best: one of these writers, None where there was one alone, and so nothing to vote
+    on. cut: texts of which the judge read the beginning alone. spent: what it cost, also where nothing could be read.
+    """
+
     marks: Mapping[str, Marks]
-    best: str | None
-    spent: Spent
+    best: str | None = None
+    cut: tuple[str, ...] = ()
+    spent: Spent = field(default_factory=Spent)
+    failure: tuple[str, str] | None = None
 
 
 def shown_orders(task_id: str, systems: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -153,13 +159,6 @@ def answer_tokens(sections: int) -> int:
     return 64 + 128 * sections
 
 
-def read_answer(answer: BaseModel, labels: Mapping[str, str], cost: Spent) -> Judgement:
-    """The judge's answer, labels replaced by systems, and what it cost."""
-    marks = {system: getattr(answer, label) for label, system in labels.items()}
-    best: str | None = getattr(answer, "best", None)
-    return Judgement(tuple(labels.values()), marks, labels[best] if best else None, cost)
-
-
 def metrics(marks: Mapping[str, Any], best: str | None) -> dict[str, float]:
     """Metric → value of one system: the six marks, their mean, and whether it was voted the best (0 or 1), where
     anything was. marks: of one system, as a row of `g_scores` has them."""
@@ -220,15 +219,27 @@ def _fitting(parts: Mapping[str, str], room: int) -> tuple[dict[str, str], list[
     return fitting, [name for name in parts if fitting[name] != parts[name]]
 
 
-async def judge(client: LlmClient, asked: Conversation) -> Judgement:
-    """One judgement: one call, or two where the answer had to be repaired.
+async def judge(client: LlmClient, case: Case, order: Sequence[str], context: int) -> Judgement:
+    """The judgement of these systems of a case, shown in this order, by a model that reads and writes `context` tokens.
 
-    Raises LlmAnswerError where the repaired answer cannot be read either.
+    It takes one call, or two where the answer had to be repaired; none without a gold section, or without room.
     """
-    answer = await client.answer(
-        asked.messages,
-        answer_schema(asked.labels),
-        max_tokens=answer_tokens(len(asked.labels)),
-        temperature=TEMPERATURE,
-    )
-    return read_answer(answer.value, asked.labels, answer.spent)
+    if not case.gold.strip():
+        return Judgement({}, failure=NO_GOLD)
+    try:
+        asked = conversation(case, context, order)
+    except NoRoom as error:
+        return Judgement({}, failure=("no_room_for_judge", str(error)))
+    try:
+        answer = await client.answer(
+            asked.messages,
+            answer_schema(asked.labels),
+            max_tokens=answer_tokens(len(asked.labels)),
+            temperature=TEMPERATURE,
+        )
+    except LlmAnswerError as error:
+        failure = ("unreadable_judgement", str(error))
+        return Judgement({}, cut=asked.cut, spent=error.spent, failure=failure)
+    marks = {system: getattr(answer.value, label) for label, system in asked.labels.items()}
+    best: str | None = getattr(answer.value, "best", None)
+    return Judgement(marks, asked.labels[best] if best else None, asked.cut, answer.spent)

@@ -17,65 +17,36 @@ from typing import TYPE_CHECKING, Any
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.g_score import (
+    NO_GOLD,
     Case,
     Judgement,
-    NoRoom,
-    conversation,
     judge,
     prompt_digest,
     shown_orders,
 )
-from pipeline.evaluation.statistics import mean_mark
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.messages import LlmAnswerError, Spent, measured_together
+from pipeline.llm.messages import measured_together
 from pipeline.llm.models import Model, judge_models, judges_fingerprint
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import parse_writer, short_names, with_shown_name, writer_name
 
 if TYPE_CHECKING:
-    from pipeline.llm.client import LlmClient
+    pass
 
 TOGETHER, ALONE = "together", "alone"
-_NO_GOLD = ("no_gold", "the task has no gold section, which is what sections are measured by")
 _TASK_COLUMNS = ["task_id", "description", "references", "gold"]
 # Four times what the judge reads of the target at most, so that a month of full papers is never held.
 _DESCRIPTION_CHARS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """What came of one conversation: a judgement, or why there is none, as (reason, detail) for the ledger.
-
-    cut: texts of which the judge read the beginning alone. spent: what it cost, also where nothing could be read.
-    """
-
-    judgement: Judgement | None
-    cut: tuple[str, ...]
-    spent: Spent
-    failure: tuple[str, str] | None = None
-
-    def mark(self, criterion: str) -> float | None:
-        """One of the six marks where one system was judged by itself; None where nothing was, or several."""
-        if self.judgement is None or len(self.judgement.marks) != 1:
-            return None
-        return float(getattr(next(iter(self.judgement.marks.values())), criterion))
-
-    @property
-    def g_score(self) -> float | None:
-        """The mean of the six marks where one system was judged by itself; None where nothing was, or several."""
-        if self.judgement is None or len(self.judgement.marks) != 1:
-            return None
-        return mean_mark(next(iter(self.judgement.marks.values())).model_dump())
-
-
-@dataclass(frozen=True, slots=True)
 class _Asked:
-    """One conversation: of what, in which mode, with which of the judges, for which time, in which order."""
+    """One conversation: of what, in which mode, with which judge, for which time, in which order."""
 
     case: Case
     mode: str
-    judge: int
+    judge: Model
     repeat: int
     order: tuple[str, ...]
 
@@ -87,32 +58,12 @@ class _Asked:
 def build(job: Job) -> Iterator[Row]:
     """Rows of `g_scores`, by task, mode, judge, repeat and order; what could not be judged is in the ledger."""
     models = judge_models(job.settings)
-    names = [model.name for model in models]
     cases = [case for case in _cases(job) if _has_gold(job, case)]
-    asked = [conversation for case in cases for conversation in _conversations(case, job.settings, len(models))]
-    answers = run(_judge_all(job, models, asked)) if asked else []
-    found = sorted(zip(asked, answers, strict=True), key=lambda pair: _key(pair[0], names))
-    _note(job, found, names)
-    yield from (row for asked, marked in found for row in _rows(asked, names, marked))
-
-
-async def judge_alone(client: LlmClient, case: Case, system: str, context: int) -> Marked:
-    """The marks of one system's section by itself, by a model that reads and writes `context` tokens."""
-    return await _mark(client, case, (system,), context)
-
-
-async def _mark(client: LlmClient, case: Case, order: Sequence[str], context: int) -> Marked:
-    if not case.gold.strip():
-        return Marked(None, (), Spent(), _NO_GOLD)
-    try:
-        made = conversation(case, context, order)
-    except NoRoom as error:
-        return Marked(None, (), Spent(), ("no_room_for_judge", str(error)))
-    try:
-        judgement = await judge(client, made)
-    except LlmAnswerError as error:
-        return Marked(None, made.cut, error.spent, ("unreadable_judgement", str(error)))
-    return Marked(judgement, made.cut, judgement.spent)
+    asked = [conversation for case in cases for conversation in _conversations(case, job.settings, models)]
+    judgements = run(_judge_all(job, models, asked)) if asked else []
+    found = sorted(zip(asked, judgements, strict=True), key=lambda pair: _key(pair[0]))
+    _note(job, found)
+    yield from (_row(asked, judgement) for asked, judgement in found if judgement.failure is None)
 
 
 def case_of(task: Mapping[str, Any], sections: Mapping[str, str]) -> Case:
@@ -139,7 +90,7 @@ def _cases(job: Job) -> list[Case]:
 def _has_gold(job: Job, case: Case) -> bool:
     if case.gold.strip():
         return True
-    job.leave_out(case.task_id, *_NO_GOLD)
+    job.leave_out(case.task_id, *NO_GOLD)
     return False
 
 
@@ -148,7 +99,7 @@ def _reference_line(reference: Mapping[str, Any]) -> str:
     return f"[Reference {reference['number']}] {reference['title']}{year}"
 
 
-def _conversations(case: Case, settings: Settings, models: int) -> Iterator[_Asked]:
+def _conversations(case: Case, settings: Settings, models: Sequence[Model]) -> Iterator[_Asked]:
     """All over one case: every judge, the systems together in so many orders, then, where set, each by itself.
 
     The orders are those of the task whatever CITELOOM_JUDGE_REPEATS is, so more repeats keep the answers that are
@@ -158,13 +109,13 @@ def _conversations(case: Case, settings: Settings, models: int) -> Iterator[_Ask
     names = {short: name for name, short in short_names(case.sections).items()}
     shown = islice(shown_orders(case.task_id, names), settings.judge_repeats)
     orders = [tuple(names[short] for short in order) for order in shown]
-    for number in range(models):
-        yield from (_Asked(case, TOGETHER, number, repeat, order) for repeat, order in enumerate(orders))
+    for model in models:
+        yield from (_Asked(case, TOGETHER, model, repeat, order) for repeat, order in enumerate(orders))
         if settings.judge_alone:
-            yield from (_Asked(case, ALONE, number, 0, (writer,)) for writer in case.sections)
+            yield from (_Asked(case, ALONE, model, 0, (writer,)) for writer in case.sections)
 
 
-async def _judge_all(job: Job, models: Sequence[Model], asked: Sequence[_Asked]) -> list[Marked]:
+async def _judge_all(job: Job, models: Sequence[Model], asked: Sequence[_Asked]) -> list[Judgement]:
     """All judgements in the order asked, over one client for each judge.
 
     The limit on calls in flight is that of all judges together, who may share an endpoint; and a conversation is put
@@ -175,19 +126,21 @@ async def _judge_all(job: Job, models: Sequence[Model], asked: Sequence[_Asked])
     turns, done = asyncio.Semaphore(max(model.concurrency for model in models)), 0
     job.expect(len(asked))
 
-    async def one(each: _Asked) -> Marked:
+    async def one(each: _Asked) -> Judgement:
         nonlocal done
         async with turns:
-            marked = await _mark(clients[each.judge], each.case, each.order, models[each.judge].context)
+            judgement = await judge(clients[each.judge.name], each.case, each.order, each.judge.context)
         done += 1
         job.advance(done)
-        return marked
+        return judgement
 
     async with AsyncExitStack() as opened:
-        clients = [await opened.enter_async_context(open_client(job.workspace, model.name)) for model in models]
-        answers = await side_by_side(one(each) for each in asked)
-        job.measured |= measured_together(client.usage for client in clients)
-    return answers
+        clients = {
+            model.name: await opened.enter_async_context(open_client(job.workspace, model.name)) for model in models
+        }
+        judgements = await side_by_side(one(each) for each in asked)
+        job.measured |= measured_together(client.usage for client in clients.values())
+    return judgements
 
 
 def named_judgement(row: Mapping[str, Any], shown: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -203,42 +156,38 @@ def named_judgement(row: Mapping[str, Any], shown: Mapping[str, str] | None = No
     return named | {"best": names.get(row["best"], row["best"])}
 
 
-def _key(asked: _Asked, names: Sequence[str]) -> tuple[Any, ...]:
-    return asked.case.task_id, asked.mode, names[asked.judge], asked.repeat, asked.order
+def _key(asked: _Asked) -> tuple[Any, ...]:
+    return asked.case.task_id, asked.mode, asked.judge.name, asked.repeat, asked.order
 
 
-def _rows(asked: _Asked, names: Sequence[str], marked: Marked) -> Iterator[Row]:
-    """The row of a conversation; none where nothing was judged."""
-    judgement = marked.judgement
-    if judgement is None:
-        return
-    yield {
+def _row(asked: _Asked, judgement: Judgement) -> Row:
+    return {
         "task_id": asked.case.task_id,
         "mode": asked.mode,
-        "judge": names[asked.judge],
+        "judge": asked.judge.name,
         "repeat": asked.repeat,
         "order": list(asked.order),
         "marks": [{**parse_writer(name).columns, **judgement.marks[name].model_dump()} for name in asked.order],
         "best": judgement.best,
-        "cut": list(marked.cut),
-        **asdict(marked.spent),
+        "cut": list(judgement.cut),
+        **asdict(judgement.spent),
     }
 
 
-def _note(job: Job, found: Sequence[tuple[_Asked, Marked]], names: Sequence[str]) -> None:
+def _note(job: Job, found: Sequence[tuple[_Asked, Judgement]]) -> None:
     """Judgements by mode; to the ledger, what was not judged, and what was cut, once for a task, mode and judge, since
     every repeat cuts the same."""
     cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for asked, marked in found:
-        subject, who = asked.case.task_id, f"{names[asked.judge]}, {asked.mode}"
-        cut[subject, who] |= dict.fromkeys(marked.cut)
-        if marked.failure is not None:
-            reason, detail = marked.failure
+    for asked, judgement in found:
+        subject, who = asked.case.task_id, f"{asked.judge.name}, {asked.mode}"
+        cut[subject, who] |= dict.fromkeys(judgement.cut)
+        if judgement.failure is not None:
+            reason, detail = judgement.failure
             job.leave_out(subject, reason, f"{who}, {asked.place}: {detail}")
     for (subject, who), texts in cut.items():
         if texts:
             job.leave_out(subject, "cut_for_judge", f"{who}: the judge read the beginning of: {', '.join(texts)}")
-    judged = Counter(asked.mode for asked, marked in found if marked.failure is None)
+    judged = Counter(asked.mode for asked, judgement in found if judgement.failure is None)
     job.notes["judged"] = dict(sorted(judged.items()))
 
 

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.g_score import prompt_digest
-from pipeline.evaluation.judging import Marked, case_of, judge_alone
+from pipeline.evaluation.g_score import Judgement, judge, prompt_digest
+from pipeline.evaluation.judging import case_of
 from pipeline.evaluation.rouge import METRICS, rouge
+from pipeline.evaluation.statistics import mean_mark
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import measured_together
 from pipeline.llm.models import judge_models, settings_for
@@ -97,18 +98,18 @@ def build(job: Job) -> Iterator[Row]:
     """Rows of `stability`, by task, writer, what was varied, and repeat."""
     repeats = list(_repeats(job))
     job.expect(len(repeats))
-    judge = judge_models(job.settings)[0].name
-    for repeat, (summary, marked) in zip(repeats, run(_make_all(job, repeats)), strict=True):
-        _note(job, repeat, summary, marked)
-        yield _row(repeat, summary, marked, judge)
+    judge_name = judge_models(job.settings)[0].name
+    for repeat, (summary, judgement) in zip(repeats, run(_make_all(job, repeats)), strict=True):
+        _note(job, repeat, summary, judgement)
+        yield _row(repeat, summary, judgement, judge_name)
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """What the rows depend on besides tables: the judge, and of each writer its settings, prompts and papers."""
     if off(workspace.settings):
         return {}
-    judge = judge_models(workspace.settings)[0].fingerprint
-    found = {"judge": f"{judge}, {prompt_digest()}"}
+    fingerprint = judge_models(workspace.settings)[0].fingerprint
+    found = {"judge": f"{fingerprint}, {prompt_digest()}"}
     for writer, system in repeated_writers(workspace.settings):
         own = system.chosen_settings(settings_for(workspace.settings, writer.model))
         found[writer.name] = json.dumps([own, dict(writer_inputs(writer, system, workspace, month))], sort_keys=True)
@@ -189,19 +190,19 @@ def reordered(target: Target, order: Sequence[int]) -> tuple[Task, list[KeyEleme
     return moved, [elements[0], *(elements[place + 1] for place in places)] if elements else []
 
 
-async def _make_all(job: Job, repeats: Sequence[Repeat]) -> list[tuple[Summary, Marked]]:
+async def _make_all(job: Job, repeats: Sequence[Repeat]) -> list[tuple[Summary, Judgement]]:
     """Every section with its judgement, side by side; none waits for another."""
     done = 0
     judge_model = judge_models(job.settings)[0]
 
-    async def make(clients: Mapping[str, LlmClient], repeat: Repeat) -> tuple[Summary, Marked]:
+    async def make(clients: Mapping[str, LlmClient], repeat: Repeat) -> tuple[Summary, Judgement]:
         nonlocal done
         summary = await _write(clients[repeat.writer.model or ""], repeat, job)
         case = case_of(repeat.target.row, {repeat.writer.name: summary.text})
-        marked = await judge_alone(clients[judge_model.name], case, repeat.writer.name, judge_model.context)
+        judgement = await judge(clients[judge_model.name], case, [repeat.writer.name], judge_model.context)
         done += 1
         job.advance(done)
-        return summary, marked
+        return summary, judgement
 
     models = {repeat.writer.model or "" for repeat in repeats} | {judge_model.name}
     async with _clients(job, models) as clients:
@@ -233,19 +234,21 @@ async def _write(client: LlmClient, repeat: Repeat, job: Job) -> Summary:
     return await SYSTEMS[repeat.writer.system].write(view, task, elements, settings)
 
 
-def _note(job: Job, repeat: Repeat, summary: Summary, marked: Marked) -> None:
+def _note(job: Job, repeat: Repeat, summary: Summary, judgement: Judgement) -> None:
     subject = f"{repeat.target.task.task_id} {repeat.writer.name} {repeat.varied} {repeat.repeat}"
     if not summary.text:
         job.leave_out(subject, "empty_summary", "the model wrote nothing")
-    if marked.failure is not None:
-        job.leave_out(subject, *marked.failure)
-    if marked.cut:
-        job.leave_out(subject, "cut_for_judge", f"the judge read the beginning of: {', '.join(marked.cut)}")
+    if judgement.failure is not None:
+        job.leave_out(subject, *judgement.failure)
+    if judgement.cut:
+        job.leave_out(subject, "cut_for_judge", f"the judge read the beginning of: {', '.join(judgement.cut)}")
 
 
-def _row(repeat: Repeat, summary: Summary, marked: Marked, judge: str) -> Row:
+def _row(repeat: Repeat, summary: Summary, judgement: Judgement, judge_name: str) -> Row:
     gold = repeat.target.row["gold"]
     numbers = repeat.target.task.numbers
+    judged = judgement.marks.get(repeat.writer.name)
+    marks = judged.model_dump() if judged else None
     return {
         "task_id": repeat.target.task.task_id,
         **repeat.writer.columns,
@@ -255,10 +258,10 @@ def _row(repeat: Repeat, summary: Summary, marked: Marked, judge: str) -> Row:
         "text": summary.text,
         **(rouge(gold, summary.text) if gold else dict.fromkeys(METRICS)),
         "coverage": len(numbers.intersection(cited_numbers(summary.text))) / len(numbers) if numbers else None,
-        **{f"g_{criterion}": marked.mark(criterion) for criterion in CRITERIA},
-        "g_score": marked.g_score,
-        "judge": judge,
-        **asdict(summary.spent + marked.spent),
+        **{f"g_{criterion}": float(marks[criterion]) if marks else None for criterion in CRITERIA},
+        "g_score": mean_mark(marks) if marks else None,
+        "judge": judge_name,
+        **asdict(summary.spent + judgement.spent),
     }
 
 

@@ -18,13 +18,10 @@ from pipeline.evaluation.g_score import (
     NoRoom,
     answer_schema,
     conversation,
-    labels_of,
     metrics,
-    read_answer,
     shown_orders,
 )
 from pipeline.llm.context import count_message_tokens
-from pipeline.llm.messages import Spent
 from pipeline.tables import RELATED_WORK_SYSTEMS
 
 SYSTEMS = ("chatcite", "zero_shot")
@@ -94,15 +91,6 @@ def test_the_g_score_is_the_mean_of_the_six_and_who_was_judged_alone_has_no_vote
     expected = {f"g_{criterion}": mark for criterion, mark in six.items()}
     found = metrics({"system": "chatcite", "model": None, **six}, best)
     assert found == {**expected, "g_score": pytest.approx(20 / 6), **vote}
-
-
-def test_an_answer_is_read_with_systems_in_place_of_labels() -> None:
-    given = {"A": marks(1, 2, 3, 4, 5, 5), "B": marks(1, 1, 1, 1, 1, 1), "best": "B"}
-    judgement = read_answer(answer_schema(["A", "B"]).model_validate(given), labels_of(SYSTEMS), Spent(1, 2, 3))
-    assert judgement.order == SYSTEMS
-    assert judgement.best == "zero_shot"
-    assert judgement.marks["chatcite"].comparative == 3
-    assert judgement.spent == Spent(1, 2, 3)
 
 
 ONES = marks(1, 1, 1, 1, 1, 1)

@@ -16,8 +16,8 @@ from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Job, Outcome, Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.g_score import CRITERIA, shown_orders
-from pipeline.evaluation.judging import Marked, case_of, judge_alone, named_judgement
+from pipeline.evaluation.g_score import CRITERIA, Judgement, judge, shown_orders
+from pipeline.evaluation.judging import case_of, named_judgement
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
@@ -254,13 +254,13 @@ def test_what_there_is_no_room_for_together_is_in_the_ledger_and_judged_alone(tm
     assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "no_room_for_judge")]
 
 
-def alone(work: Workspace, **changes: Any) -> Marked:
+def alone(work: Workspace, **changes: Any) -> Judgement:
     """One section that is in no table, judged by itself."""
 
-    async def ask() -> Marked:
+    async def ask() -> Judgement:
         async with open_client(work) as client:
             case = case_of({**task("2403.90001"), **changes}, {"chatcite": "Both [Reference 1] and we."})
-            return await judge_alone(client, case, "chatcite", work.settings.llm_context)
+            return await judge(client, case, ["chatcite"], work.settings.llm_context)
 
     return run(ask())
 
@@ -274,7 +274,7 @@ def test_one_section_that_cannot_be_judged_says_why(tmp_path: Path) -> None:
         "unreadable_judgement", "no_gold", "no_room_for_judge",
     ]  # fmt: skip
     assert [found.spent.calls for found in (unread, ungold, small)] == [2, 0, 0]
-    assert {found.g_score for found in (unread, ungold, small)} == {None}
+    assert [found.marks for found in (unread, ungold, small)] == [{}, {}, {}]
 
 
 def test_one_system_by_two_models_is_two_writers(tmp_path: Path, llm: ScriptedLlm) -> None:
