@@ -75,7 +75,7 @@ def rating_results_section(people: RatingResults) -> Section:
 
 def _rating_grids(people: RatingResults) -> list[Grid]:
     agreed = [(criterion_name(name), "Krippendorff's alpha, ordinal", alpha) for name, alpha in people.alpha.items()]
-    agreed.append(("Preference", "Fleiss' kappa", people.kappa))
+    agreed.append(("Preference", "Krippendorff's alpha, nominal", people.preference))
     agreement = _agreement_grid("people", "Agreement of raters", "rated", "task", people.tasks, agreed)
     groups = []
     for judge in people.judges:
@@ -163,7 +163,7 @@ def _accuracy_grids(people: GradeResults) -> list[Grid]:
     for judge, parts in people.accuracy.items():
         rows = [
             [
-                _PARTS[part], Cell(each.same, "percent", each.low, each.high), mean_cell(each.kappa, "two"), each.units,
+                _PARTS[part], Cell(each.same, "percent", each.low, each.high), mean_cell(each.alpha, "two"), each.units,
                 each.undecided,
             ]
             for part, each in parts.items()
@@ -172,11 +172,11 @@ def _accuracy_grids(people: GradeResults) -> list[Grid]:
         groups += [RowGroup(rows, judge)] if rows else []
     if not groups:
         return []
-    columns = ["What was graded", "Same verdict", "Kappa", "Compared", "Graders split"]
+    columns = ["What was graded", "Same verdict", "Alpha", "Compared", "Graders split"]
     about = (
-        "Same verdict: how often the judge agrees with most graders, with its 95 % interval over questions. Kappa: "
-        "agreement beyond chance, at most 1. Left out: claims on which graders are split, and claims without a "
-        "readable verdict of the judge."
+        "Same verdict: how often the judge agrees with most graders, with its 95 % interval over questions. Alpha: "
+        "Krippendorff's, nominal: agreement beyond chance, at most 1. Left out: claims on which graders are split, and "
+        "claims without a readable verdict of the judge."
     )
     grids = [Grid("judge_accuracy", "The judge against people", columns, groups=groups, about=about)]
     for part, verdicts in VERDICTS.items():

@@ -1,19 +1,18 @@
-"""Agreement of annotators: Krippendorff's alpha and Fleiss' kappa.
+"""Agreement of annotators: Krippendorff's alpha.
 
 Pure functions of numbers. What cannot be computed is None, never 0: no two annotators met, or all gave one and the same
 value, so that chance alone would agree as well. The count of an estimate is that of the units which two annotators or
 more annotated.
 
-Alpha: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E: coincidences and the ordinal
-difference. Kappa: J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76 (1971);
-with different numbers of annotators each subject counts with its own pairs. Intervals resample whole tasks
-or questions: what lies within one is annotated side by side, and so is not independent.
+K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E: coincidences and the ordinal
+difference. Intervals resample whole tasks or questions: what lies within one is annotated side by side, and so is not
+independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from pipeline.evaluation.statistics import Estimate, bootstrap_sums
 
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 Level = Literal["nominal", "ordinal"]
 
 
-def alpha(units: Sequence[Sequence[int]], tasks: Sequence[str], level: Level = "ordinal") -> Estimate:
+def alpha(units: Sequence[Sequence[Any]], tasks: Sequence[str], level: Level = "ordinal") -> Estimate:
     """Krippendorff's alpha: 1 for perfect agreement, 0 for what chance would give.
 
     units: the values that each unit got, missing ones left out; a unit with one value says nothing and is passed over.
-    tasks: the task of each unit. Raises ValueError if units and tasks differ in number.
+    Numbers, where the level is ordinal. tasks: the task of each unit. Raises ValueError if they differ in number.
     """
     import numpy as np
 
@@ -45,46 +44,11 @@ def alpha(units: Sequence[Sequence[int]], tasks: Sequence[str], level: Level = "
     def coefficient(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return _alpha(sums.reshape(*sums.shape[:-1], len(values), len(values)), values, level)
 
-    return _agreement(coefficient, coincidences.reshape(len(compared), -1), [task for _, task in compared])
+    clusters = [task for _, task in compared]
+    return Estimate(*bootstrap_sums(coefficient, coincidences.reshape(len(compared), -1), clusters), len(compared))
 
 
-def kappa(counts: Sequence[Sequence[int]], tasks: Sequence[str]) -> Estimate:
-    """Fleiss' kappa: agreement on categories, over what chance would give.
-
-    counts: for each subject how many annotators chose each category; a subject with fewer than two is passed over.
-    tasks: the task of each subject. Raises ValueError if counts and tasks differ in number.
-    """
-    import numpy as np
-
-    compared = [(row, task) for row, task in zip(counts, tasks, strict=True) if sum(row) > 1]
-    if not compared:
-        return Estimate(None)
-    table = np.array([row for row, _ in compared], dtype=float)
-    annotators = table.sum(axis=1)
-    agreeing = (table * (table - 1)).sum(axis=1) / (annotators * (annotators - 1))
-
-    def coefficient(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        observed = sums[..., 0] / sums[..., 1]
-        choices = sums[..., 2:]
-        expected = ((choices / choices.sum(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Where all choices are of one category, their share differs from 1 in the last digit at most.
-            return np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
-
-    columns = np.column_stack([agreeing, np.ones(len(table)), table])
-    return _agreement(coefficient, columns, [task for _, task in compared])
-
-
-def _agreement(
-    coefficient: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    values: NDArray[np.float64],
-    tasks: Sequence[str],
-) -> Estimate:
-    """A coefficient of sums and its interval, as `bootstrap_sums` takes them."""
-    return Estimate(*bootstrap_sums(coefficient, values, tasks), len(tasks))
-
-
-def _alpha(coincidences: NDArray[np.float64], values: Sequence[int], level: Level) -> NDArray[np.float64]:
+def _alpha(coincidences: NDArray[np.float64], values: Sequence[Any], level: Level) -> NDArray[np.float64]:
     """Alpha of matrices of coincidences, shape (..., values, values); NaN where it is undefined."""
     import numpy as np
 
@@ -97,7 +61,7 @@ def _alpha(coincidences: NDArray[np.float64], values: Sequence[int], level: Leve
         return np.where(expected > 0, 1 - (total - 1) * observed / expected, np.nan)
 
 
-def _distances(counts: NDArray[np.float64], values: Sequence[int], level: Level) -> NDArray[np.float64]:
+def _distances(counts: NDArray[np.float64], values: Sequence[Any], level: Level) -> NDArray[np.float64]:
     """Squared distances of each two values, of a shape that broadcasts to (..., values, values).
 
     The ordinal one is the number of values from the one to the other, the two themselves counted by half.

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.agreement import Level, alpha, kappa
+from pipeline.evaluation.annotation.agreement import Level, alpha
 from pipeline.evaluation.annotation.grades import SILENT, VERDICTS, Part, digests
 from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.measures import answer_measures
@@ -45,7 +45,7 @@ class Accuracy:
     """How often a judge's verdicts are those of most graders.
 
     units: claims with a verdict of both. same: share with the same one, its interval over questions in `low` and
-    `high`, None for one question. kappa: over what chance would give. undecided: claims on which graders are split.
+    `high`, None for one question. alpha: nominal, of graders and judge. undecided: claims on which graders are split.
     confusion: (graders' verdict, judge's) → claims.
     """
 
@@ -54,7 +54,7 @@ class Accuracy:
     same: float | None
     low: float | None
     high: float | None
-    kappa: statistics.Estimate
+    alpha: statistics.Estimate
     undecided: int
     confusion: Mapping[tuple[str, str], int]
 
@@ -239,14 +239,13 @@ def _accuracy(
     questions = [key.question_id for key in both]
     same = np.array([decided[key] == judged[key] for key in both], dtype=float)
     low, high = statistics.mean_ends(same, questions) if both else (None, None)
-    counts = [[(decided[key], judged[key]).count(verdict) for verdict in VERDICTS[part]] for key in both]
     return Accuracy(
         part=part,
         units=len(both),
         same=float(same.mean()) if both else None,
         low=low,
         high=high,
-        kappa=kappa(counts, questions),
+        alpha=alpha([(decided[key], judged[key]) for key in both], questions, "nominal"),
         undecided=sum(key.part == part for key in (verdicts.keys() & judged.keys()) - decided.keys()),
         confusion=dict(sorted(Counter((decided[key], judged[key]) for key in both).items())),
     )

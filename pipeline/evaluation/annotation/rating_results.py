@@ -5,17 +5,17 @@ Pure: rows of `human_ratings` and `g_scores` in, numbers out; what cannot be com
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.agreement import alpha, kappa
+from pipeline.evaluation.annotation.agreement import alpha
 from pipeline.evaluation.annotation.ratings import digests
 from pipeline.evaluation.judging import named_judgement
-from pipeline.evaluation.statistics import Estimate
+from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
 from pipeline.tables.writers import full_name, short_names, writer_name
 
@@ -28,8 +28,11 @@ MEAN = "mean"
 RATING_COLUMNS = [name for name in HUMAN_RATINGS.schema.names if name not in ("label", "comment")]
 G_SCORE_COLUMNS = ["task_id", "mode", "judge", "marks", "best"]
 
-Place = tuple[str, str, str]
-"""Study, task, system: what raters mark."""
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+Section = tuple[str, str]
+"""Task and system."""
+_NAMES = (*CRITERIA, MEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True)
 class RatingResults:
-    """What the ratings say. alpha: criterion → ordinal alpha of the raters; kappa: of which section they prefer;
-    outdated: ratings of sections that have changed since, left out."""
+    """What the ratings say. alpha: criterion → ordinal alpha of the raters; preference: nominal alpha of which
+    section they prefer; outdated: ratings of sections that have changed since, left out."""
 
     studies: tuple[str, ...]
     raters: tuple[str, ...]
@@ -72,7 +75,7 @@ class RatingResults:
     choices: int
     systems: tuple[SystemResult, ...]
     alpha: Mapping[str, Estimate]
-    kappa: Estimate
+    preference: Estimate
     judges: tuple[JudgeAgreement, ...]
 
     @property
@@ -127,13 +130,13 @@ def rating_results(ratings: Iterable[Row], judgements: Iterable[Row] = (), outda
         outdated=outdated,
         choices=sum(bool(row["preferred"]) for row in rows),
         systems=tuple(_system(rows, system) for system in sorted({row["system"] for row in rows})),
-        alpha={name: _alpha(rows, name) for name in CRITERIA},
-        kappa=_kappa(rows),
+        alpha={name: _marks_alpha(rows, name) for name in CRITERIA},
+        preference=_preference_alpha(rows),
         judges=tuple(_judges(rows, judgements)),
     )
 
 
-def mark_of(row: Row, name: str) -> float | None:
+def mark_of(row: Mapping[str, Any], name: str) -> float | None:
     """A rating's mark for a criterion, or the mean of its six for MEAN; None where it, or one of the six, is not
     there."""
     if name != MEAN:
@@ -144,80 +147,56 @@ def mark_of(row: Row, name: str) -> float | None:
 
 def _system(rows: Sequence[Row], system: str) -> SystemResult:
     mine = [row for row in rows if row["system"] == system]
-    chosen = [row for row in mine if row["preferred"] is not None]
-    marked = {name: [(row, mark) for row in mine if (mark := mark_of(row, name)) is not None] for name in _names()}
-    return SystemResult(
-        system,
-        {name: _mean([(row["task_id"], mark) for row, mark in each]) for name, each in marked.items()},
-        _mean([(row["task_id"], float(row["preferred"])) for row in chosen]),
+    marks = {
+        name: _grouped((row["task_id"], mark) for row in mine if (mark := mark_of(row, name)) is not None)
+        for name in _NAMES
+    }
+    chosen = _grouped((row["task_id"], float(row["preferred"])) for row in mine if row["preferred"] is not None)
+    return SystemResult(system, {name: estimate(by_task) for name, by_task in marks.items()}, estimate(chosen))
+
+
+def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    groups: dict[Key, list[Value]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups
+
+
+def _marks_alpha(rows: Iterable[Row], criterion: str) -> Estimate:
+    units = _grouped(
+        ((row["study"], row["task_id"], row["system"]), row[criterion]) for row in rows if row[criterion] is not None
     )
-
-
-def _names() -> tuple[str, ...]:
-    return (*CRITERIA, MEAN)
-
-
-def _mean(values: Iterable[tuple[str, float]]) -> Estimate:
-    """The mean of (task, value), each task weighing the same."""
-    by_task: dict[str, list[float]] = defaultdict(list)
-    for task, value in values:
-        by_task[task].append(value)
-    return statistics.estimate(by_task)
-
-
-def _alpha(rows: Iterable[Row], criterion: str) -> Estimate:
-    units: dict[Place, list[int]] = defaultdict(list)
-    for row in rows:
-        if row[criterion] is not None:
-            units[row["study"], row["task_id"], row["system"]].append(row[criterion])
     return alpha(list(units.values()), [task for _, task, _ in units])
 
 
-def _kappa(rows: Iterable[Row]) -> Estimate:
-    chosen: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        if row["preferred"]:
-            chosen[row["study"], row["task_id"]][row["system"]] += 1
-    systems = sorted({system for counts in chosen.values() for system in counts})
-    table = [[counts[system] for system in systems] for counts in chosen.values()]
-    return kappa(table, [task for _, task in chosen])
+def _preference_alpha(rows: Iterable[Row]) -> Estimate:
+    choices = _grouped(((row["study"], row["task_id"]), row["system"]) for row in rows if row["preferred"])
+    return alpha(list(choices.values()), [task for _, task in choices], "nominal")
 
 
 def _judges(rows: Sequence[Row], judgements: Iterable[Row]) -> Iterator[JudgeAgreement]:
-    by_judge: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in judgements:
-        by_judge[row["judge"], row["mode"]].append(row)
-    people = _means((row["task_id"], row["system"], _marks(row)) for row in rows)
+    people = {name: _means(((row["task_id"], row["system"]), mark_of(row, name)) for row in rows) for name in _NAMES}
     favourites = _favourites((row["task_id"], row["system"]) for row in rows if row["preferred"])
+    by_judge = _grouped(((row["judge"], row["mode"]), row) for row in judgements)
     for (judge, mode), of_judge in sorted(by_judge.items()):
-        machine = _means((row["task_id"], each["system"], _marks(each)) for row in of_judge for each in row["marks"])
+        marked = [((row["task_id"], marks["system"]), marks) for row in of_judge for marks in row["marks"]]
+        agreed = {
+            name: statistics.agreement(_means((place, mark_of(marks, name)) for place, marks in marked), people[name])
+            for name in _NAMES
+        }
         voted = _favourites((row["task_id"], row["best"]) for row in of_judge if row["best"])
         both = favourites.keys() & voted.keys()
-        agreed = {name: statistics.agreement(machine[name], people[name]) for name in _names()}
         same = sum(favourites[task] == voted[task] for task in both)
         yield JudgeAgreement(judge, mode, agreed, len(both), same)
 
 
-def _marks(row: Mapping[str, Any]) -> dict[str, float | None]:
-    return {name: mark_of(row, name) for name in _names()}
-
-
-def _means(
-    marked: Iterable[tuple[str, str, Mapping[str, float | None]]],
-) -> dict[str, dict[tuple[str, str], float]]:
-    """Criterion → (task, system) → mean over raters, or over repeats of a judge."""
-    found: dict[str, dict[tuple[str, str], list[float]]] = {name: defaultdict(list) for name in _names()}
-    for task, system, marks in marked:
-        for name, mark in marks.items():
-            if mark is not None:
-                found[name][task, system].append(mark)
-    return {name: {place: fmean(marks) for place, marks in each.items()} for name, each in found.items()}
+def _means(marked: Iterable[tuple[Section, float | None]]) -> dict[Section, float]:
+    """The mean of each section's marks, over raters or over repeats of a judge."""
+    groups = _grouped((section, mark) for section, mark in marked if mark is not None)
+    return {section: fmean(marks) for section, marks in groups.items()}
 
 
 def _favourites(votes: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Task → the system with most votes; a task in which two have as many has none."""
-    by_task: dict[str, list[str]] = defaultdict(list)
-    for task, system in votes:
-        by_task[task].append(system)
-    winners = {task: statistics.clear_winner(systems) for task, systems in by_task.items()}
+    winners = {task: statistics.clear_winner(systems) for task, systems in _grouped(votes).items()}
     return {task: winner for task, winner in winners.items() if winner is not None}

@@ -63,7 +63,7 @@ def test_ratings_go_out_come_back_and_have_results(citeloom: Callable[..., Any],
     results = citeloom("results", "ratings")
     assert results.exit_code == 0, results.output
     words = " ".join(results.output.split())
-    for part in ("2 raters, 4 tasks, 24 ratings", "zero-shot", "Preferred", "Agreement of raters", "Fleiss"):
+    for part in ("2 raters, 4 tasks, 24 ratings", "zero-shot", "Preferred", "Agreement of raters", "alpha, nominal"):
         assert part in words
 
 

@@ -58,7 +58,7 @@ def test_a_verdict_that_is_not_there_counts_for_nothing() -> None:
     assert verdicts_by_claim([*ROWS, *comments]) == VERDICTS
     assert grade_results([*ROWS, *comments], GRADES).comments == len(comments)
     judge = judge_accuracy(GRADES, verdicts_by_claim(comments))["claim"]
-    assert (judge.undecided, judge.units, judge.same, judge.kappa.value) == (0, 0, None, None)
+    assert (judge.undecided, judge.units, judge.same, judge.alpha.value) == (0, 0, None, None)
     assert judge_accuracy(GRADES, {})["claim"].units == 0
 
 
@@ -82,8 +82,8 @@ def test_how_often_the_judge_is_right() -> None:
     assert claims.high is not None
     assert claims.low <= 2 / 3 <= claims.high
     assert (gold.units, gold.same, gold.low) == (2, 1.0, None)
-    # Scott's pi: observed 2/3; shares 3/6, 1/6, 2/6 give 14/36 by chance; (2/3 - 14/36) / (1 - 14/36) = 10/22.
-    assert claims.kappa.value == pytest.approx(10 / 22)
+    # Observed disagreement 1/3. Of six verdicts 3 are correct, 1 wrong, 2 not checkable: by chance 1 - (6 + 2) / 30.
+    assert claims.alpha.value == pytest.approx(1 - (1 / 3) / (22 / 30))
 
 
 def test_graders_who_all_agree_have_an_alpha_of_one() -> None:

@@ -72,7 +72,7 @@ def test_the_mean_of_the_six_takes_only_raters_who_gave_all_six() -> None:
 def test_agreement_counts_what_two_raters_marked() -> None:
     found = rating_results(RATINGS)
     assert found.alpha["fluency"].count == 3
-    assert found.kappa.count == 1
+    assert found.preference.count == 1
     assert set(found.alpha) == set(CRITERIA)
 
 
@@ -80,19 +80,19 @@ def test_full_agreement_of_raters_is_1_but_not_across_studies() -> None:
     marks = {("t1", "one"): 5, ("t1", "two"): 2, ("t2", "one"): 4, ("t2", "two"): 1}
     rows = [rating(rater, *place, mark, place[1] == "one") for rater in ("Ada", "Ben") for place, mark in marks.items()]
     assert rating_results(rows).alpha["integrity"].value == 1
-    assert rating_results(rows).kappa.value is None, "all prefer one system: chance would agree as well"
+    assert rating_results(rows).preference.value is None, "all prefer one system: chance would agree as well"
     apart = [row | {"study": row["rater"]} for row in rows]
-    assert (rating_results(apart).alpha["fluency"].count, rating_results(apart).kappa.count) == (0, 0)
+    assert (rating_results(apart).alpha["fluency"].count, rating_results(apart).preference.count) == (0, 0)
 
 
 @pytest.mark.parametrize("rows", [[], [rating("Ada", "t1", "one", None)]])
 def test_of_nothing_there_are_no_numbers(rows: list[Row]) -> None:
     found = rating_results(rows)
     assert all(each.value is None for each in found.alpha.values())
-    assert found.kappa.value is None
+    assert found.preference.value is None
     for system in found.systems:
         assert {mean.value for mean in (*system.marks.values(), system.preferred)} == {None}
-    assert json.loads(json.dumps(found.as_json()))["kappa"]["value"] is None
+    assert json.loads(json.dumps(found.as_json()))["preference"]["value"] is None
 
 
 def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() -> None:
