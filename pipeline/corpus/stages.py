@@ -112,7 +112,7 @@ class PaperBuilder:
         )
         pages = select_pages(job)
         job.expect(len(pages))
-        job.notes.update(chars_seen=0, chars_kept=0, papers_with_other_authors=0)
+        job.notes.update(chars_seen=0, chars_kept=0, papers_with_other_authors=0, low_grades=0, cut_off=0)
         job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
         workers = count_workers(settings.workers)
         share = sum(page.member.bytes for page in pages) // (workers * _CHUNKS_PER_WORKER)
@@ -146,10 +146,13 @@ def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
     job.measured["pages"] += parsed.rows.num_rows
     job.measured["bytes_read"] += parsed.bytes_read
     job.measured["parsing_seconds"] += parsed.parsing_seconds
+    rows = parsed.rows
     for name in ("chars_seen", "chars_kept"):
-        job.notes[name] += sum(parsed.rows.column(name).to_pylist())
-    job.notes["papers_with_other_authors"] += sum(map(bool, parsed.rows.column("authors_differ").to_pylist()))
-    return parsed.rows
+        job.notes[name] += sum(rows.column(name).to_pylist())
+    job.notes["papers_with_other_authors"] += sum(map(bool, rows.column("authors_differ").to_pylist()))
+    job.notes["low_grades"] += sum(grade in ("C", "D") for grade in rows.column("grade").to_pylist())
+    job.notes["cut_off"] += rows.column("truncated").true_count
+    return rows
 
 
 def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem) -> None:

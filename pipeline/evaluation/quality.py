@@ -7,20 +7,15 @@ factor 1.4826), or what chance alone gives a month of that size, whichever is mo
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.storage.provenance import Provenance, read_provenance
-from pipeline.storage.writing import write_whole
+from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
 
 # Half a year to either side: arXiv's papers and LaTeXML's ways change over years, not months.
@@ -32,10 +27,11 @@ _MAD_TO_DEVIATION = 1.4826
 # The standard deviation of passages per paper, of their mean: 0.35 in the eleven papers of
 # docs/experiments/first-run.md, among which there is no thesis.
 _VARIATION_OF_LENGTHS = 0.6
-# Rounding to float16 moves the length of a unit vector of 1,024 numbers by less than 0.001.
-_NORM_OFF = 0.01
 # What the settings or arXiv keep out is no failure to parse.
 _UNWANTED = frozenset({"no_metadata", "withdrawn", "not_computer_science", "other_category"})
+
+# Counts that stages note in their files: of papers, and of vectors.
+_NOTED = {tables.PAPERS.name: ("low_grades", "cut_off"), tables.EMBEDDINGS.name: ("truncated", "off_norm")}
 
 Values = dict[str, tuple[float, int]]
 """Name of a measure → its value, and of how many things it is the share or the mean."""
@@ -138,83 +134,23 @@ def range_of(measure: Measure, around: Sequence[float], count: int) -> tuple[flo
 
 
 def measured(workspace: Workspace, table: Table, month: str) -> Values:
-    """The measures of a month of a table; empty where it is not there or holds nothing to measure.
-
-    Kept beside the tables, since one month is asked for by all its neighbours, and reading a month of vectors again
-    takes seconds. Raises PermanentFailure where the month cannot be read.
+    """The measures of a month of a table, by what its file notes; empty where it is not there or holds nothing to
+    measure, and without what an earlier version did not note. Raises PermanentFailure where the month cannot be read.
     """
-    written = read_provenance(workspace.root.file(table, month))
+    root = workspace.root
+    written = read_provenance(root.file(table, month))
     if written is None:
         return {}
-    file = workspace.cache("quality") / f"{table.name}-{month}.json"
-    key = [written.fingerprint, written.rows_sha256]
-    try:
-        kept = json.loads(file.read_bytes())
-        if kept["of"] == key:
-            return {name: (float(value), int(count)) for name, (value, count) in kept["values"].items()}
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # it is measured anew
-    values = {name: pair for name, pair in _MEASURING[table.name](workspace, month, written) if pair[1]}
-    write_whole(file, json.dumps({"of": key, "values": values}).encode())
-    return values
-
-
-Measured = Iterator[tuple[str, tuple[float, int]]]
-
-
-def _share(part: int, whole: int) -> tuple[float, int]:
-    return (part / whole if whole else 0.0), whole
-
-
-def _papers(workspace: Workspace, month: str, written: Provenance) -> Measured:
-    lost = sum(count for reason, count in written.left_out.items() if reason not in _UNWANTED)
-    yield "parsed", _share(written.rows, written.rows + lost)
-    papers = workspace.root.read(tables.PAPERS, month, ["grade", "truncated"])
-    low = pc.is_in(papers["grade"], pa.array(["C", "D"]))
-    yield "low_grades", _share(_count(low), written.rows)
-    yield "cut_off", _share(_count(papers["truncated"]), written.rows)
-
-
-def _passages(workspace: Workspace, month: str, written: Provenance) -> Measured:
-    papers = read_provenance(workspace.root.file(tables.PAPERS, month))
-    count = papers.rows if papers else 0
-    yield "passages_per_paper", _share(written.rows, count)
-
-
-def _embeddings(workspace: Workspace, month: str, written: Provenance) -> Measured:
-    truncated = off = 0
-    for batch in workspace.root.batches(tables.EMBEDDINGS, month, ["dense", "truncated"]):
-        truncated += _count(batch.column("truncated"))
-        off += _off_norm(batch.column("dense"))
-    yield "truncated", _share(truncated, written.rows)
-    yield "off_norm", _share(off, written.rows)
-
-
-def _off_norm(vectors: pa.ListArray) -> int:
-    """How many of these vectors are not of length 1; one that is missing or holds no number is not."""
-    import numpy as np
-
-    lengths = set(pc.list_value_length(vectors).to_pylist())
-    if len(lengths) == 1 and all(lengths):
-        numbers = vectors.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
-        norms = np.linalg.norm(numbers.reshape(len(vectors), -1), axis=1)
-    else:
-        norms = np.array([np.linalg.norm(np.array(one or (), np.float32)) for one in vectors.to_pylist()])
-    return int(np.count_nonzero(~(np.abs(norms - 1) <= _NORM_OFF)))  # written so that NaN is off too
-
-
-def _index(workspace: Workspace, month: str, written: Provenance) -> Measured:
-    rows = workspace.root.rows(tables.INDEX_RECEIPTS, month, ["expected", "present"])
-    yield "indexed", _share(sum(row["present"] for row in rows), sum(row["expected"] for row in rows))
-
-
-def _count(flags: pa.Array | pa.ChunkedArray) -> int:
-    return int(pc.sum(flags).as_py() or 0)
-
-
-_MEASURING: Mapping[str, Callable[[Workspace, str, Provenance], Measured]] = {
-    "papers": _papers,
-    "passages": _passages,
-    "embeddings": _embeddings,
-    "index_receipts": _index,
-}
+    parts: dict[str, tuple[int, int]] = {
+        name: (written.notes[name], written.rows) for name in _NOTED.get(table.name, ()) if name in written.notes
+    }
+    if table is tables.PAPERS:
+        lost = sum(count for reason, count in written.left_out.items() if reason not in _UNWANTED)
+        parts["parsed"] = written.rows, written.rows + lost
+    elif table is tables.PASSAGES:
+        papers = read_provenance(root.file(tables.PAPERS, month))
+        parts["passages_per_paper"] = written.rows, papers.rows if papers else 0
+    elif table is tables.INDEX_RECEIPTS:
+        rows = root.rows(tables.INDEX_RECEIPTS, month, ["expected", "present"])
+        parts["indexed"] = sum(row["present"] for row in rows), sum(row["expected"] for row in rows)
+    return {name: (part / whole, whole) for name, (part, whole) in parts.items() if whole}

@@ -195,6 +195,8 @@ def test_authors_of_the_page_stay_where_metadata_names_others_and_the_difference
     provenance = read_provenance(workspace.root.file(tables.PAPERS, MONTH))
     assert provenance is not None
     assert provenance.notes["papers_with_other_authors"] == 1
+    assert provenance.notes["low_grades"] == (row["grade"] in ("C", "D"))
+    assert provenance.notes["cut_off"] == row["truncated"]
 
 
 def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pipeline import tables
 from pipeline.embedding.embedder import VectorBatch
 from pipeline.embedding.shards import TEXTS as SHARD
-from pipeline.embedding.stages import EMBEDDINGS, STEP
+from pipeline.embedding.stages import EMBEDDINGS, STEP, count_off_norm
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Job, Workspace
@@ -91,7 +92,7 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
 ) -> None:
     write_month(workspace, texts=[])
     model = {"model": "all-MiniLM-L6-v2", "dimensions": 384, "sparse": False, "form": "sections", "colbert": False}
-    assert run_stage(EMBEDDINGS, workspace, MONTH).notes == {"truncated": 0, **model}
+    assert run_stage(EMBEDDINGS, workspace, MONTH).notes == {"truncated": 0, "off_norm": 0, **model}
     write_month(workspace, texts=["word " * 600, *TEXTS])
     outcome = run_stage(EMBEDDINGS, workspace, MONTH)
     rows = workspace.root.rows(tables.EMBEDDINGS, MONTH)
@@ -104,6 +105,11 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
     assert outcome.measured["reused"] == outcome.measured["resumed"] == 0
     assert (outcome.measured["encoded"], outcome.notes["truncated"]) == (len(TEXTS) + 1, 1)
     assert outcome.measured["devices"] == "cpu"
+
+
+def test_vectors_that_are_not_of_unit_length_are_counted() -> None:
+    vectors = [[0.6, 0.8], [float("nan"), 0.8], [0.0, 0.0], [0.8, 0.6], [0.6, 0.85]]
+    assert count_off_norm(pa.array(vectors, pa.list_(pa.float16()))) == 3
 
 
 @pytest.mark.parametrize("window", [1, 7, 5000])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,29 +36,34 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 def write_month(workspace: Workspace, month: str, *, wobble: int = 0, odd: bool = False) -> None:
     """A month of papers, passages, vectors and a receipt."""
-    papers = [
-        {"arxiv_id": f"p{number}", "grade": "D" if odd and number % 2 else "A", "truncated": odd and number % 2 == 0}
-        for number in range(PAPERS_A_MONTH)
-    ]
+    papers = [{"arxiv_id": f"p{number}"} for number in range(PAPERS_A_MONTH)]
+    half = PAPERS_A_MONTH // 2 if odd else 0
     passages = PAPERS_A_MONTH * (3 if odd else 20) + 20 * wobble
-    write(workspace, tables.PAPERS, month, papers, left_out={"too_slow": 30 if odd else wobble, "withdrawn": 50})
+    left_out = {"too_slow": 30 if odd else wobble, "withdrawn": 50}
+    write(workspace, tables.PAPERS, month, papers, left_out=left_out, notes={"low_grades": half, "cut_off": half})
     write(workspace, tables.PASSAGES, month, [{"passage_id": str(number)} for number in range(passages)])
-    vector = [0.6, 0.7] if odd else [0.6, 0.8]
-    write(
-        workspace, tables.EMBEDDINGS, month,
-        [{"dense": vector, "truncated": odd or number < wobble} for number in range(passages)],
-    )  # fmt: skip
+    vectors = [{"passage_id": str(number)} for number in range(passages)]
+    notes = {"truncated": passages if odd else wobble, "off_norm": passages if odd else 0}
+    write(workspace, tables.EMBEDDINGS, month, vectors, notes=notes)
     write(workspace, tables.INDEX_RECEIPTS, month, [{"expected": passages, "present": passages - odd}])
 
 
 def write(
-    workspace: Workspace, table: Table, month: str, rows: list[dict[str, Any]], left_out: dict[str, int] | None = None
+    workspace: Workspace,
+    table: Table,
+    month: str,
+    rows: list[dict[str, Any]],
+    *,
+    left_out: dict[str, int] | None = None,
+    notes: dict[str, int] | None = None,
 ) -> None:
     """A month of a table; columns that a row does not name are null."""
     with MonthWriter(table, workspace.root.file(table, month)) as writer:
         for row in rows:
             writer.add(row)
-        writer.commit(Provenance(table.name, month, table.version, 1, "0", "", {}, {}, left_out=left_out or {}))
+        writer.commit(
+            Provenance(table.name, month, table.version, 1, "0", "", {}, {}, left_out=left_out or {}, notes=notes or {})
+        )
 
 
 def odd_ones(workspace: Workspace, month: str) -> set[str]:
@@ -113,10 +117,9 @@ def test_a_small_month_may_differ_more_than_a_large_one() -> None:
     assert large < 0.15
 
 
-def test_a_vector_that_is_missing_broken_or_ragged_is_counted_and_hides_no_other(place: Workspace) -> None:
-    dense: Sequence[list[float] | None] = ([0.6, 0.8], [float("nan"), 0.8], None, [], [1.0], [0.0, 0.0], [0.8, 0.6])
-    write(place, tables.EMBEDDINGS, "2023-01", [{"dense": each, "truncated": False} for each in dense])
-    assert measured(place, tables.EMBEDDINGS, "2023-01")["off_norm"] == (4 / 7, 7)
+def test_what_an_earlier_version_did_not_note_is_not_measured(place: Workspace) -> None:
+    write(place, tables.EMBEDDINGS, "2023-01", [{"truncated": False}], notes={"truncated": 0})
+    assert measured(place, tables.EMBEDDINGS, "2023-01") == {"truncated": (0.0, 1)}
 
 
 def test_a_month_without_papers_has_nothing_to_measure(place: Workspace) -> None:
