@@ -24,8 +24,7 @@ from pipeline.evaluation.citation_support.overlap_judge import (
     score,
 )
 from pipeline.evaluation.judge_check.labelled_claims import LabelledSet, Part, read_sets
-from pipeline.evaluation.judge_check.measures import Measures
-from pipeline.evaluation.judge_check.verify import CITATION_SUPPORT, measure_set
+from pipeline.evaluation.judge_check.verify import CITATION_SUPPORT, Measures, measure_set
 from pipeline.settings import load_settings
 
 LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -77,8 +77,7 @@ def read_sets(folder: Path, part: Part, limit: int | None = None) -> list[Labell
 def _sample(labelled: LabelledSet, limit: int | None) -> LabelledSet:
     by_id = {claim.id: claim for claim in labelled.claims}
     taken = set(shuffled(_SAMPLE_SEED, labelled.name, by_id)[:limit])
-    claims = tuple(claim for claim in labelled.claims if claim.id in taken)
-    return LabelledSet(labelled.name, labelled.part, claims, labelled.available, labelled.sha256)
+    return replace(labelled, claims=tuple(claim for claim in labelled.claims if claim.id in taken))
 
 
 def _read_set(name: SetName, folder: Path, part: Part) -> LabelledSet:

@@ -10,8 +10,12 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter, ValidationError
 
 from pipeline.errors import PermanentFailure
+from pipeline.evaluation.answers.splitting import CLAIM
+from pipeline.evaluation.answers.splitting import PROMPTS as ANSWER_PROMPTS
 from pipeline.evaluation.citation_support import overlap_judge
-from pipeline.evaluation.judge_check.verify import TASKS, SetResult, TaskName
+from pipeline.evaluation.citation_support.judge import PROMPT
+from pipeline.evaluation.citation_support.judge import PROMPTS as CITATION_PROMPTS
+from pipeline.evaluation.judge_check.verify import SetResult, TaskName
 from pipeline.evaluation.statistics import Estimate
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
@@ -93,7 +97,9 @@ def current_digest(judge: str, task: TaskName) -> str:
     """What a judge's verdicts at a task follow from: the digest of the prompt, or of the fitted constants."""
     if judge == OVERLAP_JUDGE:
         return overlap_judge.fingerprint()
-    return TASKS[task].prompt_digest
+    if task == "claim_grade":
+        return ANSWER_PROMPTS.digest(CLAIM)
+    return CITATION_PROMPTS.digest(PROMPT)
 
 
 def read_checks(root: DataRoot) -> JudgeChecks:

@@ -7,24 +7,29 @@ as a citing sentence, `claim_grade` as a claim of an answer about the document, 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from pipeline.answering.questions import Question
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.answers.splitting import CLAIM
-from pipeline.evaluation.answers.splitting import PROMPTS as ANSWER_PROMPTS
 from pipeline.evaluation.answers.verdicts import judge_claim
 from pipeline.evaluation.citation_support import judge as citation_judge
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
-from pipeline.evaluation.judge_check.labelled_claims import Label, LabelledClaim, LabelledSet, SetName
-from pipeline.evaluation.judge_check.measures import UNREADABLE, Measures, measure
+from pipeline.evaluation.judge_check.labelled_claims import LABELS, Label, LabelledClaim, LabelledSet, SetName
 from pipeline.evaluation.passages import Passage
+from pipeline.evaluation.statistics import Estimate, bootstrap_sums
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.models import Model
 from pipeline.llm.rehearsal import Rehearsal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TaskName = Literal["citation_support", "claim_grade"]
 
@@ -38,13 +43,6 @@ class Task:
     title: str
     supported: str
     labels: Mapping[SetName, Mapping[str, Label]]
-
-    @property
-    def prompt_digest(self) -> str:
-        """SHA-256 of its prompt."""
-        if self.name == "claim_grade":
-            return ANSWER_PROMPTS.digest(CLAIM)
-        return citation_judge.PROMPTS.digest(citation_judge.PROMPT)
 
 
 # Citation-Integrity's REFUTE is a citation that is not accurate, one that overstates included: the verdict "partly".
@@ -65,15 +63,103 @@ CLAIM_GRADE = Task(
 )  # fmt: skip
 TASKS: Mapping[str, Task] = {task.name: task for task in (CITATION_SUPPORT, CLAIM_GRADE)}
 _QUESTION = "Is the claim correct?"
+PaidVerdict = tuple[str, Spent]
+"""A verdict on one claim, UNREADABLE for an answer that could not be read, and what it cost."""
+
+# Files of earlier versions have [value, low, high].
+Figure = Annotated[
+    Estimate | None, BeforeValidator(lambda found: Estimate(*found) if isinstance(found, list) else found)
+]
+"""None where it is undefined, or there is one document alone."""
+UNREADABLE = "unreadable"
+"""In place of a verdict: an answer that could not be read. It counts as wrong."""
+SUPPORT_OR_NOT = ("SUPPORT", "NOT")
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """A verdict on one claim, `UNREADABLE` for an answer that could not be read; its quote, and what it cost."""
+class ClassMeasures:
+    """Of one class: how many claims have it, the share of these that the judge gives it (accuracy), and F1."""
 
-    verdict: str
-    quote: str
-    spent: Spent
+    claims: int
+    accuracy: Figure
+    f1: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """A judge's verdicts on one set.
+
+    confusion: label → the judge's own verdict → claims. support_macro_f1, support: macro-F1 and measures of two
+    classes, SUPPORT and all else. macro_f1, classes: of the three labels; None and empty where the verdicts do not tell
+    them apart.
+    """
+
+    claims: int
+    confusion: Mapping[str, Mapping[str, int]]
+    support_macro_f1: Figure
+    support: Mapping[str, ClassMeasures]
+    macro_f1: Figure
+    classes: Mapping[str, ClassMeasures]
+
+
+def measure(
+    labels: Sequence[Label],
+    verdicts: Sequence[str],
+    clusters: Sequence[str],
+    *,
+    supported: str,
+    label_of: Mapping[str, Label] | None,
+) -> Measures:
+    """Measures of verdicts on claims. clusters: the document of each, which is resampled as a whole. supported: the
+    verdict that stands for SUPPORT; label_of: verdict → label, None where three labels are not told apart."""
+    two = ["SUPPORT" if label == "SUPPORT" else "NOT" for label in labels]
+    given = [UNREADABLE if v == UNREADABLE else "SUPPORT" if v == supported else "NOT" for v in verdicts]
+    support_macro_f1, support = _of_classes(two, given, SUPPORT_OR_NOT, clusters)
+    macro_f1: Estimate | None = None
+    classes: dict[str, ClassMeasures] = {}
+    if label_of is not None:
+        mapped = [label_of.get(verdict, UNREADABLE) for verdict in verdicts]
+        macro_f1, classes = _of_classes(labels, mapped, LABELS, clusters)
+    pairs = Counter(zip(labels, verdicts, strict=True))
+    confusion: dict[str, dict[str, int]] = {label: {} for label in LABELS}
+    for (label, verdict), count in sorted(pairs.items()):
+        confusion[label][verdict] = count
+    return Measures(len(labels), confusion, support_macro_f1, support, macro_f1, classes)
+
+
+def _of_classes(
+    labels: Sequence[str], given: Sequence[str], classes: Sequence[str], clusters: Sequence[str]
+) -> tuple[Estimate | None, dict[str, ClassMeasures]]:
+    """Macro-F1 and the measures of each class."""
+    import numpy as np
+
+    has = np.array([[label == name for name in classes] for label in labels], dtype=float)
+    gets = np.array([[label == name for name in classes] for label in given], dtype=float)
+    both = has * gets
+
+    def ratio(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> Estimate | None:
+        """The ratio of two sums; the mean of several such ratios, where they have several columns."""
+        width = numerators.shape[1]
+
+        def mean_ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+            above, below = sums[..., :width], sums[..., width:]
+            known = below > 0
+            ratios = np.divide(above, below, out=np.zeros_like(above), where=known)
+            count = known.sum(axis=-1)
+            return np.where(count > 0, ratios.sum(axis=-1) / np.maximum(count, 1), np.nan)
+
+        value, low, high = bootstrap_sums(mean_ratio, np.hstack([numerators, denominators]), clusters)
+        return None if value is None or low is None else Estimate(value, low, high, len(clusters))
+
+    measures = {}
+    for place, name in enumerate(classes):
+        column = slice(place, place + 1)
+        measures[name] = ClassMeasures(
+            claims=int(has[:, place].sum()),
+            accuracy=ratio(both[:, column], has[:, column]),
+            f1=ratio(2 * both[:, column], has[:, column] + gets[:, column]),
+        )
+    return ratio(2 * both, has + gets), measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +190,8 @@ def verify_overlap(judge: OverlapJudge, sets: Sequence[LabelledSet]) -> list[Set
     results = []
     for labelled in sets:
         verdicts = judge.verdicts([(claim.claim, claim.passages) for claim in labelled.claims])
-        judgements = [Judgement(verdict.label, verdict.sentence, Spent()) for verdict in verdicts]
-        results.append(_result(CITATION_SUPPORT, labelled, judgements, None))
+        judged = [(verdict.label, Spent()) for verdict in verdicts]
+        results.append(_result(CITATION_SUPPORT, labelled, judged, None))
     return results
 
 
@@ -153,18 +239,18 @@ def estimate_cost(workspace: Workspace, model: Model, sets: Sequence[LabelledSet
 
 async def _judge_all(
     workspace: Workspace, model: Model, sets: Sequence[LabelledSet], advance: Callable[[], None]
-) -> dict[tuple[TaskName, SetName], list[Judgement]]:
+) -> dict[tuple[TaskName, SetName], list[PaidVerdict]]:
     turns = asyncio.Semaphore(model.concurrency)
-    judges: Mapping[TaskName, Callable[[LlmClient, LabelledClaim, int], Coroutine[Any, Any, Judgement]]] = {
+    judges: Mapping[TaskName, Callable[[LlmClient, LabelledClaim, int], Coroutine[Any, Any, PaidVerdict]]] = {
         "citation_support": _judge_citation,
         "claim_grade": _judge_claim,
     }
 
-    async def one(client: LlmClient, task: TaskName, claim: LabelledClaim) -> Judgement:
+    async def one(client: LlmClient, task: TaskName, claim: LabelledClaim) -> PaidVerdict:
         async with turns:
-            judgement = await judges[task](client, claim, model.context)
+            judged = await judges[task](client, claim, model.context)
         advance()
-        return judgement
+        return judged
 
     async with open_client(workspace, model.name) as client:
         return {
@@ -174,14 +260,14 @@ async def _judge_all(
         }
 
 
-async def _judge_citation(client: LlmClient, claim: LabelledClaim, context: int) -> Judgement:
+async def _judge_citation(client: LlmClient, claim: LabelledClaim, context: int) -> PaidVerdict:
     passages = [Passage(text, place) for place, text in enumerate(claim.passages)]
     asked = citation_judge.conversation(claim.title, passages, claim.marked, context)
     judged = await citation_judge.judge(client, asked)
-    return Judgement(judged.verdict or UNREADABLE, judged.quote, judged.spent)
+    return judged.verdict or UNREADABLE, judged.spent
 
 
-async def _judge_claim(client: LlmClient, claim: LabelledClaim, context: int) -> Judgement:
+async def _judge_claim(client: LlmClient, claim: LabelledClaim, context: int) -> PaidVerdict:
     # Without validation: the document need be no paper of arXiv, and there are no gold claims.
     question = Question.model_construct(
         id=claim.id, question=_QUESTION, kind="summary", papers=(claim.document,), claims=()
@@ -191,17 +277,17 @@ async def _judge_claim(client: LlmClient, claim: LabelledClaim, context: int) ->
         for place, text in enumerate(claim.passages)
     ]
     graded, spent = await judge_claim(client, question, claim.claim, passages, context)
-    return Judgement(graded["verdict"] or UNREADABLE, graded["quote"], spent)
+    return graded["verdict"] or UNREADABLE, spent
 
 
-def _result(task: Task, labelled: LabelledSet, judgements: Sequence[Judgement], model: Model | None) -> SetResult:
-    cost = sum((judgement.spent for judgement in judgements), Spent())
+def _result(task: Task, labelled: LabelledSet, judged: Sequence[PaidVerdict], model: Model | None) -> SetResult:
+    cost = sum((spent for _, spent in judged), Spent())
     priced = model is not None and model.prices.known
     return SetResult(
         set=labelled.name,
         available=labelled.available,
         sha256=labelled.sha256,
-        measures=measure_set(task, labelled, [judgement.verdict for judgement in judgements]),
+        measures=measure_set(task, labelled, [verdict for verdict, _ in judged]),
         calls=cost.calls,
         prompt_tokens=cost.prompt_tokens,
         completion_tokens=cost.completion_tokens,

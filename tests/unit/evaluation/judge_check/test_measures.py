@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from pipeline.evaluation.judge_check.labelled_claims import Label
-from pipeline.evaluation.judge_check.measures import UNREADABLE, Measures, measure
+from pipeline.evaluation.judge_check.verify import UNREADABLE, Measures, measure
 from pipeline.evaluation.statistics import Estimate
 
 THREE: dict[str, Label] = {"yes": "SUPPORT", "no": "REFUTE", "unknown": "NEI"}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.evaluation.judge_check.labelled_claims import LabelledSet, read_sets
-from pipeline.evaluation.judge_check.measures import UNREADABLE
 from pipeline.evaluation.judge_check.verify import (
     CITATION_SUPPORT,
     CLAIM_GRADE,
+    UNREADABLE,
     SetResult,
     TaskName,
     estimate_cost,
