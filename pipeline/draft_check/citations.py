@@ -16,8 +16,7 @@ from pipeline.embedding.lexical import words_of
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.judge import conversation, judge, place_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
-from pipeline.evaluation.citation_support.passages import among, search
-from pipeline.evaluation.passages import Passage
+from pipeline.evaluation.passages import Passage, among, search
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side

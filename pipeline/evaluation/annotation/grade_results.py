@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.agreement import Level, alpha
 from pipeline.evaluation.annotation.grades import SILENT, VERDICTS, Part, digests
 from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.statistics import Level, alpha
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables import HUMAN_GRADES

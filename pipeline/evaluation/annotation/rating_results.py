@@ -12,10 +12,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.agreement import alpha
 from pipeline.evaluation.annotation.ratings import digests
 from pipeline.evaluation.judging import named_judgement
-from pipeline.evaluation.statistics import Estimate, estimate
+from pipeline.evaluation.statistics import Estimate, alpha, estimate
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
 from pipeline.tables.writers import full_name, short_names, writer_name
 

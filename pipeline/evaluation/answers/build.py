@@ -19,7 +19,6 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.answers.evidence import PASSAGE_COLUMNS, Evidence, evidence_for, passages_by_paper
 from pipeline.evaluation.answers.grades import Grade, failures
 from pipeline.evaluation.answers.grading import (
     Advance,
@@ -32,7 +31,15 @@ from pipeline.evaluation.answers.grading import (
 )
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.splitting import Split, prompt_digest
-from pipeline.evaluation.passages import ClaimSearch, Passage, read_vectors
+from pipeline.evaluation.passages import (
+    PASSAGE_COLUMNS,
+    ClaimSearch,
+    Evidence,
+    Passage,
+    evidence_for,
+    passages_by_paper,
+    read_vectors,
+)
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from pipeline.answering.answer import Answer, plain_answer
 from pipeline.answering.questions import Question
-from pipeline.evaluation.answers.evidence import Evidence
 from pipeline.evaluation.answers.grades import Outcome, gold_shown_by_hop
 from pipeline.evaluation.answers.splitting import Split, split_answer
 from pipeline.evaluation.answers.verdicts import Graded, judge_claim, judge_gold, not_held
+from pipeline.evaluation.passages import Evidence
 from pipeline.llm.client import LlmClient
 from pipeline.llm.loop import side_by_side
 from pipeline.storage.writing import Row

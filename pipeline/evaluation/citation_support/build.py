@@ -18,7 +18,6 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.citation_support.citations import Citation, citations_of
 from pipeline.evaluation.citation_support.judge import (
     PROMPT,
     PROMPTS,
@@ -28,11 +27,11 @@ from pipeline.evaluation.citation_support.judge import (
     judge,
     place_of,
 )
+from pipeline.evaluation.citation_support.measures import Citation, citations_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.overlap_judge import fingerprint as overlap_fingerprint
-from pipeline.evaluation.citation_support.passages import among, paragraphs_of, search
-from pipeline.evaluation.passages import Passage
-from pipeline.evaluation.retrieval.corpus import passages_by_paper
+from pipeline.evaluation.passages import Passage, among, paragraphs_of, search
+from pipeline.evaluation.retrieval.pool import passages_by_paper
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import judge_models

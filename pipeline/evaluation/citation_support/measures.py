@@ -1,4 +1,4 @@
-"""Measures of one section's citations, as pure functions of rows.
+"""The citations of a section and their measures, as pure functions of rows.
 
 Citation recall and precision have their names from ALCE (Gao, Yen, Yu and Chen 2023, arXiv 2305.14627, section 3.3);
 docs/methods/citation-support.md says where ours differ.
@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from pipeline.evaluation.citation_support.citations import citations_of
+from pipeline.evaluation.retrieval.queries import masked
 from pipeline.related_work.summary import cited_numbers, normalize
 
 Row = Mapping[str, Any]
@@ -156,3 +157,37 @@ def _lineage(rounds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str,
     for step in reversed(rounds):
         yield step, slot
         slot = max(step["drafts"][step["kept"][slot] - 1]["parent"] - 1, 0)
+
+
+THIS, OTHER = "[this work]", "[another work]"
+_MARKER = re.compile(r"\[Reference ([0-9]{1,4})\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One number that one sentence cites. `sentence`: its place in the section, from 1; `text`: the sentence."""
+
+    sentence: int
+    number: int
+    text: str
+
+    @property
+    def claim(self) -> str:
+        """The sentence without its markers, as a search is asked for it."""
+        return masked(_MARKER.sub(" ", self.text))
+
+    @property
+    def marked(self) -> str:
+        """The sentence as a judge reads it: this citation told from the others, and no number that would say which."""
+        return _MARKER.sub(lambda found: THIS if int(found.group(1)) == self.number else OTHER, self.text)
+
+
+def citations_of(sentences: Sequence[Mapping[str, Any]]) -> Iterator[Citation]:
+    """The citations of a row's `sentences` in order, each number once a sentence.
+
+    Numbers are those of the text, for `references` has none that the task lacks; what is in `references` alone,
+    as a system may say without writing it, counts too.
+    """
+    for place, sentence in enumerate(sentences, 1):
+        for number in dict.fromkeys([*cited_numbers(sentence["text"]), *(sentence["references"] or ())]):
+            yield Citation(place, number, sentence["text"])

@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.study import shuffled
-from pipeline.evaluation.citation_support.citations import OTHER, THIS
+from pipeline.evaluation.citation_support.measures import OTHER, THIS
 
 Label = Literal["SUPPORT", "REFUTE", "NEI"]
 LABELS: tuple[Label, ...] = get_args(Label)

@@ -14,7 +14,7 @@ from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.passages.text import count_words
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.retrieval.corpus import earlier_digests, months_of, passages_by_paper
+from pipeline.evaluation.retrieval.pool import earlier_digests, months_of, passages_by_paper
 from pipeline.storage.writing import Row
 
 # Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front matter cites nobody.

@@ -14,8 +14,8 @@ from pipeline.embedding.lexical import K1, B
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval import pool as pools
 from pipeline.evaluation.retrieval import rankings, reranking
-from pipeline.evaluation.retrieval.corpus import earlier_digests, months_until
 from pipeline.evaluation.retrieval.metrics import RECALLS, per_query
+from pipeline.evaluation.retrieval.pool import earlier_digests, months_until
 from pipeline.evaluation.retrieval.vectors import Matrices, pool_vectors
 from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.rerank import Reranker, make_reranker

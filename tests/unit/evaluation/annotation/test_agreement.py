@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluation.annotation.agreement import Level, alpha
+from pipeline.evaluation.statistics import Level, alpha
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,9 @@ from typing import Any
 from pipeline.answering.answer import Answer, Claim, Sentence, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.evaluation.answers.evidence import evidence_for
 from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, Outcome
 from pipeline.evaluation.answers.grading import Case, claims_by_question, judge_all, split_all
-from pipeline.evaluation.passages import ClaimSearch, Passage
+from pipeline.evaluation.passages import ClaimSearch, Passage, evidence_for
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.settings import Settings

@@ -16,9 +16,8 @@ from pipeline.answering.questions import gold_passages, read_questions
 from pipeline.corpus.parse import html
 from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.evaluation.answers import splitting
-from pipeline.evaluation.answers.evidence import evidence_for, passages_by_paper
 from pipeline.evaluation.answers.splitting import CLAIM, GOLD, SPLIT, in_shown_order, prompt_digest
-from pipeline.evaluation.passages import ClaimSearch, Passage
+from pipeline.evaluation.passages import ClaimSearch, Passage, evidence_for, passages_by_paper
 from pipeline.settings import Settings
 from tests.unit.evaluation.answers.graded import OTHER, PAPER, PASSAGES, evidence_by_words, question
 

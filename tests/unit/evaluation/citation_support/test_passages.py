@@ -10,8 +10,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.citation_support.passages import RankedPassages, among, search
-from pipeline.evaluation.passages import best_places
+from pipeline.evaluation.passages import RankedPassages, among, best_places, search
 from pipeline.index.exact import lexical_scores
 from tests.unit.evaluation.citation_support.building import CITED_MONTH, WordEmbedder, embedding_rows, passage_rows
 from tests.unit.evaluation.made_up import workspace, write_table
