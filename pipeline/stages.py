@@ -15,12 +15,13 @@ from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Stage
 from pipeline.engine.systems import lookup
-from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.evaluation.stages import (
     ANSWER_GRADES,
     ANSWER_SCORES,
     CITATION_SUPPORT,
     G_SCORES,
+    RETRIEVAL_QUERIES,
+    RETRIEVAL_SCORES,
     SCORES,
     STABILITY,
 )

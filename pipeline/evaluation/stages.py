@@ -1,4 +1,4 @@
-"""The stages that judge and score.
+"""The stages that judge, score, and measure retrieval.
 
 No URL is among the settings of a stage: a judgement belongs to a model's name, and the same model at another address
 changes no row.
@@ -16,9 +16,29 @@ from pipeline.engine.systems import System
 from pipeline.evaluation import judging, scoring, stability
 from pipeline.evaluation.answers import build as answers
 from pipeline.evaluation.citation_support import build as support
+from pipeline.evaluation.retrieval import queries
+from pipeline.evaluation.retrieval import scoring as retrieval_scoring
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
+
+RETRIEVAL_QUERIES = Stage(
+    table=tables.RETRIEVAL_QUERIES,
+    build=queries.build_queries,
+    upstream=(tables.PASSAGES, tables.REFERENCES),
+    settings=("retrieval_queries",),
+    inputs=queries.query_inputs,
+)
+
+RETRIEVAL_SCORES = Stage(
+    table=tables.RETRIEVAL_SCORES,
+    build=retrieval_scoring.build_scores,
+    upstream=(tables.PASSAGES, tables.EMBEDDINGS, tables.RETRIEVAL_QUERIES),
+    settings=("retrieval_queries", "retrieval_pool", "embedder", "embedded_form", "reranker"),
+    version=2,
+    inputs=retrieval_scoring.score_inputs,
+    pool="gpu",
+)
 
 _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 

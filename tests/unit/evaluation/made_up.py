@@ -12,7 +12,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.study import sha256
-from pipeline.evaluation.retrieval.metrics import METRICS
+from pipeline.evaluation.retrieval.scoring import METRICS
 from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings
