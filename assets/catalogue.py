@@ -23,8 +23,16 @@ from pipeline.corpus.references.citations import CITATIONS
 from pipeline.corpus.references.stages import REFERENCES
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
-from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES, CITATION_SUPPORT, G_SCORES, SCORES, STABILITY
+from pipeline.evaluation.stages import (
+    ANSWER_GRADES,
+    ANSWER_SCORES,
+    CITATION_SUPPORT,
+    G_SCORES,
+    RETRIEVAL_QUERIES,
+    RETRIEVAL_SCORES,
+    SCORES,
+    STABILITY,
+)
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.llm.models import settings_for
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES, element_models
