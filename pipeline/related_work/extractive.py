@@ -198,9 +198,9 @@ def encoder_of(embedder: Embedder) -> Encode:
 
 def read_sources(task: Task) -> Iterator[Source]:
     """The references of a task, each with the sentences that may be used."""
-    for place, reference in enumerate(task.references):
-        passages = passages_of(task, place)
-        candidates = () if reference.source == "item" else tuple(_candidates(task.contents[place], passages))
+    for reference in task.references:
+        passages = passages_of(task, reference)
+        candidates = () if reference.source == "item" else tuple(_candidates(reference.text, passages))
         yield Source(reference.number, reference.title, reference.authors, candidates, passages[0].passage_id)
 
 

@@ -27,6 +27,7 @@ from pipeline.related_work.importers.rwsg import import_rwsg
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task_model import Passage, Reference, Task
 from pipeline.related_work.task_reader import task_of
+from tests.unit.related_work.building import with_texts
 
 pytestmark = pytest.mark.slow
 
@@ -47,13 +48,14 @@ AUTHORS = ("Ada Lovelace", "Ben Yang", "Cy Klein")
 def abstract_task(*abstracts: Sequence[str], authors: tuple[str, ...] = AUTHORS, items: int = 0) -> Task:
     """A task on boats with these references, and works behind them of which there is the title alone."""
     numbers = range(1, len(abstracts) + items + 1)
+    texts = [f"# Title {i}\n\n## Abstract\n\n{' '.join(text)}" for i, text in enumerate(abstracts, 1)]
+    texts += [f"# Title {i}\n\nOnly its item is known: Title {i}." for i in numbers[len(abstracts) :]]
     references = tuple(
-        Reference(i, None, f"Title {i}", "abstract" if i <= len(abstracts) else "item", authors) for i in numbers
+        Reference(i, None, f"Title {i}", "abstract" if i <= len(abstracts) else "item", authors, text)
+        for i, text in zip(numbers, texts, strict=True)
     )
-    contents = tuple(f"# Title {i}\n\n## Abstract\n\n{' '.join(text)}" for i, text in enumerate(abstracts, 1))
-    items_text = tuple(f"# Title {i}\n\nOnly its item is known: Title {i}." for i in numbers[len(abstracts) :])
     target = "# Faster boats\n\n## Abstract\n\nWe make boats with a new hull faster on rivers."
-    return Task("t1", "Faster boats", target, references, contents + items_text)
+    return Task("t1", "Faster boats", target, references)
 
 
 def hashed_words(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -96,8 +98,8 @@ def test_all_writers_have_the_length_by_default_that_the_number_of_references_gi
 
 def test_every_sentence_names_its_reference_and_its_passage() -> None:
     task = abstract_task(BOATS, NETS, items=2)
-    passages = {1: (Passage("p0", "Something else."), Passage("p1", " ".join(BOATS)))}
-    summary = write(replace(task, passages=passages))
+    first = replace(task.references[0], passages=(Passage("p0", "Something else."), Passage("p1", " ".join(BOATS))))
+    summary = write(replace(task, references=(first, *task.references[1:])))
     assert all(sentence.references and sentence.passages for sentence in summary.sentences)
     assert {sentence.passages for sentence in summary.sentences if sentence.references == (1,)} == {("p1",)}
     assert summary.trace["citations"] == {"respelt": 0, "bare": 0, "out_of_range": [], "uncited": []}
@@ -145,7 +147,7 @@ def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are
         "# T\n\n## Abstract\n\nBoats float on the water.\n\n## 1 Introduction\n\nRivers are wide and long.\n\n"
         "We propose hulls that float.\n\n## 2 Method\n\nWe propose nothing here.\n\n## Conclusion\n\nWe present boats."
     )
-    task = replace(abstract_task(BOATS), contents=(text,))
+    task = with_texts(abstract_task(BOATS), text)
     (source,) = read_sources(task)
     assert [candidate.text for candidate in source.candidates] == [
         "Boats float on the water.",
