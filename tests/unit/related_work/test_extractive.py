@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.related_work.extractive import (
-    WEIGHTS,
     extractive,
     group_references,
     lead,
@@ -124,22 +123,8 @@ def test_similar_references_share_a_paragraph_that_opens_with_their_subject() ->
 
 def test_groups_hold_every_reference_once() -> None:
     for count in (1, 2, 4, 5, 9):
-        (prepared,) = prepare([abstract_task(*([BOATS, NETS] * 5)[:count], items=3)], hashed_words)
+        prepared = prepare(abstract_task(*([BOATS, NETS] * 5)[:count], items=3), hashed_words)
         assert sorted(place for group in group_references(prepared) for place in group) == list(range(count + 3))
-
-
-def test_tasks_are_embedded_in_one_call_and_come_out_as_each_by_itself() -> None:
-    tasks = [abstract_task(BOATS), abstract_task(NETS, BOATS), abstract_task(items=1)]
-    calls = []
-
-    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        calls.append(len(texts))
-        return hashed_words(texts)
-
-    together = [summary.text for summary in extractive(tasks, encode)]
-    assert len(calls) == 1
-    assert together == [write(task).text for task in tasks]
-    assert extractive([], encode) == []
 
 
 def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read() -> None:
@@ -192,7 +177,7 @@ def test_the_same_task_gives_the_same_section_with_minilm(shared_data: Path) -> 
     imported = [import_rwsg(file).task for file in sorted((shared_data / "related_work").glob("*.json"))]
     tasks = [task_of(task.row(), {}) for task in imported]
     encode = encoder_of(make_embedder(load_settings(_env_file=None)))
-    first, second = extractive(tasks, encode), extractive(tasks, encode, weights=WEIGHTS)
+    first, second = extractive(tasks, encode), extractive(tasks, encode)
     assert [summary.text for summary in first] == [summary.text for summary in second]
     for task, summary in zip(tasks, first, strict=True):
         assert summary.trace["citations"]["uncited"] == []
