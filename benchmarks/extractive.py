@@ -1,16 +1,15 @@
 """Writing without a language model: ROUGE of extractive, LEAD, LexRank and a random section on DeepScholar-Bench, and
 how often extractive answers quote the evidence of SciFact.
 
-    python -m benchmarks.extractive [--labelled FOLDER] [--quick] [--fit]
+    python -m benchmarks.extractive [--labelled FOLDER] [--quick]
 
 The 63 targets are known by title and abstract, their references by abstract or title. All methods write at their
 default length, which is the same number of words for all (`section_words`). Before scoring all three are cut to the
 shortest of the three; the random section, another target's gold section, is cut to the same length where it is longer.
 ROUGE is F1 in percent against the published section, citations as `[Reference i]` in both.
 
-The weights of `extractive` are set by hand. `--fit` fits them to every second target and prints what that gains there
-and on the other targets (`held out`), which figures are given of, beside those of all. Intervals are 95 % bootstrap
-intervals over targets, differences are paired.
+Figures are given of all targets and of every second one (`held out`), which no weight of `extractive` was fitted to.
+Intervals are 95 % bootstrap intervals over targets, differences are paired.
 
 Answers: each claim of SciFact's dev part is a question over the 5,183 abstracts, searched exactly. A quotation is right
 if it holds a rationale sentence, whether that supports or contradicts the claim. The floor is a random sentence of the
@@ -22,13 +21,9 @@ quick: eight targets and 30 claims, no promise is checked.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import cache
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -45,16 +40,7 @@ from pipeline.evaluation.rouge import METRICS, floor_task, rouge
 from pipeline.evaluation.statistics import Estimate, estimate, paired_difference
 from pipeline.index.relevance import relevance_of
 from pipeline.llm.loop import run
-from pipeline.related_work.extractive import (
-    WEIGHTS,
-    PreparedTask,
-    Weights,
-    encoder_of,
-    lead,
-    lexrank,
-    prepare,
-    write_section,
-)
+from pipeline.related_work.extractive import PreparedTask, encoder_of, lead, lexrank, prepare, write_section
 from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.task_model import Task
 from pipeline.related_work.task_reader import task_of
@@ -64,16 +50,6 @@ from pipeline.settings import Settings, load_settings
 EXTRACTIVE, LEAD, LEXRANK, RANDOM = "extractive", "lead", "lexrank", "random section"
 WRITERS = (EXTRACTIVE, LEAD, LEXRANK)
 QUICK, QUICK_CLAIMS = 8, 30
-# Values that --fit tries. `contribution` is not among them: it is set so that sections say what a paper does, which
-# ROUGE does not reward.
-GRID: Mapping[str, Sequence[float]] = {
-    "finding": (-0.2, 0.0, 0.2),
-    "first": (-0.2, 0.0, 0.1, 0.3),
-    "later": (-0.4, -0.1, 0.0, 0.2),
-    "central": (0.0, 0.5, 1.0, 2.0),
-    "target": (0.0, 0.5, 1.0, 2.0),
-    "words": (-0.8, -0.4, -0.2, -0.1, 0.0),
-}
 
 Scores = dict[str, dict[str, dict[str, float]]]
 """Method → metric → task → value."""
@@ -147,57 +123,6 @@ def _rounded(mean: Estimate | None) -> list[float] | None:
     if mean is None or mean.value is None or mean.low is None or mean.high is None:
         return None
     return [round(each, 2) for each in (mean.value, mean.low, mean.high)]
-
-
-def fit(prepared: Sequence[PreparedTask], golds: Mapping[str, str]) -> Weights:
-    """The weights of GRID with the highest ROUGE-1 and ROUGE-2 at LEAD's length, one after another, in two rounds."""
-    best, highest = WEIGHTS, quick_score(prepared, golds, WEIGHTS)
-    for _ in range(2):
-        for name, values in GRID.items():
-            for tried in values:
-                weights = replace(best, **{name: tried})
-                if weights != best and (reached := quick_score(prepared, golds, weights)) > highest:
-                    best, highest = weights, reached
-            sys.stderr.write(f"{name}: {getattr(best, name)} ({highest:.3f})\n")
-    return best
-
-
-def quick_score(prepared: Sequence[PreparedTask], golds: Mapping[str, str], weights: Weights) -> float:
-    """The mean of ROUGE-1 plus ROUGE-2 of sections by these weights, cut to LEAD's length."""
-    totals = []
-    for each in prepared:
-        text = write_section(each, weights=weights).text
-        short = _first_words(text, len(lead(each.task).text.split()))
-        totals.append(_quick_rouge(golds[each.task.task_id], short))
-    return fmean(totals)
-
-
-def _quick_rouge(gold: str, text: str) -> float:
-    """ROUGE-1 plus ROUGE-2, as rouge-score counts them, with the tokens of each text counted once."""
-    return sum(_f1(ours, theirs) for ours, theirs in zip(_counts(text), _counts(gold), strict=True))
-
-
-@cache
-def _counts(text: str) -> tuple[Counter[Any], Counter[Any]]:
-    tokens = [token for word in text.split() for token in _tokens(word)]
-    return Counter(tokens), Counter(pairwise(tokens))
-
-
-@cache
-def _tokens(word: str) -> tuple[str, ...]:
-    return tuple(_tokenizer().tokenize(word))
-
-
-@cache
-def _tokenizer() -> Any:
-    from rouge_score.tokenizers import DefaultTokenizer
-
-    return DefaultTokenizer(use_stemmer=True)
-
-
-def _f1(ours: Counter[Any], theirs: Counter[Any]) -> float:
-    shared = sum((ours & theirs).values())
-    return 200 * shared / max(ours.total() + theirs.total(), 1)
 
 
 def order_difference(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[float] | None]:
@@ -283,11 +208,10 @@ def _holds_one(quotation: str, gold: Collection[str]) -> bool:
 
 
 def main() -> None:
-    """Score the methods on the targets, or fit the weights."""
+    """Score the methods on the targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labelled", type=Path, default=LABELLED)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--fit", action="store_true")
     parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
     options = parser.parse_args()
     rows = [each.task.row() for each in import_deepscholar(options.labelled / "deepscholar")]
@@ -295,15 +219,9 @@ def main() -> None:
     golds = {row["task_id"]: row["gold"] for row in rows}
     tasks: list[Task] = [task_of(row, {}) for row in rows]
     begun = time.perf_counter()
-    prepared = prepare(tasks, encoder_of(make_embedder(load_settings(_env_file=None))))
+    encode = encoder_of(make_embedder(load_settings(_env_file=None)))
+    prepared = [prepare(task, encode) for task in tasks]
     embedded = time.perf_counter() - begun
-    if options.fit:
-        best = fit(prepared[::2], golds)
-        sys.stdout.write(", ".join(f"{each.name}={getattr(best, each.name)}" for each in fields(best)) + "\n")
-        for name, part in (("fitted on", prepared[::2]), ("held out", prepared[1::2])):
-            gain = quick_score(part, golds, best) - quick_score(part, golds, WEIGHTS)
-            sys.stdout.write(f"{name}: ROUGE-1 plus ROUGE-2 gain {gain:.2f}\n")
-        return
     written = sections(prepared, golds)
     common = score(cut_to_common_length(written), golds)
     everyone = [task.task_id for task in tasks]

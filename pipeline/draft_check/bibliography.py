@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.arxiv.dois import plain_doi
+from pipeline.corpus.latex_text import plain_field
 from pipeline.draft_check.draft import Draft, Entry, read_text
-from pipeline.draft_check.latex import plain_field
 
 _BIBITEM = re.compile(
     r"\\bibitem\s*(?:\[(?:[^\[\]]|\{[^{}]*\})*\])?\s*\{([^{}]+)\}(.*?)(?=\\bibitem|\\end\{thebib|\Z)", re.DOTALL

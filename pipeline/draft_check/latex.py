@@ -6,19 +6,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Any
 
+from pipeline.corpus.latex_text import LONGEST_PARAGRAPH, plain_field, plain_text
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.draft import MOST_FILES, CitingSentence, Draft, read_text
 from pipeline.errors import SettingError
 
 _MOST_DEPTH = 20
 _MOST_CHARACTERS = 20_000_000
-# A paragraph of a paper has 200 words. Longer ones are cut before the parser of LaTeX, which is recursive, sees them.
-_LONGEST_PARAGRAPH = 20_000
-_MOST_BRACES = 60
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 _INPUT = re.compile(r"\\(?:input|include|subfile)\s*(?:\{\s*([^{}]+?)\s*\}|([^\s{}\\]+))")
@@ -53,8 +49,6 @@ _BREAK = re.compile(
     r"\\caption\b(?:\s*\[[^\[\]]*\])?|\\\\"
 )
 _MARK = re.compile("⟦(\\d+)⟧")
-# What the simple reading takes out where the parser of LaTeX gives up.
-_COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\[[^\[\]]*\])?|\\.|[{}~]")
 
 
 @dataclass(slots=True)
@@ -86,8 +80,8 @@ def read_latex(file: Path) -> Draft:
     body = _BODY.search(text)
     start, end = body.span(1) if body else (0, len(text))
     for begin, paragraph in _paragraphs(_without_environments(text[:end]), start):
-        for offset in range(0, len(paragraph), _LONGEST_PARAGRAPH):
-            piece = paragraph[offset : offset + _LONGEST_PARAGRAPH]
+        for offset in range(0, len(paragraph), LONGEST_PARAGRAPH):
+            piece = paragraph[offset : offset + LONGEST_PARAGRAPH]
             _read_paragraph(draft, source, macros, begin + offset, piece)
     return draft
 
@@ -199,9 +193,9 @@ def _read_paragraph(draft: Draft, source: _Source, macros: dict[str, str], begin
         return f"⟦{len(citations) - 1}⟧" if keys else ""
 
     marked = _CITE.sub(mark, latex.replace("⟦", "").replace("⟧", ""))
-    if len(latex) == _LONGEST_PARAGRAPH and not citations:
+    if len(latex) == LONGEST_PARAGRAPH and not citations:
         return  # a piece of data, not of a paper
-    text = " ".join(_plain(_expand(marked, macros)).split())
+    text = " ".join(plain_text(_expand(marked, macros)).split())
     number = len(draft.paragraphs)
     draft.paragraphs.append(_MARK.sub("", text))
 
@@ -227,26 +221,4 @@ def _expand(text: str, macros: dict[str, str]) -> str:
         return text
     names = "|".join(sorted(map(re.escape, macros), key=len, reverse=True))
     expanded = re.sub(rf"\\({names})(?![A-Za-z])(?:\{{\}})?", lambda match: macros[match[1]], text)
-    return expanded if len(expanded) <= 2 * len(text) + _LONGEST_PARAGRAPH else text
-
-
-def _plain(latex: str) -> str:
-    """The text of a piece of LaTeX, formulas as `$TeX$`; read simply where the parser of LaTeX gives up."""
-    if len(latex) > _LONGEST_PARAGRAPH or latex.count("{") > _MOST_BRACES:
-        return _COMMAND.sub(" ", latex)
-    try:
-        return str(_converter().latex_to_text(latex))
-    except Exception:  # the parser of LaTeX fails in many ways, and what it is for is text that is easier to read
-        return _COMMAND.sub(" ", latex)
-
-
-@cache
-def _converter() -> Any:
-    from pylatexenc.latex2text import LatexNodes2Text
-
-    return LatexNodes2Text(math_mode="verbatim", keep_comments=False)
-
-
-def plain_field(latex: str) -> str:
-    """The text of a field of BibTeX: without braces, accents as letters."""
-    return " ".join(_plain(latex).replace("{", "").replace("}", "").split()) if latex else ""
+    return expanded if len(expanded) <= 2 * len(text) + LONGEST_PARAGRAPH else text

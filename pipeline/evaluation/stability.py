@@ -181,11 +181,7 @@ def reordered(target: Target, order: Sequence[int]) -> tuple[Task, list[KeyEleme
     task = target.task
     place_of = {reference.number: place for place, reference in enumerate(task.references)}
     places = [place_of[number] for number in order]
-    moved = replace(
-        task,
-        references=tuple(task.references[place] for place in places),
-        contents=tuple(task.contents[place] for place in places),
-    )
+    moved = replace(task, references=tuple(task.references[place] for place in places))
     elements = target.elements
     return moved, [elements[0], *(elements[place + 1] for place in places)] if elements else []
 

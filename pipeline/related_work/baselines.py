@@ -69,22 +69,21 @@ class PaperTexts:
 async def read_papers(client: LlmClient, task: Task, settings: Settings, left: int) -> PaperTexts:
     """All texts in `left` tokens: as they are, in one step, or in two by one call of p_s for each of them."""
     if fits(task, left):
-        return PaperTexts((task.description, *task.contents), {"steps": 1})
+        return PaperTexts(task.texts, {"steps": 1})
     return await summarize_papers(client, task, settings, left)
 
 
 def fits(task: Task, left: int) -> bool:
     """Whether the target's and all references' texts have at most so many tokens together."""
-    return sum(count_tokens(text) for text in (task.description, *task.contents)) <= left
+    return sum(count_tokens(text) for text in task.texts) <= left
 
 
 async def summarize_papers(client: LlmClient, task: Task, settings: Settings, left: int) -> PaperTexts:
     """Summaries of the target and each reference, cut to equal shares of `left` tokens where they are longer."""
-    texts = (task.description, *task.contents)
-    share = max(left // len(texts), 1)
+    share = max(left // len(task.texts), 1)
     limit = max(_SHORTEST_SUMMARY, min(settings.draft_tokens, share)) if settings.draft_tokens else None
     length = answer_length(limit, settings.llm_context)
-    summaries = await side_by_side(summarize(client, settings, text, length) for text in texts)
+    summaries = await side_by_side(summarize(client, settings, text, length) for text in task.texts)
     fitted = [fit(PROMPTS.unwrapped(summary.text), share) for summary, _ in summaries]
     trace = {
         "steps": 2,

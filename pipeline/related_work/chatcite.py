@@ -85,8 +85,7 @@ async def without_elements(
 ) -> Summary:
     """The search over summaries by the baseline's prompt p_s, in place of the seven answers."""
     length = draft_length(settings, 0)
-    texts = (task.description, *task.contents)
-    summaries = await side_by_side(summarize(client, settings, text, length) for text in texts)
+    summaries = await side_by_side(summarize(client, settings, text, length) for text in task.texts)
     titles = (task.title, *(reference.title for reference in task.references))
     papers = [
         _summary_context(title, PROMPTS.unwrapped(summary.text))

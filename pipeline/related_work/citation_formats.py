@@ -62,7 +62,7 @@ def _reference_item(paper: Mapping[str, Any]) -> str:
 
 
 def _author_line(paper: Mapping[str, Any]) -> str:
-    names = [author["name"] for author in paper["authors"]]
+    names = paper["authors"]
     if not names:
         return "Unknown authors"
     return ", ".join(names) if len(names) <= 3 else f"{names[0]} et al."
@@ -89,7 +89,7 @@ def bibtex_keys(papers: Sequence[Mapping[str, Any]], own: Mapping[str, str] | No
 
 def _plain_key(paper: Mapping[str, Any]) -> str:
     authors = paper["authors"]
-    family = _letters(authors[0]["name"].split()[-1]) if authors and authors[0]["name"].split() else ""
+    family = _letters(authors[0].split()[-1]) if authors and authors[0].split() else ""
     words = [_letters(word) for word in paper["title"].split()]
     word = next((word for word in words if word and word not in _STOP_WORDS), "")
     return f"{family or 'anonymous'}{paper['year'] or ''}{word}"
@@ -104,14 +104,14 @@ def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
     """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it is on arXiv."""
     fields = {
         "title": f"{{{_tex(paper['title'])}}}",
-        "author": " and ".join(_tex(author["name"]) for author in paper["authors"]),
+        "author": " and ".join(map(_tex, paper["authors"])),
         "year": str(paper["year"] or ""),
     }
     if paper["arxiv_id"]:
         fields |= {
             "eprint": paper["arxiv_id"],
             "archivePrefix": "arXiv",
-            "primaryClass": paper["primary_category"] or "",
+            "primaryClass": paper.get("primary_category") or "",
             "url": f"https://arxiv.org/abs/{paper['arxiv_id']}",
         }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]

@@ -93,13 +93,12 @@ class Evidence:
         }
 
 
-async def find_evidence(client: LlmClient, task: Task, place: int, settings: Settings) -> Evidence:
-    """The seven answers on the reference at `place` with their passages, at temperature 0.
+async def find_evidence(client: LlmClient, task: Task, reference: Reference, settings: Settings) -> Evidence:
+    """The seven answers on a reference of the task with their passages, at temperature 0.
 
     Of a work known by its bibliography item alone no call is made: the item is its one passage.
     """
-    reference = task.references[place]
-    named = name_passages(reference.number, passages_of(task, place))
+    named = name_passages(reference.number, passages_of(task, reference))
     if reference.source == "item":
         return Evidence(reference, KeyElements(), named[:1], {}, 0, False, Spent())
     characters = element_characters(settings)
@@ -129,15 +128,13 @@ def _evidence_length(settings: Settings) -> AnswerLength:
     return answer_length(limit, settings.llm_context)
 
 
-def passages_of(task: Task, place: int) -> tuple[Passage, ...]:
-    """The passages of the reference at `place`: those of the corpus, else the paragraphs of what there is of it."""
-    number = task.references[place].number
-    passages = task.passages.get(number, ())
-    if passages:
-        return passages
-    paragraphs = [part.strip() for part in task.contents[place].split("\n\n")]
+def passages_of(task: Task, reference: Reference) -> tuple[Passage, ...]:
+    """The passages of a reference: those of the corpus, else the paragraphs of what there is of it."""
+    if reference.passages:
+        return reference.passages
+    paragraphs = [part.strip() for part in reference.text.split("\n\n")]
     texts = [part for part in paragraphs if part and not part.startswith("#")] or paragraphs[:1]
-    return tuple(Passage(f"{task.task_id}/{number}/{ordinal}", text) for ordinal, text in enumerate(texts, 1))
+    return tuple(Passage(f"{task.task_id}/{reference.number}/{ordinal}", text) for ordinal, text in enumerate(texts, 1))
 
 
 def name_passages(number: int, passages: Sequence[Passage]) -> tuple[NamedPassage, ...]:

@@ -295,7 +295,7 @@ async def grounded(client: LlmClient, task: Task, elements: Sequence[KeyElements
     """The section with the passages of each sentence. `elements`: the target's first; those of the references are
     extracted again, with passages."""
     count = len(task.references)
-    evidence = await side_by_side(find_evidence(client, task, place, settings) for place in range(count))
+    evidence = await side_by_side(find_evidence(client, task, reference, settings) for reference in task.references)
     target = PaperContext.of(elements[0].text(task.title), elements[0].gist())
     search = _GroundedSearch(client, task, target, evidence, settings)
     lines = search.lines([reference.number for reference in task.references])

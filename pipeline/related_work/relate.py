@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,13 @@ from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, RelatedWorkSystem
-from pipeline.related_work.task_files import FileReference, read_task_file
-from pipeline.related_work.task_model import Reference, Source, Task
+from pipeline.related_work.task_files import read_task_file
+from pipeline.related_work.task_model import Source, Task
 from pipeline.related_work.task_reader import (
     in_corpus,
     paper_text,
     read_papers,
     reference_passages,
-    reference_texts,
     task_of,
 )
 from pipeline.settings import Settings
@@ -81,10 +80,17 @@ def relate(
     """
     writer, chosen = RELATED_WORK_WRITERS.named(system, workspace.settings)
     _check_draft(draft_markdown)
-    papers = _known_papers(
-        workspace, list(dict.fromkeys(_arxiv_id(reference) or reference for reference in reference_ids))
-    )
-    return _related(workspace, _task(draft_markdown, papers), papers, chosen, writer.model, keys=keys)
+    arxiv_ids = list(dict.fromkeys(_arxiv_id(reference) or reference for reference in reference_ids))
+    papers = _known_papers(workspace, arxiv_ids)
+    heading = re.search(r"^#\s+(.+)$", draft_markdown, re.MULTILINE)
+    row = {
+        "task_id": "draft",
+        "arxiv_id": None,
+        "title": heading.group(1).strip() if heading else draft_markdown.strip().splitlines()[0][:200],
+        "description": draft_markdown.strip(),
+        "references": [_reference_row(number, papers[arxiv_id]) for number, arxiv_id in enumerate(arxiv_ids, 1)],
+    }
+    return _related(workspace, row, papers, chosen, writer.model, keys)
 
 
 def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> Related:
@@ -94,60 +100,55 @@ def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> 
     and as `relate` does.
     """
     writer, chosen = RELATED_WORK_WRITERS.named(system, workspace.settings)
-    task_file = read_task_file(file)
-    row = task_file.row()
-    in_papers = [reference["arxiv_id"] for reference in row["references"] if in_corpus(reference)]
-    if in_papers:
-        _known_papers(workspace, in_papers)
-    papers = [_as_paper(reference) for reference in task_file.references]
-    task = task_of(row, reference_texts(workspace, [row]))
-    return _related(workspace, task, papers, chosen, writer.model, task_file.arxiv_id)
+    row = read_task_file(file).row()
+    arxiv_ids = [reference["arxiv_id"] for reference in row["references"] if in_corpus(reference)]
+    papers = _known_papers(workspace, arxiv_ids) if arxiv_ids else {}
+    return _related(workspace, row, papers, chosen, writer.model)
 
 
-def _as_paper(reference: FileReference) -> dict[str, Any]:
-    """A file's reference with the fields of a row of `papers` that a list of references needs."""
+def _reference_row(number: int, paper: Mapping[str, Any]) -> dict[str, Any]:
+    """A paper of the corpus as a reference of a row of `related_work_tasks`, with its category for BibTeX."""
     return {
-        "arxiv_id": reference.arxiv_id,
-        "title": reference.title,
-        "authors": [{"name": name} for name in reference.authors],
-        "year": reference.year,
-        "primary_category": None,
+        "number": number,
+        "arxiv_id": paper["arxiv_id"],
+        "title": paper["title"],
+        "authors": [author["name"] for author in paper["authors"]],
+        "year": paper["year"],
+        "source": "full_text",
+        "text": None,
+        "primary_category": paper["primary_category"],
     }
 
 
 def _related(
     workspace: Workspace,
-    task: Task,
-    papers: Sequence[Mapping[str, Any]],
+    row: Mapping[str, Any],
+    papers: Mapping[str, Mapping[str, Any]],
     system: RelatedWorkSystem,
     model: str | None,
-    target: str | None = None,
     keys: Mapping[str, str] | None = None,
 ) -> Related:
-    summary, cost, notes = run(_write(workspace, _complete_task(workspace, task, system, target), system, model))
-    numbered = dict(enumerate(bibtex_keys(papers, keys or {}), 1))
+    """The section for a row of `related_work_tasks`. papers: those of its references that are read from the corpus."""
+    references = row["references"]
+    cited = {reference["arxiv_id"] for reference in references if reference["arxiv_id"]}
+    count = system.count_examples(workspace.settings)
+    task = task_of(
+        row,
+        {arxiv_id: paper_text(paper) for arxiv_id, paper in papers.items()},
+        reference_passages(workspace, cited) if system.reads_passages else None,
+        choose_examples(corpus_examples(workspace, None), row["arxiv_id"], cited, count) if count else (),
+    )
+    summary, cost, notes = run(_write(workspace, task, system, model))
+    numbered = dict(enumerate(bibtex_keys(references, keys or {}), 1))
     return Related(
-        markdown=markdown_section(summary.text, numbered, papers),
+        markdown=markdown_section(summary.text, numbered, references),
         latex=latex_section(summary.text, numbered),
-        bibtex="\n\n".join(bibtex_entry(numbered[i], paper) for i, paper in enumerate(papers, 1)) + "\n",
+        bibtex="\n\n".join(bibtex_entry(numbered[item["number"]], item) for item in references) + "\n",
         summary=summary,
         keys=numbered,
         spent=cost,
         notes=tuple(notes),
     )
-
-
-def _complete_task(workspace: Workspace, task: Task, system: RelatedWorkSystem, target: str | None) -> Task:
-    """The task with style examples and passages, where its system needs them."""
-    cited = {reference.arxiv_id for reference in task.references if reference.arxiv_id}
-    count = system.count_examples(workspace.settings)
-    if count:
-        task = replace(task, examples=choose_examples(corpus_examples(workspace, None), target, cited, count))
-    if system.reads_passages:
-        passages = reference_passages(workspace, cited)
-        by_number = {item.number: passages.get(item.arxiv_id or "", ()) for item in task.references}
-        task = replace(task, passages=by_number)
-    return task
 
 
 def _check_draft(draft: str) -> None:
@@ -190,11 +191,11 @@ def _list_numbers(numbers: Sequence[int]) -> str:
 def _arxiv_id(text: str) -> str | None:
     """The arXiv id, without version, that an argument names; None where it names none."""
     address = _ADDRESS.fullmatch(text.strip())
-    bare = address[1] if address else text.strip()
-    return normalize_arxiv_id(re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE))
+    return normalize_arxiv_id(address[1] if address else text)
 
 
-def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> list[dict[str, Any]]:
+def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Rows of `papers` by arXiv id."""
     if not reference_ids:
         raise SettingError("no reference is named: give the arXiv ids of papers of the corpus")
     malformed = [reference for reference in reference_ids if month_of(reference) is None]
@@ -211,17 +212,7 @@ def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> list[di
         )
     if faults:
         raise SettingError("\n".join(faults))
-    return [papers[reference] for reference in reference_ids]
-
-
-def _task(draft: str, papers: Sequence[Mapping[str, Any]]) -> Task:
-    heading = re.search(r"^#\s+(.+)$", draft, re.MULTILINE)
-    title = heading.group(1).strip() if heading else draft.strip().splitlines()[0][:200]
-    references = tuple(
-        Reference(i, paper["arxiv_id"], paper["title"], authors=tuple(author["name"] for author in paper["authors"]))
-        for i, paper in enumerate(papers, 1)
-    )
-    return Task("draft", title, draft.strip(), references, tuple(paper_text(paper) for paper in papers))
+    return papers
 
 
 async def _write(
@@ -243,8 +234,8 @@ async def _write(
 
 async def _extract(client: LlmClient, task: Task, system: RelatedWorkSystem, settings: Settings) -> list[Extraction]:
     """Key elements of the draft and of each reference, as far as the system needs them."""
-    sources: tuple[Source, ...] = ("full_text", *(reference.source for reference in task.references))
-    papers = list(zip((task.description, *task.contents), sources, strict=True)) if system.reads_elements else []
+    papers: list[tuple[str, Source]] = [(task.description, "full_text")] if system.reads_elements else []
     # The grounded system extracts the references' elements itself, with their passages.
-    papers = papers[:1] if system.reads_passages else papers
+    if system.reads_elements and not system.reads_passages:
+        papers += [(reference.text, reference.source) for reference in task.references]
     return await side_by_side(extract_known(client, text, source, settings) for text, source in papers)

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,25 +41,20 @@ from pipeline.tables.writers import Writer
 _SECTIONS = TextKind("section", "task", "task_id", "title", only_known=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Paper:
-    """One paper of one task that key elements are taken from; number 0 is the target."""
-
-    task_id: str
-    arxiv_id: str | None
-    number: int
-    text: str
-    source: Source
-
-
 def _task_rows(job: Job) -> list[dict[str, Any]]:
     return sorted(job.rows(tables.RELATED_WORK_TASKS), key=lambda row: str(row["task_id"]))
 
 
-def _papers(row: Mapping[str, Any], task: Task) -> Iterator[_Paper]:
-    yield _Paper(task.task_id, row["arxiv_id"], 0, task.description, "full_text")
-    for reference, text in zip(task.references, task.contents, strict=True):
-        yield _Paper(task.task_id, reference.arxiv_id, reference.number, text, reference.source)
+def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, Source]]:
+    """The papers of a task that key elements are taken from: the columns that name it, its text and what this is.
+
+    Number 0 is the target.
+    """
+    named = {"task_id": task.task_id}
+    yield {**named, "arxiv_id": row["arxiv_id"], "number": 0}, task.description, "full_text"
+    for reference in task.references:
+        columns = {**named, "arxiv_id": reference.arxiv_id, "number": reference.number}
+        yield columns, reference.text, reference.source
 
 
 def element_models(settings: Settings) -> list[str]:
@@ -92,14 +87,21 @@ def _element_parts(workspace: Workspace, month: str) -> list[Part]:
 def _build_key_elements(model: str, job: Job) -> Iterator[Row]:
     rows = _task_rows(job)
     papers = [paper for row, task in zip(rows, read_tasks(job, rows), strict=True) for paper in _papers(row, task)]
-    for paper, extraction in zip(papers, run(_extract_all(job, model, papers)), strict=True):
-        subject = f"{paper.task_id} {paper.arxiv_id or f'Reference {paper.number}'}"
+    for (columns, _, _), extraction in zip(papers, run(_extract_all(job, model, papers)), strict=True):
+        paper = columns["arxiv_id"] or f"Reference {columns['number']}"
+        subject = f"{columns['task_id']} {paper}"
         if extraction.failure is not None:
             job.leave_out(subject, "unreadable_answer", extraction.failure)
         if extraction.shortened:
             names = ", ".join(extraction.shortened)
             job.leave_out(subject, "shortened", f"longer than CITELOOM_ELEMENT_TOKENS, and cut there: {names}")
-        yield _element_row(paper, extraction, model)
+        yield {
+            **columns,
+            "model": model,
+            **asdict(extraction.elements),
+            "content_cut": extraction.content_cut,
+            **asdict(extraction.spent),
+        }
 
 
 def _elements_off(settings: Settings) -> str:
@@ -107,24 +109,12 @@ def _elements_off(settings: Settings) -> str:
     return "" if element_models(settings) else "no system of CITELOOM_SYSTEMS reads key elements"
 
 
-async def _extract_all(job: Job, model: str, papers: Sequence[_Paper]) -> list[Extraction]:
+async def _extract_all(job: Job, model: str, papers: Sequence[tuple[Row, str, Source]]) -> list[Extraction]:
     settings = settings_for(job.settings, model)
     async with open_client(job.workspace, model) as client:
-        extractions = await side_by_side(extract_known(client, paper.text, paper.source, settings) for paper in papers)
+        extractions = await side_by_side(extract_known(client, text, source, settings) for _, text, source in papers)
         job.measured |= client.usage.measured()
     return extractions
-
-
-def _element_row(paper: _Paper, extraction: Extraction, model: str) -> Row:
-    return {
-        "task_id": paper.task_id,
-        "arxiv_id": paper.arxiv_id,
-        "number": paper.number,
-        "model": model,
-        **asdict(extraction.elements),
-        "content_cut": extraction.content_cut,
-        **asdict(extraction.spent),
-    }
 
 
 def _summary_parts(workspace: Workspace, month: str) -> list[Part]:

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 Source = Literal["full_text", "abstract", "item"]
 """What is known of a reference: its text, its abstract alone, or its bibliography item alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """One reference of a task: its number in `[Reference i]`, and the work; no arxiv_id where it is not on arXiv."""
-
-    number: int
-    arxiv_id: str | None
-    title: str
-    source: Source = "full_text"
-    authors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +18,20 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference of a task: its number in `[Reference i]`, and the work; no arxiv_id where it is not on arXiv."""
+
+    number: int
+    arxiv_id: str | None
+    title: str
+    source: Source = "full_text"
+    authors: tuple[str, ...] = ()
+    text: str = ""
+    passages: tuple[Passage, ...] = ()
+    """Those of the corpus, in order, where a system that is to write ties sentences to them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """A target paper and its references in order, with their texts; what every system is given."""
 
@@ -37,13 +39,14 @@ class Task:
     title: str
     description: str
     references: tuple[Reference, ...]
-    contents: tuple[str, ...]
-    """Text of each reference, in the order of `references`."""
     examples: tuple[str, ...] = ()
     """Related-work sections of other papers, for their style alone."""
-    passages: Mapping[int, tuple[Passage, ...]] = field(default_factory=dict)
-    """Number of a reference → its passages in order, where a system that is to write ties sentences to them."""
 
     @property
     def numbers(self) -> frozenset[int]:
         return frozenset(reference.number for reference in self.references)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The target's text, then each reference's."""
+        return self.description, *(reference.text for reference in self.references)

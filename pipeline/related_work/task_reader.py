@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -112,33 +111,29 @@ def read_elements(job: Job, rows: Iterable[Mapping[str, Any]], model: str | None
 
 
 def read_tasks(job: Job, rows: Sequence[Mapping[str, Any]], *, with_texts: bool = True) -> list[Task]:
-    """The tasks of these rows of `related_work_tasks`.
-
-    With the texts of their references, of which those without one go to the ledger, or with their titles alone: a
-    month's texts may be a gigabyte.
-    """
-    texts = reference_texts(job.workspace, rows) if with_texts else {}
-    for row in rows if with_texts else ():
-        for reference in row["references"]:
-            if in_corpus(reference) and reference["arxiv_id"] not in texts:
-                detail = f"{reference['arxiv_id']} is not in papers any more; its title alone is used"
-                job.leave_out(row["task_id"], "reference_without_text", detail)
+    """The tasks of these rows of `related_work_tasks`, with the texts of their references or with their titles alone:
+    a month's texts may be a gigabyte."""
+    texts = _texts_of(job, rows) if with_texts else {}
     return [task_of(row, texts) for row in rows]
 
 
 def tasks_for(job: Job, rows: Sequence[Mapping[str, Any]], system: RelatedWorkSystem) -> list[Task]:
     """The tasks of these rows with what the system needs: texts, style examples, passages of the references."""
-    tasks = read_tasks(job, rows, with_texts=system.reads_texts)
-    examples = task_examples(job.workspace, job.month, rows, system.count_examples(job.settings))
+    texts = _texts_of(job, rows) if system.reads_texts else {}
     passages = reference_passages(job.workspace, _in_corpus(rows)) if system.reads_passages else {}
-    return [
-        replace(
-            task,
-            examples=own_examples,
-            passages={reference.number: passages.get(reference.arxiv_id or "", ()) for reference in task.references},
-        )
-        for task, own_examples in zip(tasks, examples, strict=True)
-    ]
+    examples = task_examples(job.workspace, job.month, rows, system.count_examples(job.settings))
+    return [task_of(row, texts, passages, own) for row, own in zip(rows, examples, strict=True)]
+
+
+def _texts_of(job: Job, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The texts of the references by arXiv id; those without one go to the ledger."""
+    texts = reference_texts(job.workspace, rows)
+    for row in rows:
+        for reference in row["references"]:
+            if in_corpus(reference) and reference["arxiv_id"] not in texts:
+                detail = f"{reference['arxiv_id']} is not in papers any more; its title alone is used"
+                job.leave_out(row["task_id"], "reference_without_text", detail)
+    return texts
 
 
 def task_of(
@@ -147,17 +142,24 @@ def task_of(
     passages: Mapping[str, tuple[Passage, ...]] | None = None,
     examples: tuple[str, ...] = (),
 ) -> Task:
-    """A task from its row and its references' texts; of a reference without text, its title is what there is."""
+    """A task from its row and its references' texts and passages, both by arXiv id; of a reference without text, its
+    title is what there is."""
     references = tuple(
-        Reference(item["number"], item["arxiv_id"], item["title"], item["source"], tuple(item.get("authors") or ()))
+        Reference(
+            number=item["number"],
+            arxiv_id=item["arxiv_id"],
+            title=item["title"],
+            source=item["source"],
+            authors=tuple(item.get("authors") or ()),
+            text=_text(item, texts),
+            passages=(passages or {}).get(item["arxiv_id"], ()),
+        )
         for item in row["references"]
     )
-    contents = tuple(_content(item, texts) for item in row["references"])
-    own = {item["number"]: (passages or {}).get(item["arxiv_id"], ()) for item in row["references"]}
-    return Task(row["task_id"], row["title"], row["description"], references, contents, examples, own)
+    return Task(row["task_id"], row["title"], row["description"], references, examples)
 
 
-def _content(reference: Mapping[str, Any], texts: Mapping[str, str]) -> str:
+def _text(reference: Mapping[str, Any], texts: Mapping[str, str]) -> str:
     heading, text = f"# {reference['title']}", reference["text"]
     if in_corpus(reference):
         return texts.get(reference["arxiv_id"], heading)

@@ -187,7 +187,7 @@ def bibtex_of(papers: Sequence[Paper]) -> str:
 def _bibtex_fields(paper: Paper) -> dict[str, Any]:
     return {
         "title": paper.title,
-        "authors": [{"name": name} for name in paper.authors],
+        "authors": paper.authors,
         "year": paper.year,
         "arxiv_id": paper.arxiv_id if normalize_arxiv_id(paper.arxiv_id) else None,
         "primary_category": paper.categories[0] if paper.categories else "",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.person_names import parse_name
+from pipeline.corpus.latex_text import plain_field
 from pipeline.errors import SettingError
 from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task, sections_text
 from pipeline.related_work.sentence_rewriting import author_names
@@ -69,9 +69,9 @@ def _task(folder: Path, target: _Target, works: Mapping[str, FileReference], mon
 
 
 def _reference(work: _Work) -> FileReference:
-    title = bibtex_text(work.title)
+    title = _field_text(work.title)
     names = " ".join((work.authors or "").split()).split(" and ")
-    authors = tuple(str(parse_name(bibtex_text(name))) for name in names if name.strip())
+    authors = tuple(str(parse_name(_field_text(name))) for name in names if name.strip())
     year = int(work.year) if work.year is not None and str(work.year).isdigit() else None
     abstract = " ".join((work.abstract or "").split())
     return FileReference(
@@ -123,6 +123,7 @@ _MATH = re.compile(r"\$\$?(?:\\.|[^$\\])*\$\$?", re.DOTALL)
 _KEYWORDS = {r"\eg": "e.g.", r"\ie": "i.e.", r"\etal": "et al.", r"\ldots": "...", r"\dots": "..."}
 _SPACING = re.compile(r"\\(?:noindent|par|item|smallskip|medskip|bigskip|centering|small|footnotesize|bf|em|it)\b\*?")
 _MACRO = re.compile(r"\\([a-zA-Z]+)\*?(?:\[[^\]]*\])?")
+_AMPERSAND = re.compile(r"(?<!\\)&")
 _ESCAPED = re.compile(r"\\([%&$#_{}])")
 
 
@@ -155,20 +156,6 @@ def _cited(command: str, keys: str, marks: Mapping[str, str], names: Mapping[str
     return "".join(f" {mark}" for mark in reversed(known))
 
 
-_COMBINING = {
-    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
-    "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "r": "\u030a", "k": "\u0328",
-}  # fmt: skip
-_LETTERS = {"ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "i": "ı", "aa": "å", "AA": "Å"}
-_ACCENT = re.compile(r"\\(?:(['`^\"~=.])|([cvuHrk])(?=[\s{]))\s*\{?(?:\\([ij])|([A-Za-z]))\}?")
-_LETTER = re.compile(r"\\(ss|ae|AE|aa|AA|[oOlLi])(?![A-Za-z])\s*")
-
-
-def bibtex_text(text: str) -> str:
-    """A field of BibTeX as text: accents as letters, braces gone."""
-
-    def accented(match: re.Match[str]) -> str:
-        return unicodedata.normalize("NFC", (match[3] or match[4]) + _COMBINING[match[1] or match[2]])
-
-    plain = _ESCAPED.sub(r"\1", _LETTER.sub(lambda match: _LETTERS[match[1]], _ACCENT.sub(accented, text)))
-    return " ".join(re.sub(r"[{}]", "", plain).split())
+def _field_text(text: str) -> str:
+    """A field of BibTeX as text; an ampersand stays, though not all fields escape it."""
+    return plain_field(_AMPERSAND.sub(r"\\&", text))

@@ -222,7 +222,7 @@ def test_a_reordered_task_keeps_numbers_with_their_papers() -> None:
     moved, known = reordered(Target({}, task, elements), (3, 1, 2))
     assert [reference.number for reference in moved.references] == [3, 1, 2]
     assert [reference.title for reference in moved.references] == [f"Reference title {i}" for i in (3, 1, 2)]
-    assert [text.splitlines()[0] for text in moved.contents] == [f"# Reference title {i}" for i in (3, 1, 2)]
+    assert [text.splitlines()[0] for text in moved.texts[1:]] == [f"# Reference title {i}" for i in (3, 1, 2)]
     assert known == [elements[0], elements[3], elements[1], elements[2]]
     assert moved.numbers == task.numbers
 

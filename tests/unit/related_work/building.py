@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,22 @@ def make_task(references: int) -> Task:
         "2405.00001#S2",
         "A target",
         "# A target\n\n## Introduction\n\nIt compares.",
-        tuple(Reference(i, f"2403.{i:05}", f"Reference title {i}") for i in numbers),
-        tuple(f"# Reference title {i}\n\n## Method\n\nIt does {i} things." for i in numbers),
+        tuple(
+            Reference(
+                i,
+                f"2403.{i:05}",
+                f"Reference title {i}",
+                text=f"# Reference title {i}\n\n## Method\n\nIt does {i} things.",
+            )
+            for i in numbers
+        ),
     )
+
+
+def with_texts(task: Task, *texts: str) -> Task:
+    """The task with other texts of its references."""
+    references = zip(task.references, texts, strict=True)
+    return replace(task, references=tuple(replace(reference, text=text) for reference, text in references))
 
 
 def make_elements(count: int) -> list[KeyElements]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.related_work.extractive import (
-    WEIGHTS,
     extractive,
     group_references,
     lead,
@@ -27,6 +26,7 @@ from pipeline.related_work.importers.rwsg import import_rwsg
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task_model import Passage, Reference, Task
 from pipeline.related_work.task_reader import task_of
+from tests.unit.related_work.building import with_texts
 
 pytestmark = pytest.mark.slow
 
@@ -47,13 +47,14 @@ AUTHORS = ("Ada Lovelace", "Ben Yang", "Cy Klein")
 def abstract_task(*abstracts: Sequence[str], authors: tuple[str, ...] = AUTHORS, items: int = 0) -> Task:
     """A task on boats with these references, and works behind them of which there is the title alone."""
     numbers = range(1, len(abstracts) + items + 1)
+    texts = [f"# Title {i}\n\n## Abstract\n\n{' '.join(text)}" for i, text in enumerate(abstracts, 1)]
+    texts += [f"# Title {i}\n\nOnly its item is known: Title {i}." for i in numbers[len(abstracts) :]]
     references = tuple(
-        Reference(i, None, f"Title {i}", "abstract" if i <= len(abstracts) else "item", authors) for i in numbers
+        Reference(i, None, f"Title {i}", "abstract" if i <= len(abstracts) else "item", authors, text)
+        for i, text in zip(numbers, texts, strict=True)
     )
-    contents = tuple(f"# Title {i}\n\n## Abstract\n\n{' '.join(text)}" for i, text in enumerate(abstracts, 1))
-    items_text = tuple(f"# Title {i}\n\nOnly its item is known: Title {i}." for i in numbers[len(abstracts) :])
     target = "# Faster boats\n\n## Abstract\n\nWe make boats with a new hull faster on rivers."
-    return Task("t1", "Faster boats", target, references, contents + items_text)
+    return Task("t1", "Faster boats", target, references)
 
 
 def hashed_words(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -96,8 +97,8 @@ def test_all_writers_have_the_length_by_default_that_the_number_of_references_gi
 
 def test_every_sentence_names_its_reference_and_its_passage() -> None:
     task = abstract_task(BOATS, NETS, items=2)
-    passages = {1: (Passage("p0", "Something else."), Passage("p1", " ".join(BOATS)))}
-    summary = write(replace(task, passages=passages))
+    first = replace(task.references[0], passages=(Passage("p0", "Something else."), Passage("p1", " ".join(BOATS))))
+    summary = write(replace(task, references=(first, *task.references[1:])))
     assert all(sentence.references and sentence.passages for sentence in summary.sentences)
     assert {sentence.passages for sentence in summary.sentences if sentence.references == (1,)} == {("p1",)}
     assert summary.trace["citations"] == {"respelt": 0, "bare": 0, "out_of_range": [], "uncited": []}
@@ -122,22 +123,8 @@ def test_similar_references_share_a_paragraph_that_opens_with_their_subject() ->
 
 def test_groups_hold_every_reference_once() -> None:
     for count in (1, 2, 4, 5, 9):
-        (prepared,) = prepare([abstract_task(*([BOATS, NETS] * 5)[:count], items=3)], hashed_words)
+        prepared = prepare(abstract_task(*([BOATS, NETS] * 5)[:count], items=3), hashed_words)
         assert sorted(place for group in group_references(prepared) for place in group) == list(range(count + 3))
-
-
-def test_tasks_are_embedded_in_one_call_and_come_out_as_each_by_itself() -> None:
-    tasks = [abstract_task(BOATS), abstract_task(NETS, BOATS), abstract_task(items=1)]
-    calls = []
-
-    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        calls.append(len(texts))
-        return hashed_words(texts)
-
-    together = [summary.text for summary in extractive(tasks, encode)]
-    assert len(calls) == 1
-    assert together == [write(task).text for task in tasks]
-    assert extractive([], encode) == []
 
 
 def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read() -> None:
@@ -145,7 +132,7 @@ def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are
         "# T\n\n## Abstract\n\nBoats float on the water.\n\n## 1 Introduction\n\nRivers are wide and long.\n\n"
         "We propose hulls that float.\n\n## 2 Method\n\nWe propose nothing here.\n\n## Conclusion\n\nWe present boats."
     )
-    task = replace(abstract_task(BOATS), contents=(text,))
+    task = with_texts(abstract_task(BOATS), text)
     (source,) = read_sources(task)
     assert [candidate.text for candidate in source.candidates] == [
         "Boats float on the water.",
@@ -190,7 +177,7 @@ def test_the_same_task_gives_the_same_section_with_minilm(shared_data: Path) -> 
     imported = [import_rwsg(file).task for file in sorted((shared_data / "related_work").glob("*.json"))]
     tasks = [task_of(task.row(), {}) for task in imported]
     encode = encoder_of(make_embedder(load_settings(_env_file=None)))
-    first, second = extractive(tasks, encode), extractive(tasks, encode, weights=WEIGHTS)
+    first, second = extractive(tasks, encode), extractive(tasks, encode)
     assert [summary.text for summary in first] == [summary.text for summary in second]
     for task, summary in zip(tasks, first, strict=True):
         assert summary.trace["citations"]["uncited"] == []

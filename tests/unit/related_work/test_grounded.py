@@ -23,7 +23,7 @@ from pipeline.related_work.grounded_draft import (
 from pipeline.related_work.task_model import Passage, Reference
 from pipeline.settings import Settings
 from tests.scripted_llm import Asked, Rule
-from tests.unit.related_work.building import beam, check_planned_calls, make_task, prompts, write
+from tests.unit.related_work.building import beam, check_planned_calls, make_task, prompts, with_texts, write
 
 pytestmark = pytest.mark.slow
 
@@ -233,9 +233,9 @@ def test_passages_that_were_not_shown_are_dropped_and_counted(tmp_path: Path) ->
             return draft(tell(1, passages=["r1p2", "R1P1"]))
         return faithful(asked)
 
-    task = replace(
-        make_task(1), passages={1: (Passage("id-1", "It began."), Passage("id-2", "It retrieves passages."))}
-    )
+    passages = (Passage("id-1", "It began."), Passage("id-2", "It retrieves passages."))
+    task = make_task(1)
+    task = replace(task, references=(replace(task.references[0], passages=passages),))
     summary, llm = write(tmp_path, NAME, task, rule, **ONE)
     (evidence,) = summary.trace["evidence"]
     assert (evidence["rests_on"]["methodology"], evidence["unknown"]) == (["R1P2"], 2)
@@ -294,11 +294,8 @@ def test_references_are_written_about_in_the_order_of_their_groups_and_groups_ar
 
 def test_of_a_work_known_by_its_item_alone_nothing_is_asked(tmp_path: Path) -> None:
     task = make_task(2)
-    known = replace(
-        task,
-        references=(task.references[0], Reference(2, None, "Boats", "item")),
-        contents=(task.contents[0], "# Boats\n\nOf this work only its bibliography item is known: Yang. Boats."),
-    )
+    item = "# Boats\n\nOf this work only its bibliography item is known: Yang. Boats."
+    known = replace(task, references=(task.references[0], Reference(2, None, "Boats", "item", text=item)))
     summary, llm = write(tmp_path, NAME, known, faithful, **ONE)
     assert sum(p.startswith("Please extract") for p in prompts(llm)) == 1
     assert summary.trace["passages"]["R2P1"]["text"].startswith("Of this work only its bibliography item is known")
@@ -306,7 +303,7 @@ def test_of_a_work_known_by_its_item_alone_nothing_is_asked(tmp_path: Path) -> N
 
 def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
     task = make_task(2)
-    long = replace(task, contents=tuple("\n\n".join([text] * 400) for text in task.contents))
+    long = with_texts(task, *("\n\n".join([reference.text] * 400) for reference in task.references))
     summary, _ = write(tmp_path, NAME, long, faithful, **ONE, llm_context=2400, draft_tokens=64, element_tokens=24)
     assert [each["cut"] for each in summary.trace["evidence"]] == [True, True]
     many, _ = write(tmp_path, NAME, make_task(8), **ONE, llm_context=1500, draft_tokens=32, element_tokens=16)
@@ -356,8 +353,8 @@ def test_a_sentence_without_citations_stays_in_its_paragraph() -> None:
 
 def test_passages_are_the_corpus_own_or_the_paragraphs_of_what_there_is() -> None:
     task = make_task(1)
-    assert [each.text for each in passages_of(task, 0)] == ["It does 1 things."]
-    assert passages_of(replace(task, contents=("# Title alone",)), 0)[0].text == "# Title alone"
+    assert [each.text for each in passages_of(task, task.references[0])] == ["It does 1 things."]
+    assert passages_of(task, replace(task.references[0], text="# Title alone"))[0].text == "# Title alone"
     named = name_passages(1, (Passage("a", "one two three " * 50), Passage("b", "four")))
     shown, cut = passages_that_fit(named, 20)
     assert (len(shown), cut) == (1, True)

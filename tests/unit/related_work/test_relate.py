@@ -155,14 +155,15 @@ def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path: P
 
 
 def test_bibtex_escapes_what_tex_would_read() -> None:
-    entry = bibtex_entry("k", paper_row("2403.00001"))
+    entry = bibtex_entry("k", paper_row("2403.00001") | {"authors": ["Ada Lövelace"]})
     assert r"title = {{The \{Paper\} \& 2403.00001}}" in entry
     assert entry.startswith("@misc{k,\n")
     assert entry.endswith("\n}")
 
 
 def test_keys_are_unique_and_plain_and_avoid_those_of_the_users_own_bibliography() -> None:
-    first, second, third = (paper_row(f"2403.0000{number}") for number in (1, 2, 3))
+    authors = {"authors": ["Ada Lövelace"]}
+    first, second, third = (paper_row(f"2403.0000{number}") | authors for number in (1, 2, 3))
     nobody = paper_row("2403.00009") | {"authors": [], "title": "On the Ähnlichkeit"}
     plain, anonymous = "lovelace2024paper", "anonymous2024ahnlichkeit"
     assert bibtex_keys([first, nobody, second, nobody]) == [plain, anonymous, f"{plain}-2", f"{anonymous}-2"]

@@ -115,7 +115,7 @@ def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it(
     assert [each["text"] for each in task["references"]] == [None, None, "A. Nobody. Harbour. 1999."]
     assert task["outside"] == 0
     read = task_of(task, {"2403.90001": "# Tidepool\n\nFull."})
-    assert read.contents == (
+    assert read.texts[1:] == (
         "# Tidepool\n\nFull.",
         "# Lanternfish",
         "# Harbour\n\nOf this work only its bibliography item is known: A. Nobody. Harbour. 1999.",

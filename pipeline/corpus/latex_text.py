@@ -1,0 +1,35 @@
+"""Text of pieces of LaTeX and of fields of BibTeX."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+LONGEST_PARAGRAPH = 20_000
+"""A paragraph of a paper has 200 words. Longer ones are not given to the parser of LaTeX, which is recursive."""
+_MOST_BRACES = 60
+# What the simple reading takes out where the parser of LaTeX gives up.
+_COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\[[^\[\]]*\])?|\\.|[{}~]")
+
+
+def plain_text(latex: str) -> str:
+    """The text of a piece of LaTeX, formulas as `$TeX$`; read simply where the parser of LaTeX gives up."""
+    if len(latex) > LONGEST_PARAGRAPH or latex.count("{") > _MOST_BRACES:
+        return _COMMAND.sub(" ", latex)
+    try:
+        return str(_converter().latex_to_text(latex))
+    except Exception:  # the parser of LaTeX fails in many ways, and what it is for is text that is easier to read
+        return _COMMAND.sub(" ", latex)
+
+
+@cache
+def _converter() -> Any:
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    return LatexNodes2Text(math_mode="verbatim", keep_comments=False)
+
+
+def plain_field(latex: str) -> str:
+    """The text of a field of BibTeX: without braces, accents as letters."""
+    return " ".join(plain_text(latex).replace("{", "").replace("}", "").split()) if latex else ""
