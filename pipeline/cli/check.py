@@ -37,7 +37,7 @@ def check(
       citeloom check paper.tex --report check --fail-on contradicted,missing
     """
     from pipeline.cli.console import print_json, print_note, print_section, spinner
-    from pipeline.draft_check.bibliography_repair import write_bibliography
+    from pipeline.draft_check.bibliography import write_bibliography
     from pipeline.draft_check.check import check_draft, read_draft
     from pipeline.draft_check.page import sections, write_page
     from pipeline.index.answers import visible
@@ -97,7 +97,7 @@ def cite(
 
     from pipeline.cli.console import make_table, out, print_json, spinner
     from pipeline.corpus.parse.policies import without_markers
-    from pipeline.draft_check.suggestions import papers_to_cite
+    from pipeline.draft_check.check import papers_to_cite
     from pipeline.index.answers import visible
 
     check_file("--bib", bib)

@@ -1,4 +1,4 @@
-"""The whole check of a draft: read it, check its references and citations, and find papers that it does not cite."""
+"""The whole check of a draft: read it, check its references and citations, and find papers that it could cite."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pipeline.draft_check.draft import CitingSentence, Draft
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.latex import read_latex
 from pipeline.draft_check.markdown import read_markdown
-from pipeline.draft_check.references import ReferenceCheck, check_references
+from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.judge_check.record import NOT_VERIFIED, read_checks
-from pipeline.index.search import search_many
+from pipeline.index.search import Hit, search, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings.validators import OVERLAP_JUDGE
 
@@ -180,3 +180,22 @@ def _missing_papers(workspace: Workspace, draft: Draft, references: Sequence[Ref
             for hit in fitting[:_MISSING_PAPERS]
         ]
     return missing
+
+
+@dataclass(frozen=True, slots=True)
+class PaperToCite:
+    """A paper, by its best passage. key: in the bibliography; None if it has no such entry."""
+
+    key: str | None
+    hit: Hit
+
+    def as_json(self) -> dict[str, Any]:
+        """The paper as plain data."""
+        return {"key": self.key, **asdict(self.hit)}
+
+
+def papers_to_cite(workspace: Workspace, sentence: str, bibliography: Path | None, limit: int) -> list[PaperToCite]:
+    """The papers whose passages fit a sentence, best first; none that do not fit at all. Raises as `search` does."""
+    hits = [hit for hit in search(workspace, sentence, limit=limit, per_paper=True) if hit.relevance != "none"]
+    keys = keys_by_paper(workspace, read_bibliography(bibliography)) if bibliography is not None and hits else {}
+    return [PaperToCite(keys.get(hit.arxiv_id), hit) for hit in hits]

@@ -74,6 +74,10 @@ class _Case:
     passages: tuple[Passage, ...]
     abstract_only: bool
 
+    @property
+    def texts(self) -> list[str]:
+        return [passage.text for passage in self.passages]
+
 
 def judge_name(settings: Settings) -> str:
     """The first judge that CITELOOM_JUDGES names; without an endpoint, the one that calls no model."""
@@ -152,15 +156,11 @@ def _by_overlap(
     if not cases:
         return []
     judge = OverlapJudge.of(settings, make)
-    texts = [[passage.text for passage in case.passages] for case in cases]
-    verdicts = judge.verdicts([(case.claim, text) for case, text in zip(cases, texts, strict=True)])
-    checks = []
-    for case, text, verdict in zip(cases, texts, verdicts, strict=True):
-        against = contradicting_sentence(case.claim, text)
-        label = "contradicted" if against else _VERDICTS[verdict.label]
-        quote = against or verdict.sentence
-        checks.append(_checked(case, label, quote, place_of(quote, text)))
-    return checks
+    verdicts = judge.verdicts([(case.claim, case.texts) for case in cases])
+    return [
+        _checked(case, verdict.label, verdict.sentence, contradicting_sentence(case.claim, case.texts))
+        for case, verdict in zip(cases, verdicts, strict=True)
+    ]
 
 
 async def _by_model(workspace: Workspace, model: str, cases: Sequence[_Case]) -> list[CitationCheck]:
@@ -173,23 +173,21 @@ async def _by_model(workspace: Workspace, model: str, cases: Sequence[_Case]) ->
             if answer.verdict is None:
                 reason = f"the judge's answer could not be read: {answer.failure}"
                 return CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
-            texts = [passage.text for passage in case.passages]
-            against = contradicting_sentence(case.claim, texts) if answer.verdict != "supported" else ""
-            label = "contradicted" if against else _VERDICTS[answer.verdict]
-            quote = against or answer.quote
-            return _checked(case, label, quote, place_of(quote, texts))
+            against = contradicting_sentence(case.claim, case.texts) if answer.verdict != "supported" else ""
+            return _checked(case, answer.verdict, answer.quote, against)
 
         return await side_by_side(one(case) for case in cases)
 
 
-def _checked(case: _Case, verdict: Verdict, quote: str, place: int | None) -> CitationCheck:
-    """place: of the passage that holds the quote; None if none does."""
-    passage = case.passages[place] if place is not None else case.passages[0]
+def _checked(case: _Case, verdict: str, quote: str, against: str) -> CitationCheck:
+    """verdict, quote: the judge's. against: a sentence that contradicts the claim, which overrules both; or empty."""
+    quote = against or quote
+    passage = case.passages[place_of(quote, case.texts) or 0]
     url = passage_url(case.arxiv_id, passage.anchor) if passage.anchor else abstract_url(case.arxiv_id)
     return CitationCheck(
         case.key,
         case.sentence,
-        verdict,
+        "contradicted" if against else _VERDICTS[verdict],
         arxiv_id=case.arxiv_id,
         quote=quote,
         passage_id=passage.passage_id,

@@ -81,7 +81,7 @@ def _citations(citations: Sequence[CitationCheck], *, good: bool) -> Grid:
         for check in sorted(citations, key=lambda check: _WORST_FIRST.index(check.verdict))
         if good or check.verdict != "supported"
     ]
-    counts: Counter[str] = Counter(check.verdict for check in citations)
+    counts = Counter[str](check.verdict for check in citations)
     summary = ", ".join(f"{counts[name]} {words.lstrip('✓◐✗? ')}" for name, words in _VERDICTS.items())
     title = f"{len(citations)} citations: {summary}"
     return Grid("citation-checks", title, ["verdict", "the draft", "the cited paper", "place"], rows, stacked=True)

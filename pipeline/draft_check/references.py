@@ -16,6 +16,7 @@ from pipeline.arxiv.titles import surname, title_words
 from pipeline.corpus.references.title_index import Candidate
 from pipeline.draft_check.draft import Draft, Entry
 from pipeline.draft_check.known_papers import KnownPapers
+from pipeline.engine.stage import Workspace
 
 Status = Literal["verified", "differs", "not_found", "suspicious"]
 
@@ -68,6 +69,15 @@ def check_references(draft: Draft, known: KnownPapers) -> list[ReferenceCheck]:
     records = known.records(ids)
     checks = [_check(entry, papers, records) for entry, papers in zip(entries, candidates, strict=True)]
     return _with_duplicates(draft, checks)
+
+
+def keys_by_paper(workspace: Workspace, draft: Draft) -> dict[str, str]:
+    """arXiv id → the key of the first entry of a draft's bibliography that means this work."""
+    keys: dict[str, str] = {}
+    for check in check_references(draft, KnownPapers(workspace)):
+        if check.arxiv_id:
+            keys.setdefault(check.arxiv_id, check.key)
+    return keys
 
 
 def _identifier(entry: Entry) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.draft_check.check import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_draft
 from pipeline.draft_check.draft import Draft
-from pipeline.draft_check.suggestions import keys_by_paper
+from pipeline.draft_check.references import keys_by_paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.related_work.relate import Related, relate

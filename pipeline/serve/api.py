@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
@@ -16,8 +16,8 @@ from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.papers import CitingPaper, Paper, PaperReference, read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
-from pipeline.serve import problems
 from pipeline.serve.corpus_view import CorpusView
+from pipeline.serve.guard import PROBLEM_TYPE, Problem
 from pipeline.serve.paper_view import (
     FoundPaper,
     Heading,
@@ -190,26 +190,16 @@ def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
     return Response(orjson.dumps(value), media_type="application/json")
 
 
-def problem_response(problem: problems.Problem) -> Response:
-    """A problem document."""
-    return Response(
-        orjson.dumps(asdict(problem)),
-        problem.status,
-        headers=dict(problem.headers),
-        media_type=problems.MEDIA_TYPE,
-    )
-
-
 def openapi() -> dict[str, Any]:
     """The description of the API, OpenAPI 3.1."""
     returned: dict[str, Any] = {endpoint.path: endpoint.returns for endpoint in ENDPOINTS}
-    returned["problem"] = problems.Problem
+    returned["problem"] = Problem
     mode: Literal["serialization"] = "serialization"
     adapters = [(name, mode, TypeAdapter(kind)) for name, kind in returned.items()]
     schemas, components = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
     failure = {
         "description": "A problem document (RFC 9457)",
-        "content": {problems.MEDIA_TYPE: {"schema": schemas["problem", mode]}},
+        "content": {PROBLEM_TYPE: {"schema": schemas["problem", mode]}},
     }
     paths = {
         endpoint.path.replace(":path", ""): {

@@ -19,9 +19,8 @@ from starlette.routing import BaseRoute, Route
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.serve import api, pages
-from pipeline.serve.guard import Guard
+from pipeline.serve.guard import Guard, Problem, problem_of, problem_response
 from pipeline.serve.mcp_server import make_server
-from pipeline.serve.problems import Problem, problem_of
 from pipeline.serve.site import Site
 
 _MOST_BODY_BYTES = 1 << 20
@@ -100,7 +99,7 @@ def _text_route(path: str, text: str, media_type: str) -> Route:
 def refuse(request: Request, problem: Problem) -> Response:
     """A problem document, or a page for a browser."""
     wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
-    return pages.problem_page(request, problem) if wants_page else api.problem_response(problem)
+    return pages.problem_page(request, problem) if wants_page else problem_response(problem)
 
 
 @contextlib.asynccontextmanager

@@ -28,8 +28,8 @@ from pipeline.index.quotes import find_quote
 from pipeline.index.relevance import Relevance
 from pipeline.index.search import Hit
 from pipeline.llm.prompts import as_data, fenced
+from pipeline.serve.guard import problem_of
 from pipeline.serve.paper_view import bibtex_of, citing_papers, find_papers, outline_of, section_passages, titles_of
-from pipeline.serve.problems import problem_of
 from pipeline.serve.search_results import SearchForm, SearchResults, run_search
 from pipeline.serve.site import Site
 

@@ -20,10 +20,9 @@ from pipeline.errors import CiteloomError
 from pipeline.evaluation.quality import MEASURES
 from pipeline.report import rendering
 from pipeline.report.formatting import month_name, passage_link
-from pipeline.serve.guard import report_policy
+from pipeline.serve.guard import Problem, problem_of, report_policy
 from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
 from pipeline.serve.passage_html import render_inline, render_passage
-from pipeline.serve.problems import Problem, problem_of
 from pipeline.serve.search_results import SearchForm, parse_form, run_search
 from pipeline.serve.site import LiveAnswer, Site
 from pipeline.settings import SUBSETS

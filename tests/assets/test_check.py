@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from pipeline.corpus.parse.policies import without_markers
-from pipeline.draft_check.bibliography_repair import write_bibliography
-from pipeline.draft_check.check import FAILURES, DraftCheck, check_draft, read_draft
+from pipeline.draft_check.bibliography import write_bibliography
+from pipeline.draft_check.check import FAILURES, DraftCheck, check_draft, papers_to_cite, read_draft
 from pipeline.draft_check.citations import contradicting_sentence
 from pipeline.draft_check.page import write_page
 from pipeline.draft_check.related_work import relate_draft
-from pipeline.draft_check.suggestions import papers_to_cite
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index import close_indexes

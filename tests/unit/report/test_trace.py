@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.report.trace import read_trace
+from pipeline.report.task_page import read_trace
 from tests.unit.evaluation.made_up import trace
 
 
