@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -28,6 +28,7 @@ from pipeline.answering.questions import (
     claim_rows,
     gold_passages,
     paper_months,
+    passages_of_papers,
     question_set_file,
     read_posed_questions,
     read_question_set,
@@ -42,7 +43,6 @@ from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.index import close_indexes
 from pipeline.index.fusion import By
-from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Models, settings_for
@@ -51,7 +51,6 @@ from pipeline.storage.imported_texts import ImportedTexts, TextKind, read_texts
 from pipeline.storage.writing import Row
 from pipeline.tables import Writer
 
-_GOLD_COLUMNS = ["passage_id", "arxiv_id", "text"]
 _ANSWERS = TextKind("answer", "question", "question_id", "question", only_known=True)
 
 
@@ -69,7 +68,7 @@ def _build_questions(job: Job) -> Iterator[Row]:
     mine = [question for question in questions if question.month == job.month]
     others = Counter(question.month for question in questions if question.month != job.month)
     job.notes |= {"of_set": len(questions), "of_other_months": dict(sorted(others.items()))}
-    passages = _passages_of(job.workspace, mine)
+    passages = passages_of_papers(job.workspace.root, mine)
     askable = [question for question in mine if _can_be_asked(job, question, passages)]
     dates = _dates(job, askable)
     without = 0
@@ -92,15 +91,6 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
         "questions": hashlib.sha256(described.encode()).hexdigest(),
         "passages of their papers": digest_of(workspace, tables.PASSAGES, months),
     }
-
-
-def _passages_of(workspace: Workspace, questions: Sequence[Question]) -> dict[str, list[dict[str, Any]]]:
-    """Rows of `passages` by paper, of the papers of these questions that are in the corpus."""
-    papers = {paper for question in questions for paper in question.papers}
-    passages: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows_of_papers(workspace.root, tables.PASSAGES, papers, _GOLD_COLUMNS):
-        passages[row["arxiv_id"]].append(row)
-    return passages
 
 
 def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> bool:
