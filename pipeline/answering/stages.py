@@ -21,7 +21,8 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import Answer, answer_row, plain_answer
-from pipeline.answering.corpus_retriever import FrontMatterTables, MonthSpan, index_search
+from pipeline.answering.corpus_retriever import MonthSpan, index_search
+from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import PROMPTS
 from pipeline.answering.questions import (
     Question,
@@ -33,8 +34,9 @@ from pipeline.answering.questions import (
     read_posed_questions,
     read_question_set,
 )
-from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage, Search
+from pipeline.answering.retrieval import PASSAGE_COLUMNS, PassageSearch, RetrievedPassage, Search
 from pipeline.answering.systems import SYSTEMS, AnsweringSystem, answering_writers
+from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.digests import digest_of
 from pipeline.engine.parts import Part, build_parts
@@ -143,7 +145,6 @@ def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
     return read_texts(file, _ANSWERS, {question.id: question.question for question in questions}, SYSTEMS)
 
 
-_PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "title", "section_path", "anchor", "kind", "text"]
 # Settings of the index that change what a search finds.
 _SEARCH_SETTINGS = ("embedder", "embedded_form")
 
@@ -185,14 +186,14 @@ async def _answer_all(job: Job, writer: Writer, system: AnsweringSystem, questio
     """The answers in the order of the questions, made concurrently within the limit on calls in flight."""
     settings = settings_for(job.settings, writer.model)
     span = MonthSpan(last=job.month)
-    retriever = BatchedRetriever(_search(job, span, system.search_by))
+    retriever = PassageSearch(_search(job, span, system.search_by))
     facts = FrontMatterTables(job.workspace, span)
     done = 0
 
     async def answer(client: LlmClient | None, question: Question) -> Answer:
         nonlocal done
         user_question = UserQuestion(question.question, (), question.id)
-        result = await system.answer(client, retriever, user_question, settings, facts=facts)
+        result = await system.answer(user_question, Tools(client, retriever, settings, facts))
         done += 1
         job.advance(done)
         return result
@@ -213,11 +214,8 @@ def _search(job: Job, span: MonthSpan, by: By) -> Search:
     """The search of the index; for an estimate, whose queries are made up, passages of the month instead."""
     if not isinstance(job.workspace, ClientWorkspace):
         return index_search(job.workspace, span, by)
-    rows = job.workspace.root.iterate(tables.PASSAGES, job.month, _PASSAGE_COLUMNS)
-    passages = [
-        RetrievedPassage(**row | {"section_path": tuple(row["section_path"])}, month=job.month)
-        for row in islice(rows, job.settings.answer_candidates * 2)
-    ]
+    rows = job.workspace.root.iterate(tables.PASSAGES, job.month, PASSAGE_COLUMNS)
+    passages = [RetrievedPassage.of(row, job.month) for row in islice(rows, job.settings.answer_candidates * 2)]
     return lambda queries, count: [passages[:count] for _ in queries]
 
 
