@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pipeline import tables
 from pipeline.answering.answer import MOST_CLAIMS
-from pipeline.answering.corpus_retriever import FrontMatterTables, MonthSpan, index_search
-from pipeline.answering.facts import Facts, fact_claims
+from pipeline.answering.corpus_retriever import MonthSpan, index_search
+from pipeline.answering.front_matter import FrontMatterTables, fact_claims
 from pipeline.answering.questions import KINDS, PosedQuestion, read_posed_questions
 from pipeline.answering.retrieval import Search, searchable
 from pipeline.engine.stage import Workspace
@@ -54,7 +54,7 @@ class Shelf:
     """The search over a month's papers, their tables, and how many passages a hop shows of those that it finds."""
 
     search: Search
-    facts: Facts
+    facts: FrontMatterTables
     settings: Settings
 
     def front_matter(self, question: str) -> list[str]:

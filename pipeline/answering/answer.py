@@ -141,9 +141,7 @@ def answer_of_row(row: Row) -> Answer:
     hops = max([row["hops"], *(passage["hop"] for passage in row["shown"])], default=0)
     passages: list[list[RetrievedPassage]] = [[] for _ in range(hops)]
     for item in row["shown"]:
-        columns = {name: item[name] for name in item if name != "hop"}
-        passage = RetrievedPassage(**columns | {"section_path": tuple(item["section_path"])})
-        passages[item["hop"] - 1].append(passage)
+        passages[item["hop"] - 1].append(RetrievedPassage.of(item, item["month"]))
     return Answer(
         text=row["text"],
         sentences=tuple(Sentence(sentence["text"], tuple(sentence["claims"])) for sentence in row["sentences"]),

@@ -11,7 +11,7 @@ from typing import Annotated
 from pipeline.answering.answer import MOST_CLAIMS, Answer, Claim, Fact, grounded_answer, number_claims
 from pipeline.answering.claim_extraction import extract_claims
 from pipeline.answering.composition import compose
-from pipeline.answering.facts import fact_claims
+from pipeline.answering.front_matter import fact_claims
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, PROMPTS, ask, short_question
 from pipeline.answering.retrieval import QUERY_CHARS, RetrievedPassage, distinct_passages, rank, search, searchable
 from pipeline.answering.tools import StepLog, Tools

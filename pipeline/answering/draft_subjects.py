@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.questions import Kind, holds_phrase
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.answering.retrieval import PASSAGE_COLUMNS, RetrievedPassage
 from pipeline.arxiv.identifiers import month_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Workspace
@@ -21,7 +21,6 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.storage.data_root import DataRoot
 from pipeline.wikipedia.root import month_in
 
-_PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "kind", "title", "section_path", "text"]
 # Of the some 60 passages of a paper, those that a question of one kind can rest on; 8 of 150 words are 2,000 tokens.
 MOST_SHOWN = 8
 # The title of a section says more about its passages than words that occur in them.
@@ -81,15 +80,12 @@ def choose_papers(workspace: Workspace, month: str) -> list[str]:
 def read_papers(root: DataRoot, papers: Collection[str]) -> dict[str, Paper]:
     """Papers with their passages, by id; a paper without passages in the tables is missing."""
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows_of_papers(root, tables.PASSAGES, papers, _PASSAGE_COLUMNS):
+    for row in rows_of_papers(root, tables.PASSAGES, papers, [*PASSAGE_COLUMNS, "ordinal"]):
         rows[row["arxiv_id"]].append(row)
     found = {}
     for paper, own in rows.items():
         month = month_in(root, paper) or ""
-        passages = []
-        for row in sorted(own, key=lambda row: row.pop("ordinal")):
-            columns = row | {"title": row["title"] or "", "section_path": tuple(row["section_path"])}
-            passages.append(RetrievedPassage(**columns, month=month))
+        passages = [RetrievedPassage.of(row, month) for row in sorted(own, key=lambda row: row["ordinal"])]
         found[paper] = Paper(paper, " ".join(passages[0].title.split()), tuple(passages))
     return found
 

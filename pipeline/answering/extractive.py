@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.answering.answer import MOST_CLAIMS, Answer, Sentence, grounded_answer, number_claims
-from pipeline.answering.facts import fact_claims
+from pipeline.answering.front_matter import fact_claims
 from pipeline.answering.retrieval import RetrievedPassage, distinct_passages, search, searchable
 from pipeline.answering.tools import StepLog, Tools
 from pipeline.answering.user_question import UserQuestion

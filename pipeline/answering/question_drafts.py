@@ -1,24 +1,20 @@
-"""The stage `question_drafts`: questions with gold claims that a model or the tables propose, unreviewed until a person
-accepts them.
+"""The stage `question_drafts`: questions with gold claims that a model proposes and nobody has reviewed.
 
 A claim stands only where its evidence is a phrase of a passage of its paper. What is left out is in the ledger.
 """
 
 from __future__ import annotations
 
-import calendar
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from difflib import SequenceMatcher
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from pipeline import tables
-from pipeline.answering.corpus_retriever import FrontMatterTables, MonthSpan
 from pipeline.answering.draft_subjects import (
     Paper,
     Subject,
@@ -28,22 +24,12 @@ from pipeline.answering.draft_subjects import (
     related_papers,
     subjects_of,
 )
-from pipeline.answering.facts import Author, FrontMatter
-from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, as_word, ask
-from pipeline.answering.questions import (
-    FEWEST_WORDS,
-    KINDS,
-    MOST_WORDS,
-    GoldClaim,
-    Kind,
-    Question,
-    claim_rows,
-    gold_passages,
-    plain,
-)
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, PROMPTS, as_word, ask
+from pipeline.answering.questions import MOST_WORDS, GoldClaim, Question, claim_rows, gold_passages, plain
 from pipeline.arxiv.identifiers import month_of
 from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent, open_client
 from pipeline.llm.context import cut_to_share
 from pipeline.llm.loop import run, side_by_side
@@ -54,17 +40,11 @@ from pipeline.storage.writing import Row
 PROMPT = "propose"
 # The shipped set has 4.2 claims a question.
 MOST_CLAIMS = 5
-# Nobody is expected to list more authors; of longer lists the question asks for the first author.
-MOST_AUTHORS = 8
 QUESTION_CHARS, CLAIM_CHARS, EVIDENCE_CHARS, TITLE_CHARS = 240, 240, 160, 300
 _ANSWER_TOKENS = int(
     64 + QUESTION_CHARS / CHARS_PER_TOKEN + MOST_CLAIMS * (24 + (CLAIM_CHARS + EVIDENCE_CHARS) / CHARS_PER_TOKEN)
 )
-# An endpoint that ignores bounds may write more; a set's file takes 2,000 characters, titles included.
-_MOST_CHARS = 1000
 _LEDGER_CHARS = 120
-# Of a phrase with the model's own words around it, the words that a passage has; fewer occur in any paper.
-_FEWEST_COPIED = 6
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]+")
 _QUOTES = " \"'“”‘’«»….,;:"
 # Nobody can answer such a question who does not see the passages.
@@ -72,9 +52,6 @@ _POINTS_AT_A_PAPER = re.compile(
     r"\b(?:the|this|these|both|each|two|first|second) (?:\w+ )?(?:papers?|passages?|stud(?:y|ies)|authors|articles?)\b",
     re.IGNORECASE,
 )
-
-Omission = tuple[str, str]
-"""The reason of what is left out, and a detail of it, for the ledger."""
 
 
 class ProposedClaim(AnswerForm):
@@ -106,19 +83,17 @@ class ProposedComparison(AnswerForm):
     claims: Annotated[list[ProposedComparisonClaim], AtMost(MOST_CLAIMS)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
-    """A question for a kind and a paper, or None, with what was left out of it. model: None for one from tables."""
+    """A question on a subject, or None, with reasons and details of what was left out of it, for the ledger."""
 
-    paper: str
-    kind: Kind
+    subject: Subject
     question: Question | None = None
-    omissions: tuple[Omission, ...] = ()
-    model: str | None = None
-    spent: Spent = NOTHING
+    omissions: list[tuple[str, str]] = field(default_factory=list)
+    spent: Spent = field(default_factory=Spent)
 
 
-async def draft_by_model(client: LlmClient, subject: Subject, settings: Settings, date: str | None) -> Draft:
+async def propose(client: LlmClient, subject: Subject, settings: Settings, date: str | None) -> Draft:
     """One question in one call at temperature 0, or in two if the answer needs a repair.
 
     date: YYYY-MM-DD, when the newest of its papers first appeared; None if unknown.
@@ -138,67 +113,49 @@ async def draft_by_model(client: LlmClient, subject: Subject, settings: Settings
     shown, _ = cut_to_share([passage.prompt_text() for passage in subject.shown], left)
     form: type[BaseModel] = ProposedComparison if len(titles) > 1 else Proposed
     answer = await ask(client, PROMPTS.messages(PROMPT, shown=shown, **values), form, _ANSWER_TOKENS)
+    draft = Draft(subject, spent=answer.spent)
     if answer.value is None:
-        question, omissions = None, [("unreadable_answer", answer.failure or "")]
+        draft.omissions.append(("unreadable_answer", answer.failure or ""))
     else:
-        question, omissions = read_proposal(answer.value, subject, date)
-    paper = subject.papers[0].arxiv_id
-    return Draft(paper, subject.kind, question, tuple(omissions), settings.llm_model, answer.spent)
+        _read_proposal(draft, answer.value, date)
+    return draft
 
 
-def read_proposal(proposed: Any, subject: Subject, date: str | None) -> tuple[Question | None, list[Omission]]:
-    """The question with the claims that stand, or None, and what is left out.
+def _read_proposal(draft: Draft, proposed: Any, date: str | None) -> None:
+    """Put into a draft the question with the claims that stand, and what is left out.
 
     There is no question without a claim of every paper that it is about.
     """
-    text = _one_line(proposed.question)
+    text, papers = _one_line(proposed.question), draft.subject.papers
     if proposed.answerable == "no":
-        return None, [("not_answerable", "the model says that the passages do not hold enough")]
-    if not text or _is_title(text, subject):
-        return None, [("no_question", f"the model asks for nothing: {_short(text)}")]
-    if len(text) > _MOST_CHARS:
-        return None, [("too_long", _short(text))]
+        draft.omissions.append(("not_answerable", "the model says that the passages do not hold enough"))
+        return
     claims: dict[str, GoldClaim] = {}
-    omissions: list[Omission] = []
     for item in proposed.claims[:MOST_CLAIMS]:
+        claim, phrase = _one_line(item.claim), tidy_phrase(item.evidence)
+        reason = None
         number = getattr(item, "paper", 1)
-        paper = subject.papers[number - 1] if 1 <= number <= len(subject.papers) else None
-        claim = _one_line(item.claim)
-        phrase = copied_phrase(item.evidence, paper) if paper else _one_line(item.evidence)
-        reason = _reason_against(claim, phrase, paper, subject)
-        if reason is None and plain(claim) in claims:
+        if not 1 <= number <= len(papers):
+            reason = "unknown_paper"
+        elif plain(claim) in claims:
             reason = "repeated_claim"
-        if paper is None or reason is not None:
-            omissions.append((reason or "unknown_paper", f"{_short(claim)} | {_short(phrase)}"))
+        elif not papers[number - 1].holds(phrase):
+            reason = "evidence_not_found"
         else:
-            claims[plain(claim)] = GoldClaim(claim=claim, paper=paper.arxiv_id, evidence=(phrase,))
-    omissions += [("over_the_most", _short(_one_line(item.claim))) for item in proposed.claims[MOST_CLAIMS:]]
-    papers = tuple(paper.arxiv_id for paper in subject.papers)
-    lacking = sorted(set(papers) - {claim.paper for claim in claims.values()})
+            try:
+                claims[plain(claim)] = GoldClaim(claim=claim, paper=papers[number - 1].arxiv_id, evidence=(phrase,))
+            except ValidationError as error:
+                reason, phrase = "not_in_format", error.errors()[0]["msg"]
+        if reason is not None:
+            draft.omissions.append((reason, f"{_short(claim)} | {_short(phrase)}"))
+    lacking = sorted({paper.arxiv_id for paper in papers} - {claim.paper for claim in claims.values()})
     if lacking:
-        omissions.append(
-            ("one_sided" if claims else "no_claim_left", f"no claim of {', '.join(lacking)}: {_short(text)}")
-        )
-        return None, omissions
-    return make_question(_standing_alone(text, subject), subject.kind, papers, [*claims.values()], date), omissions
-
-
-def _reason_against(claim: str, phrase: str, paper: Paper | None, subject: Subject) -> str | None:
-    """Why a claim cannot stand; None if it can."""
-    if paper is None:
-        return "unknown_paper"
-    if not claim or _is_title(claim, subject):
-        return "empty_claim"
-    if len(claim) > _MOST_CHARS:
-        return "too_long"
-    if len(plain(phrase).split()) < FEWEST_WORDS:
-        return "evidence_too_short"
-    return None if paper.holds(phrase) else "evidence_not_found"
-
-
-def _is_title(text: str, subject: Subject) -> bool:
-    """Whether a text is the title of a paper, which SmolLM2 gave for the question in 3 of 4 drafts."""
-    return plain(text).rstrip("?. ") in {plain(paper.title).rstrip("?. ") for paper in subject.papers}
+        draft.omissions.append(("no_claim_left", f"no claim of {', '.join(lacking)}: {_short(text)}"))
+        return
+    try:
+        draft.question = make_question(_standing_alone(text, draft.subject), draft.subject, [*claims.values()], date)
+    except ValidationError as error:
+        draft.omissions.append(("not_in_format", f"{_short(text)} | {error.errors()[0]['msg']}"))
 
 
 def _standing_alone(text: str, subject: Subject) -> str:
@@ -206,39 +163,15 @@ def _standing_alone(text: str, subject: Subject) -> str:
     titles = [_one_line(paper.title)[:TITLE_CHARS] or f"arXiv:{paper.arxiv_id}" for paper in subject.papers]
     has_name = any(word != word.lower() for word in text.split()[1:])
     has_titles = all(plain(title) in plain(text) for title in titles)
-    if has_titles or (has_name and not _POINTS_AT_A_PAPER.search(text)):
+    if not text or has_titles or (has_name and not _POINTS_AT_A_PAPER.search(text)):
         return text
     quoted = " and ".join(f'"{title}"' for title in titles)
     return f"On {quoted}: {text}"
 
 
-def copied_phrase(text: str, paper: Paper) -> str:
-    """The phrase that a model copied; if no passage has it, the longest run of its words that one has.
-
-    Qwen2.5-Coder-1.5B put "The passage states that" before 3 of 9 phrases, and copied the rest of them correctly. A run
-    of fewer than six words leaves the phrase as it is.
-    """
-    phrase = tidy_phrase(text)
-    if paper.holds(phrase):
-        return phrase
-    words = _one_line(text).split()
-    compared = [plain(word).strip(_QUOTES) for word in words]
-    best = ""
-    for passage in paper.passages:
-        other = [word.strip(_QUOTES) for word in plain(passage.text).split()]
-        run = SequenceMatcher(None, compared, other, autojunk=False).find_longest_match()
-        longest = tidy_phrase(" ".join(words[run.a : run.a + run.size]))
-        if run.size >= _FEWEST_COPIED and len(longest) > len(best) and paper.holds(longest):
-            best = longest
-    return best or phrase
-
-
 def tidy_phrase(text: str) -> str:
     """A copied phrase without quotes around it, cut to the most words that evidence may have."""
-    words = _one_line(text).strip(_QUOTES).split()
-    while len(plain(" ".join(words)).split()) > MOST_WORDS:
-        words.pop()
-    return " ".join(words)
+    return " ".join(_one_line(text).strip(_QUOTES).split()[:MOST_WORDS])
 
 
 def _one_line(text: str) -> str:
@@ -250,75 +183,22 @@ def _short(text: str) -> str:
     return text if len(text) <= _LEDGER_CHARS else f"{text[:_LEDGER_CHARS]}…"
 
 
-def make_question(
-    text: str, kind: Kind, papers: tuple[str, ...], claims: Sequence[GoldClaim], date: str | None
-) -> Question:
-    """An unreviewed question. Its id is a digest of all that it says, so equal drafts have equal ids."""
-    content = json.dumps([text, kind, papers, [(claim.claim, claim.paper, claim.evidence) for claim in claims]])
+def make_question(text: str, subject: Subject, claims: Sequence[GoldClaim], date: str | None) -> Question:
+    """An unreviewed question. Its id is a digest of all that it says, so equal drafts have equal ids.
+
+    Raises ValidationError if the format of question sets does not allow it.
+    """
+    papers = tuple(paper.arxiv_id for paper in subject.papers)
+    content = json.dumps([text, subject.kind, papers, [(claim.claim, claim.paper, claim.evidence) for claim in claims]])
     digest = hashlib.sha256(content.encode()).hexdigest()[:12]
     return Question(
-        id=f"{papers[0].replace('/', '-')}-{kind}-{digest}",
+        id=f"{papers[0].replace('/', '-')}-{subject.kind}-{digest}",
         question=text,
-        kind=kind,
+        kind=subject.kind,
         papers=papers,
         claims=tuple(claims),
         date=date,
     )
-
-
-def draft_of_authors(front: FrontMatter | None, paper: Paper, date: str | None) -> Draft:
-    """The question who wrote a paper, where they work and when it appeared, from the tables without a model.
-
-    The evidence of a claim is a phrase of the front matter, or nothing if that does not say it in one piece.
-    """
-    if front is None or not front.authors:
-        reason = ("no_authors", "the tables name no author, or it has no front matter")
-        return Draft(paper.arxiv_id, "author", omissions=(reason,))
-    name = f'"{_one_line(paper.title)[:TITLE_CHARS]}"' if paper.title else f"arXiv:{paper.arxiv_id}"
-    only_first = len(front.authors) > MOST_AUTHORS
-    authors = front.authors[:1] if only_first else front.authors
-    text = f"Who is the first author of {name}" if only_first else f"Who wrote {name}"
-    if any(author.affiliations for author in authors):
-        text += ", where does this author work" if len(authors) == 1 else ", where do its authors work"
-    text += ", and when did it appear on arXiv?"
-    claims = []
-    for author in authors:
-        affiliations = "; ".join(map(_one_line, author.affiliations))
-        person = f"{_one_line(author.name)} ({affiliations})" if affiliations else _one_line(author.name)
-        role = "the first author" if only_first else "an author"
-        evidence = _author_evidence(author, paper)
-        claims.append(GoldClaim(claim=f"{person} is {role} of {name}.", paper=paper.arxiv_id, evidence=evidence))
-    if (month := month_of(paper.arxiv_id)) is not None:
-        when = f"{calendar.month_name[int(month[5:])]} {month[:4]}"
-        phrase = f"arXiv:{paper.arxiv_id} ({when}), categories"
-        evidence = (phrase,) if paper.holds(phrase) else ()
-        claims.append(
-            GoldClaim(claim=f"{name} first appeared on arXiv in {when}.", paper=paper.arxiv_id, evidence=evidence)
-        )
-    different = list({plain(claim.claim): claim for claim in claims}.values())
-    question = make_question(text, "author", (paper.arxiv_id,), different, date)
-    return Draft(paper.arxiv_id, "author", question)
-
-
-def _author_evidence(author: Author, paper: Paper) -> tuple[str, ...]:
-    """The words of the front matter from an author's name to the end of the last affiliation that follows it.
-
-    At least four words, with words before the name if the text ends too soon.
-    """
-    name = r"\s+".join(map(re.escape, _one_line(author.name).split()))
-    for passage in paper.passages:
-        text = passage.text
-        match = re.search(rf"(?<!\w){name}(?!\w)", text, re.IGNORECASE) if passage.kind == "front_matter" else None
-        if match is None or not name:
-            continue
-        places = [_one_line(affiliation) for affiliation in author.affiliations]
-        ends = [start + len(place) for place in places if (start := text.find(place, match.end())) >= 0]
-        before, after = text[: match.start()].split(), text[match.start() :].split()
-        count = max(len(text[match.start() : max(ends, default=match.end())].split()), FEWEST_WORDS)
-        missing = max(count - len(after), 0)
-        phrase = tidy_phrase(" ".join([*before[len(before) - missing :], *after[:count]]))
-        return (phrase,) if len(plain(phrase).split()) >= FEWEST_WORDS and paper.holds(phrase) else ()
-    return ()
 
 
 def disabled_reason(settings: Settings) -> str:
@@ -332,8 +212,8 @@ def build(job: Job) -> Iterator[Row]:
     related = related_papers(root, job.month, chosen)
     papers = read_papers(root, chosen) | {paper.arxiv_id: paper for paper in related.values()}
     # Read before the calls begin: the clock of an estimate does not move while a table is read.
-    fronts = run(FrontMatterTables(job.workspace, MonthSpan(last=job.month)).front_matter(sorted(papers)))
-    known = {front.passage.arxiv_id: front for front in fronts}
+    columns = ["arxiv_id", "published"]
+    days = {row["arxiv_id"]: row["published"] for row in rows_of_papers(root, tables.METADATA, papers, columns)}
     present = [paper for paper in chosen if paper in papers]
     for paper in sorted(set(chosen) - set(present)):
         job.leave_out(paper, "paper_not_in_corpus", "it has no passages: its page was left out, or there is none")
@@ -347,23 +227,21 @@ def build(job: Job) -> Iterator[Row]:
                 job.leave_out(f"{paper} {kind}", "no_related_paper", "it cites no paper of the corpus up to its month")
             else:
                 job.leave_out(f"{paper} {kind}", "no_passage_of_kind", "no passage of it speaks of such things")
-    drafts = run(_draft_all(job, subjects, known)) if subjects else []
-    drafts += [draft_of_authors(known.get(paper), papers[paper], _date([papers[paper]], known)) for paper in present]
-    for draft in sorted(drafts, key=lambda draft: (draft.paper, KINDS.index(draft.kind))):
+    for draft in run(_draft_all(job, subjects, days)) if subjects else []:
         for reason, detail in draft.omissions:
-            job.leave_out(f"{draft.paper} {draft.kind}", reason, detail)
+            job.leave_out(f"{draft.subject.papers[0].arxiv_id} {draft.subject.kind}", reason, detail)
         if draft.question is not None:
-            yield _row(draft.question, draft, papers)
+            yield _row(draft.question, draft, job.settings.llm_model)
 
 
-async def _draft_all(job: Job, subjects: Sequence[Subject], known: Mapping[str, FrontMatter]) -> list[Draft]:
+async def _draft_all(job: Job, subjects: Sequence[Subject], days: Mapping[str, str | None]) -> list[Draft]:
     """The drafts in the order of their subjects, made concurrently within the limit on calls in flight."""
     job.expect(len(subjects))
     done = 0
 
     async def draft(client: LlmClient, subject: Subject) -> Draft:
         nonlocal done
-        made = await draft_by_model(client, subject, job.settings, _date(subject.papers, known))
+        made = await propose(client, subject, job.settings, _date(subject.papers, days))
         done += 1
         job.advance(done)
         return made
@@ -374,15 +252,14 @@ async def _draft_all(job: Job, subjects: Sequence[Subject], known: Mapping[str, 
     return drafts
 
 
-def _date(papers: Sequence[Paper], known: Mapping[str, FrontMatter]) -> str | None:
+def _date(papers: Sequence[Paper], days: Mapping[str, str | None]) -> str | None:
     """The day on which the newest of these papers first appeared; None if only its month is known."""
-    dates = [known[paper.arxiv_id].date if paper.arxiv_id in known else month_of(paper.arxiv_id) for paper in papers]
-    newest = max((date for date in dates if date), default="")
+    newest = max(days.get(paper.arxiv_id) or month_of(paper.arxiv_id) or "" for paper in papers)
     return newest if len(newest) == len("2024-03-07") else None
 
 
-def _row(question: Question, draft: Draft, papers: Mapping[str, Paper]) -> Row:
-    gold = gold_passages(question, {paper: papers[paper].rows() for paper in question.papers})
+def _row(question: Question, draft: Draft, model: str) -> Row:
+    gold = gold_passages(question, {paper.arxiv_id: paper.rows() for paper in draft.subject.papers})
     return {
         "question_id": question.id,
         "question": question.question,
@@ -391,7 +268,7 @@ def _row(question: Question, draft: Draft, papers: Mapping[str, Paper]) -> Row:
         "date": question.date or question.month,
         "reviewed": False,
         "claims": claim_rows(question, gold),
-        "model": draft.model,
+        "model": model,
         **asdict(draft.spent),
     }
 
@@ -411,6 +288,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 QUESTION_DRAFTS = Stage(
     table=tables.QUESTION_DRAFTS,
     build=build,
+    version=2,
     upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.CITATIONS),
     settings=("llm_model", "llm_context"),
     inputs=inputs,

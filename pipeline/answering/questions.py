@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -26,12 +26,14 @@ from pydantic import (
     model_validator,
 )
 
+from pipeline import tables
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.errors import SettingError
+from pipeline.index.papers import rows_of_papers
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.writing import Row, write_whole
+from pipeline.storage.writing import Row
 from pipeline.wikipedia.ids import is_page
 from pipeline.wikipedia.root import held_snapshot, month_in
 
@@ -262,61 +264,6 @@ def plain(text: str) -> str:
     return _one_line(without_markers(text).translate(_PLAIN)).casefold()
 
 
-_LINE_CHARS = 110
-
-
-def entry_of(question: Question) -> dict[str, Any]:
-    """The entry of a set that is read as this question, without fields that are unknown."""
-    return {**question.model_dump(mode="json", exclude_defaults=True), "reviewed": question.reviewed}
-
-
-def read_set(file: Path) -> tuple[Question, ...]:
-    """The questions of a set; none if the file is absent or empty. Raises SettingError if it is not a set."""
-    return read_questions(file) if file.exists() and _content(file).strip("\ufeff \n\r\t") else ()
-
-
-def add_to_file(file: Path, questions: Sequence[Question]) -> None:
-    """Add questions at the end of a set, which is created if absent; its text so far stays as it is.
-
-    Raises SettingError if the set cannot be read, or cannot be added to: a YAML list in brackets, or an id that it has.
-    """
-    if not questions:
-        return
-    place = file.resolve()  # the file that a link leads to, not the link
-    before, count = _content(place), len(read_set(place))
-    entries = [entry_of(question) for question in questions]
-    if place.suffix.lower() in (".yaml", ".yml"):
-        added = _yaml_text(before, entries)
-    else:
-        added = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
-    after = (before if not before or before.endswith("\n") else f"{before}\n") + added
-    if len(parse_questions(place, after.removeprefix("\ufeff"))) != count + len(entries):
-        raise SettingError(f"{file} cannot be added to: give a .jsonl file by --into")
-    try:
-        write_whole(place, after.encode("utf-8"))
-    except OSError as error:
-        raise SettingError(f"{file} cannot be written ({error.strerror}): give another file by --into") from error
-
-
-def _content(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8") if file.exists() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"{file} cannot be read ({error}): give a question set in UTF-8 by --into") from error
-
-
-def _yaml_text(before: str, entries: Sequence[Mapping[str, Any]]) -> str:
-    """The entries as members of the YAML list that the text holds, at its indent."""
-    import yaml
-
-    node = yaml.compose(before, Loader=yaml.SafeLoader) if before.strip() else None
-    if isinstance(node, yaml.SequenceNode) and node.flow_style:
-        raise SettingError("the set is a YAML list in brackets, which cannot be added to: write an entry a line")
-    indent = " " * node.start_mark.column if node else ""
-    text = yaml.safe_dump(list(entries), sort_keys=False, allow_unicode=True, width=_LINE_CHARS)
-    return "".join(f"{indent}{line}" if line.strip() else line for line in text.splitlines(keepends=True))
-
-
 # --- the table `questions` ------------------------------------------------------------------------------------------
 
 
@@ -332,6 +279,15 @@ def paper_months(root: DataRoot, questions: Iterable[Question]) -> list[str]:
     """The months of all papers of some questions, oldest first; for articles of Wikipedia the snapshot's."""
     papers = {paper for question in questions for paper in question.papers}
     return sorted({month for paper in papers if (month := month_in(root, paper))})
+
+
+def passages_of_papers(root: DataRoot, questions: Iterable[Question]) -> dict[str, list[Row]]:
+    """Rows of `passages` (id, paper and text) by paper, of the papers of these questions that are in the corpus."""
+    papers = {paper for question in questions for paper in question.papers}
+    passages: dict[str, list[Row]] = defaultdict(list)
+    for row in rows_of_papers(root, tables.PASSAGES, papers, ["passage_id", "arxiv_id", "text"]):
+        passages[row["arxiv_id"]].append(row)
+    return passages
 
 
 def read_posed_questions(rows: Iterable[Row]) -> list[PosedQuestion]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pipeline.answering.model_calls import PROMPTS, TEMPERATURE
 from pipeline.answering.tools import StepLog, Tools
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 # Longer queries are no better, and a model under constrained decoding may write as much as it may.
 QUERY_CHARS = 200
 _UNSEARCHABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-# The vectors of so many queries are one small batch for the embedder, and one request to the index.
-MOST_QUERIES = 64
 # RankGPT's windows, as WikiChat uses them.
 WINDOW, STEP, PASSAGE_CHARS = 20, 10, 400
 # `[12] > ` is five or six tokens; WikiChat allows 120 for its 20.
@@ -43,6 +41,10 @@ _ORDERS = re.compile(
 )
 
 
+PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "title", "section_path", "anchor", "kind", "text"]
+"""Columns of `passages` that make a `RetrievedPassage`."""
+
+
 @dataclass(frozen=True, slots=True)
 class RetrievedPassage:
     """A passage of a search. month: of the passages table that holds it, YYYY-MM."""
@@ -57,6 +59,13 @@ class RetrievedPassage:
     month: str
     relevance: Relevance | None = field(default=None, compare=False)
     """Whether it fits its query; None if unknown."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], month: str, relevance: Relevance | None = None) -> RetrievedPassage:
+        """The passage of a row with PASSAGE_COLUMNS."""
+        columns = {name: row[name] for name in PASSAGE_COLUMNS}
+        columns |= {"title": row["title"] or "", "section_path": tuple(row["section_path"])}
+        return cls(**columns, month=month, relevance=relevance)
 
     def heading(self) -> str:
         """The paper's title and the sections around the passage."""
@@ -79,90 +88,25 @@ Search = Callable[[Sequence[str], int], Sequence[Sequence[RetrievedPassage]]]
 """Queries and a number of passages → the passages of each query, best first; runs in a thread of its own."""
 
 
-class Retriever(Protocol):
-    """A search over the corpus that does not block the event loop."""
+class PassageSearch:
+    """Searches one after another, off the event loop: an embedder and an embedded index have the cores for one."""
 
-    async def find(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
-        """For each query in order `count` passages, or as many as there are, best first."""
-        ...
+    def __init__(self, search: Search) -> None:
+        self._search, self._lock = search, asyncio.Lock()
+        self.seen: dict[str, RetrievedPassage] = {}
+        """Every passage that was found, by id."""
 
+    async def find(self, queries: Sequence[str], count: int) -> Sequence[Sequence[RetrievedPassage]]:
+        """For each query in order `count` passages, or as many as there are, best first; raises as the search does.
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """The queries of one caller, and its results to come."""
-
-    queries: tuple[str, ...]
-    count: int
-    results: asyncio.Future[list[list[RetrievedPassage]]]
-
-
-class BatchedRetriever:
-    """A retriever that makes one search of the queries that wait together. Belongs to one event loop.
-
-    Searches run one after another: an embedder and an embedded index have the cores for one, and take many queries at
-    the cost of a few. Only queries for equally many passages share a search: a longer ranking may begin otherwise, and
-    the results of a question must not depend on other questions.
-    """
-
-    def __init__(self, search: Search, most: int = MOST_QUERIES) -> None:
-        self._search, self._most = search, most
-        self._requests: list[_Request] = []
-        self._worker: asyncio.Task[None] | None = None
-
-    async def find(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
-        """The passages of each query. Raises as the search does."""
-        results: asyncio.Future[list[list[RetrievedPassage]]] = asyncio.get_running_loop().create_future()
-        self._requests.append(_Request(tuple(queries), count, results))
-        if self._worker is None:
-            self._worker = asyncio.create_task(self._work())
-        return await results
-
-    async def _work(self) -> None:
-        try:
-            await asyncio.sleep(0)  # lets callers of the same turn of the loop join the first search
-            while self._requests:
-                await self._serve(self._next_batch())
-        finally:
-            self._worker = None
-
-    def _next_batch(self) -> list[_Request]:
-        """The oldest request, and others for as many passages, as far as one search takes their queries."""
-        first, *others = self._requests
-        batch, free = [first], self._most - len(first.queries)
-        for request in others:
-            if request.count == first.count and len(request.queries) <= free:
-                batch.append(request)
-                free -= len(request.queries)
-        self._requests = [request for request in self._requests if request not in batch]
-        return batch
-
-    async def _serve(self, batch: Sequence[_Request]) -> None:
-        """One search for a batch; if it fails, every request of the batch does."""
-        queries = list(dict.fromkeys(query for request in batch for query in request.queries))
-        try:
-            passages = await asyncio.to_thread(self._search, queries, batch[0].count)
-            by_query = dict(zip(queries, passages, strict=True))
-        except Exception as error:
-            for request in batch:
-                if not request.results.done():
-                    request.results.set_exception(error)
-            return
-        for request in batch:
-            if not request.results.done():  # it may have been cancelled
-                request.results.set_result([list(by_query[query]) for query in request.queries])
-
-
-async def find(retriever: Retriever, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
-    """The passages of each query, at most `count`, none twice. No queries make no search.
-
-    Raises ValueError if the retriever does not return a result for each query.
-    """
-    if not queries:
-        return []
-    results = await retriever.find(queries, count)
-    if len(results) != len(queries):
-        raise ValueError(f"the retriever returned {len(results)} results for {len(queries)} queries")
-    return [distinct_passages(passages)[:count] for passages in results]
+        No queries make no search.
+        """
+        if not queries:
+            return []
+        async with self._lock:
+            results = await asyncio.to_thread(self._search, queries, count)
+        self.seen.update((passage.passage_id, passage) for passages in results for passage in passages)
+        return results
 
 
 async def search(
@@ -170,7 +114,7 @@ async def search(
 ) -> list[RetrievedPassage]:
     """CITELOOM_ANSWER_CANDIDATES passages for a query, best first; adds the step `search`. read: ids to leave out."""
     count = tools.settings.answer_candidates
-    (results,) = await find(tools.retriever, [query], count + len(read))
+    (results,) = await tools.retriever.find([query], count + len(read))
     candidates = distinct_passages(results, without=read)[:count]
     ids = [passage.passage_id for passage in candidates]
     steps.add("search", Spent(), hop=hop, query=query, found=ids)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.answering.answer import Answer
-from pipeline.answering.corpus_retriever import (
-    ALL_MONTHS,
-    FrontMatterTables,
-    MonthSpan,
-    check_index,
-    index_search,
-    month_span,
-)
-from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage, Search
+from pipeline.answering.corpus_retriever import ALL_MONTHS, MonthSpan, check_index, index_search, month_span
+from pipeline.answering.front_matter import FrontMatterTables
+from pipeline.answering.retrieval import PassageSearch, RetrievedPassage
 from pipeline.answering.systems import ANSWERING_WRITERS, AnsweringSystem
+from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import MOST_TURNS, Turn, UserQuestion
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -84,16 +79,12 @@ class Conversation:
         return Reply(question, self._system, model, answer, usage, time.perf_counter() - started)
 
     async def _answer(self, question: UserQuestion, observer: StepObserver | None) -> tuple[Answer, Usage]:
-        passages: dict[str, RetrievedPassage] = {}
-        search = index_search(self._workspace, self._span, self._system.search_by)
-        retriever = BatchedRetriever(_recording(search, passages))
+        retriever = PassageSearch(index_search(self._workspace, self._span, self._system.search_by))
         facts = FrontMatterTables(self._workspace, self._span)
-        on_step = None if observer is None else lambda step: observer(step, passages)
+        on_step = None if observer is None else lambda step: observer(step, retriever.seen)
         calls_model = self._system.calls_model
         async with open_client(self._workspace, self._model) if calls_model else nullcontext() as client:
-            answer = await self._system.answer(
-                client, retriever, question, self._settings, facts=facts, on_step=on_step
-            )
+            answer = await self._system.answer(question, Tools(client, retriever, self._settings, facts, on_step))
         return answer, Usage() if client is None else client.usage
 
 
@@ -114,14 +105,3 @@ def open_conversation(workspace: Workspace, system: str | None = None, months: s
     if months.strip() != "all":
         raise SettingError(f"--months {months}: {chosen.name} reads no paper, so that no month limits it: leave it out")
     return Conversation(workspace, chosen, writer.model)
-
-
-def _recording(search: Search, passages: dict[str, RetrievedPassage]) -> Search:
-    """The same search, which records its passages by id."""
-
-    def search_and_record(queries: Sequence[str], count: int) -> Sequence[Sequence[RetrievedPassage]]:
-        results = search(queries, count)
-        passages.update((passage.passage_id, passage) for result in results for passage in result)
-        return results
-
-    return search_and_record

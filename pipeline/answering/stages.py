@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -21,19 +21,22 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import Answer, answer_row, plain_answer
-from pipeline.answering.corpus_retriever import FrontMatterTables, MonthSpan, index_search
+from pipeline.answering.corpus_retriever import MonthSpan, index_search
+from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import PROMPTS
 from pipeline.answering.questions import (
     Question,
     claim_rows,
     gold_passages,
     paper_months,
+    passages_of_papers,
     question_set_file,
     read_posed_questions,
     read_question_set,
 )
-from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage, Search
+from pipeline.answering.retrieval import PASSAGE_COLUMNS, PassageSearch, RetrievedPassage, Search
 from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS, AnsweringSystem
+from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.digests import digest_of
 from pipeline.engine.parts import Part, build_parts
@@ -41,7 +44,6 @@ from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.index import close_indexes
 from pipeline.index.fusion import By
-from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import get_model, settings_for
@@ -51,7 +53,6 @@ from pipeline.storage.imported_texts import ImportedTexts, TextKind, read_texts
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer
 
-_GOLD_COLUMNS = ["passage_id", "arxiv_id", "text"]
 _ANSWERS = TextKind("answer", "question", "question_id", "question", only_known=True)
 
 
@@ -69,7 +70,7 @@ def _build_questions(job: Job) -> Iterator[Row]:
     mine = [question for question in questions if question.month == job.month]
     others = Counter(question.month for question in questions if question.month != job.month)
     job.notes |= {"of_set": len(questions), "of_other_months": dict(sorted(others.items()))}
-    passages = _passages_of(job.workspace, mine)
+    passages = passages_of_papers(job.workspace.root, mine)
     askable = [question for question in mine if _can_be_asked(job, question, passages)]
     dates = _dates(job, askable)
     without = 0
@@ -92,15 +93,6 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
         "questions": hashlib.sha256(described.encode()).hexdigest(),
         "passages of their papers": digest_of(workspace, tables.PASSAGES, months),
     }
-
-
-def _passages_of(workspace: Workspace, questions: Sequence[Question]) -> dict[str, list[dict[str, Any]]]:
-    """Rows of `passages` by paper, of the papers of these questions that are in the corpus."""
-    papers = {paper for question in questions for paper in question.papers}
-    passages: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows_of_papers(workspace.root, tables.PASSAGES, papers, _GOLD_COLUMNS):
-        passages[row["arxiv_id"]].append(row)
-    return passages
 
 
 def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> bool:
@@ -153,7 +145,6 @@ def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
     return read_texts(file, _ANSWERS, {question.id: question.question for question in questions}, SYSTEMS)
 
 
-_PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "title", "section_path", "anchor", "kind", "text"]
 # Settings of the index that change what a search finds.
 _SEARCH_SETTINGS = ("embedder", "embedded_form")
 
@@ -195,14 +186,14 @@ async def _answer_all(job: Job, writer: Writer, system: AnsweringSystem, questio
     """The answers in the order of the questions, made concurrently within the limit on calls in flight."""
     settings = settings_for(job.settings, writer.model)
     span = MonthSpan(last=job.month)
-    retriever = BatchedRetriever(_search(job, span, system.search_by))
+    retriever = PassageSearch(_search(job, span, system.search_by))
     facts = FrontMatterTables(job.workspace, span)
     done = 0
 
     async def answer(client: LlmClient | None, question: Question) -> Answer:
         nonlocal done
         user_question = UserQuestion(question.question, (), question.id)
-        result = await system.answer(client, retriever, user_question, settings, facts=facts)
+        result = await system.answer(user_question, Tools(client, retriever, settings, facts))
         done += 1
         job.advance(done)
         return result
@@ -223,11 +214,8 @@ def _search(job: Job, span: MonthSpan, by: By) -> Search:
     """The search of the index; for an estimate, whose queries are made up, passages of the month instead."""
     if not isinstance(job.workspace, ClientWorkspace):
         return index_search(job.workspace, span, by)
-    rows = job.workspace.root.iterate(tables.PASSAGES, job.month, _PASSAGE_COLUMNS)
-    passages = [
-        RetrievedPassage(**row | {"section_path": tuple(row["section_path"])}, month=job.month)
-        for row in islice(rows, job.settings.answer_candidates * 2)
-    ]
+    rows = job.workspace.root.iterate(tables.PASSAGES, job.month, PASSAGE_COLUMNS)
+    passages = [RetrievedPassage.of(row, job.month) for row in islice(rows, job.settings.answer_candidates * 2)]
     return lambda queries, count: [passages[:count] for _ in queries]
 
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.answering import arxivbot, wikichat
 from pipeline.answering.answer import Answer
 from pipeline.answering.composition import direct
 from pipeline.answering.extractive import extractive
-from pipeline.answering.facts import Facts
-from pipeline.answering.retrieval import Retriever
-from pipeline.answering.tools import StepCallback, Tools
+from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.systems import System, Writers
 from pipeline.index.fusion import By
-from pipeline.llm.client import LlmClient
-from pipeline.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,22 +28,9 @@ class AnsweringSystem(System):
     search_by: By = "fused"
     """The vectors by which its searches rank."""
 
-    async def answer(
-        self,
-        client: LlmClient | None,
-        retriever: Retriever,
-        question: UserQuestion,
-        settings: Settings,
-        *,
-        facts: Facts | None = None,
-        on_step: StepCallback | None = None,
-    ) -> Answer:
-        """The answer to a question. client: None for a system that calls no model. facts: used if it reads them.
-
-        Raises as the client, the retriever and the tables do.
-        """
-        tools = Tools(client, retriever, settings, facts if self.reads_facts else None, on_step)
-        return await self.respond(question, tools)
+    async def answer(self, question: UserQuestion, tools: Tools) -> Answer:
+        """The answer to a question. Raises as the client, the retriever and the tables do."""
+        return await self.respond(question, tools if self.reads_facts else replace(tools, facts=None))
 
 
 _ASKING = ("llm_model", "llm_context", "answer_tokens")

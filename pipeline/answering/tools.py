@@ -10,8 +10,8 @@ from pipeline.llm.client import LlmClient, Spent
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
-    from pipeline.answering.facts import Facts
-    from pipeline.answering.retrieval import Retriever
+    from pipeline.answering.front_matter import FrontMatterTables
+    from pipeline.answering.retrieval import PassageSearch
 
 StepCallback = Callable[[Mapping[str, Any]], None]
 """Called after each step, so that a reader sees queries and passages before the answer."""
@@ -46,9 +46,9 @@ class Tools:
     """A model, a search and the tables. facts: None for a system that makes no claims from tables."""
 
     client: LlmClient | None
-    retriever: Retriever
+    retriever: PassageSearch
     settings: Settings
-    facts: Facts | None = None
+    facts: FrontMatterTables | None = None
     on_step: StepCallback | None = None
 
     @property

@@ -34,7 +34,6 @@ from pipeline.answering.model_calls import (
 from pipeline.answering.retrieval import (
     RetrievedPassage,
     distinct_passages,
-    find,
     rank,
     search,
     searchable,
@@ -166,7 +165,7 @@ async def _generate(tools: Tools, steps: StepLog, question: UserQuestion) -> _Br
     """Stages 4 to 6: the model's own answer, its claims, and a verdict on each of them."""
     text = await write_alone(tools, steps, question)
     claims = await split_claims(tools, steps, question, text)
-    evidence = await find(tools.retriever, [searchable(claim) for claim in claims], _EVIDENCE)
+    evidence = await tools.retriever.find([searchable(claim) for claim in claims], _EVIDENCE)
     logs = [StepLog(tools.on_step) for _ in claims]
     checks = zip(logs, claims, evidence, strict=True)
     support = await side_by_side(check_claim(tools, log, claim, passages) for log, claim, passages in checks)

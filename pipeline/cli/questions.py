@@ -41,39 +41,42 @@ def review(
     if file is None:
         raise SettingError("--into names no question set: give a file, which may be new, or set CITELOOM_QUESTIONS")
     accepted_ids, rejected_ids = accept or [], reject or []
-    if not (accepted_ids or rejected_ids or accept_all):
-        waiting = draft_review.waiting_drafts(workspace, months, file, with_rejected=rejected)
-        papers = draft_review.papers_of(workspace, waiting.drafts)
-        if as_json:
-            drafts = [draft_review.draft_json(draft, papers) for draft in waiting.drafts]
-            print_json({"file": file, "in_set": waiting.in_set, "rejected": waiting.rejected, "drafts": drafts})
-            return 0
-        for draft in waiting.drafts:
-            typer.echo("\n".join([*draft_review.draft_lines(draft, papers), ""]))
-        sys.stdout.flush()
-        print_note(
-            f"{len(waiting.drafts)} drafts wait; {waiting.in_set} are in {file}, {waiting.rejected} are rejected"
-        )
-        return 0
-
-    known = {draft.question.id: draft.question for draft in draft_review.read_drafts(workspace, months)}
-    unknown = [name for name in (*accepted_ids, *rejected_ids) if name not in known]
+    drafts = draft_review.read_drafts(workspace, months)
+    unknown = [name for name in (*accepted_ids, *rejected_ids) if name not in drafts]
     if unknown:
         raise SettingError(f"there is no draft {', '.join(unknown)}: citeloom questions review lists them")
     if both := sorted({*accepted_ids} & {*rejected_ids}):
         raise SettingError(f"--accept and --reject both name {', '.join(both)}: leave one of them")
-    if accept_all:
-        waiting = draft_review.waiting_drafts(workspace, months, file)
-        accepted_ids += [draft.question.id for draft in waiting.drafts if draft.question.id not in rejected_ids]
-    added = draft_review.accept(workspace, file, [known[name] for name in accepted_ids])
-    present = [name for name in accepted_ids if name not in added]
-    if rejected_ids:
-        draft_review.reject(workspace, [known[name] for name in rejected_ids])
+    in_set = {question.id for question in draft_review.read_set(file)} & drafts.keys()
+    new = [name for name in drafts if name not in in_set]
+    earlier_rejected = draft_review.read_rejected(workspace)
+    waiting = [name for name in new if name not in earlier_rejected]
+
+    if accepted_ids or rejected_ids or accept_all:
+        if accept_all:
+            accepted_ids += [name for name in waiting if name not in rejected_ids]
+        added = draft_review.accept(workspace, file, [drafts[name] for name in accepted_ids])
+        present = [name for name in accepted_ids if name not in added]
+        if rejected_ids:
+            draft_review.reject(workspace, [drafts[name] for name in rejected_ids])
+        if as_json:
+            print_json({"file": file, "added": added, "there": present, "rejected": rejected_ids})
+        else:
+            typer.echo("\n".join(added), nl=bool(added))
+            print_note(f"{len(added)} added to {file}, {len(present)} were in it, {len(rejected_ids)} rejected")
+        return 0
+
+    listed = [drafts[name] for name in (new if rejected else waiting)]
+    papers = draft_review.papers_of(workspace, listed)
     if as_json:
-        print_json({"file": file, "added": added, "there": present, "rejected": rejected_ids})
-    else:
-        typer.echo("\n".join(added), nl=bool(added))
-        print_note(f"{len(added)} added to {file}, {len(present)} were in it, {len(rejected_ids)} rejected")
+        documents = [draft_review.draft_json(draft, papers) for draft in listed]
+        counts = {"in_set": len(in_set), "rejected": len(new) - len(waiting)}
+        print_json({"file": file, **counts, "drafts": documents})
+        return 0
+    for draft in listed:
+        typer.echo("\n".join([*draft_review.draft_lines(draft, papers), ""]))
+    sys.stdout.flush()
+    print_note(f"{len(waiting)} drafts wait; {len(in_set)} are in {file}, {len(new) - len(waiting)} are rejected")
     return 0
 
 

@@ -11,12 +11,8 @@ from typing import Any
 from pipeline.arxiv.dois import plain_doi
 from pipeline.corpus.latex_text import plain_field
 from pipeline.draft_check.draft import Draft, Entry, read_text
-<<<<<<< HEAD
-=======
-from pipeline.draft_check.latex import plain_field
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.storage.writing import write_whole
->>>>>>> w-pages
 
 _BIBITEM = re.compile(
     r"\\bibitem\s*(?:\[(?:[^\[\]]|\{[^{}]*\})*\])?\s*\{([^{}]+)\}(.*?)(?=\\bibitem|\\end\{thebib|\Z)", re.DOTALL

@@ -559,7 +559,7 @@ QUESTION_DRAFTS = Table(
         [
             *QUESTIONS.schema,
             *schema(
-                ("model", TEXT, "model that proposed it; null where it was made of tables"),
+                ("model", TEXT, "model that proposed it"),
                 *llm_usage("LLM calls that it took"),
             ),
         ]

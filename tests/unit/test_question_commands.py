@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A data root with six drafts."""
+    """A data root with five drafts."""
     with ScriptedLlm(drafter) as llm:
         draft(corpus(tmp_path / "data", llm))
     return tmp_path / "data"
@@ -50,7 +50,7 @@ def document(done: Result) -> Any:
 
 def test_the_drafts_are_listed_with_claims_and_the_passages_that_hold_them(root: Path, tmp_path: Path) -> None:
     done = questions(root, "review", "--into", tmp_path / "set.jsonl")
-    assert (done.exit_code, done.stdout.count("Q: ")) == (0, 6)
+    assert (done.exit_code, done.stdout.count("Q: ")) == (0, 5)
     assert "in Data: https://arxiv.org/html/2405.00001#S2.p1" in done.stdout
     assert not (tmp_path / "set.jsonl").exists()
 
@@ -66,7 +66,7 @@ def test_a_script_lists_accepts_and_rejects_drafts(root: Path, tmp_path: Path) -
     file = tmp_path / "set.yaml"
     listed = document(questions(root, "review", "--into", file, "--json"))
     ids = [each["id"] for each in listed["drafts"]]
-    assert len(ids) == 6
+    assert len(ids) == 5
     assert all(each["reviewed"] is False for each in listed["drafts"])
     done = document(questions(root, "review", "--into", file, "--accept", ids[0], "--reject", ids[1], "--json"))
     assert (done["added"], done["there"], done["rejected"]) == ([ids[0]], [], [ids[1]])
@@ -106,12 +106,12 @@ def test_a_set_is_checked(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     questions(root, "review", "--into", file, "--accept-all")
     done = questions(root, "check", file)
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, f"{file}: 6 questions, 16 gold claims; 6 reviewed")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, f"{file}: 5 questions, 13 gold claims; 5 reviewed")
     assert document(questions(root, "check", file, "--json"))["kinds"]["summary"] == 2
     file.write_text(file.read_text().replace('"summary"', '"boats"'))
     done = questions(root, "check", file)
     assert done.exit_code == 2
-    assert "line 3" in done.stderr
+    assert "line 2" in done.stderr
 
 
 def test_the_shipped_set_is_checked_where_no_other_is_named(tmp_path: Path) -> None:

@@ -6,17 +6,17 @@ Nothing is asked of a model: this tells before a run what could not be asked, an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.answering.draft_subjects import read_papers
-from pipeline.answering.questions import KINDS, Question, gold_passages, read_questions
+from pipeline.answering.questions import KINDS, Question, gold_passages, passages_of_papers, read_questions
 from pipeline.answering.rendering import one_line
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.measures import age_of
+from pipeline.storage.writing import Row
 from pipeline.wikipedia.root import held_snapshot
 
 
@@ -76,15 +76,14 @@ def check_set(workspace: Workspace, file: Path) -> Checked:
 def _look(workspace: Workspace, questions: tuple[Question, ...]) -> tuple[dict[str, tuple[str, ...]], list[Unfound]]:
     if not workspace.root.months(tables.PASSAGES):
         return {}, []
-    papers = read_papers(workspace.root, {paper for question in questions for paper in question.papers})
-    rows = {arxiv_id: paper.rows() for arxiv_id, paper in papers.items()}
+    rows = passages_of_papers(workspace.root, questions)
     absent = sorted({paper for question in questions for paper in question.papers} - rows.keys())
     lacking = {paper: tuple(question.id for question in questions if paper in question.papers) for paper in absent}
     askable = [question for question in questions if rows.keys() >= set(question.papers)]
     return lacking, [found for each in askable for found in _unfound(each, rows)]
 
 
-def _unfound(question: Question, rows: Mapping[str, list[dict[str, Any]]]) -> Iterator[Unfound]:
+def _unfound(question: Question, rows: Mapping[str, Sequence[Row]]) -> Iterator[Unfound]:
     for place, ids in gold_passages(question, rows).items():
         claim = question.claims[place]
         if not ids:

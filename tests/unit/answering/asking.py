@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.answering.answer import Answer
-from pipeline.answering.facts import Facts, FrontMatter
+from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.systems import SYSTEMS
-from pipeline.answering.tools import StepCallback
+from pipeline.answering.tools import StepCallback, Tools
 from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
@@ -49,8 +49,9 @@ class Shelf:
         self.asked: list[tuple[tuple[str, ...], int]] = []
 
     async def find(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
-        self.asked.append((tuple(queries), count))
         await asyncio.sleep(0)
+        if queries:
+            self.asked.append((tuple(queries), count))
         return [self.passages[:count] for _ in queries]
 
 
@@ -81,7 +82,7 @@ def answer_at(
     question: Question,
     shelf: Shelf,
     *,
-    facts: Facts | None = None,
+    facts: Tables | None = None,
     on_step: StepCallback | None = None,
     **settings: Any,
 ) -> Answer:
@@ -90,7 +91,8 @@ def answer_at(
     async def ask() -> Answer:
         place = workspace(llm, folder, **settings)
         async with open_client(place) as client:
-            return await SYSTEMS[system].answer(client, shelf, question, place.settings, facts=facts, on_step=on_step)
+            tools = Tools(client, shelf, place.settings, facts, on_step)  # type: ignore[arg-type]
+            return await SYSTEMS[system].answer(question, tools)
 
     return run(ask())
 

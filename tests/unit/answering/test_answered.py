@@ -1,17 +1,13 @@
-"""What an answer must be, whoever makes it; retrievers that misbehave; marks of passages that speak to the model."""
+"""What an answer must be, whoever makes it; queries, texts in a prompt, marks of passages that address the model."""
 
 from __future__ import annotations
-
-import asyncio
-from collections.abc import Sequence
 
 import pytest
 
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.model_calls import PROMPTS
-from pipeline.answering.retrieval import QUERY_CHARS, RetrievedPassage, find, looks_like_prompt_injection, searchable
+from pipeline.answering.retrieval import QUERY_CHARS, looks_like_prompt_injection, searchable
 from pipeline.errors import SettingError
-from tests.unit.answering.asking import passage
 
 
 def test_an_answer_made_elsewhere_rests_on_nothing_and_an_empty_one_abstains() -> None:
@@ -20,24 +16,6 @@ def test_an_answer_made_elsewhere_rests_on_nothing_and_an_empty_one_abstains() -
     assert (made.abstained, made.spent.calls) == (False, 0)
     empty = plain_answer(" \n")
     assert (empty.abstained, empty.text, empty.sentences) == (True, ABSTAINED, ())
-
-
-class Fixed:
-    """A retriever whose results are these, whatever it is asked."""
-
-    def __init__(self, *results: list[RetrievedPassage]) -> None:
-        self.results = list(results)
-
-    async def find(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
-        return self.results
-
-
-def test_a_retriever_must_answer_every_query_and_no_passage_is_found_twice_or_beyond_the_count() -> None:
-    with pytest.raises(ValueError, match="1 results for 2 queries"):
-        asyncio.run(find(Fixed([passage(1)]), ["a", "b"], 3))
-    (found,) = asyncio.run(find(Fixed([passage(1), passage(1), passage(2), passage(3)]), ["a"], 2))
-    assert [each.passage_id for each in found] == ["p1", "p2"]
-    assert asyncio.run(find(Fixed(), [], 2)) == []
 
 
 def test_a_query_is_one_line_without_controls_that_ends_with_a_word() -> None:

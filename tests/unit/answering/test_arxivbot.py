@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.answering.answer import ABSTAINED
-from pipeline.answering.facts import Author, FrontMatter
+from pipeline.answering.front_matter import Author, FrontMatter
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question

@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
-from pipeline.answering.corpus_retriever import (
-    ALL_MONTHS,
-    FrontMatterTables,
-    MonthSpan,
-    index_search,
-    month_span,
-)
-from pipeline.answering.facts import Author, FrontMatter
-from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage
+from pipeline.answering.corpus_retriever import ALL_MONTHS, MonthSpan, index_search, month_span
+from pipeline.answering.front_matter import Author, FrontMatter, FrontMatterTables
+from pipeline.answering.retrieval import PassageSearch, RetrievedPassage
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError
@@ -29,7 +23,7 @@ def told(workspace: Workspace, *papers: str, span: MonthSpan = ALL_MONTHS) -> li
 
 
 def found(corpus: Workspace, *queries: str, count: int, span: MonthSpan = ALL_MONTHS) -> list[list[RetrievedPassage]]:
-    return asyncio.run(BatchedRetriever(index_search(corpus, span)).find(queries, count))
+    return [list(hits) for hits in asyncio.run(PassageSearch(index_search(corpus, span)).find(queries, count))]
 
 
 def test_the_index_finds_the_passage_with_where_it_stands_and_how_well_it_fits(corpus: Workspace) -> None:

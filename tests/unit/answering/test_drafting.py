@@ -13,24 +13,16 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.answering.draft_subjects import Paper, choose_papers, passages_for, read_papers, related_papers
-from pipeline.answering.facts import Author, FrontMatter
-from pipeline.answering.question_drafts import (
-    MOST_AUTHORS,
-    QUESTION_DRAFTS,
-    copied_phrase,
-    draft_of_authors,
-    tidy_phrase,
-)
-from pipeline.answering.questions import MOST_WORDS, Question, gold_passages, read_posed_questions
+from pipeline.answering.draft_subjects import choose_papers, passages_for, read_papers, related_papers
+from pipeline.answering.question_drafts import QUESTION_DRAFTS, tidy_phrase
+from pipeline.answering.questions import MOST_WORDS, gold_passages, read_posed_questions
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.ops.estimate import estimate
 from pipeline.settings import load_settings
-from pipeline.stages import stage_named
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.asking import form_of, passage
+from tests.unit.answering.asking import form_of
 from tests.unit.answering.drafts import (
     FERNS,
     LONELY,
@@ -69,15 +61,14 @@ def file_of(place: Workspace) -> bytes:
 
 def test_a_paper_gets_one_question_of_each_kind_that_it_can_answer(whole: Drafted) -> None:
     place, llm = whole
-    kinds = ["author", "dataset", "summary", "limitation", "comparison"]
+    kinds = ["dataset", "summary", "limitation", "comparison"]
     rows = drafts_of(place)
     assert list(rows) == [*((QUILLNET, kind) for kind in kinds), (LONELY, "summary")]
-    assert llm.generations == 5  # none of them for authors
+    assert llm.generations == 5
     assert ledger_of(place) == [
         (f"{LONELY} dataset", "no_passage_of_kind"),
         (f"{LONELY} limitation", "no_passage_of_kind"),
         (f"{LONELY} comparison", "no_related_paper"),
-        (f"{LONELY} author", "no_authors"),
     ]
     comparison = rows[QUILLNET, "comparison"]
     assert comparison["papers"] == [QUILLNET, FERNS]  # the paper that is cited most
@@ -93,7 +84,7 @@ def test_no_draft_is_reviewed_and_each_claim_has_a_passage(whole: Drafted) -> No
         papers = read_papers(place.root, posed.question.papers)
         found = gold_passages(posed.question, {each: paper.rows() for each, paper in papers.items()})
         assert found == posed.gold_passages
-        assert all(found.values()) or row["kind"] == "author"
+        assert all(found.values())
 
 
 def test_papers_of_later_months_and_outside_of_the_corpus_are_not_compared_with(tmp_path: Path) -> None:
@@ -118,64 +109,6 @@ def test_rows_are_the_same_with_any_number_of_calls_at_once(tmp_path: Path) -> N
     assert file_of(one) == file_of(many)
 
 
-# ---- questions on authors ----
-
-
-def test_the_question_on_authors_is_made_of_tables(whole: Drafted) -> None:
-    row = drafts_of(whole[0])[QUILLNET, "author"]
-    named = '"QuillNet: Reading Margins"'
-    assert row["question"] == f"Who wrote {named}, where do its authors work, and when did it appear on arXiv?"
-    assert [(claim["claim"], claim["evidence"]) for claim in row["claims"]] == [
-        (f"Ada Quill (Nib University) is an author of {named}.", ["Ada Quill (Nib University"]),
-        (f"Bo Vellum is an author of {named}.", ["Bo Vellum arXiv:2405.00001 (May"]),
-        (f"{named} first appeared on arXiv in May 2024.", ["arXiv:2405.00001 (May 2024), categories"]),
-    ]
-    assert all(claim["passages"] for claim in row["claims"])
-    assert (row["model"], row["calls"]) == (None, 0)
-
-
-def question_on_authors(text: str, *authors: Author) -> Question:
-    found = passage(1, text, kind="front_matter", title="On Boats", section_path=())
-    paper = Paper(found.arxiv_id, "On Boats", (found,))
-    question = draft_of_authors(FrontMatter(found, authors), paper, None).question
-    assert question is not None
-    return question
-
-
-def test_of_many_authors_the_first_alone_is_asked_for() -> None:
-    names = [f"Author Number{n}" for n in range(MOST_AUTHORS + 1)]
-    question = question_on_authors("Authors: " + "; ".join(names), *map(Author, names))
-    assert question.question == 'Who is the first author of "On Boats", and when did it appear on arXiv?'
-    assert [claim.claim for claim in question.claims] == [
-        'Author Number0 is the first author of "On Boats".',
-        '"On Boats" first appeared on arXiv in March 2024.',
-    ]
-    assert question.claims[0].evidence == ("Author Number0; Author Number1",)
-
-
-def test_a_name_at_the_end_takes_the_words_before_it_for_evidence_and_one_that_is_not_there_has_none() -> None:
-    at_the_end = question_on_authors("It was written by Bo Vellum", Author("Bo Vellum"))
-    assert at_the_end.claims[0].evidence == ("written by Bo Vellum",)
-    nowhere = question_on_authors("Authors: nobody that we know of here", Author("Bo Vellum", ("Nib University",)))
-    assert nowhere.claims[0].evidence == ()
-
-
-def test_every_author_of_a_real_paper_is_found_in_its_front_matter(shared_data: Path, tmp_path: Path) -> None:
-    snapshot, month = shared_data / "metadata" / "snapshot.jsonl", "2017-06"
-    with ScriptedLlm(drafter) as llm:
-        given = {"dump_dir": shared_data / "dump", "metadata_snapshot": snapshot, "data": tmp_path, "arxiv_api": False}
-        place = Workspace(
-            load_settings(**given, llm_url=llm.url, llm_model=llm.model, draft_questions=1, workers=1, _env_file=None)
-        )
-        for name in ("dump_members", "metadata", "papers", "passages", "references", "citations", "question_drafts"):
-            run_stage(stage_named(name), place, month)
-    (row,) = (row for row in drafts_of(place, month).values() if row["kind"] == "author")
-    assert row["question"].startswith('Who wrote "Attention Is All You Need", where do its authors work')
-    assert len(row["claims"]) == 9
-    assert all(claim["passages"] for claim in row["claims"])
-    assert "(Google Brain)" in row["claims"][0]["claim"]
-
-
 # ---- what of an answer stands ----
 
 
@@ -183,10 +116,9 @@ def test_every_author_of_a_real_paper_is_found_in_its_front_matter(shared_data: 
     ("claim", "reason"),
     [
         ({"claim": "It is fast.", "evidence": "it was tried on the moon by boats"}, "evidence_not_found"),
-        ({"claim": "It is fast.", "evidence": "412 letters"}, "evidence_too_short"),
-        ({"claim": " ", "evidence": "tried on 412 letters of the"}, "empty_claim"),
-        ({"claim": "QuillNet: Reading Margins.", "evidence": "tried on 412 letters of the"}, "empty_claim"),
-        ({"claim": "so " * 500, "evidence": "tried on 412 letters of the"}, "too_long"),
+        ({"claim": "It is fast.", "evidence": "412 letters"}, "not_in_format"),  # too short
+        ({"claim": " ", "evidence": "tried on 412 letters of the"}, "not_in_format"),
+        ({"claim": "so " * 900, "evidence": "tried on 412 letters of the"}, "not_in_format"),
     ],
 )
 def test_a_claim_that_no_passage_bears_out_goes_to_the_ledger(tmp_path: Path, claim: Any, reason: str) -> None:
@@ -202,16 +134,15 @@ def test_a_claim_that_no_passage_bears_out_goes_to_the_ledger(tmp_path: Path, cl
     ("changed", "reason"),
     [
         ({"answerable": "No."}, "not_answerable"),
-        ({"question": " \n"}, "no_question"),
-        ({"question": "quillnet: reading margins?"}, "no_question"),
-        ({"question": "why " * 500}, "too_long"),
+        ({"question": " \n"}, "not_in_format"),
+        ({"question": "why " * 900}, "not_in_format"),
         ({"claims": []}, "no_claim_left"),
         ({"answerable": "perhaps"}, "unreadable_answer"),
     ],
 )
 def test_a_question_that_cannot_stand_goes_to_the_ledger(tmp_path: Path, changed: Any, reason: str) -> None:
     place, _ = drafted(tmp_path, saying(**changed), draft_questions=0, draft_papers=QUILLNET)
-    assert list(drafts_of(place)) == [(QUILLNET, "author")]
+    assert drafts_of(place) == {}
     kinds = ("dataset", "summary", "limitation", "comparison")
     assert ledger_of(place) == [(f"{QUILLNET} {kind}", reason) for kind in kinds]
 
@@ -228,20 +159,12 @@ def test_a_comparison_with_claims_of_one_paper_alone_is_none(tmp_path: Path) -> 
     place, _ = drafted(tmp_path, rule)
     assert (QUILLNET, "comparison") not in drafts_of(place)
     reasons = [reason for subject, reason in ledger_of(place) if subject == f"{QUILLNET} comparison"]
-    assert reasons == ["unknown_paper", "one_sided"]
+    assert reasons == ["unknown_paper", "no_claim_left"]
 
 
-def test_a_phrase_is_taken_out_of_its_quotes_and_of_words_about_it_and_cut_to_what_evidence_may_have(
-    whole: Drafted,
-) -> None:
+def test_a_phrase_is_taken_out_of_its_quotes_and_cut_to_what_evidence_may_have() -> None:
     assert tidy_phrase(" “tried on\n412 letters…” ") == "tried on 412 letters"
     assert len(tidy_phrase("word " * 40).split()) == MOST_WORDS
-    paper = read_papers(whole[0].root, [QUILLNET])[QUILLNET]
-    said = "The passage says: 'Tried on 412 letters of the archive'"
-    assert copied_phrase(said, paper) == "Tried on 412 letters of the"
-    assert copied_phrase("The passage says: 'tried on 412 letters'", paper) == "The passage says: 'tried on 412 letters"
-    long = f"It says {TEXTS[QUILLNET][2][2]} {TEXTS[QUILLNET][3][2]}"
-    assert copied_phrase(long, paper) == TEXTS[QUILLNET][2][2].rstrip(".")
 
 
 @pytest.mark.parametrize(
@@ -378,5 +301,5 @@ def test_an_estimate_counts_the_calls_that_drafting_then_makes(tmp_path: Path) -
 def test_ids_differ_where_drafts_do(whole: Drafted, tmp_path: Path) -> None:
     second, _ = drafted(tmp_path, saying(question="Why?"))
     ids, others = ({row["question_id"] for row in drafts_of(place).values()} for place in (whole[0], second))
-    assert len(ids) == len(others) == 6
-    assert [id_.split("-")[1] for id_ in ids & others] == ["author"]  # which no model had a say in
+    assert len(ids) == len(others) == 5
+    assert not ids & others

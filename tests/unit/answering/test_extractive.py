@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pipeline.answering.answer import ABSTAINED, Answer
 from pipeline.answering.extractive import choose_quotes, extractive, search_query
-from pipeline.answering.facts import Author, FrontMatter
+from pipeline.answering.front_matter import Author, FrontMatter
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import Turn, UserQuestion
 from pipeline.index.relevance import coverage

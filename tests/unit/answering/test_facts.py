@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pipeline.answering.facts import MOST_AUTHORS, Author, FrontMatter, facets_of, fact_claims, named_papers
+from pipeline.answering.front_matter import MOST_AUTHORS, Author, FrontMatter, facets_of, fact_claims, named_papers
 from pipeline.answering.questions import read_questions
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.settings import SAMPLE_QUESTIONS

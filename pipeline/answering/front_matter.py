@@ -5,14 +5,20 @@ Author information is one of the question topics of the arXivBot report, whose o
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
+from pipeline import tables
 from pipeline.answering.answer import Fact
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.answering.corpus_retriever import ALL_MONTHS, MonthSpan
+from pipeline.answering.retrieval import PASSAGE_COLUMNS, RetrievedPassage
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.engine.stage import Workspace
+from pipeline.index.papers import rows_of_papers
 
 MOST_AUTHORS = 30
 _FEWEST_TITLE_SIGNS = 4
@@ -82,12 +88,64 @@ class FrontMatter:
     categories: tuple[str, ...] = ()
 
 
-class Facts(Protocol):
-    """The tables of papers and their metadata."""
+class FrontMatterTables:
+    """The front matter of the papers of a span, from the tables `papers`, `metadata` and `passages`."""
+
+    def __init__(self, workspace: Workspace, span: MonthSpan = ALL_MONTHS) -> None:
+        self._root, self._span = workspace.root, span
 
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
-        """The front matter of these papers, in order; papers that are not there or have no such passage are missing."""
-        ...
+        """The front matter of these papers, in order; papers that are not there or have no such passage are missing.
+
+        The tables are read off the event loop. Raises PermanentFailure if one is broken.
+        """
+        return await asyncio.to_thread(self._read, arxiv_ids)
+
+    def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
+        in_span = [
+            paper
+            for paper in dict.fromkeys(arxiv_ids)
+            if (month := month_of(paper)) is not None and self._span.holds(month)
+        ]
+        columns = ["arxiv_id", "authors", "categories"]
+        pages = {row["arxiv_id"]: row for row in rows_of_papers(self._root, tables.PAPERS, in_span, columns)}
+        columns.append("published")
+        listed = {row["arxiv_id"]: row for row in rows_of_papers(self._root, tables.METADATA, in_span, columns)}
+        passages: dict[str, dict[str, Any]] = {}
+        for row in rows_of_papers(self._root, tables.PASSAGES, in_span, [*PASSAGE_COLUMNS, "ordinal"]):
+            # Long front matter has several parts; the first names the authors.
+            earlier = passages.get(row["arxiv_id"])
+            if row["kind"] == "front_matter" and (earlier is None or row["ordinal"] < earlier["ordinal"]):
+                passages[row["arxiv_id"]] = row
+        return [
+            _front_matter(passages[paper], pages.get(paper, {}), listed.get(paper, {}))
+            for paper in in_span
+            if paper in passages
+        ]
+
+
+def _front_matter(passage: Mapping[str, Any], page: Mapping[str, Any], listed: Mapping[str, Any]) -> FrontMatter:
+    month = month_of(passage["arxiv_id"]) or ""
+    return FrontMatter(
+        RetrievedPassage.of(passage, month),
+        _authors(page.get("authors") or (), listed.get("authors") or ()),
+        # An arXiv id says the month.
+        listed.get("published") or month,
+        tuple(page.get("categories") or listed.get("categories") or ()),
+    )
+
+
+def _authors(page: Sequence[Mapping[str, Any]], listed: Sequence[str]) -> tuple[Author, ...]:
+    """The authors of the page, with affiliations; if metadata names more or fewer people, its authors."""
+    authors = tuple(Author(author["name"], tuple(author["affiliations"])) for author in page)
+    if not listed or len(authors) == len(listed):
+        return authors
+    affiliations = {_name_key(author.name): author.affiliations for author in authors}
+    return tuple(Author(name, affiliations.get(_name_key(name), ())) for name in listed)
+
+
+def _name_key(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def facets_of(question: str) -> tuple[str, ...]:
@@ -124,7 +182,7 @@ def _holds(text: str, name: str) -> bool:
 
 
 async def fact_claims(
-    facts: Facts | None, question: str, passages: Sequence[RetrievedPassage], most: int
+    facts: FrontMatterTables | None, question: str, passages: Sequence[RetrievedPassage], most: int
 ) -> list[Fact]:
     """At most `most` claims from tables, paper by paper, each with the front matter on which it rests.
 

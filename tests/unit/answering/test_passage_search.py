@@ -1,0 +1,70 @@
+"""Searches of many questions: never two at a time, and off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from pipeline.answering.retrieval import PassageSearch, RetrievedPassage
+from pipeline.errors import TransientFailure
+from tests.unit.answering.asking import passage
+
+
+class Search:
+    """Finds as many passages as wanted, all of which name the query."""
+
+    def __init__(self) -> None:
+        self.threads: set[int] = set()
+        self._busy = threading.Lock()
+
+    def __call__(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
+        assert self._busy.acquire(blocking=False), "two searches at a time"
+        try:
+            self.threads.add(threading.get_ident())
+            time.sleep(0.01)
+            if "broken" in queries:
+                raise TransientFailure("the index does not answer")
+            return [[passage(number, query) for number in range(1, count + 1)] for query in queries]
+        finally:
+            self._busy.release()
+
+
+def texts(found: Sequence[Sequence[RetrievedPassage]]) -> list[list[str]]:
+    return [[each.text for each in ranking] for ranking in found]
+
+
+def test_searches_run_one_after_another_and_everyone_gets_their_own() -> None:
+    search = Search()
+
+    async def ask() -> list[Sequence[Sequence[RetrievedPassage]]]:
+        retriever = PassageSearch(search)
+        return await asyncio.gather(*(retriever.find([f"q{n}", "all"], 2) for n in range(9)))
+
+    found = asyncio.run(ask())
+    assert [texts(each) for each in found] == [[[f"q{n}", f"q{n}"], ["all", "all"]] for n in range(9)]
+    assert threading.get_ident() not in search.threads
+
+
+def test_passages_seen_are_known_by_id_and_no_query_makes_no_search() -> None:
+    search = Search()
+    retriever = PassageSearch(search)
+    assert list(asyncio.run(retriever.find([], 2))) == []
+    assert search.threads == set()
+    asyncio.run(retriever.find(["q"], 2))
+    assert set(retriever.seen) == {"p1", "p2"}
+
+
+def test_a_failed_search_is_its_callers_failure_and_not_that_of_others() -> None:
+    async def ask() -> tuple[object, Sequence[Sequence[RetrievedPassage]]]:
+        retriever = PassageSearch(Search())
+        failed = asyncio.create_task(retriever.find(["broken"], 1))
+        fine = await retriever.find(["fine"], 1)
+        with pytest.raises(TransientFailure):
+            await failed
+        return failed, fine
+
+    assert texts(asyncio.run(ask())[1]) == [["fine"]]
