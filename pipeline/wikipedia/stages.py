@@ -67,7 +67,7 @@ class _Build:
         for lines, result in map_chunks(self.work(job), self.dump.chunks(), workers):
             job.notes["lines"] += len(lines)
             if isinstance(result, LostItem):
-                job.leave_out(lines[0].place, result.reason, _lost_detail(job, result))
+                job.leave_out(lines[0].place, result.reason, result.describe(job.settings.page_seconds))
                 continue
             batch, left_out = result
             for page in left_out:
@@ -77,10 +77,3 @@ class _Build:
 
 def _leave_out_older(job: Job, page: str, revision: int) -> None:
     job.leave_out(page, "duplicate", f"revision {revision}: the newest one, or the first of several, is kept")
-
-
-def _lost_detail(job: Job, lost: LostItem) -> str:
-    limit = ""
-    if lost.reason == "too_slow":
-        limit = f" {job.settings.page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"
-    return f"{lost.detail}{limit}; on another machine it may go well"

@@ -24,14 +24,8 @@ from pipeline.errors import MissingInput, SettingError
 from pipeline.settings import SUBSETS, Settings
 from pipeline.tables import DUMP_MEMBERS
 
-
-@dataclass(frozen=True, slots=True)
-class Stray:
-    """A name in the dump that is not a readable page: its place, and the ledger's reason and detail."""
-
-    place: str
-    reason: str
-    detail: str
+Stray = tuple[str, str, str]
+"""A name in the dump that is not a readable page: its place, and the ledger's reason and detail."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +74,11 @@ class Dump:
     def strays(self, month: str) -> Iterator[Stray]:
         """The month's strays. Those of no month, and zips that cannot be used, belong to the dump's first month."""
         if month in self.months[:1]:
-            yield from (Stray(name, "unreadable_zip", message) for name, message in self.broken.items())
+            yield from ((name, "unreadable_zip", message) for name, message in self.broken.items())
         for zip_name, listing, part in self._parts(month):
             if part.strays:
                 for row in listing.rows_of(part).select(["member", "reason", "detail"]).to_pylist():
-                    yield Stray(place_of(zip_name, row["member"]), row["reason"], row["detail"])
+                    yield place_of(zip_name, row["member"]), row["reason"], row["detail"]
 
     def digest(self, month: str) -> str:
         """A digest of the month's pages and strays; copying or touching a zip does not change it."""
@@ -224,7 +218,7 @@ def _describe_dump_without_pages(dump: Dump) -> str:
     parts = [part for _, listing in dump.zips for part in listing.parts if not part.strays]
     others = sum(part.rows for part in parts if part.subset not in dump.subsets)
     strays = list(dump.strays(""))
-    example = f", for example {strays[0].place} ({strays[0].detail})" if strays else ""
+    example = f", for example {strays[0][0]} ({strays[0][2]})" if strays else ""
     return (
         f"CITELOOM_DUMP_DIR: no arXiv page is in {dump.folder.address}: its zips hold {others:,} pages of subsets that "
         f"are not chosen, and {len(strays):,} names that are no page{example}; a page is <subset>/<yymm>/<id>.html, or "
