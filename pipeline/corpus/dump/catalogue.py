@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.folder import DumpFolder, FileState, open_folder
-from pipeline.corpus.dump.listing import Listing, ListingCache, MemoryListing, Part, list_zip
+from pipeline.corpus.dump.listing import Listing, Part, cached_listing, list_zip
 from pipeline.corpus.dump.loose import LooseFolder, find_loose_folders
 from pipeline.corpus.dump.member import as_text, place_of
 from pipeline.errors import MissingInput, SettingError
@@ -37,7 +37,7 @@ class Dump:
 
     subsets: tuple[str, ...]
     folder: DumpFolder
-    cache: ListingCache
+    cache: Path
     zips: tuple[tuple[str, Listing], ...]
     loose: tuple[LooseFolder, ...]
     broken: Mapping[str, str]
@@ -133,7 +133,7 @@ def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
     Raises SettingError where there is no such folder, it cannot be listed, or it holds neither a zip nor a loose page
     (unless it `may_be_empty`); MissingInput where it holds nothing but zips that cannot be used.
     """
-    place, cache = settings.dump_dir, ListingCache(settings.local_root / "cache" / "zips")
+    place, cache = settings.dump_dir, settings.local_root / "cache" / "zips"
     folder = open_folder(place) if isinstance(place, Path) else _remote_folder(place)
     with _listing_errors(folder):
         top = sorted((name, is_folder) for name, is_folder in folder.names() if not name.startswith("."))
@@ -183,18 +183,18 @@ def _listing_errors(folder: DumpFolder) -> Iterator[None]:
 _known_zips: dict[tuple[str, Path], tuple[FileState, Listing | str]] = {}
 
 
-def _list_zip(folder: DumpFolder, name: str, cache: ListingCache) -> Listing:
+def _list_zip(folder: DumpFolder, name: str, cache: Path) -> Listing:
     """The listing of a zip. Raises MissingInput where it cannot be used."""
     address = f"{folder.address}/{name}"
     if name != as_text(name):
         raise MissingInput(f"{as_text(address)}: its name is not UTF-8: rename it")
-    key = (address, cache.file(address))
+    key = (address, cache)
     try:
         state = folder.state(name)
         known_state, listing = _known_zips.get(key, (None, ""))
-        if known_state != state:
+        if known_state != state or (isinstance(listing, Listing) and not listing.is_readable()):
             try:
-                listing = cache.listing(address, state, partial(_read_zip, folder, name))
+                listing = cached_listing(cache, address, state, partial(_read_zip, folder, name))
             except MissingInput as error:
                 listing = str(error)
             _known_zips[key] = (state, listing)
@@ -208,7 +208,7 @@ def _list_zip(folder: DumpFolder, name: str, cache: ListingCache) -> Listing:
     return listing
 
 
-def _read_zip(folder: DumpFolder, name: str) -> MemoryListing:
+def _read_zip(folder: DumpFolder, name: str) -> Listing:
     """The listing of a zip by its directory. Raises MissingInput where it is broken, OSError."""
     with closing(folder.open(name)) as file:
         return list_zip(read_directory(f"{folder.address}/{name}", folder.state(name).bytes, file.read), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from deflate import crc32
 
 from pipeline.arxiv.identifiers import MemberName, folder_month, read_member_name
 from pipeline.corpus.dump.folder import DumpFolder
-from pipeline.corpus.dump.listing import Fault, ListingCache, MemoryListing, build_listing
+from pipeline.corpus.dump.listing import Fault, Listing, build_listing
 from pipeline.corpus.dump.member import LARGEST_PAGE, as_text, is_subset_folder, subset_of
 from pipeline.storage.writing import write_whole
 
@@ -28,12 +29,12 @@ class LooseFolder:
     month: str
     subset: str
 
-    def list_pages(self, folder: DumpFolder, cache: ListingCache) -> MemoryListing:
+    def list_pages(self, folder: DumpFolder, cache: Path) -> Listing:
         """Its present contents. Checksums are cached: only new pages, and those that have changed, are read for them.
 
         Raises OSError where the folder cannot be listed.
         """
-        cache_file = cache.file(f"{folder.address}/{self.path}", ".json")
+        cache_file = cache / (hashlib.sha256(f"{folder.address}/{self.path}".encode()).hexdigest()[:32] + ".json")
         cached = _read_facts(cache_file)
         facts: dict[str, tuple[int, str, int]] = {}
         faults: dict[int, Fault] = {}

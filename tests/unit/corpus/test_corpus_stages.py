@@ -370,7 +370,7 @@ def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_c
     assert results[0] == results[1] == results[2]
     assert [arxiv_id for arxiv_id, _ in results[0][1]] == ["2403.00003", "2403.00012", "2403.00024"]
     for cached in (tmp_path / "1" / "data" / "cache" / "zips").iterdir():
-        cached.write_bytes(b"damaged")
+        cached.unlink()
     listed(workspace_for(tmp_path / "1", workers=1), force=True)
     assert workspace_for(tmp_path / "1").root.file(tables.DUMP_MEMBERS, MONTH).read_bytes() == results[0][0][0]
 
