@@ -54,9 +54,8 @@ def fetch_html(
       citeloom fetch-html --ids 2610.01234,2610.04321 --accept-terms
     """
     from pipeline.cli.console import out, print_json, showing
-    from pipeline.corpus.fetching.fetch import fetch
-    from pipeline.corpus.fetching.selection import select_papers
-    from pipeline.corpus.fetching.terms import TERMS
+    from pipeline.corpus.fetch_selection import TERMS, select_papers
+    from pipeline.corpus.fetching import fetch
     from pipeline.errors import SettingError
 
     workspace = open_workspace()
