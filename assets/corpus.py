@@ -15,8 +15,7 @@ from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.corpus.passages.stages import PASSAGES
-from pipeline.corpus.references.citations import CITATIONS
-from pipeline.corpus.references.stages import REFERENCES
+from pipeline.corpus.references.stages import CITATIONS, REFERENCES
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.stage import Workspace
 from pipeline.storage.writing import Row
