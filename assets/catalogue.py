@@ -19,8 +19,7 @@ from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.passages.stages import PASSAGES
-from pipeline.corpus.references.citations import CITATIONS
-from pipeline.corpus.references.stages import REFERENCES
+from pipeline.corpus.references.stages import CITATIONS, REFERENCES
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.evaluation.stages import (

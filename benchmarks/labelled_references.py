@@ -254,7 +254,7 @@ _IDENTIFIERS = re.compile(
 
 def as_row(item: BibliographyItem, *, hidden: bool) -> Row:
     """The item as `papers.bibliography` holds it; `hidden`: without any identifier, in the text neither."""
-    row = item.as_row()
+    row = item._asdict()
     return row | {"doi": None, "arxiv_id": None, "raw": _IDENTIFIERS.sub(" ", item.raw)} if hidden else row
 
 

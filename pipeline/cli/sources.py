@@ -63,9 +63,8 @@ def fetch_html(
       citeloom fetch-html --ids 2610.01234,2610.04321 --accept-terms
     """
     from pipeline.cli.console import out, print_json, showing
-    from pipeline.corpus.fetching.fetch import fetch
-    from pipeline.corpus.fetching.selection import select_papers
-    from pipeline.corpus.fetching.terms import TERMS
+    from pipeline.corpus.fetch_selection import TERMS, select_papers
+    from pipeline.corpus.fetching import fetch
 
     workspace = open_workspace()
     if not accept_terms:

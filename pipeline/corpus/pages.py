@@ -195,7 +195,7 @@ def _row(page: SelectedPage, paper: Paper, quality: Quality, job: ParseJob) -> R
         "subset": page.member.subset,
         "title": title,
         "title_source": "heading" if paper.title else "metadata" if title else "none",
-        "authors": [author.as_row() for author in authors],
+        "authors": [author._asdict() for author in authors],
         "authors_source": "page" if paper.authors else "metadata" if authors else "none",
         "authors_differ": count_differences([author.name for author in authors], page.authors),
         "abstract": abstract,

@@ -41,7 +41,7 @@ def _list_members(job: Job) -> Iterator[Row]:
         _require_zips_of_earlier_pages(job, dump)
         _require_pages(job, dump)
     for stray in dump.strays(job.month):
-        job.leave_out(stray.place, stray.reason, stray.detail)
+        job.leave_out(*stray)
     listed: Row | None = None
     for page in dump.pages(job.month).to_pylist():
         if listed is not None and listed["arxiv_id"] == page["arxiv_id"]:
@@ -157,11 +157,7 @@ def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
 
 def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem) -> None:
     """Record a page that ended its worker."""
-    limit = ""
-    if lost.reason == "too_slow":
-        limit = f" {job.settings.page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"
-        job.notes["page_seconds"] = job.settings.page_seconds
-    detail = f"{page.member.place}: {lost.detail}{limit}; on another machine it may succeed"
+    detail = f"{page.member.place}: {lost.describe(job.settings.page_seconds)}"
     job.leave_out(page.member.arxiv_id, _LEDGER_REASONS.get(lost.reason, lost.reason), detail)
 
 
@@ -190,10 +186,8 @@ def _report_machine_failures(job: Job) -> None:
         )
 
 
-def _another_run_finds_no_more(workspace: Workspace, month: str, provenance: Provenance) -> bool:
-    """Whether no page was left out because of a disk error, or as too slow under a lower limit than now."""
-    seconds = provenance.notes.get("page_seconds", float("inf"))
-    return bool(workspace.settings.page_seconds <= seconds) and "unreadable" not in provenance.left_out
+def _had_no_disk_error(workspace: Workspace, month: str, provenance: Provenance) -> bool:
+    return "unreadable" not in provenance.left_out
 
 
 PAPERS = Stage(
@@ -202,5 +196,5 @@ PAPERS = Stage(
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser", "page_errors"),
     version=7,
-    outputs_exist=_another_run_finds_no_more,
+    outputs_exist=_had_no_disk_error,
 )

@@ -62,6 +62,13 @@ class LostItem:
     reason: str
     detail: str
 
+    def describe(self, page_seconds: float) -> str:
+        """The detail for the ledger, with the limit of time where that was reached."""
+        limit = ""
+        if self.reason == "too_slow":
+            limit = f" {page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"
+        return f"{self.detail}{limit}; on another machine it may succeed"
+
 
 def count_workers(setting: int) -> int:
     """The number of workers that a setting stands for: itself, or for 0 the cores that this process may use.

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,6 +25,9 @@ from pipeline.storage.store import DataPath, staging_file
 from pipeline.tables import Table
 
 Row = Mapping[str, Any]
+
+# Another process may still read a file of a cache that was replaced.
+_STALE_SECONDS = 24 * 3600.0
 
 
 class MonthWriter:
@@ -134,6 +138,15 @@ def write_whole(file: DataPath, content: bytes) -> None:
     staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     staged.write_bytes(content)
     move_into_place(staged, file)
+
+
+def write_cache_file(file: Path, content: bytes, pattern: str) -> None:
+    """Write a small file, whole or not at all, and remove those beside it of the pattern that are a day old."""
+    write_whole(file, content)
+    for other in file.parent.glob(pattern):
+        with contextlib.suppress(FileNotFoundError):
+            if other != file and time.time() - other.stat().st_mtime > _STALE_SECONDS:
+                other.unlink()
 
 
 def move_into_place(staged: Path, file: Path) -> None:

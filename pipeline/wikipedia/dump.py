@@ -1,4 +1,8 @@
-"""The files of an HTML dump (Wikimedia Enterprise): tar.gz archives of JSON lines, read once from front to back."""
+"""The files of an HTML dump (Wikimedia Enterprise): tar.gz archives of JSON lines, read once from front to back.
+
+A line is a page; the validated part of its model is that which is used here. The model:
+https://enterprise.wikimedia.com/docs/data-dictionary/.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Annotated, NamedTuple
+
+import orjson
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from pipeline.arxiv.months import is_month, parse_month
+from pipeline.corpus.parse.paper import PageError
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.wikipedia.ids import category_of, is_wikipedia, page_id
 
 # The longest page of the English Wikipedia has some 10 MB of HTML; a line beyond this is broken, and is passed over.
 LONGEST_LINE = 64_000_000
@@ -22,6 +31,10 @@ LONGEST_LINE = 64_000_000
 CHUNK_BYTES = 4_000_000
 _DATE = re.compile(r"(?<!\d)(20\d\d)(0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _DAMAGE = (EOFError, OSError, gzip.BadGzipFile, zlib.error, tarfile.TarError)
+# Characters of a fault's description.
+_MOST_DETAIL = 300
+
+_Number = Annotated[int, Field(gt=0, le=2**53)]
 
 
 class Line(NamedTuple):
@@ -147,3 +160,61 @@ def _naming_damage(file: Path, what: str) -> Iterator[dict[str, int]]:
         raise PermanentFailure(
             f"{file} {what}{after} ({reason}): fetch it again; the tables stay as they were"
         ) from error
+
+
+class Page(BaseModel):
+    """A page. html: the whole article as Parsoid writes it; dates: ISO 8601."""
+
+    number: Annotated[_Number, Field(validation_alias="identifier")]
+    name: Annotated[str, Field(min_length=1)]
+    wiki: str = Field(validation_alias=AliasPath("is_part_of", "identifier"))
+    revision: Annotated[_Number, Field(validation_alias=AliasPath("version", "identifier"))]
+    namespace: int = Field(0, validation_alias=AliasPath("namespace", "identifier"))
+    html: str = Field("", validation_alias=AliasPath("article_body", "html"))
+    date_created: str | None = None
+    date_modified: str | None = None
+
+    @property
+    def page_id(self) -> str:
+        """`enwiki:12345`."""
+        return page_id(self.wiki, self.number)
+
+    @property
+    def category(self) -> str:
+        """`wikipedia.EN`."""
+        return category_of(self.wiki)
+
+    @property
+    def title(self) -> str:
+        """The article's title on one line."""
+        return " ".join(self.name.split())
+
+
+def read_page(line: Line) -> Page:
+    """The page of a line.
+
+    Raises PageError: broken_line for what is no JSON or no page, not_wikipedia for another project's page,
+    not_an_article for one outside of the article namespace.
+    """
+    if line.content is None:
+        raise PageError("broken_line", "longer than any page is")
+    try:
+        page = Page.model_validate(orjson.loads(line.content))
+    except ValidationError as error:
+        raise PageError("broken_line", _faults(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise PageError("broken_line", f"no JSON ({' '.join(str(error).split())})"[:_MOST_DETAIL]) from None
+    if not is_wikipedia(page.wiki):
+        raise PageError("not_wikipedia", f"{page.wiki} is no Wikipedia"[:_MOST_DETAIL])
+    if page.namespace != 0:
+        raise PageError("not_an_article", f"{page.page_id} is of namespace {page.namespace}")
+    return page
+
+
+def _faults(error: ValidationError) -> str:
+    """The wrong fields with their faults, without their values, which may be the whole page."""
+    faults = [
+        f"{'.'.join(map(str, fault['loc'])) or 'the line'}: {fault['msg']}"
+        for fault in error.errors(include_input=False)
+    ]
+    return "; ".join(faults)[:_MOST_DETAIL]

@@ -1,37 +1,37 @@
 """The dump as a whole: its months, and for each month the pages, the strays and a digest of both.
 
-Of a zip only the directory is read, once; its listing is cached (`listing.py`).
+Of a zip only the directory is read, once; its listing is cached (`listing.py`). Beside the zips lie loose pages, of
+months that are in no zip yet: `<yymm>/<id>.html` and `<subset>/<yymm>/<id>.html`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deflate import crc32
 
+from pipeline.arxiv.identifiers import MemberName, folder_month, read_member_name
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.folder import DumpFolder, FileState, open_folder
-from pipeline.corpus.dump.listing import Listing, ListingCache, MemoryListing, Part, list_zip
-from pipeline.corpus.dump.loose import LooseFolder, find_loose_folders
-from pipeline.corpus.dump.member import as_text, place_of
+from pipeline.corpus.dump.listing import Fault, Listing, Part, build_listing, cached_listing, list_zip
+from pipeline.corpus.dump.member import LARGEST_PAGE, as_text, is_subset_folder, place_of, subset_of
 from pipeline.errors import MissingInput, SettingError
 from pipeline.settings import SUBSETS, Settings
+from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
 
-
-@dataclass(frozen=True, slots=True)
-class Stray:
-    """A name in the dump that is not a readable page: its place, and the ledger's reason and detail."""
-
-    place: str
-    reason: str
-    detail: str
+Stray = tuple[str, str, str]
+"""A name in the dump that is not a readable page: its place, and the ledger's reason and detail."""
+FileFacts = Mapping[str, tuple[int, str, int]]
+"""Size, mark and checksum of each page by its name."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Dump:
 
     subsets: tuple[str, ...]
     folder: DumpFolder
-    cache: ListingCache
+    cache: Path
     zips: tuple[tuple[str, Listing], ...]
     loose: tuple[LooseFolder, ...]
     broken: Mapping[str, str]
@@ -80,11 +80,11 @@ class Dump:
     def strays(self, month: str) -> Iterator[Stray]:
         """The month's strays. Those of no month, and zips that cannot be used, belong to the dump's first month."""
         if month in self.months[:1]:
-            yield from (Stray(name, "unreadable_zip", message) for name, message in self.broken.items())
+            yield from ((name, "unreadable_zip", message) for name, message in self.broken.items())
         for zip_name, listing, part in self._parts(month):
             if part.strays:
                 for row in listing.rows_of(part).select(["member", "reason", "detail"]).to_pylist():
-                    yield Stray(place_of(zip_name, row["member"]), row["reason"], row["detail"])
+                    yield place_of(zip_name, row["member"]), row["reason"], row["detail"]
 
     def digest(self, month: str) -> str:
         """A digest of the month's pages and strays; copying or touching a zip does not change it."""
@@ -139,7 +139,7 @@ def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
     Raises SettingError where there is no such folder, it cannot be listed, or it holds neither a zip nor a loose page
     (unless it `may_be_empty`); MissingInput where it holds nothing but zips that cannot be used.
     """
-    place, cache = settings.dump_dir, ListingCache(settings.local_root / "cache" / "zips")
+    place, cache = settings.dump_dir, settings.local_root / "cache" / "zips"
     folder = open_folder(place) if isinstance(place, Path) else _remote_folder(place)
     with _listing_errors(folder):
         top = sorted((name, is_folder) for name, is_folder in folder.names() if not name.startswith("."))
@@ -169,7 +169,7 @@ def _remote_folder(address: str) -> DumpFolder:
     return open_folder(address)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _listing_errors(folder: DumpFolder) -> Iterator[None]:
     try:
         yield
@@ -189,18 +189,18 @@ def _listing_errors(folder: DumpFolder) -> Iterator[None]:
 _known_zips: dict[tuple[str, Path], tuple[FileState, Listing | str]] = {}
 
 
-def _list_zip(folder: DumpFolder, name: str, cache: ListingCache) -> Listing:
+def _list_zip(folder: DumpFolder, name: str, cache: Path) -> Listing:
     """The listing of a zip. Raises MissingInput where it cannot be used."""
     address = f"{folder.address}/{name}"
     if name != as_text(name):
         raise MissingInput(f"{as_text(address)}: its name is not UTF-8: rename it")
-    key = (address, cache.file(address))
+    key = (address, cache)
     try:
         state = folder.state(name)
         known_state, listing = _known_zips.get(key, (None, ""))
-        if known_state != state:
+        if known_state != state or (isinstance(listing, Listing) and not listing.is_readable()):
             try:
-                listing = cache.listing(address, state, partial(_read_zip, folder, name))
+                listing = cached_listing(cache, address, state, partial(_read_zip, folder, name))
             except MissingInput as error:
                 listing = str(error)
             _known_zips[key] = (state, listing)
@@ -214,9 +214,9 @@ def _list_zip(folder: DumpFolder, name: str, cache: ListingCache) -> Listing:
     return listing
 
 
-def _read_zip(folder: DumpFolder, name: str) -> MemoryListing:
+def _read_zip(folder: DumpFolder, name: str) -> Listing:
     """The listing of a zip by its directory. Raises MissingInput where it is broken, OSError."""
-    with closing(folder.open(name)) as file:
+    with contextlib.closing(folder.open(name)) as file:
         return list_zip(read_directory(f"{folder.address}/{name}", folder.state(name).bytes, file.read), name)
 
 
@@ -224,9 +224,81 @@ def _describe_dump_without_pages(dump: Dump) -> str:
     parts = [part for _, listing in dump.zips for part in listing.parts if not part.strays]
     others = sum(part.rows for part in parts if part.subset not in dump.subsets)
     strays = list(dump.strays(""))
-    example = f", for example {strays[0].place} ({strays[0].detail})" if strays else ""
+    example = f", for example {strays[0][0]} ({strays[0][2]})" if strays else ""
     return (
         f"CITELOOM_DUMP_DIR: no arXiv page is in {dump.folder.address}: its zips hold {others:,} pages of subsets that "
         f"are not chosen, and {len(strays):,} names that are no page{example}; a page is <subset>/<yymm>/<id>.html, or "
         f"<yymm>/<id>.html in a zip named after its subset; CITELOOM_SUBSETS is {','.join(dump.subsets)}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LooseFolder:
+    """One folder of a month's loose pages. `path` is below the dump folder."""
+
+    path: str
+    month: str
+    subset: str
+
+    def list_pages(self, folder: DumpFolder, cache: Path) -> Listing:
+        """Its present contents. Checksums are cached: only new pages, and those that have changed, are read for them.
+
+        Raises OSError where the folder cannot be listed.
+        """
+        cache_file = cache / (hashlib.sha256(f"{folder.address}/{self.path}".encode()).hexdigest()[:32] + ".json")
+        cached = _read_facts(cache_file)
+        facts: dict[str, tuple[int, str, int]] = {}
+        faults: dict[int, Fault] = {}
+        names = sorted(name for name, _ in folder.names(self.path) if not name.startswith("."))
+        for place, name in enumerate(names):
+            try:
+                facts[name] = self._examine(folder, name, cached)
+            except OSError as error:
+                faults[place] = ("unreadable", f"it cannot be read ({error.strerror or error})")
+        if facts != cached:
+            with contextlib.suppress(OSError):  # if it cannot be written, checksums are computed again next time
+                write_whole(cache_file, json.dumps(facts).encode())
+        sizes, _, checksums = zip(*(facts.get(name, (0, "", 0)) for name in names), strict=True) if names else ((),) * 3
+        numbers = {"offset": [0] * len(names), "bytes": sizes, "compressed_bytes": sizes, "crc32": checksums}
+        return build_listing("", [([f"{self.path}/{as_text(name)}" for name in names], numbers, faults)])
+
+    def _examine(self, folder: DumpFolder, name: str, cached: FileFacts) -> tuple[int, str, int]:
+        path = f"{self.path}/{name}"
+        state = folder.state(path)
+        if name in cached and cached[name][:2] == (state.bytes, state.mark):
+            return cached[name]
+        if state.bytes > LARGEST_PAGE or not _is_page(path):
+            return state.bytes, state.mark, 0  # never read as a page
+        with contextlib.closing(folder.open(path)) as file:
+            return state.bytes, state.mark, crc32(file.read(0, state.bytes))
+
+
+def find_loose_folders(folder: DumpFolder, top: list[tuple[str, bool]]) -> list[LooseFolder]:
+    """The folders of a dump folder that hold loose pages; `top` are the names directly in it, sorted.
+
+    Raises OSError where one cannot be listed.
+    """
+    paths = [name for name, is_folder in top if is_folder and folder_month(name)]
+    for name, is_folder in top:
+        if is_folder and is_subset_folder(name):
+            inside = sorted(folder.names(name))
+            paths += [f"{name}/{yymm}" for yymm, is_below in inside if is_below and folder_month(yymm)]
+    with_pages = [path for path in paths if any(_is_page(f"{path}/{name}") for name, _ in folder.names(path))]
+    return [_loose_folder(path) for path in with_pages]
+
+
+def _loose_folder(path: str) -> LooseFolder:
+    parent, _, yymm = path.rpartition("/")
+    return LooseFolder(path, folder_month(yymm) or "", subset_of(parent, ""))
+
+
+def _is_page(path: str) -> bool:
+    return isinstance(read_member_name(path), MemberName)
+
+
+def _read_facts(file: Path) -> FileFacts:
+    try:
+        facts = json.loads(file.read_bytes())
+        return {name: (int(size), str(mark), int(checksum)) for name, (size, mark, checksum) in facts.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import zip_longest
 
 from pipeline.corpus.parse.byline_rules import (
@@ -130,7 +129,7 @@ def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | 
             for name in meant:
                 found[name].append(place)
     return [
-        replace(author, affiliations=(*(author.affiliations or dict.fromkeys(found[author.name])), *also[author.name]))
+        author._replace(affiliations=(*(author.affiliations or dict.fromkeys(found[author.name])), *also[author.name]))
         for author in authors
     ]
 

@@ -18,7 +18,7 @@ from pipeline.corpus.parse.paper import PageError, Paper
 from pipeline.corpus.parse.policies import LINE
 from pipeline.corpus.parse.source import Source, as_utf8, is_html, read_source, without_raw, without_site
 from pipeline.corpus.parse.tree import Irregular, Node, grow
-from pipeline.corpus.parse.walk import blocks, floats, inline, sections
+from pipeline.corpus.parse.walk import blocks, inline, sections
 from pipeline.corpus.parse.walk.state import GATHER, Handler, TextBuffer, Walk
 
 _SECTION = re.compile(rb"""<section|class="ltx_section""")
@@ -137,9 +137,9 @@ _HANDLERS: dict[str, Handler] = {
     "theorem": blocks.theorem,
     "listing": blocks.listing,
     "line": blocks.line,
-    "float": floats.float_block,
-    "caption": floats.caption,
-    "tabular": floats.tabular,
+    "float": blocks.float_block,
+    "caption": blocks.caption,
+    "tabular": blocks.tabular,
     "section": sections.section,
     "heading": sections.heading,
     "acknowledgements": sections.acknowledgements,

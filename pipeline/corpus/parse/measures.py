@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from pipeline.corpus.parse.paper import Author, BibliographyItem, Block, Section
 from pipeline.corpus.parse.policies import fold, visible, without_markers
+from pipeline.corpus.passages.sentences import mask
 
 _RULE = re.compile(r"\|(?: --- \|)+")
 _MACRO = re.compile(r"\\[A-Za-z@]{2,}")
-_TEX_SIGN = re.compile(r"\\.|[{}]|\$\$?", re.DOTALL)
 
 
 def kept_characters(
@@ -73,25 +73,4 @@ def _of_the_page(text: str) -> int:
 def unconverted_macros(abstract: str | None, blocks: Sequence[Block]) -> int:
     """Raw `\\macro` words in the text, which LaTeXML did not convert; those of algorithms and formulas do not count."""
     texts = [abstract or "", *(block.text for block in blocks if block.kind != "algorithm")]
-    return sum(len(_MACRO.findall(_without_formulas(text))) for text in texts if _may_have_macros(text))
-
-
-def _may_have_macros(text: str) -> bool:
-    """A quick test that takes every other stretch between dollars for text, right unless formulas are nested."""
-    return "\\" in text and _MACRO.search("".join(text.replace("$$", "$").split("$")[::2])) is not None
-
-
-def _without_formulas(text: str) -> str:
-    """A text without its formulas, which may hold others in braces: `$$f\\mbox{$x$}$$` is one formula."""
-    pieces: list[str] = []
-    start, depth, opened = 0, 0, ""
-    for match in _TEX_SIGN.finditer(text):
-        sign = match.group()
-        if not opened and sign[0] == "$":
-            pieces.append(text[start : match.start()])
-            depth, opened = 0, sign
-        elif opened:
-            depth += (sign == "{") - (sign == "}")
-            if sign == opened and depth <= 0:
-                start, opened = match.end(), ""
-    return "".join(pieces) if opened else "".join(pieces) + text[start:]
+    return sum(len(_MACRO.findall(mask(text))) for text in texts if "\\" in text)

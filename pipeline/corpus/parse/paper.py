@@ -7,8 +7,8 @@ metadata alone knows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
 
 class PageError(ValueError):
@@ -19,21 +19,15 @@ class PageError(ValueError):
         self.reason, self.detail = reason, detail
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(NamedTuple):
     """One author: the name alone, and what was glued to it."""
 
     name: str
     affiliations: tuple[str, ...] = ()
     emails: tuple[str, ...] = ()
 
-    def as_row(self) -> dict[str, Any]:
-        """The author as the struct of `papers.authors`."""
-        return _fields(self)
 
-
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One section. `depth` counts from 1; `path` holds the titles from the outermost section to this one."""
 
     anchor: str
@@ -42,13 +36,8 @@ class Section:
     depth: int
     path: tuple[str, ...]
 
-    def as_row(self) -> dict[str, Any]:
-        """The section as the struct of `papers.sections`."""
-        return _fields(self)
 
-
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One stretch of text: a paragraph, list, table, caption, theorem, algorithm or footnote.
 
     `text` has math as `$TeX$` or `$$TeX$$` and citations as `[@key]`; lists, tables and algorithms keep line breaks.
@@ -65,17 +54,12 @@ class Block:
 
     def as_row(self) -> dict[str, Any]:
         """The block as the struct of `papers.blocks`."""
-        return {
-            "kind": self.kind,
-            "anchor": self.anchor,
-            "section_path": list(self.section_path),
-            "text": self.text,
-            "cited_keys": list(self.cited_keys),
-        }
+        row = self._asdict()
+        del row["errors"]
+        return row
 
 
-@dataclass(frozen=True, slots=True)
-class BibliographyItem:
+class BibliographyItem(NamedTuple):
     """One bibliography item: as printed, and what could be read out of it."""
 
     key: str
@@ -86,10 +70,6 @@ class BibliographyItem:
     venue: str | None = None
     doi: str | None = None
     arxiv_id: str | None = None
-
-    def as_row(self) -> dict[str, Any]:
-        """The item as the struct of `papers.bibliography`."""
-        return _fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +106,11 @@ class Paper:
     def as_row(self) -> dict[str, Any]:
         """The columns of `papers` that the page alone decides."""
         return {
-            **_fields(self),
-            "authors": [author.as_row() for author in self.authors],
-            "sections": [section.as_row() for section in self.sections],
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "authors": [author._asdict() for author in self.authors],
+            "sections": [section._asdict() for section in self.sections],
             "blocks": [block.as_row() for block in self.blocks],
-            "bibliography": [item.as_row() for item in self.bibliography],
+            "bibliography": [item._asdict() for item in self.bibliography],
             "kept": sorted(self.kept.items()),
             "losses": sorted(self.losses.items()),
         }
-
-
-def _fields(value: Author | Section | BibliographyItem | Paper) -> dict[str, Any]:
-    """The fields of a value by their names, as they are: `dataclasses.asdict` copies every value below them."""
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.corpus.parse import policies
@@ -330,7 +329,7 @@ class _Reading:
         outer, self.path = self.path, (*path, title) if title else path
         self.open_sections.append((rank, depth + 1, self.path))
         self.found.sections.append(Section(self.anchor, number, title, depth + 1, self.path))
-        blocks = [replace(note, section_path=self.path) for note in notes]
+        blocks = [note._replace(section_path=self.path) for note in notes]
         blocks += self.read(node) if kind == "section" else self.read_para(node)
         self.open_sections.pop()
         self.path = outer

@@ -1,8 +1,8 @@
-"""The stage `references`."""
+"""The stages `references`, and `citations`: who cites whom, and in which passages."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -15,6 +15,7 @@ from pipeline.arxiv.dois import split_dois
 from pipeline.corpus.references.resolution import Resolution, resolve_references
 from pipeline.corpus.references.title_index import TitleIndex, month_digests, open_title_index
 from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.storage.writing import Row
 
 # A row group of 100 papers is some 4,500 items of 250 characters; a look-up takes as long for one as for five.
 _ROW_GROUPS_PER_LOOK_UP = 5
@@ -74,3 +75,35 @@ REFERENCES = Stage(
     inputs=_earlier_metadata,
     version=2,
 )
+
+
+def build_citations(job: Job) -> Iterator[Row]:
+    """One row for each pair of a paper of the month and a paper that it cites, sorted by the cited paper.
+
+    The order lets a reader skip the row groups without a cited paper. Memory grows with the resolved references of the
+    month: 200 bytes each.
+    """
+    keys: dict[tuple[str, str], list[str]] = defaultdict(list)
+    cited_by_key: dict[tuple[str, str], str] = {}
+    for reference in job.rows(tables.REFERENCES, ["arxiv_id", "key", "cited_arxiv_id"]):
+        citing, key, cited = reference["arxiv_id"], reference["key"], reference["cited_arxiv_id"]
+        if cited is not None:
+            keys[cited, citing].append(key)
+            cited_by_key[citing, key] = cited
+    places: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for batch in job.batches(tables.PASSAGES, ["arxiv_id", "passage_id", "cited_keys"]):
+        for passage in batch.to_pylist():
+            citing = passage["arxiv_id"]
+            cited_here = {cited_by_key.get((citing, key)) for key in passage["cited_keys"]} - {None}
+            for cited in cited_here:
+                places[str(cited), citing].append(passage["passage_id"])
+    for cited, citing in sorted(keys):
+        yield {
+            "citing": citing,
+            "cited": cited,
+            "keys": keys[cited, citing],
+            "passage_ids": places.get((cited, citing), []),
+        }
+
+
+CITATIONS = Stage(table=tables.CITATIONS, build=build_citations, upstream=(tables.REFERENCES, tables.PASSAGES))

@@ -7,7 +7,6 @@ month gets another. DuckDB joins the keys of many bibliography items with all fi
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +24,7 @@ from pipeline.arxiv.titles import doi_key, surname, title_keys, title_words, win
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.writing import write_whole
+from pipeline.storage.writing import write_cache_file
 
 # Raised when the columns or the keys change: the files are then made again.
 VERSION = 3
@@ -47,8 +46,6 @@ select distinct item, arxiv_id, title, surnames, dois, year
 from (select unnest(keys) as key, arxiv_id, title, surnames, dois, year from titles) join wanted using (key)
 order by item, arxiv_id
 """
-# Another process may still read the file of a month as it was before.
-_STALE_SECONDS = 24 * 3600.0
 # A stage is one of several processes of its machine; more threads than two gain nothing on files this small.
 _THREADS, _MEMORY = 2, "1GB"
 
@@ -163,9 +160,5 @@ def title_file(folder: Path, month: str, digest: str, read: Callable[[], Iterabl
     if not file.exists():
         content = pa.BufferOutputStream()
         pq.write_table(title_table(read(), month), content, compression="zstd")
-        write_whole(file, content.getvalue())
-        for other in folder.glob(f"{month}-*.parquet"):
-            with contextlib.suppress(FileNotFoundError):
-                if other != file and time.time() - other.stat().st_mtime > _STALE_SECONDS:
-                    other.unlink()
+        write_cache_file(file, content.getvalue(), f"{month}-*.parquet")
     return file

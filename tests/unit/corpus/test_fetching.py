@@ -24,9 +24,8 @@ from pipeline.arxiv.record import Record
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.corpus.fetching.fetch import MOST_WITHOUT_PAGE, FetchReport, fetch, page_file
-from pipeline.corpus.fetching.robots import Robots
-from pipeline.corpus.fetching.selection import select_papers
+from pipeline.corpus.fetch_selection import select_papers
+from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, FetchReport, PageLedger, fetch, page_file
 from pipeline.corpus.parse import html, reference
 from pipeline.corpus.parse.paper import Paper
 from pipeline.engine.stage import Workspace
@@ -114,6 +113,11 @@ def run(place: Workspace, *ids: str, **more: Any) -> FetchReport:
     return fetch(place, select_papers(place, None, ids), pace=pace, **more)
 
 
+def detail(place: Workspace, name: str) -> str:
+    """What the ledger says of a page."""
+    return PageLedger(place.cache("html_pages") / "fetched.jsonl").read()[name].detail
+
+
 def names(folder: Path) -> list[str]:
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
@@ -177,7 +181,7 @@ def test_a_paper_without_html_is_asked_for_once_until_told_again(place: Workspac
     site.without = {FIRST}
     report = run(place, FIRST, SECOND)
     assert (report.fetched, report.left_out) == (1, {"no_html": 1})
-    assert report.asked[0].detail == "arXiv has no HTML of it (status 404)"
+    assert detail(place, FIRST) == "arXiv has no HTML of it (status 404)"
     assert run(place, FIRST, SECOND).left_out == {"in_dump": 1, "no_html": 1}
     assert site.asked == ["robots", FIRST, SECOND]
     site.without = set()
@@ -237,7 +241,7 @@ def test_a_page_whose_end_is_missing_is_asked_for_again(place: Workspace, site: 
 def test_a_redirection_within_the_host_is_followed(place: Workspace, site: FakeSite) -> None:
     site.script = {FIRST: [text("", code=301, Location=f"/html/{FIRST}v2")]}
     report = run(place, FIRST)
-    assert (report.fetched, report.asked[0].detail) == (1, f"{site.url}/{FIRST}v2")
+    assert (report.fetched, detail(place, FIRST)) == (1, f"{site.url}/{FIRST}v2")
 
 
 def test_denied_access_ends_everything_at_once(place: Workspace, site: FakeSite) -> None:
@@ -263,10 +267,23 @@ def test_what_robots_txt_says_holds(place: Workspace, site: FakeSite) -> None:
     assert site.asked == ["robots"]
 
 
-def test_a_delay_that_robots_txt_asks_for_is_kept() -> None:
-    rules = Robots("User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 15", "citeloom")
-    assert (rules.delay, rules.allows("https://arxiv.org/html/2610.00001")) == (15.0, True)
-    assert Robots("", "citeloom").delay == 0
+def test_a_delay_that_robots_txt_asks_for_is_kept(place: Workspace, site: FakeSite) -> None:
+    site.robots = "User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 1"
+    assert run(place, FIRST, SECOND).fetched == 2
+    assert site.times[2] - site.times[1] >= 0.9
+    assert Pace(gap=GAP_SECONDS).slower(15.0).gap == 15.0
+    assert Pace(gap=GAP_SECONDS).slower(0.0).gap == GAP_SECONDS
+
+
+def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(place: Workspace, site: FakeSite) -> None:
+    site.without = {FIRST, SECOND}
+    run(place, FIRST, SECOND)
+    file = place.cache("html_pages") / "fetched.jsonl"
+    file.write_bytes(file.read_bytes()[:-20])
+    site.asked.clear()
+    assert run(place, FIRST, SECOND).left_out == {"no_html": 2}
+    assert site.asked == ["robots", SECOND]
+    assert run(place, FIRST, SECOND).requests == 0
 
 
 def test_a_limit_says_how_many_are_asked_for(place: Workspace, site: FakeSite) -> None:
@@ -287,8 +304,8 @@ def test_a_page_that_cannot_be_put_in_place_is_named(place: Workspace, dump: Pat
 CHILD = """
 import sys
 from pathlib import Path
-from pipeline.corpus.fetching.fetch import fetch
-from pipeline.corpus.fetching.selection import select_papers
+from pipeline.corpus.fetching import fetch
+from pipeline.corpus.fetch_selection import select_papers
 from pipeline.arxiv.pace import Pace
 from pipeline.settings import load_settings
 from pipeline.engine.stage import Workspace
@@ -315,8 +332,7 @@ def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: Fake
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     released.set()
-    (dump / "2610" / f".{SECOND}.html.{child.pid}.tmp").write_bytes(b"<html>half")
-    assert names(dump) == [f"2610/.{SECOND}.html.{child.pid}.tmp", f"2610/{FIRST}.html"]
+    assert names(dump) == [f"2610/{FIRST}.html"]
     assert run(place, *ids).left_out == {"in_dump": 1}
     assert site.asked == ["robots", FIRST, SECOND, "robots", SECOND, THIRD]
     assert names(dump) == [f"2610/{name}.html" for name in ids]

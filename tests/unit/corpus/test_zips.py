@@ -117,7 +117,7 @@ def test_a_broken_zip_leaves_the_pages_of_the_others(tmp_path: Path, name: str, 
     assert len(members_of(dump_settings(tmp_path))) == len(PAGES)
     (message,) = broken_zips(dump_settings(tmp_path))
     assert why in message
-    assert strays_of(tmp_path) == [Stray(place, "unreadable_zip", message)]
+    assert strays_of(tmp_path) == [(place, "unreadable_zip", message)]
 
 
 def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted
 def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path: Path) -> None:
     write_zip(tmp_path / "errors.zip", {**PAGES, "error/2403/notes.txt": b""})
     write_zip(tmp_path / "warnings.zip", {"warning/2403/2403.00009.html": b"", "warning/2403/x.txt": b"", "y.txt": b""})
-    assert [stray.place for stray in strays_of(tmp_path, "error")] == ["errors.zip:error/2403/notes.txt"]
+    assert [place for place, _, _ in strays_of(tmp_path, "error")] == ["errors.zip:error/2403/notes.txt"]
     assert len(strays_of(tmp_path)) == 3
 
 

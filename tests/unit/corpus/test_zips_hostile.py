@@ -27,7 +27,7 @@ def read_all(settings: Settings) -> tuple[dict[str, bytes], dict[str, str]]:
     """(pages that were read, reasons of those that were not), by name; duplicates as they come."""
     dump, read, lost = read_dump(settings), {}, {}
     for month in dump.months:
-        lost |= {stray.place.partition(":")[2]: stray.reason for stray in dump.strays(month)}
+        lost |= {place.partition(":")[2]: reason for place, reason, _ in dump.strays(month)}
         with MemberReader(settings.dump_dir) as reader:
             for row in reversed(dump.pages(month).to_pylist()):
                 try:

@@ -63,7 +63,7 @@ def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(tmp_path: Path) -> 
         put(tmp_path, f"2403/{name}")
     (tmp_path / "2403" / "2403.00009.html").symlink_to(tmp_path / "gone.html")
     assert [page.arxiv_id for page in members_of(dump_settings(tmp_path))] == ["2403.00001"]
-    strays = {stray.place: stray.reason for stray in read_dump(dump_settings(tmp_path)).strays("2024-03")}
+    strays = {place: reason for place, reason, _ in read_dump(dump_settings(tmp_path)).strays("2024-03")}
     assert strays == {
         "2403/2404.00001.html": "not_an_arxiv_page",
         "2403/notes.txt": "not_an_arxiv_page",

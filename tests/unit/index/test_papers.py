@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.corpus.references.citations import CITATIONS
+from pipeline.corpus.references.stages import CITATIONS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text, text_digest
-from pipeline.corpus.references.citations import CITATIONS
+from pipeline.corpus.references.stages import CITATIONS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS

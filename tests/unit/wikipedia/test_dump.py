@@ -12,8 +12,7 @@ import pytest
 from pipeline.corpus.parse.paper import PageError
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.wikipedia import dump as dumps
-from pipeline.wikipedia.dump import Line, open_dump
-from pipeline.wikipedia.page import read_page
+from pipeline.wikipedia.dump import Line, open_dump, read_page
 from tests.unit.wikipedia.pages import FILE, MONTH, lantern, orchard, write_dump
 
 

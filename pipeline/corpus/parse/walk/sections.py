@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.kinds import section_rank
 from pipeline.corpus.parse.paper import Block, Section
@@ -46,7 +44,7 @@ def _enter(walk: Walk, node: Node, rank: int, untitled: str = "") -> None:
     inside = OpenSection(rank, above.depth + 1, (*above.path, title) if title else above.path)
     walk.open_sections.append(inside)
     walk.found.sections.append(Section(walk.anchor, number, title, inside.depth, inside.path))
-    walk.blocks.extend(replace(note, section_path=inside.path) for note in notes)
+    walk.blocks.extend(note._replace(section_path=inside.path) for note in notes)
 
 
 def _read_headings(walk: Walk, node: Node) -> tuple[str | None, str, list[Block]]:
