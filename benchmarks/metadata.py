@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.harness import Claim, interleaved, report
 from pipeline.arxiv.api import read_feed
-from pipeline.arxiv.pace import GAP_SECONDS
+from pipeline.arxiv.rate_limited_client import GAP_SECONDS
 from pipeline.arxiv.snapshot import Snapshot
 
 PROJECT = Path(__file__).resolve().parent.parent

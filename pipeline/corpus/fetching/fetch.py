@@ -12,8 +12,7 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 from pipeline.arxiv.identifiers import month_of
-from pipeline.arxiv.pace import GAP_SECONDS, Pace
-from pipeline.arxiv.rate_limited_client import Answer, OutOfBounds, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import GAP_SECONDS, Answer, OutOfBounds, Pace, RateLimitedClient, Service
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetching.ledger import FETCHED, RETRYABLE, PageLedger, PageRecord
 from pipeline.corpus.fetching.page_check import check_answer

@@ -13,11 +13,10 @@ from typer.testing import CliRunner
 from werkzeug import Request, Response
 
 from pipeline import tables
-from pipeline.arxiv.harvest import HarvestReport, harvest
+from pipeline.arxiv.harvest import HarvestReport, harvest, read_record
 from pipeline.arxiv.harvest_store import HarvestStore
 from pipeline.arxiv.metadata_stage import METADATA
-from pipeline.arxiv.oai import read_record
-from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.arxiv.record import Record
 from pipeline.cli.app import app
 from pipeline.engine import progress
