@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from filelock import FileLock, Timeout
 
 from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, News, Page
-from pipeline.arxiv.identifiers import strip_version
 from pipeline.arxiv.months import describe_months
-from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, Pace, RateLimitedClient, Service, parse_xml
-from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_categories, with_status
-from pipeline.arxiv.snapshot import Snapshot
+from pipeline.arxiv.record import Record, fold, is_day
+from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine import progress
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
@@ -41,7 +39,6 @@ SET = "cs"
 PREFIX = "arXivRaw"
 
 _OAI = "{http://www.openarchives.org/OAI/2.0/}"
-_FORMATS = ("arXivRaw", "arXiv")
 _IDENTIFIER = "oai:arXiv.org:"
 
 
@@ -308,62 +305,26 @@ def _read_change(element: Element, arxiv_id: str) -> Change:
         raise ValueError("its header lacks an identifier or a datestamp")
     if element.find(f"{_OAI}header").get("status") == "deleted":
         return Change(arxiv_id, datestamp, None)
-    record = with_categories(read_record(element.find(f"{_OAI}metadata")))
+    record = _read_record(element.find(f"{_OAI}metadata"))
     if record.arxiv_id != arxiv_id:
         raise ValueError(f"its header says {arxiv_id}, its metadata {record.arxiv_id}")
     return Change(arxiv_id, datestamp, record)
 
 
-def read_record(metadata: Element | None) -> Record:
-    """The record in an element `metadata`, in arXiv's format `arXivRaw` or `arXiv`; `fetched_at` is None.
+def _read_record(metadata: Element | None) -> Record:
+    """The record in an element `metadata`, which says what a line of the snapshot says; `fetched_at` is None.
 
     Raises ValueError, TypeError or AttributeError where it has another format or shape.
     """
     element = metadata[0] if metadata is not None and len(metadata) else None
     space, _, form = ("" if element is None else str(element.tag)).rpartition("}")
-    if element is None or form not in _FORMATS:
-        raise ValueError("it has no metadata in a format of arXiv's")
+    if element is None or form != PREFIX:
+        raise ValueError(f"it has no metadata in the format {PREFIX}")
     space += "}"
     texts = {str(child.tag).removeprefix(space): child.text for child in element}
-    categories = tuple((texts.get("categories") or "").split())
-    record = Record(
-        arxiv_id=strip_version(fold(texts.get("id")) or ""),
-        title=fold(texts.get("title")),
-        authors=_read_authors(element, space),
-        abstract=fold(texts.get("abstract")),
-        categories=categories,
-        primary_category=categories[0] if categories else None,
-        doi=fold(texts.get("doi")),
-        journal_ref=fold(texts.get("journal-ref")),
-        comment=fold(texts.get("comments")),
-        source="oai",
-        **_read_history(element, space),
-    )
-    return record if record.status == "withdrawn" else with_status(record)
-
-
-def _read_history(element: Element, space: str) -> dict[str, Any]:
-    """Version, first and last day, and whether the newest version has no source because it is withdrawn."""
     versions = element.findall(f"{space}version")
-    if not versions:
-        created = fold(element.findtext(f"{space}created"))
-        return {"published": created, "updated": fold(element.findtext(f"{space}updated")) or created}
-    first, last = versions[0].findtext(f"{space}date"), versions[-1].findtext(f"{space}date")
-    withdrawn = "I" in (versions[-1].findtext(f"{space}source_type") or "")
-    return {
-        "version": int((versions[-1].get("version") or "").removeprefix("v")),
-        "published": parse_day(first) if first else None,
-        "updated": parse_day(last) if last else None,
-        "status": "withdrawn" if withdrawn else "present",
-    }
-
-
-def _read_authors(element: Element, space: str) -> tuple[str, ...]:
-    authors = element.find(f"{space}authors")
-    if authors is None:
-        return ()
-    if len(authors) == 0:
-        return split_author_line(authors.text or "")
-    parts = ("forenames", "keyname", "suffix")
-    names = (" ".join(author.findtext(f"{space}{part}") or "" for part in parts) for author in authors)
-    return tuple(name for name in (" ".join(name.split()) for name in names) if name)
+    history = [{"version": version.get("version"), "created": version.findtext(f"{space}date")} for version in versions]
+    record = parse_record(texts | {"id": fold(texts.get("id")) or "", "versions": history})
+    # The newest version of a withdrawn paper has no source.
+    withdrawn = versions and "I" in (versions[-1].findtext(f"{space}source_type") or "")
+    return replace(record, source="oai", status="withdrawn" if withdrawn else record.status)
