@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +16,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from pipeline.arxiv.identifiers import normalize_arxiv_id
-from pipeline.arxiv.person_names import parse_name
+from pipeline.arxiv.person_names import parse_name, plain_letters
 from pipeline.errors import SettingError
 from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task, sections_text
 from pipeline.related_work.sentence_rewriting import author_names
@@ -155,20 +154,6 @@ def _cited(command: str, keys: str, marks: Mapping[str, str], names: Mapping[str
     return "".join(f" {mark}" for mark in reversed(known))
 
 
-_COMBINING = {
-    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
-    "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "r": "\u030a", "k": "\u0328",
-}  # fmt: skip
-_LETTERS = {"ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "i": "ı", "aa": "å", "AA": "Å"}
-_ACCENT = re.compile(r"\\(?:(['`^\"~=.])|([cvuHrk])(?=[\s{]))\s*\{?(?:\\([ij])|([A-Za-z]))\}?")
-_LETTER = re.compile(r"\\(ss|ae|AE|aa|AA|[oOlLi])(?![A-Za-z])\s*")
-
-
 def bibtex_text(text: str) -> str:
     """A field of BibTeX as text: accents as letters, braces gone."""
-
-    def accented(match: re.Match[str]) -> str:
-        return unicodedata.normalize("NFC", (match[3] or match[4]) + _COMBINING[match[1] or match[2]])
-
-    plain = _ESCAPED.sub(r"\1", _LETTER.sub(lambda match: _LETTERS[match[1]], _ACCENT.sub(accented, text)))
-    return " ".join(re.sub(r"[{}]", "", plain).split())
+    return " ".join(re.sub(r"[{}]", "", _ESCAPED.sub(r"\1", plain_letters(text))).split())
