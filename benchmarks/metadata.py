@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.harness import Claim, interleaved, report
 from pipeline.arxiv.api import read_feed
-from pipeline.arxiv.pace import GAP_SECONDS
+from pipeline.arxiv.rate_limited_client import GAP_SECONDS
 from pipeline.arxiv.snapshot import Snapshot
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -210,7 +210,6 @@ def main() -> None:
     """Measure, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="50,000 lines, one round")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     lines, rounds = (50_000, 1) if arguments.parse_args().quick else (500_000, 3)
     with tempfile.TemporaryDirectory() as folder:
         rate = rates(Path(folder), lines, rounds)

@@ -6,22 +6,23 @@ once, has no time-out, reads a truncated answer as a short one, and parses only 
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from pipeline.arxiv.api_cache import ApiCache
 from pipeline.arxiv.dois import plain_doi
 from pipeline.arxiv.identifiers import split_version
-from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, Pace, RateLimitedClient, Service, parse_xml
 from pipeline.arxiv.record import Record, absent, fold, with_status
-from pipeline.arxiv.xml_answer import parse_xml
 from pipeline.errors import CiteloomError, PermanentFailure
 from pipeline.settings import Settings
+from pipeline.storage.sqlite import open_store
 
 if TYPE_CHECKING:
     from arxiv import Result
@@ -43,6 +44,39 @@ _WAY_OUT = (
     "try again later, or set CITELOOM_METADATA_SNAPSHOT to a snapshot that holds these papers, "
     "or CITELOOM_ARXIV_API=false to go on without them"
 )
+
+_SCHEMA = "create table if not exists records (arxiv_id text primary key, record text not null) without rowid"
+
+
+class ApiCache:
+    """One SQLite file in a folder, with a record for each identifier; `absent` where arXiv has no such paper.
+
+    Delete the folder to request everything again. Raises PermanentFailure where the file is damaged or cannot be
+    written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "answers.sqlite"
+
+    def find(self, ids: Iterable[str]) -> dict[str, Record]:
+        """The cached records of those identifiers."""
+        if not self._file.exists():
+            return {}
+        query = "select record from records where arxiv_id = ?"
+        with self._open() as store:
+            rows = [row for name in ids for row in store.execute(query, (name,))]
+        records = [Record.from_row(json.loads(record)) for (record,) in rows]
+        return {record.arxiv_id: record for record in records}
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Add what an answer says, all or nothing."""
+        rows = [(record.arxiv_id, json.dumps(record.as_row(), sort_keys=True)) for record in records]
+        with self._open() as store:
+            store.executemany("insert or replace into records values (?, ?)", rows)
+
+    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
+        way_out = "free some disk space, or move the file away and run again"
+        return open_store(self._file, "the cached answers of arXiv", way_out, _SCHEMA)
 
 
 class ListRefused(CiteloomError):

@@ -1,30 +1,45 @@
-"""Harvest what changed at arXiv since the last time, so that a refresh needs no new snapshot."""
+"""Harvest what changed at arXiv since the last time over OAI-PMH, so that a refresh needs no new snapshot.
+
+The package oaipmh-scythe (0.16) is not used: it repeats status 503 alone, reads a Retry-After in seconds only, shares
+no rate limit between processes, and takes a truncated answer for a whole one. What is left to it is a loop over
+resumption tokens.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from filelock import FileLock, Timeout
 
-from pipeline.arxiv.harvest_store import STORE, HarvestStore, News, Page
+from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, News, Page
 from pipeline.arxiv.months import describe_months
-from pipeline.arxiv.oai import OaiClient, TokenRefused
-from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import RateLimitedClient, Service
-from pipeline.arxiv.record import is_day
-from pipeline.arxiv.snapshot import Snapshot
+from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, Pace, RateLimitedClient, Service, parse_xml
+from pipeline.arxiv.record import Record, fold, is_day
+from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine import progress
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError, TransientFailure
+from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
 
 # Datestamps are days, and more records may come on the day on which a harvest ends.
 OVERLAP = timedelta(days=1)
 # A token may be refused because the list changed; a server that refuses every token is of no use.
 MOST_RESTARTS = 3
 _KINDS = ("new", "changed", "withdrawn", "deleted", "unchanged", "broken")
+SET = "cs"
+# The one of arXiv's formats that the public snapshot is made of: it alone has the versions.
+PREFIX = "arXivRaw"
+
+_OAI = "{http://www.openarchives.org/OAI/2.0/}"
+_IDENTIFIER = "oai:arXiv.org:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +204,127 @@ class _Harvest:
             until=until,
             requests=self.client.requests,
         )
+
+
+class TokenRefused(CiteloomError):
+    """The server does not know the resumption token, or no longer."""
+
+
+class OaiClient:
+    """Lists records page by page. `answered_at` is the time of the last answer by the server's clock."""
+
+    def __init__(self, url: str, client: RateLimitedClient) -> None:
+        self._url, self._client = url, client
+        self.answered_at = ""
+
+    def pages(self, since: str | None, until: str | None, token: str | None) -> Iterator[Page]:
+        """The pages of what changed in these days, both included, or those that follow a token.
+
+        Yields nothing where nothing matches. A page is requested when the one before has been dealt with. Raises
+        TokenRefused, what `RateLimitedClient.get` raises, and PermanentFailure where the server refuses the request.
+        """
+        bounds = {"from": since, "until": until}
+        query = {"metadataPrefix": PREFIX, "set": SET} | {name: day for name, day in bounds.items() if day}
+        while True:
+            query = {"resumptionToken": token} if token else query
+            root = self._client.get(f"{self._url}?{urlencode({'verb': 'ListRecords'} | query)}", self._read)
+            self.answered_at = root.findtext(f"{_OAI}responseDate") or ""
+            if self._is_empty(root):
+                return
+            page = _read_page(root, self.answered_at)
+            yield page
+            token = page.token
+            if token is None:
+                return
+
+    def _read(self, answer: Answer) -> Element:
+        """The root of an answer with records or an error."""
+        try:
+            root = parse_xml(answer.body, f"{_OAI}OAI-PMH")
+        except (BrokenAnswer, PermanentFailure) as error:
+            if answer.status != 200:
+                raise PermanentFailure(
+                    f"{self._url} answers with status {answer.status}: check CITELOOM_OAI_URL and "
+                    "CITELOOM_ARXIV_USER_AGENT"
+                ) from error
+            if isinstance(error, PermanentFailure):
+                raise PermanentFailure(f"an answer of {self._url} is refused: {error}; check the address") from error
+            raise
+        if not is_day((root.findtext(f"{_OAI}responseDate") or "")[:10]):
+            raise BrokenAnswer("it has no valid date")
+        if root.find(f"{_OAI}error") is None and root.find(f"{_OAI}ListRecords") is None:
+            raise BrokenAnswer("it holds neither records nor an error")
+        return root
+
+    def _is_empty(self, root: Element) -> bool:
+        """Whether the server says that nothing matches. Raises TokenRefused or PermanentFailure for other errors."""
+        error = root.find(f"{_OAI}error")
+        if error is None:
+            return False
+        code, message = error.get("code"), fold(error.text) or ""
+        if code == "badResumptionToken":
+            raise TokenRefused(message)
+        if code != "noRecordsMatch":
+            raise PermanentFailure(f"{self._url} refuses to list records: {code} {message}; check CITELOOM_OAI_URL")
+        return True
+
+
+def _read_page(root: Element, answered_at: str) -> Page:
+    changes: dict[str, Change] = {}
+    broken: dict[str, str] = {}
+    nameless = 0
+    for element in root.iterfind(f"{_OAI}ListRecords/{_OAI}record"):
+        name = (element.findtext(f"{_OAI}header/{_OAI}identifier") or "").strip().removeprefix(_IDENTIFIER)
+        try:
+            change = _read_change(element, name)
+        except (ValueError, TypeError, AttributeError) as error:
+            nameless += not name
+            broken |= {name: str(error)} if name else {}
+            continue
+        earlier = changes.get(name)
+        if earlier is None or change.datestamp >= earlier.datestamp:
+            changes[name] = change
+    token = root.find(f"{_OAI}ListRecords/{_OAI}resumptionToken")
+    attributes = {} if token is None else dict(token.attrib)
+    size = attributes.get("completeListSize", "")
+    return Page(
+        tuple(changes.values()),
+        broken,
+        answered_at,
+        token=None if token is None else (token.text or "").strip() or None,
+        expires=attributes.get("expirationDate") or attributes.get("expires"),  # arXiv's own server writes `expires`
+        total=int(size) if size.isdecimal() else None,
+        nameless=nameless,
+    )
+
+
+def _read_change(element: Element, arxiv_id: str) -> Change:
+    """A record of a list. Raises ValueError, TypeError or AttributeError where it is not one of arXiv's."""
+    datestamp = (element.findtext(f"{_OAI}header/{_OAI}datestamp") or "").strip()[:10]
+    if not arxiv_id or not is_day(datestamp):
+        raise ValueError("its header lacks an identifier or a datestamp")
+    if element.find(f"{_OAI}header").get("status") == "deleted":
+        return Change(arxiv_id, datestamp, None)
+    record = _read_record(element.find(f"{_OAI}metadata"))
+    if record.arxiv_id != arxiv_id:
+        raise ValueError(f"its header says {arxiv_id}, its metadata {record.arxiv_id}")
+    return Change(arxiv_id, datestamp, record)
+
+
+def _read_record(metadata: Element | None) -> Record:
+    """The record in an element `metadata`, which says what a line of the snapshot says; `fetched_at` is None.
+
+    Raises ValueError, TypeError or AttributeError where it has another format or shape.
+    """
+    element = metadata[0] if metadata is not None and len(metadata) else None
+    space, _, form = ("" if element is None else str(element.tag)).rpartition("}")
+    if element is None or form != PREFIX:
+        raise ValueError(f"it has no metadata in the format {PREFIX}")
+    space += "}"
+    texts = {str(child.tag).removeprefix(space): child.text for child in element}
+    versions = element.findall(f"{space}version")
+    history = [{"version": version.get("version"), "created": version.findtext(f"{space}date")} for version in versions]
+    record = parse_record(texts | {"id": fold(texts.get("id")) or "", "versions": history})
+    # The newest version of a withdrawn paper has no source.
+    withdrawn = versions and "I" in (versions[-1].findtext(f"{space}source_type") or "")
+    return replace(record, source="oai", status="withdrawn" if withdrawn else record.status)

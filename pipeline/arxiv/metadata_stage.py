@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.arxiv.api_cache import ApiCache
 from pipeline.arxiv.harvest_store import STORE, HarvestedPaper, HarvestStore
-from pipeline.arxiv.pace import Pace
 from pipeline.arxiv.record import Record, absent
 from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine import progress
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.storage.writing import Row
+
+if TYPE_CHECKING:
+    from pipeline.arxiv.rate_limited_client import Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,11 @@ class MetadataBuilder:
             yield record.as_row()
 
     def _from_api(self, job: Job, missing: list[str]) -> dict[str, Record]:
+        from pipeline.arxiv.api import ApiCache, ArxivApi
+
         cache = job.workspace.cache("arxiv_api")
         if not job.settings.arxiv_api or not missing:
             return ApiCache(cache).find(missing)
-
-        from pipeline.arxiv.api import ArxivApi
 
         def advance(done: int, total: int) -> None:
             # Of the papers to request alone: those of the snapshot took no time, and would promise an early end.

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.arxiv.titles import title_words
+from pipeline.arxiv.titles import SUFFIXES, title_words
 
 # Small words within a family name. "and" and "et" are between names.
 PARTICLES = frozenset({
@@ -20,7 +20,6 @@ PARTICLES = frozenset({
     "dos", "du", "e", "el", "ibn", "la", "las", "le", "los", "st", "tau", "te", "ten", "ter", "v", "van", "vom", "von",
     "y", "i", "zu", "zum", "zur",
 })  # fmt: skip
-SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 
 # What is beside a name and is no part of it: (pattern, example).
 TITLES = (

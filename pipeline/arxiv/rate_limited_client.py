@@ -1,22 +1,31 @@
-"""HTTP to arXiv: one policy of rate, retries and limits for its API, OAI-PMH and pages."""
+"""HTTP to arXiv: one policy of rate, retries and limits for its API, OAI-PMH and pages.
+
+The rate limit is kept by a lock and a file that all processes of this machine share.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import httpx2
+from filelock import FileLock
 
-from pipeline.arxiv.pace import LONGEST_WAIT_SECONDS, Pace
-from pipeline.engine import telemetry
+from pipeline.engine import progress, telemetry
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.retry_after import read_retry_after
 from pipeline.settings import Settings
+from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
     from tenacity import RetryCallState
 
 log = logging.getLogger(__name__)
@@ -29,6 +38,94 @@ LONGEST_ANSWER_SECONDS = 300.0
 MOST_REDIRECTS = 5
 _CONNECT_SECONDS = 15.0
 _RETRYABLE_STATUS = (408, 425, 429)
+# "Make no more than one request every three seconds, and limit requests to a single connection at a time", for all
+# machines under one's control (https://info.arxiv.org/help/api/tou.html).
+GAP_SECONDS = 3.0
+LONGEST_WAIT_SECONDS = 600.0
+NOTED_WAIT_SECONDS = 20.0
+_HTML = re.compile(rb"<(?:!doctype\s+)?html\b", re.I)
+# 100 entries with 3,000 authors each are 600,000 elements. lxml bounds depth (256) and the length of a text (10 MB)
+# itself; 7,000,000 elements took 800 MB and a million attributes 240 MB.
+MOST_ELEMENTS = 700_000
+MOST_ATTRIBUTES = 400_000
+
+
+def machine_folder() -> Path:
+    """The folder of the user's cache that all runs of citeloom on this machine share."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "citeloom"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Spaces requests over all processes that share a folder: one connection at a time, and a pause after a request.
+
+    A process holds the lock while it talks to arXiv; a file holds the time at which the next request may start.
+    """
+
+    folder: Path = field(default_factory=machine_folder)
+    gap: float = GAP_SECONDS
+    """The pause after a request, in seconds."""
+    tries: int = 5
+    """How often a request is sent."""
+    first_back_off: float = 10.0
+    """Seconds before the second try; they double with each."""
+    silence: float = 60.0
+    """Read time-out in seconds."""
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "arxiv-api-next-request"
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Hold the only connection. Raises PermanentFailure where the folder cannot be written."""
+        with self._lock():
+            try:
+                yield
+            finally:
+                self.postpone(self.gap)
+
+    def wait(self) -> None:
+        """Sleep until the next request may start. Call it in a `turn`, before each request."""
+        seconds = self.rest()
+        if seconds > NOTED_WAIT_SECONDS:
+            progress.noted(f"arXiv asked for a pause: waiting {progress.duration(seconds)} before the next request")
+        time.sleep(seconds)
+        self.postpone(self.gap)  # before the request, since a process killed during the request has sent it
+
+    def postpone(self, seconds: float) -> None:
+        """Let no process start a request for so long; the time never moves back. Call it in a `turn`."""
+        until = max(self._next(), time.time() + min(seconds, LONGEST_WAIT_SECONDS))
+        try:
+            write_whole(self._file, repr(until).encode())
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def rest(self) -> float:
+        """Seconds until the next request may start."""
+        return max(self._next() - time.time(), 0.0)
+
+    def _next(self) -> float:
+        try:
+            until = float(self._file.read_text())
+        except (FileNotFoundError, ValueError):
+            return 0.0
+        return min(until, time.time() + LONGEST_WAIT_SECONDS)  # the clock may have been set back meanwhile
+
+    def _lock(self) -> FileLock:
+        file = self.folder / "arxiv-api.lock"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file.touch()
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return FileLock(file)
+
+    def _unwritable(self, error: OSError) -> PermanentFailure:
+        return PermanentFailure(
+            f"cannot write {self.folder}, where runs of citeloom share the rate limit of arXiv ({error}): "
+            "set XDG_CACHE_HOME to a writable folder"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +326,27 @@ def _is_same_host(before: httpx2.URL, after: httpx2.URL) -> bool:
     if (before.scheme, after.scheme) == ("http", "https") and before.port is None and after.port is None:
         return before.host == after.host
     return (before.scheme, before.netloc) == (after.scheme, after.netloc)
+
+
+def parse_xml(body: bytes, root: str) -> Element:
+    """The root element of a whole document; `root` is the name that it must have, as `{namespace}name`.
+
+    Raises BrokenAnswer where the body is HTML, truncated, not XML, too large or has another root, PermanentFailure
+    where it declares a document type: arXiv never does, and entities make a long text of a short one.
+    """
+    from lxml import etree
+
+    if _HTML.search(body[:1000]):
+        raise BrokenAnswer("it is an HTML page")
+    if b"<!DOCTYPE" in body.replace(b"\0", b""):  # UTF-16 has zeros between the letters
+        raise PermanentFailure("it declares a document type or entities, as arXiv never does")
+    if body.count(b"<") > 2 * MOST_ELEMENTS or body.count(b"=") > MOST_ATTRIBUTES:
+        raise BrokenAnswer(f"it has more than {MOST_ELEMENTS:,} elements or {MOST_ATTRIBUTES:,} attributes")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        element = etree.fromstring(body, parser)
+    except (etree.XMLSyntaxError, ValueError, LookupError) as error:
+        raise BrokenAnswer(f"it is truncated or not XML ({error})") from error
+    if element.tag != root:
+        raise BrokenAnswer(f"its root is {element.tag}, not {root}")
+    return element

@@ -66,16 +66,6 @@ def absent(arxiv_id: str, source: str | None = None, fetched_at: str | None = No
     return Record(arxiv_id, source=source, fetched_at=fetched_at, status="absent")
 
 
-def with_categories(record: Record) -> Record:
-    """The record unchanged. Raises ValueError where it has no category: arXiv's all do, so it is truncated.
-
-    Accepted, it would put its paper among those of other subjects; refused, the next source is asked.
-    """
-    if not record.categories:
-        raise ValueError("it has no category")
-    return record
-
-
 def with_status(record: Record) -> Record:
     """The record, marked withdrawn where its comment or abstract says so."""
     status: Status = "withdrawn" if is_withdrawn(record.comment, record.abstract) else "present"

@@ -24,7 +24,7 @@ from xxhash import xxh3_128_digest
 
 from pipeline.arxiv.identifiers import month_of, strip_version
 from pipeline.arxiv.person_names import split_author_line
-from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_categories, with_status
+from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_status
 from pipeline.engine import progress, shutdown
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
@@ -76,7 +76,7 @@ class Snapshot:
         records: dict[str, Record] = {}
         for row in self._rows(wanted, "line"):
             with contextlib.suppress(*_OTHER_SHAPE):
-                records[row["arxiv_id"]] = with_categories(parse_record(orjson.loads(row["line"])))
+                records[row["arxiv_id"]] = parse_record(orjson.loads(row["line"]))
         return records
 
     def update_days(self, wanted: Collection[str]) -> dict[str, str]:
@@ -254,6 +254,10 @@ def parse_record(content: Mapping[str, Any]) -> Record:
     Raises TypeError, ValueError, AttributeError or KeyError for a line of another shape.
     """
     versions, categories = content.get("versions") or [], _categories(content.get("categories"))
+    if not categories:
+        # arXiv's records all have one, so it is truncated. Accepted, it would put its paper among those of other
+        # subjects; refused, the next source is asked.
+        raise ValueError("it has no category")
     record = Record(
         arxiv_id=strip_version(content["id"]),
         version=_version_number(versions[-1]) if versions else None,
@@ -261,7 +265,7 @@ def parse_record(content: Mapping[str, Any]) -> Record:
         authors=_authors(content),
         abstract=fold(content.get("abstract")),
         categories=categories,
-        primary_category=categories[0] if categories else None,
+        primary_category=categories[0],
         published=_date(versions[0]) if versions else None,
         updated=_date(versions[-1]) if versions else None,
         doi=fold(content.get("doi")),

@@ -27,7 +27,8 @@ _UNSPLIT = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe
 _FORMAT = re.compile(r"\\(?:emph|text\w*|math(?:rm|cal|bf|bb|it|sf|tt|frak)|mbox|rm|it|bf|em|sc|tt|sf)\b")
 _BRACES = str.maketrans("", "", "{}$")
 _WORD = re.compile(r"[^\W_]+")
-_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
+# They belong to the name before them.
+SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 
 _MASK = (1 << 64) - 1
 # Odd, so that multiplying loses no bit; other ones for each kind of key.
@@ -59,7 +60,7 @@ def title_words(text: str) -> list[str]:
 
 def surname(name: str) -> str | None:
     """The last word of a name that is no suffix, folded; None where that is a single letter or nothing."""
-    words = [word for word in title_words(name) if word not in _SUFFIXES]
+    words = [word for word in title_words(name) if word not in SUFFIXES]
     return words[-1] if words and len(words[-1]) > 1 else None
 
 

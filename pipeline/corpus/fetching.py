@@ -16,8 +16,7 @@ from urllib.robotparser import RobotFileParser
 from filelock import FileLock, Timeout
 
 from pipeline.arxiv.identifiers import month_of
-from pipeline.arxiv.pace import GAP_SECONDS, Pace
-from pipeline.arxiv.rate_limited_client import Answer, OutOfBounds, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import GAP_SECONDS, Answer, OutOfBounds, Pace, RateLimitedClient, Service
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetch_selection import Selection
 from pipeline.corpus.parse.source import as_utf8, is_html

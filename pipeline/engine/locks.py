@@ -57,8 +57,8 @@ def _pool_file(workspace: Workspace, pool: str) -> Path:
 def _is_single(pool: str, settings: Settings) -> bool:
     """Whether a pool stands for one thing of this machine: its GPU, the embedded index or the embedded model.
 
-    A server takes several clients at once. arXiv's pace is kept request by request (`pipeline.arxiv.pace`), over all
-    data roots of the machine, so its pool needs no lock of its own.
+    A server takes several clients at once. arXiv's pace is kept request by request over all data roots of the machine
+    (`pipeline.arxiv.rate_limited_client`), so its pool needs no lock of its own.
     """
     if pool == "gpu":
         return not settings.on_cluster  # a cluster hands out GPUs itself

@@ -14,7 +14,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from pipeline.arxiv.api import ArxivApi
-from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.engine import telemetry
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Job, Stage, Workspace

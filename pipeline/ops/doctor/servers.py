@@ -10,8 +10,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from pipeline.arxiv.pace import NOTED_WAIT_SECONDS, Pace
-from pipeline.arxiv.rate_limited_client import Answer, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import NOTED_WAIT_SECONDS, Answer, Pace, RateLimitedClient, Service
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure

@@ -68,7 +68,7 @@ CLIENT = """
     from pathlib import Path
     from pipeline.arxiv.api import ArxivApi
     from pipeline.arxiv.harvest import harvest
-    from pipeline.arxiv.pace import Pace
+    from pipeline.arxiv.rate_limited_client import Pace
     from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
 

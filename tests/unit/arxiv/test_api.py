@@ -18,7 +18,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pipeline.arxiv.api import ArxivApi
-from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import Settings, load_settings
 from tests.fake_oai import FakeOai, record

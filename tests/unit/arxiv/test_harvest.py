@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lxml import etree
 from typer.testing import CliRunner
 from werkzeug import Request, Response
 
@@ -16,8 +15,7 @@ from pipeline import tables
 from pipeline.arxiv.harvest import HarvestReport, harvest
 from pipeline.arxiv.harvest_store import HarvestStore
 from pipeline.arxiv.metadata_stage import METADATA
-from pipeline.arxiv.oai import read_record
-from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.arxiv.record import Record
 from pipeline.cli.app import app
 from pipeline.engine import progress
@@ -30,8 +28,6 @@ from tests.fake_oai import TODAY, FakeOai, Reply, answer, deleted, error, page, 
 from .conftest import Notes, kill_in_third_request, line, write_members
 
 pytestmark = pytest.mark.slow
-
-OAI = "{http://www.openarchives.org/OAI/2.0/}"
 
 
 @pytest.fixture
@@ -71,22 +67,6 @@ def days_asked_from(oai: FakeOai) -> list[str | None]:
 
 
 # What a record says.
-
-
-def test_every_recorded_record_is_read(shared_data: Path) -> None:
-    files = sorted((shared_data / "metadata" / "oai_pmh").glob("*.xml"))
-    records = [read_record(metadata) for file in files for metadata in etree.parse(file).iter(f"{OAI}metadata")]
-    found = {record.arxiv_id: record for record in records}
-    assert len(found) == 19
-    assert all(
-        record.title and record.authors and record.abstract and record.categories and record.published
-        for record in records
-    )
-    single = found["1401.2122"]
-    assert (single.published, single.updated, single.version) == ("2014-01-09", "2017-10-23", None)
-    assert (single.authors, single.primary_category) == (("A. Sergyeyev",), "math.AP")
-    assert single.doi == "10.1007/s11005-017-1013-4"
-    assert single.journal_ref == "Lett. Math. Phys. 108 (2018), no. 2, 359-376"
 
 
 def test_the_raw_format_tells_the_versions(oai: FakeOai, place: Workspace) -> None:

@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 
 from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA, MetadataBuilder
-from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state

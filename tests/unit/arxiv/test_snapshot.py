@@ -295,7 +295,12 @@ def test_forms_of_older_copies_are_read() -> None:
 
 def test_names_stand_in_reading_order() -> None:
     parsed = [["Knuth", "Donald E.", ""], ["King", "M. L.", "Jr.", "MIT"], ["CERN", "", ""]]
-    assert parse_record({"id": "1", "authors_parsed": parsed}).authors == ("Donald E. Knuth", "M. L. King Jr.", "CERN")
+    record = parse_record({"id": "1", "categories": "cs.CL", "authors_parsed": parsed})
+    assert record.authors == (
+        "Donald E. Knuth",
+        "M. L. King Jr.",
+        "CERN",
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from textwrap import dedent
 import pytest
 
 from pipeline.arxiv.api import read_feed
-from pipeline.arxiv.rate_limited_client import BrokenAnswer
-from pipeline.arxiv.xml_answer import parse_xml
+from pipeline.arxiv.rate_limited_client import BrokenAnswer, parse_xml
 from pipeline.errors import CiteloomError, PermanentFailure
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from werkzeug import Request, Response
 
 from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, Page
-from pipeline.arxiv.pace import GAP_SECONDS, Pace
+from pipeline.arxiv.rate_limited_client import GAP_SECONDS, Pace
 from pipeline.arxiv.record import Record
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
@@ -306,7 +306,7 @@ import sys
 from pathlib import Path
 from pipeline.corpus.fetching import fetch
 from pipeline.corpus.fetch_selection import select_papers
-from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.settings import load_settings
 from pipeline.engine.stage import Workspace
 url, dump, data, *ids = sys.argv[1:]

@@ -14,7 +14,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.index.layout import Layout
 from pipeline.ops.doctor import models, servers
 from pipeline.ops.doctor.findings import Finding, FindingState
