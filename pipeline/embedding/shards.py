@@ -9,39 +9,20 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from pipeline.embedding.reuse import VECTORS
+from pipeline.embedding.reuse import VECTORS, RowGroup
 from pipeline.storage.writing import write_whole
 from pipeline.tables import EMBEDDINGS
 
 # With the window that the embedder has under way, what a kill costs is then about 2,000 texts. They are 3 MB of
 # BGE-M3's vectors: a quarter second of a fast GPU, and a day of 2,000,000 texts makes 2,000 files.
 TEXTS = 1_000
-_SUFFIX = ".arrow"
+_SUFFIX = ".parquet"
 _SCHEMA = pa.schema([EMBEDDINGS.schema.field(name).remove_metadata() for name in ("text_sha256", *VECTORS)])
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """One file of vectors with the digests of their texts."""
-
-    file: Path
-
-    def digests(self) -> pa.ChunkedArray:
-        """The column text_sha256."""
-        return self._read().column("text_sha256")
-
-    def vectors(self) -> pa.Table:
-        """The columns VECTORS."""
-        return self._read().select(VECTORS)
-
-    def _read(self) -> pa.Table:
-        with pa.OSFile(str(self.file)) as stream:
-            return pa.ipc.open_file(stream).read_all()
 
 
 class Shards:
@@ -56,11 +37,11 @@ class Shards:
         self._schema = _SCHEMA.with_metadata(dict(made_by))
         self._waiting: list[pa.Table] = []
 
-    def whole(self) -> Iterator[Shard]:
+    def whole(self) -> Iterator[RowGroup]:
         """The shards that an earlier run left, by name; whatever else lies in the folder is removed."""
         for file in sorted(self._folder.glob("*")) if self._folder.is_dir() else ():
             if self._is_whole(file):
-                yield Shard(file)
+                yield RowGroup(file, 0, self._folder.name)
             else:
                 file.unlink()
 
@@ -68,7 +49,8 @@ class Shards:
         content = file.read_bytes()
         if file.name != _name(content):
             return False
-        return bool(pa.ipc.open_file(content).schema.equals(self._schema, check_metadata=True))
+        schema = pq.read_schema(pa.BufferReader(content))
+        return bool(schema.equals(self._schema) and schema.metadata == self._schema.metadata)
 
     def keep(self, text_sha256: pa.Array, vectors: pa.Table) -> None:
         """Take the vectors of some texts; a shard is written as soon as enough are there."""
@@ -84,8 +66,7 @@ class Shards:
         if not rows:
             return
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, self._schema) as stream:
-            stream.write_table(pa.concat_tables(rows).combine_chunks())
+        pq.write_table(pa.concat_tables(rows), sink, compression="none", use_dictionary=False)
         content = sink.getvalue().to_pybytes()
         write_whole(self._folder / _name(content), content)
 
