@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.embedding.device import CPU_BUDGET, GPU_BUDGET, INT8_BUDGET, Model, pick_devices, pick_precision
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
-from pipeline.embedding.engine import COLBERT_CHARS, WINDOW_CHARS, WINDOW_TEXTS, Budget, Engine, Options
+from pipeline.embedding.engine import COLBERT_CHARS, WINDOW_CHARS, Budget, Engine
 
 if TYPE_CHECKING:
     from pipeline.embedding.packing import Window
@@ -66,7 +66,7 @@ class PackedEmbedder(ABC):
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
         """Vectors of passages, in float16 and the texts' order, a window of texts at a time."""
         chars = COLBERT_CHARS if self._colbert else WINDOW_CHARS
-        return self._engine().stream(texts, self._window, Options(WINDOW_TEXTS, chars))
+        return self._engine().stream(texts, self._window, window_chars=chars)
 
     def _query_engine(self) -> Engine:
         return self._engine()
