@@ -9,14 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.index.batch import PointBatch
-from pipeline.index.layout import Layout
+from pipeline.index.layout import COLBERT, DENSE, LEXICAL, SPARSE, Layout
 from pipeline.index.passage_index import (
-    COLBERT,
-    DENSE,
     HNSW_EF,
-    LEXICAL,
     OVERSAMPLING,
-    SPARSE,
     Condition,
     Query,
     Request,

@@ -18,6 +18,12 @@ from pipeline.embedding.lexical import MEAN_LENGTH
 from pipeline.embedding.lexical import VERSION as LEXICAL_VERSION
 
 Quantization = Literal["int8", "binary", "none"]
+# Names of the vectors in a collection: a model's dense and, of BGE-M3, its sparse and ColBERT vectors; stemmed words.
+VectorName = Literal["dense", "lexical", "sparse", "colbert"]
+DENSE: VectorName = "dense"
+LEXICAL: VectorName = "lexical"
+SPARSE: VectorName = "sparse"
+COLBERT: VectorName = "colbert"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,11 @@ class Layout:
         content = json.dumps(asdict(self), sort_keys=True).encode()
         model = re.sub(r"[^a-z0-9.]+", "-", self.model.lower()).strip("-.")[:40]
         return f"{alias}-{model}-{hashlib.sha256(content).hexdigest()[:8]}"
+
+    @property
+    def vector_names(self) -> list[VectorName]:
+        """The vectors of a point."""
+        return [DENSE, LEXICAL, *([SPARSE] if self.sparse else []), *([COLBERT] if self.colbert else [])]
 
     def describe(self) -> str:
         """For a message."""

@@ -9,16 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipeline.index.layout import Layout, Quantization
+from pipeline.index.layout import COLBERT, DENSE, LEXICAL, SPARSE, Layout, Quantization
 from pipeline.index.passage_index import (
-    COLBERT,
-    DENSE,
     HNSW_EF,
     INTEGERS,
     KEYWORDS,
-    LEXICAL,
     OVERSAMPLING,
-    SPARSE,
     Condition,
     Query,
     Request,

@@ -222,7 +222,7 @@ def test_a_point_without_month_or_digest_is_outside_and_foreign(collections: Col
 
 def test_ranking_by_colbert_where_there_is_none_is_refused(one: Collections) -> None:
     index = _loaded(one, LAYOUT, [make_points([1])])
-    with pytest.raises(PermanentFailure, match="no ColBERT vectors"):
+    with pytest.raises(PermanentFailure, match="no colbert vectors to rank by"):
         find(index, query(colbert=True), Request(5, "colbert"))
 
 
