@@ -13,8 +13,7 @@ from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.embedding.columns import Stream
-from pipeline.embedding.reuse import KnownVectors, groups_of_month
-from pipeline.embedding.shards import Shards
+from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
 from pipeline.engine import shutdown
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.settings import Settings

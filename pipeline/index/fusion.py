@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pipeline.index.layout import VectorName
 from pipeline.index.passage_index import (
     Condition,
     PassageIndex,
     Query,
     Request,
     ScoredPassage,
+    VectorName,
 )
 
 By = Literal["fused", "dense", "lexical", "sparse"]

@@ -24,7 +24,7 @@ from pipeline.index.search_options import SearchOptions, check_query
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.engine.stage import Workspace
-    from pipeline.index.layout import Layout
+    from pipeline.index.passage_index import Layout
     from pipeline.index.rerank import Reranker
     from pipeline.settings import Settings
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import PATIENCE, Connection, check_completed, is_missing
-from pipeline.index.layout import Layout
 from pipeline.index.passage_index import (
     MOST_VALUES,
     Condition,
+    Layout,
     PassageIndex,
     Query,
     Request,

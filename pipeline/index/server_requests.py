@@ -9,13 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipeline.index.layout import COLBERT, DENSE, LEXICAL, SPARSE, Layout, Quantization
 from pipeline.index.passage_index import (
+    COLBERT,
+    DENSE,
     HNSW_EF,
     INTEGERS,
     KEYWORDS,
+    LEXICAL,
     OVERSAMPLING,
+    SPARSE,
     Condition,
+    Layout,
+    Quantization,
     Query,
     Request,
 )
@@ -197,7 +202,7 @@ def query_request(query: Query, request: Request, layout: Layout) -> models.Quer
 
 
 def _params(request: Request, quantization: Quantization) -> models.SearchParams | None:
-    """How the graph of dense vectors is walked; of lexical vectors, whose document frequencies count (`edge_form`).
+    """How the graph of dense vectors is walked; of lexical vectors, whose frequencies count (`edge`).
 
     Server 1.16 takes the restriction of frequencies and does without: they are those of all months there.
     """

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.layout import Layout
-from pipeline.index.passage_index import Collections, PassageIndex, Request, ScoredPassage
+from pipeline.index.passage_index import Collections, Layout, PassageIndex, Request, ScoredPassage
 from pipeline.index.server import ServerCollections
 from tests.server.conftest import Server, open_collections, sweep
 from tests.unit.index.building import LAYOUT, answers, find, make_points, passage_id, query, three_months

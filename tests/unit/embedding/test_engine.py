@@ -11,9 +11,7 @@ import pytest
 
 from pipeline.embedding.device import Landed
 from pipeline.embedding.engine import Budget, Engine
-from pipeline.embedding.packing import Pack, Window, packs, positions
-from pipeline.embedding.terms import distinct
-from pipeline.embedding.tokens import TokenRows
+from pipeline.embedding.packing import Pack, TokenRows, Window, distinct, packs, positions
 
 DEVICE = "card"
 

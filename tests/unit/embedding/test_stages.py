@@ -13,7 +13,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.embedder import VectorBatch
-from pipeline.embedding.shards import TEXTS as SHARD
+from pipeline.embedding.reuse import TEXTS as SHARD
 from pipeline.embedding.stages import EMBEDDINGS, STEP
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipeline.index.batch import PointBatch
-from pipeline.index.layout import Layout
-from pipeline.index.passage_index import Condition, PassageIndex, PointId, Query, Request
+from pipeline.index.passage_index import Condition, Layout, PassageIndex, PointId, Query, Request
 from tests.unit.index.building import LAYOUT
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch, check_points
 from tests.unit.index.building import LAYOUT, make_points, passage_id

@@ -18,14 +18,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import translate_errors, unusable
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.layout import Layout, Quantization
-from pipeline.index.passage_index import Query, Request, ScoredPassage
+from pipeline.index.passage_index import Layout, Quantization, Query, Request, ScoredPassage
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
     LAYOUT,

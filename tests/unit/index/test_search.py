@@ -19,10 +19,9 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import TIES
-from pipeline.index.layout import Layout
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.papers import read_like
-from pipeline.index.passage_index import Query, Request, ScoredPassage
+from pipeline.index.passage_index import Layout, Query, Request, ScoredPassage
 from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
