@@ -37,7 +37,7 @@ from pipeline.corpus.passages.packing import pack
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.flag_embedding import make_flag_model
-from pipeline.embedding.tokens import TokenRows, plain, tokenize
+from pipeline.embedding.packing import TokenRows, plain, tokenize
 
 OURS, FP32 = "ours", "ours, fp32"
 README, BEST = "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"

@@ -151,7 +151,7 @@ def main() -> None:
             figures[f"{count:,} passages, {name}, passages/s"] = round(count / found["seconds"])
     small, large = months.values()
     figures["reused with a tenth changed"] = large["a tenth changed"]["reused"]
-    figures["resumed after nine tenths"] = large["taken up"]["resumed"]
+    figures["resumed after nine tenths"] = large["taken up"]["reused"]
     most = max(large[name]["peak"] / small[name]["peak"] for name in large)
     report(
         "embedding_stage", figures, [Claim("peak memory, ten times the passages", round(most, 3), 1.2, at_most=True)]

@@ -32,10 +32,9 @@ from numpy.typing import NDArray
 
 from pipeline import tables
 from pipeline.corpus.passages.packing import passage_id
+from pipeline.embedding.embedder import SparseVector
 from pipeline.embedding.lexical import lexical_query
-from pipeline.embedding.sparse import SparseVector
-from pipeline.index.layout import Layout, Quantization
-from pipeline.index.passage_index import Query
+from pipeline.index.passage_index import Layout, Quantization, Query
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

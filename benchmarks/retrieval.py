@@ -39,7 +39,7 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.exact import SparseScores, fused_scores
 from pipeline.index.fusion import RRF_K, Ranking, rank
-from pipeline.index.layout import Layout
+from pipeline.index.passage_index import Layout
 from pipeline.index.relevance import relevance_of
 from pipeline.index.search import encode_queries
 from pipeline.index.server import ServerCollections

@@ -33,8 +33,7 @@ from benchmarks.points import Structure, layout, questions, write_months
 from benchmarks.qdrant_server import Server, running
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank, with_payloads
-from pipeline.index.layout import Quantization
-from pipeline.index.passage_index import OVERSAMPLING, Condition, PassageIndex, Query
+from pipeline.index.passage_index import OVERSAMPLING, Condition, PassageIndex, Quantization, Query
 from pipeline.index.points import points_of
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.server import ServerCollections

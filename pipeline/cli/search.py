@@ -110,7 +110,7 @@ def search(
 
         workspace = open_workspace()
         if like is not None:
-            from pipeline.index.similar import read_like
+            from pipeline.index.papers import read_like
 
             text, paper = read_like(workspace, like)
             texts, options = [text], replace(options, without_papers=(paper,))

@@ -1,7 +1,7 @@
 """BGE-M3: dense, lexical and ColBERT vectors from one pass (Chen et al. 2024, arXiv:2402.03216).
 
 The model is read from its own files, for its weights alone; FlagEmbedding is what its vectors are tested against. Not
-here: the encoder (`encoder`), the heads (`heads`) and the loop over batches (`engine`).
+here: the encoder and its heads (`encoder`) and the loop over batches (`engine`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.embedding.device import DeviceModel, torch_type
-from pipeline.embedding.encoder import Encoder, Shape, shape_of
-from pipeline.embedding.heads import M3Heads
-from pipeline.embedding.hub import find_folder, is_hub_name
-from pipeline.embedding.packed import PackedEmbedder
-from pipeline.embedding.packing import Window, positions
-from pipeline.embedding.terms import distinct
-from pipeline.embedding.tokens import TokenRows, cut, plain, tokenize
-from pipeline.embedding.weights import WEIGHT_FILES, UnreadableWeights, read_file, read_weights
+from pipeline.embedding.encoder import Encoder, M3Heads, Shape, shape_of
+from pipeline.embedding.engine import PackedEmbedder
+from pipeline.embedding.model_files import (
+    WEIGHT_FILES,
+    UnreadableWeights,
+    find_folder,
+    is_hub_name,
+    read_file,
+    read_weights,
+)
+from pipeline.embedding.packing import TokenRows, Window, cut, distinct, plain, positions, tokenize
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

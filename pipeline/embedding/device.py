@@ -7,10 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipeline.embedding.encoder import Tokens
-from pipeline.embedding.heads import Heads
-from pipeline.embedding.packing import Pack, runs
-from pipeline.embedding.tokens import spans
+from pipeline.embedding.encoder import Heads, Tokens
+from pipeline.embedding.packing import Pack, runs, spans
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
-"""Texts in, vectors out, in order: tokens made ahead in threads, packs taken by one worker per device
-from one queue.
+"""Texts in, vectors out, in order: tokens made ahead in threads, windows taken by one worker per device.
+
+`PackedEmbedder` is what the embedders share that run on the engine.
 """
 
 from __future__ import annotations
@@ -8,17 +9,16 @@ import logging
 import os
 import queue
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from types import TracebackType
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pipeline.embedding.device import Landed, Model
-from pipeline.embedding.embedder import VectorBatch
-from pipeline.embedding.packing import Pack, Window, packs
-from pipeline.embedding.tokens import spans, text_windows
+from pipeline.embedding.device import CPU_BUDGET, GPU_BUDGET, INT8_BUDGET, Landed, Model, pick_devices, pick_precision
+from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
+from pipeline.embedding.packing import Pack, Window, packs, spans, text_windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +33,8 @@ WINDOW_CHARS = 4_000_000
 COLBERT_CHARS = 500_000
 # Packs that a device has before their vectors are fetched: one runs while the next is made ready.
 _IN_FLIGHT = 2
+# Texts that `PackedEmbedder.encode` hands to the engine at once.
+_AT_ONCE = 256
 
 
 class Budget:
@@ -58,15 +60,6 @@ class Budget:
             self.halved += 1
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How an engine reads a stream: texts and characters of a window, and whether vectors are rounded to float16."""
-
-    texts: int = WINDOW_TEXTS
-    chars: int = WINDOW_CHARS
-    half: bool = True
-
-
 Prepare = Callable[[Sequence[str]], Window]
 
 
@@ -81,80 +74,115 @@ class Engine:
         """The devices, in the order of the setting."""
         return tuple(device for device, _ in self._models)
 
-    def stream(self, texts: Iterable[str], prepare: Prepare, options: Options) -> Iterator[VectorBatch]:
-        """Vectors of the texts, window by window, in their order.
+    def stream(
+        self,
+        texts: Iterable[str],
+        prepare: Prepare,
+        *,
+        window_texts: int = WINDOW_TEXTS,
+        window_chars: int = WINDOW_CHARS,
+    ) -> Iterator[VectorBatch]:
+        """Vectors of the texts as float16, window by window, in their order.
 
-        prepare: makes a window of texts, in another thread. Texts are taken from the iterator in the caller's. Any
-        error of a device is raised as it is, but for memory: see `Budget`.
+        prepare: makes a window of texts, in another thread. window_texts, window_chars: a window's greatest size. Texts
+        are taken from the iterator in the caller's thread. Any error of a device is raised as it is, but for memory:
+        see `Budget`.
         """
-        ahead = len(self._models) + 2
+        free: queue.SimpleQueue[tuple[str, Model]] = queue.SimpleQueue()
+        for pair in self._models:
+            free.put(pair)
+        stopped = threading.Event()
+
+        def encode(window: Future[Window]) -> VectorBatch:
+            device, model = free.get()
+            try:
+                return _encode_window(window.result(), device, model, self.budget, half=True, stopped=stopped)
+            finally:
+                free.put((device, model))
+
+        # The tokenizer uses all cores itself: two threads keep it busy.
+        tokenizers = ThreadPoolExecutor(min(2, os.cpu_count() or 1), "tokens")
+        workers = ThreadPoolExecutor(len(self._models), "encode")
         waiting: deque[Future[VectorBatch]] = deque()
-        with _Crew(self._models, self.budget, options.half) as crew, _Tokenizers() as tokenizers:
-            for window in text_windows(texts, options.texts, options.chars):
-                waiting.append(self._begin(window, prepare, crew, tokenizers))
-                if len(waiting) > ahead:
+        try:
+            for window in text_windows(texts, window_texts, window_chars):
+                waiting.append(workers.submit(encode, tokenizers.submit(prepare, window)))
+                if len(waiting) > len(self._models) + 2:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+        finally:
+            stopped.set()
+            for threads in (workers, tokenizers):
+                threads.shutdown(cancel_futures=True)
 
     def encode(self, texts: Sequence[str], prepare: Prepare) -> VectorBatch:
         """Vectors of a few texts in the caller's thread, on the first device, as float32. `texts` is not empty."""
-        collected = _Collected(prepare(texts), half=False)
         device, model = self._models[0]
-        for pack in packs(collected.window, self.budget.tokens):
-            for part, land in _launched(pack, device, model, self.budget, False, deque()):
-                collected.put(part, land())
-        return collected.done.result()
-
-    def _begin(
-        self, texts: Sequence[str], prepare: Prepare, crew: _Crew, tokenizers: ThreadPoolExecutor
-    ) -> Future[VectorBatch]:
-        promised: Future[VectorBatch] = Future()
-
-        def begin() -> None:
-            try:
-                crew.take(_Collected(prepare(texts), crew.half, promised))
-            except Exception as error:
-                promised.set_exception(error)
-
-        tokenizers.submit(begin)
-        return promised
+        return _encode_window(prepare(texts), device, model, self.budget, half=False)
 
 
-class _Tokenizers(ThreadPoolExecutor):
-    """Threads that make windows. The tokenizer uses all cores itself: two threads keep it busy."""
+def _encode_window(
+    window: Window, device: str, model: Model, budget: Budget, *, half: bool, stopped: threading.Event | None = None
+) -> VectorBatch:
+    """A window's vectors. stopped: ends the work before the next pack, since nobody waits for it any more.
 
-    def __init__(self) -> None:
-        super().__init__(max_workers=min(2, os.cpu_count() or 1), thread_name_prefix="tokens")
+    Where memory lacks for a pack, its halves are computed. A single text that does not fit raises
+    torch.cuda.OutOfMemoryError as it is, and so does any other error.
+    """
+    vectors = _WindowVectors(window, half)
+    waiting = deque(packs(window, budget.tokens))
+    flying: deque[tuple[Pack, Callable[[], Landed]]] = deque()
+    while waiting:
+        if stopped is not None and stopped.is_set():
+            raise CancelledError
+        pack = waiting.popleft()
+        if len(pack.places) > 1 and pack.tokens > budget.tokens:  # it was made before the budget was halved
+            waiting.extendleft(reversed(pack.halves()))
+            continue
+        land = _launch(pack, model, half=half)
+        if land is None:
+            budget.too_large(pack, device)
+            while flying:  # which gives its memory back
+                vectors.put(*flying.popleft())
+            model.release()
+            waiting.extendleft(reversed(pack.halves()))
+            continue
+        flying.append((pack, land))
+        if len(flying) >= _IN_FLIGHT:
+            vectors.put(*flying.popleft())
+    while flying:
+        vectors.put(*flying.popleft())
+    return vectors.batch()
 
-    def __exit__(self, *error: object) -> None:
-        self.shutdown(wait=True, cancel_futures=True)
+
+def _launch(pack: Pack, model: Model, *, half: bool) -> Callable[[], Landed] | None:
+    """Start a pack; None where memory lacks for several texts."""
+    if len(pack.places) < 2:
+        return model.launch(pack, half=half)
+    import torch
+
+    try:
+        return model.launch(pack, half=half)
+    except torch.cuda.OutOfMemoryError:
+        return None
 
 
-class _Collected:
+class _WindowVectors:
     """A window's vectors as packs bring them, put back into the texts' order."""
 
-    def __init__(self, window: Window, half: bool, done: Future[VectorBatch] | None = None) -> None:
-        self.window, self._half = window, half
-        self.done: Future[VectorBatch] = done or Future()
-        self._left = len(window.rows)
-        self._lock = threading.Lock()
+    def __init__(self, window: Window, half: bool) -> None:
+        self._window, self._half = window, half
         self._dense: NDArray[Any] | None = None
         self._weights: NDArray[Any] | None = None
         self._colbert: NDArray[Any] | None = None
 
-    def put(self, pack: Pack, landed: Landed) -> None:
-        """Take a pack's vectors; with the last pack, the window is done."""
-        with self._lock:
-            self._keep(pack, landed)
-            self._left -= len(pack.places)
-            if not self._left:
-                self.done.set_result(self._batch())
-
-    def _keep(self, pack: Pack, landed: Landed) -> None:
+    def put(self, pack: Pack, land: Callable[[], Landed]) -> None:
+        """Take a pack's vectors as soon as they are there."""
         import numpy as np
 
-        rows, terms = self.window.rows, self.window.terms
+        landed = land()
+        rows, terms = self._window.rows, self._window.terms
         if self._dense is None:
             self._dense = np.empty((len(rows), landed.dense.shape[1]), np.float16 if self._half else np.float32)
             if landed.sparse is not None and terms is not None:
@@ -169,10 +197,11 @@ class _Collected:
             first = rows.offsets[pack.places] - pack.places
             self._colbert[spans(first, rows.lengths[pack.places] - 1)] = landed.colbert
 
-    def _batch(self) -> VectorBatch:
+    def batch(self) -> VectorBatch:
+        """The vectors of all texts, once every pack was put. Raises AssertionError for a window without texts."""
         import numpy as np
 
-        window = self.window
+        window = self._window
         if self._dense is None:
             raise AssertionError("a window without texts")
         places = np.arange(len(window.rows) + 1)
@@ -192,113 +221,107 @@ class _Collected:
         """Offsets, ids and weights of the sparse vectors, which are empty where the model makes none."""
         import numpy as np
 
-        terms = self.window.terms
+        terms = self._window.terms
         if terms is None or self._weights is None:
-            texts = len(self.window.rows)
+            texts = len(self._window.rows)
             return np.zeros(texts + 1, np.int32), np.empty(0, np.uint32), np.empty(0, np.float32)
         kept = self._weights > 0  # a weight of 0 is none
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
         return before[terms.offsets].astype(np.int32), terms.ids[kept], self._weights[kept]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Task:
-    pack: Pack
-    collected: _Collected
+class PackedEmbedder(ABC):
+    """An embedder on the engine. Weights are loaded on first use, onto every device that is named.
 
-
-class _Crew:
-    """One thread per device, all taking packs from one queue."""
-
-    def __init__(self, models: Sequence[tuple[str, Model]], budget: Budget, half: bool) -> None:
-        self.half = half
-        self._budget = budget
-        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
-        self._stopped = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._work, args=pair, name=f"encode {pair[0]}", daemon=True) for pair in models
-        ]
-
-    def __enter__(self) -> _Crew:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stopped.set()
-        for _ in self._threads:
-            self._tasks.put(None)
-        for thread in self._threads:
-            thread.join()
-
-    def take(self, collected: _Collected) -> None:
-        """Queue a window's packs."""
-        for pack in packs(collected.window, self._budget.tokens):
-            self._tasks.put(_Task(pack, collected))
-
-    def _work(self, device: str, model: Model) -> None:
-        flying: deque[Callable[[], None]] = deque()
-        while (task := self._next(flying)) is not None:
-            try:
-                for pack, land in _launched(task.pack, device, model, self._budget, self.half, flying):
-                    flying.append(_landing(task.collected, pack, land))
-                    if len(flying) >= _IN_FLIGHT:
-                        flying.popleft()()
-            except Exception as error:
-                _fail(task.collected, error)
-
-    def _next(self, flying: deque[Callable[[], None]]) -> _Task | None:
-        """The next task; while there is none, vectors that are under way are fetched."""
-        while True:
-            try:
-                task = self._tasks.get(block=not flying)
-            except queue.Empty:
-                flying.popleft()()
-            else:
-                return None if self._stopped.is_set() else task
-
-
-def _landing(collected: _Collected, pack: Pack, land: Callable[[], Landed]) -> Callable[[], None]:
-    def fetch() -> None:
-        try:
-            collected.put(pack, land())
-        except Exception as error:
-            _fail(collected, error)
-
-    return fetch
-
-
-def _fail(collected: _Collected, error: BaseException) -> None:
-    if not collected.done.done():
-        collected.done.set_exception(error)
-
-
-def _launched(
-    pack: Pack, device: str, model: Model, budget: Budget, half: bool, flying: deque[Callable[[], None]]
-) -> Iterator[tuple[Pack, Callable[[], Landed]]]:
-    """A pack started; where memory lacks, its halves, once what is `flying` has landed and given its memory back.
-
-    A single text that does not fit raises torch.cuda.OutOfMemoryError as it is, and so does any other error.
+    device, precision and tokens: as in the settings CITELOOM_EMBEDDER_DEVICE, _PRECISION and _TOKENS. On a CPU a
+    text's vectors do not depend on its neighbours, nor on the number of threads or workers. On a GPU the last place of
+    a value may differ with the pack, the card and its driver.
     """
-    if len(pack.places) < 2:
-        yield pack, model.launch(pack, half=half)
-        return
-    import torch
 
-    # One made before the budget was halved is not tried as it is.
-    if pack.tokens <= budget.tokens:
-        try:
-            land = model.launch(pack, half=half)
-        except torch.cuda.OutOfMemoryError:
-            pass
-        else:
-            yield pack, land
-            return
-        budget.too_large(pack, device)
-        while flying:
-            flying.popleft()()
-        model.release()
-    for part in pack.halves():
-        yield from _launched(part, device, model, budget, half, flying)
+    engine = "citeloom"
+    precisions: Sequence[str]
+    """What the setting auto takes: the first that the device has."""
+
+    def __init__(
+        self, device: str = "auto", precision: str = "auto", tokens: int = 0, *, colbert: bool = False
+    ) -> None:
+        self._wanted, self._wanted_precision, self._wanted_tokens = device, precision, tokens
+        self._colbert = colbert
+        self._loading = threading.Lock()
+        self._loaded: Engine | None = None
+
+    @abstractmethod
+    def _window(self, texts: Sequence[str]) -> Window:
+        """The texts as the model reads them; called from several threads."""
+
+    @abstractmethod
+    def _model(self, device: str, precision: str) -> Model:
+        """The model's weights on a device."""
+
+    @property
+    def last_facts(self) -> EngineFacts | None:
+        """Devices, precision and tokens of a batch; None until the model is loaded."""
+        if self._loaded is None:
+            return None
+        budget = self._loaded.budget
+        return EngineFacts(self._loaded.devices, self._precision, budget.tokens, budget.halved, self.engine)
+
+    def encode(self, texts: Sequence[str]) -> list[Vectors]:
+        """Vectors of passages, in float32. For many texts `encode_stream` is faster."""
+        return self._encode(self._engine(), texts)
+
+    def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
+        """Vectors of questions, in float32, made in the caller's thread; these models read them as they do passages."""
+        return self._encode(self._query_engine(), texts)
+
+    def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
+        """Vectors of passages, in float16 and the texts' order, a window of texts at a time."""
+        chars = COLBERT_CHARS if self._colbert else WINDOW_CHARS
+        return self._engine().stream(texts, self._window, window_chars=chars)
+
+    def _query_engine(self) -> Engine:
+        return self._engine()
+
+    def _encode(self, engine: Engine, texts: Sequence[str]) -> list[Vectors]:
+        found: list[Vectors] = []
+        for first in range(0, len(texts), _AT_ONCE):
+            found += _rows(engine.encode(texts[first : first + _AT_ONCE], self._window))
+        return found
+
+    def _engine(self) -> Engine:
+        with self._loading:
+            if self._loaded is None:
+                # The tokenizer before the threads that would each load it.
+                self._window([""])
+                models = [(device, self._model(device, self._precision)) for device in self._devices]
+                self._loaded = Engine(models, Budget(self._wanted_tokens or self._usual_tokens()))
+            return self._loaded
+
+    @cached_property
+    def _devices(self) -> tuple[str, ...]:
+        return pick_devices(self._wanted)
+
+    @cached_property
+    def _precision(self) -> str:
+        return pick_precision(self._wanted_precision, self._devices[0], self.precisions)
+
+    def _usual_tokens(self) -> int:
+        if self._devices[0] != "cpu":
+            return GPU_BUDGET
+        return INT8_BUDGET if self._precision == "int8" else CPU_BUDGET
+
+
+def _rows(batch: VectorBatch) -> Iterator[Vectors]:
+    sparse, colbert = batch.sparse_offsets.tolist(), batch.colbert_offsets
+    for text in range(len(batch)):
+        terms = slice(sparse[text], sparse[text + 1])
+        rows = None
+        if batch.colbert is not None and colbert is not None:
+            rows = batch.colbert[int(colbert[text]) : int(colbert[text + 1])]
+        yield Vectors(
+            batch.dense[text],
+            batch.sparse_ids[terms],
+            batch.sparse_weights[terms],
+            rows,  # type: ignore[arg-type]
+            truncated=bool(batch.truncated[text]),
+        )

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pipeline.embedding.sparse import SparseRows, SparseVector
+from pipeline.embedding.embedder import SparseRows, SparseVector
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer

@@ -13,9 +13,8 @@ from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.embedding.columns import Stream
-from pipeline.embedding.reuse import Group, KnownVectors, groups_of_month
-from pipeline.embedding.shards import Shards
-from pipeline.engine import progress, shutdown
+from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
+from pipeline.engine import shutdown
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.settings import Settings
 from pipeline.storage.provenance import read_provenance
@@ -44,13 +43,11 @@ def build_embeddings(job: Job, make: Callable[[Settings], Embedder] = make_embed
     embedder = make(job.settings)
     shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
     job.afterwards.append(shards.remove)
-    known, resumed_from = _known(job, embedder, shards)
+    known = _known(job, embedder, shards)
     account = _Account(job, embedder)
     with closing(Stream(embedder.encode_stream(_fresh_texts(job, known)), account.arrived)) as stream:
         try:
-            for passages in _steps(job):
-                rows = known.find(passages["text_sha256"])
-                account.met(rows, resumed_from)
+            for passages, rows in _steps(job, known):
                 fresh = stream.take(int((rows < 0).sum()))
                 shards.keep(passages["text_sha256"].filter(pa.array(rows < 0)), fresh)
                 yield account.counted(_assemble(passages, embedder.name, fresh, rows, known))
@@ -62,21 +59,25 @@ def build_embeddings(job: Job, make: Callable[[Settings], Embedder] = make_embed
     account.close()
 
 
-def _known(job: Job, embedder: Embedder, shards: Shards) -> tuple[KnownVectors, int]:
-    """What need not be encoded, and the row of it from which on it comes from shards."""
+def _known(job: Job, embedder: Embedder, shards: Shards) -> KnownVectors:
+    """What need not be encoded."""
+    root, groups = job.workspace.root, []
     if job.force:
         shards.remove()
-        return KnownVectors([]), 0
-    file = job.workspace.root.file(tables.EMBEDDINGS, job.month)
-    groups: list[Group] = [*groups_of_month(file, embedder.name, _kinds(job.settings), job.stage.version)]
-    known = KnownVectors([*groups, *shards.whole()])
-    return known, known.start_of(len(groups))
+    else:
+        file = root.file(tables.EMBEDDINGS, job.month)
+        groups = [*groups_of_month(file, embedder.name, _kinds(job.settings), job.stage.version), *shards.whole()]
+    return KnownVectors(groups, root.read(tables.PASSAGES, job.month, ["text_sha256"])["text_sha256"])
 
 
-def _steps(job: Job) -> Iterator[pa.RecordBatch]:
-    """The month's passages, without their texts, as many at a time as are put together."""
+def _steps(job: Job, known: KnownVectors) -> Iterator[tuple[pa.RecordBatch, NDArray[Any]]]:
+    """The month's passages, without their texts, as many at a time as are put together, and their known rows."""
+    done = 0
     for passages in _passages(job, _IDENTITY):
-        yield from (passages.slice(start, STEP) for start in range(0, passages.num_rows, STEP))
+        for start in range(0, passages.num_rows, STEP):
+            step = passages.slice(start, STEP)
+            yield step, known.rows[done : done + step.num_rows]
+            done += step.num_rows
 
 
 def _passages(job: Job, columns: list[str]) -> Iterator[pa.RecordBatch]:
@@ -92,9 +93,11 @@ def _fresh_texts(job: Job, known: KnownVectors) -> Iterator[str]:
 
     So passages are read twice, the second time without their texts: no list of what is under way need be kept.
     """
-    for passages in _passages(job, ["text_sha256", *_TEXT]):
-        fresh = passages.select(_TEXT).filter(pa.array(known.find(passages["text_sha256"]) < 0))
-        for row in fresh.to_pylist():
+    done = 0
+    for passages in _passages(job, _TEXT):
+        rows = known.rows[done : done + passages.num_rows]
+        done += passages.num_rows
+        for row in passages.filter(pa.array(rows < 0)).to_pylist():
             yield embedded_text(row["title"], row["section_path"], row["text"], job.settings.embedded_form)
 
 
@@ -133,33 +136,19 @@ class _Account:
     def __init__(self, job: Job, embedder: Embedder) -> None:
         self._job, self._embedder = job, embedder
         self._began = time.monotonic()
-        self._reused = self._resumed = self._truncated = self._off_norm = 0
-        self._fresh = self._tokens = 0
-        self._told = False
+        self._rows = self._truncated = self._off_norm = self._fresh = self._tokens = 0
         passages = read_provenance(job.workspace.root.file(tables.PASSAGES, job.month))
         if passages is not None:
             job.expect(passages.rows)
-
-    def met(self, rows: NDArray[Any], resumed_from: int) -> None:
-        """Some passages come next; `rows` says where the vectors of each are."""
-        resumed = int((rows >= resumed_from).sum())
-        self._resumed += resumed
-        self._reused += int((rows >= 0).sum()) - resumed
 
     def arrived(self, batch: VectorBatch) -> None:
         """Vectors have come from the embedder."""
         self._fresh += len(batch.dense)
         self._tokens += batch.tokens
-        facts = self._embedder.last_facts
-        if facts is not None and facts.halved and not self._told:
-            self._told = True
-            progress.noted(
-                f"{', '.join(facts.devices)}: memory did not hold a batch; it goes on with {facts.token_budget:,} "
-                f"tokens in each"
-            )
 
     def counted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch, whose rows are done."""
+        self._rows += batch.num_rows
         self._truncated += batch["truncated"].true_count
         self._off_norm += count_off_norm(batch["dense"])
         return batch
@@ -177,7 +166,7 @@ class _Account:
             form=job.settings.embedded_form,
             colbert=makes_colbert(job.settings),
         )
-        job.measured.update(reused=self._reused, resumed=self._resumed, encoded=self._fresh, tokens=self._tokens)
+        job.measured.update(reused=self._rows - self._fresh, encoded=self._fresh, tokens=self._tokens)
         facts = embedder.last_facts
         if self._fresh and facts is not None:
             seconds = max(time.monotonic() - self._began, 1e-9)
@@ -186,8 +175,6 @@ class _Account:
                 engine=facts.engine,
                 devices=", ".join(facts.devices),
                 precision=facts.precision,
-                token_budget=facts.token_budget,
-                budget_halved=facts.halved,
             )
 
 

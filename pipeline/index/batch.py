@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipeline.embedding.sparse import SparseRows
-    from pipeline.index.layout import Layout
+    from pipeline.embedding.embedder import SparseRows
+    from pipeline.index.passage_index import Layout
 
 # Size of one request: 4 MB are 700 points of BGE-M3; a server accepts 32 MB.
 BYTES = 4 << 20

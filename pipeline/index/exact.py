@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipeline.embedding.sparse import SparseRows, SparseVector
+    from pipeline.embedding.embedder import SparseRows, SparseVector
 
 
 class SparseScores:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.embedding.choice import makes_colbert, model_name
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.layout import Layout
+from pipeline.index.passage_index import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path

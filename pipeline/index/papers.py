@@ -1,19 +1,27 @@
-"""A paper of the corpus by its id: front matter, passages and references, read from the tables."""
+"""Papers and passages read from the tables: a paper by its id, texts of hits, and what to search for similar ones."""
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.links import abstract_url, passage_url
+from pipeline.index.opening import live_index
+from pipeline.index.passage_index import ScoredPassage
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import Table
 from pipeline.wikipedia.root import month_in
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
 
 _PAPER_COLUMNS = ["title", "authors", "abstract", "categories", "year"]
 _PASSAGE_COLUMNS = ["passage_id", "ordinal", "anchor", "kind", "section_path", "text"]
@@ -164,3 +172,62 @@ def read_citing_papers(root: DataRoot, identifier: str) -> list[CitingPaper]:
             for row in rows
         ]
     return sorted(citing_papers, key=lambda paper: (paper.month, paper.arxiv_id))
+
+
+_log = logging.getLogger(__name__)
+
+
+def read_texts(workspace: Workspace, hits: Iterable[ScoredPassage]) -> Mapping[str, str]:
+    """Passage id to text. Passages that their table lacks are left out and counted in a warning.
+
+    Raises MissingInput if a month's table does not exist, PermanentFailure if it cannot be read.
+    """
+    points = {point.passage_id: point for point in hits}
+    by_month: dict[str, list[ScoredPassage]] = defaultdict(list)
+    for point in points.values():
+        by_month[point.payload["month"]].append(point)
+    texts: dict[str, str] = {}
+    for month in sorted(by_month):
+        papers = {point.payload["arxiv_id"] for point in by_month[month]}
+        ids = {point.passage_id for point in by_month[month]}
+        rows = workspace.root.rows_with(tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"], ids)
+        texts.update((row["passage_id"], row["text"]) for row in rows)
+    _warn_about([point for point in points.values() if point.passage_id not in texts])
+    return texts
+
+
+def _warn_about(lost: Sequence[ScoredPassage]) -> None:
+    if lost:
+        _log.warning(
+            "%d hits are not in the passages table of %s and are left out: run citeloom run on these months",
+            len(lost),
+            ", ".join(sorted({point.payload["month"] for point in lost})),
+        )
+
+
+def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
+    """(text to search for, the paper that it is of): a paper's title and abstract, or a passage under its headings.
+
+    identifier: of a paper (arXiv id), an article of Wikipedia, or a passage. Raises SettingError if the corpus does not
+    hold it, MissingInput if nothing is indexed.
+    """
+    try:
+        return _passage(workspace, str(UUID(identifier)))
+    except ValueError:
+        return _paper(workspace, normalize_arxiv_id(identifier) or identifier)
+
+
+def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
+    month = month_in(workspace.root, arxiv_id)
+    if month is not None and month in workspace.root.months(tables.PAPERS):
+        for row in workspace.root.rows_with(tables.PAPERS, month, "arxiv_id", {arxiv_id}, ["title", "abstract"]):
+            return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
+    raise SettingError(f"--like: the corpus holds no paper {arxiv_id}: give an arXiv id or a passage's id of a search")
+
+
+def _passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:
+    payload = live_index(workspace).payloads([passage_id]).get(passage_id)
+    texts = {} if payload is None else read_texts(workspace, [ScoredPassage(passage_id, 0.0, payload)])
+    if payload is None or passage_id not in texts:
+        raise SettingError(f"--like: the index holds no passage {passage_id}: take an id from citeloom search --json")
+    return embedded_text(payload["title"], payload["section_path"], texts[passage_id]), payload["arxiv_id"]

@@ -1,30 +1,82 @@
-"""The protocols of the index, and the values that go in and come out.
+"""One collection and the collections of an alias, whatever the engine, and the values that go in and come out.
 
-A `PassageIndex` is one collection of passages; `Collections` are those of one alias, of which one is live.
+What a `Layout` says of a collection never changes: each layout has a collection of its own, named after it, and an
+alias says which of them searches ask.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from pipeline.errors import PermanentFailure
-from pipeline.index.layout import Layout, Quantization
+from pipeline.corpus.passages.text import Form
+from pipeline.embedding.lexical import MEAN_LENGTH
+from pipeline.embedding.lexical import VERSION as LEXICAL_VERSION
+from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.index.batch import PointBatch, check_points
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipeline.embedding.sparse import SparseVector
-    from pipeline.index.batch import PointBatch
+    from pipeline.embedding.embedder import SparseVector
 
+Quantization = Literal["int8", "binary", "none"]
 # Names of the vectors in a collection: a model's dense and, of BGE-M3, its sparse and ColBERT vectors; stemmed words.
 VectorName = Literal["dense", "lexical", "sparse", "colbert"]
 DENSE: VectorName = "dense"
 LEXICAL: VectorName = "lexical"
 SPARSE: VectorName = "sparse"
 COLBERT: VectorName = "colbert"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A collection's identity.
+
+    model: whose vectors they are. dimensions: of the dense vector. sparse and colbert: whether points have the model's
+    sparse and ColBERT vectors too. form: what was above a passage in the text that was embedded. mean_length: words
+    of a passage that the weights of lexical vectors take for usual. lexical: version of these weights.
+    """
+
+    model: str
+    dimensions: int
+    sparse: bool = False
+    form: Form = "sections"
+    colbert: bool = False
+    quantization: Quantization = "int8"
+    mean_length: int = MEAN_LENGTH
+    lexical: int = LEXICAL_VERSION
+
+    def collection(self, alias: str) -> str:
+        """The name of the collection of this layout, such as citeloom-all-minilm-l6-v2-1f0c2a9b."""
+        content = json.dumps(asdict(self), sort_keys=True).encode()
+        model = re.sub(r"[^a-z0-9.]+", "-", self.model.lower()).strip("-.")[:40]
+        return f"{alias}-{model}-{hashlib.sha256(content).hexdigest()[:8]}"
+
+    @property
+    def vector_names(self) -> list[VectorName]:
+        """The vectors of a point."""
+        return [DENSE, LEXICAL, *([SPARSE] if self.sparse else []), *([COLBERT] if self.colbert else [])]
+
+    def describe(self) -> str:
+        """For a message."""
+        return (
+            f"{self.model}, {self.dimensions} dimensions, {self.form} embedded, sparse vectors "
+            f"{'on' if self.sparse else 'off'}, ColBERT {'on' if self.colbert else 'off'}, "
+            f"quantization {self.quantization}, lexical weights {self.lexical} for {self.mean_length} words"
+        )
+
+    @staticmethod
+    def from_mapping(values: Mapping[str, Any]) -> Layout:
+        """The layout that `dataclasses.asdict` wrote. Raises KeyError for what is missing."""
+        return Layout(**{field.name: values[field.name] for field in fields(Layout)})
+
 
 # Candidates that a compressed search hands to exact scoring, as a multiple of the limit; benchmarks/search.py
 # measures the recall that this gives.
@@ -35,6 +87,8 @@ HNSW_EF: Mapping[Quantization, int] = {"int8": 128, "binary": 256, "none": 128}
 
 # Values of a field that are listed at most; arXiv has some 180 categories and 430 months.
 MOST_VALUES = 1_000
+# Queries in one request, whose hits and payloads are in memory at once.
+MOST_QUERIES = 64
 
 # Every field that a search or an audit restricts. category_keys has the categories and their archives (cs for cs.CL);
 # authors has whole names and family names, venue the words of the journal reference and of the authors' comment;
@@ -120,75 +174,151 @@ def month_number(month: str) -> int:
     return int(month.replace("-", ""))
 
 
-class PassageIndex(Protocol):
-    """One collection. Every call may raise TransientFailure (no answer) or SettingError (a wrong key)."""
+class PassageIndex(ABC):
+    """One collection; thread-safe. Every call may raise TransientFailure (no answer) or SettingError (a wrong key)."""
 
-    @property
-    def name(self) -> str:
-        """The collection's own name."""
-        ...
+    name: str
+    """The collection's own name."""
+    place: str
+    """Folder or server of the collection, for messages."""
+    in_flight: int
+    """How many threads may call `upsert` at once."""
+    page: int
+    """Points on one page of a listing, and ids in one deletion."""
+    most_exact = MOST_QUERIES
+    """Queries in one request that compare with every point."""
 
-    @property
-    def in_flight(self) -> int:
-        """How many threads may call `upsert` at once."""
-        ...
-
+    @abstractmethod
     def layout(self) -> Layout | None:
         """The layout of the collection; None if there is no collection. Raises PermanentFailure for a collection of
         this name that citeloom did not make."""
-        ...
 
     def create(self, layout: Layout) -> None:
         """Create the collection unless it exists, and the payload indexes that it lacks. Raises PermanentFailure if it
         has another layout."""
-        ...
+        if self.layout() is None:
+            self._create(layout)
+        existing = self.layout()
+        if existing is not None and existing != layout:
+            raise PermanentFailure(
+                f"the collection {self.name} is made for {existing.describe()}, and not for {layout.describe()}: "
+                f"delete it"
+            )
+        self._create_payload_indexes()
 
     def upsert(self, points: PointBatch) -> None:
         """Insert points, replacing those of the same id; returns when they survive a kill of the process that holds
-        the collection (not yet a loss of power). Transient errors are retried for about two minutes."""
-        ...
+        the collection (not yet a loss of power). Transient errors are retried for about two minutes. Raises
+        PermanentFailure for points that `check_points` refuses; then none is inserted."""
+        check_points(points, self._needed_layout())
+        for part in points.split():
+            self._upsert(part)
 
     def delete(self, ids: Sequence[PointId]) -> None:
         """Delete points; unknown ids are ignored."""
-        ...
+        for start in range(0, len(ids), self.page):
+            self._delete(list(ids[start : start + self.page]))
 
     def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
         """Id and digest of every point of a month; None for a payload without digest. Empty without a collection."""
-        ...
+        for record in self._scroll(of_month(month), ["digest"]):
+            digest = (record.payload or {}).get("digest")
+            yield _id_of(record), None if digest is None else str(digest)
 
     def outside(self, months: Sequence[str]) -> Iterator[PointId]:
         """Ids of points of none of these months. Empty without a collection."""
-        ...
+        others = [Condition("month", tuple(months), negated=True)] if months else []
+        return map(_id_of, self._scroll(others, []))
 
+    @abstractmethod
     def count(self, month: str | None = None, *, wait: bool = True) -> int:
         """Exact number of points of a month or of all; 0 without a collection. Without `wait`, raises TransientFailure
         at once if another process holds the index or the server does not answer."""
-        ...
 
+    @abstractmethod
     def values(self, field: str) -> list[str]:
         """Sorted values of a field of KEYWORDS, at most MOST_VALUES; none without a collection."""
-        ...
 
     def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
         """The passages of each search, best first; all in one batch. Which of the passages that tie with the last are
         among them is not defined. Raises PermanentFailure if the collection has no vectors of the requested name."""
-        ...
+        layout = self._needed_layout()
+        for _, request in searches:
+            if request.by not in layout.vector_names:
+                raise PermanentFailure(
+                    f"the collection {self.name} has no {request.by} vectors to rank by ({layout.describe()}): search "
+                    f"without them, or change the settings of embeddings and run citeloom reindex"
+                )
+        rankings: list[list[ScoredPassage]] = []
+        most = self.most_exact if any(request.exact for _, request in searches) else MOST_QUERIES
+        for start in range(0, len(searches), most):
+            for points in self._query(searches[start : start + most], layout):
+                rankings.append([ScoredPassage(str(point.id), point.score, point.payload or {}) for point in points])
+        return rankings
 
     def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
         """Passage id to payload; without the ids that the collection does not hold."""
-        ...
+        return {str(record.id): record.payload or {} for record in self._retrieve(list(passages))}
 
+    @abstractmethod
     def defer_indexing(self) -> None:
         """Build no graph during a large load; points can be searched, by comparing with each."""
-        ...
 
+    @abstractmethod
     def build_graph(self, *, wait: bool = False) -> None:
         """Build what speeds searches up, after a load; with `wait`, return when it is built."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Close the connection, or release the folder's lock."""
-        ...
+
+    def _needed_layout(self) -> Layout:
+        layout = self.layout()
+        if layout is None:
+            raise MissingInput(
+                f"there is no collection {self.name} in {self.place}: "
+                f"run citeloom run --months all --until index_receipts"
+            )
+        return layout
+
+    def _scroll(self, where: Sequence[Condition], fields: list[str]) -> Iterator[Any]:
+        """Records of all pages; none without a collection."""
+        if not self._exists():
+            return
+        offset = None
+        while True:
+            records, offset = self._page(where, fields, offset)
+            yield from records
+            if offset is None:
+                return
+
+    # What the engines do in their own way. Records have `id` and `payload`, points also `score`.
+
+    @abstractmethod
+    def _exists(self) -> bool: ...
+
+    @abstractmethod
+    def _create(self, layout: Layout) -> None: ...
+
+    @abstractmethod
+    def _create_payload_indexes(self) -> None: ...
+
+    @abstractmethod
+    def _upsert(self, points: PointBatch) -> None: ...
+
+    @abstractmethod
+    def _delete(self, ids: list[Any]) -> None: ...
+
+    @abstractmethod
+    def _page(self, where: Sequence[Condition], fields: list[str], offset: Any) -> tuple[Sequence[Any], Any]:
+        """Records of a page, and the offset of the next one; None after the last."""
+
+    @abstractmethod
+    def _query(self, searches: Sequence[tuple[Query, Request]], layout: Layout) -> Sequence[Sequence[Any]]:
+        """The points of each search."""
+
+    @abstractmethod
+    def _retrieve(self, ids: list[str]) -> Sequence[Any]: ...
 
 
 class Collections(Protocol):
@@ -227,11 +357,6 @@ class Collections(Protocol):
         ...
 
 
-def another_layout(name: str, actual: Layout, expected: Layout) -> str:
-    """The message for a collection with another layout than its name says."""
-    return f"the collection {name} is made for {actual.describe()}, and not for {expected.describe()}: delete it"
-
-
 def foreign_collection(name: str, place: str) -> str:
     """The message for a collection that citeloom did not make."""
     return (
@@ -239,43 +364,6 @@ def foreign_collection(name: str, place: str) -> str:
     )
 
 
-def check_searches(searches: Sequence[tuple[Query, Request]], layout: Layout) -> None:
-    """Raise PermanentFailure for searches that a collection of this layout cannot answer."""
-    for query, request in searches:
-        _check_search(query, request, layout)
-
-
-def _check_search(query: Query, request: Request, layout: Layout) -> None:
-    if request.by == "colbert" and not layout.colbert:
-        raise PermanentFailure(
-            "the collection has no ColBERT vectors to rank by: search without them, or set "
-            "CITELOOM_EMBEDDER_COLBERT=true, run the embeddings again, then citeloom reindex"
-        )
-    if request.by == "sparse" and not layout.sparse:
-        raise PermanentFailure(
-            f"{layout.model} makes no sparse vectors to rank by: search by words with lexical, or by both with fused"
-        )
-    if request.by == "dense":
-        _check_rows(query.dense[None], layout)
-    elif request.by == "colbert":
-        if query.colbert is None:
-            raise PermanentFailure("the query was encoded without ColBERT vectors, which its ranking needs")
-        _check_rows(query.colbert, layout)
-    else:
-        _check_numbers(query.terms(request.by).weights)
-
-
-def _check_rows(vectors: NDArray[np.float32], layout: Layout) -> None:
-    if vectors.shape[1] != layout.dimensions:
-        raise PermanentFailure(
-            f"the query was encoded with {vectors.shape[1]} dimensions, and the collection is made for "
-            f"{layout.describe()}: set CITELOOM_EMBEDDER to the model of the collection"
-        )
-    _check_numbers(vectors)
-
-
-def _check_numbers(numbers: NDArray[np.float32]) -> None:
-    import numpy as np
-
-    if not np.isfinite(numbers).all():
-        raise PermanentFailure("the query was encoded with NaN or infinity")
+def _id_of(record: Any) -> PointId:
+    """A UUID as text; a number, which only a foreign point has, as it is."""
+    return record.id if isinstance(record.id, int) else str(record.id)

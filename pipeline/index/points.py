@@ -14,12 +14,11 @@ from pipeline import tables
 from pipeline.arxiv.person_names import parse_name
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passages.text import embedded_text
+from pipeline.embedding.embedder import SparseRows
 from pipeline.embedding.lexical import lexical_rows
-from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
-from pipeline.index.layout import Layout
-from pipeline.index.passage_index import MONTH_NUMBER, month_number
+from pipeline.index.passage_index import MONTH_NUMBER, Layout, month_number
 from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:

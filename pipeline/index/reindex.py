@@ -10,8 +10,8 @@ from pipeline import tables
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.errors import SettingError
 from pipeline.index.audit import IndexAudit, audit_months, remove_outside
-from pipeline.index.layout import Layout
 from pipeline.index.opening import close_indexes, is_layout_of_settings, layout_mismatch, live_index, open_collections
+from pipeline.index.passage_index import Layout
 from pipeline.index.stages import INDEX_RECEIPTS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.embedding.device import pick_devices, pick_precision, torch_type
-from pipeline.embedding.hub import find_folder
+from pipeline.embedding.model_files import find_folder
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import Fusion, best_first, rank, with_payloads
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.opening import live_index, missing_index
+from pipeline.index.papers import read_texts
 from pipeline.index.passage_index import PassageIndex, Query, ScoredPassage
-from pipeline.index.passage_texts import read_texts
 from pipeline.index.relevance import Relevance, relevance_of
 from pipeline.index.rerank import make_reranker
 from pipeline.index.search_options import SearchOptions, check_query
@@ -24,7 +24,7 @@ from pipeline.index.search_options import SearchOptions, check_query
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.engine.stage import Workspace
-    from pipeline.index.layout import Layout
+    from pipeline.index.passage_index import Layout
     from pipeline.index.rerank import Reranker
     from pipeline.settings import Settings
 

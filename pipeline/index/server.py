@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.index.batch import check_points
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import PATIENCE, Connection, check_completed, is_missing
-from pipeline.index.layout import Layout
 from pipeline.index.passage_index import (
     MOST_VALUES,
     Condition,
-    PointId,
+    Layout,
+    PassageIndex,
     Query,
     Request,
-    ScoredPassage,
-    another_layout,
-    check_searches,
     foreign_collection,
     of_month,
 )
@@ -45,22 +41,16 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# Points on one page of a listing: an id and a digest each, 1 MB.
-_PAGE = 10_000
-# Points in one deletion, and queries in one request.
-_MOST_DELETED, _MOST_QUERIES = 10_000, 64
-# Queries in one request that compare with every point: one takes about a second of a core per million points.
-_MOST_EXACT = 8
-
-# Upserts in parallel: 1, 2, 4 and 8 of them loaded 7,200, 7,900, 8,100 and 4,800 points a second on two cores.
-_IN_FLIGHT = 4
-
 # Kilobytes of vectors from which on a server builds a graph: Qdrant's own default. 0: never.
 _INDEXING_THRESHOLD = 10_000
 
 
-class ServerIndex:
-    """One collection of an alias; thread-safe."""
+class ServerIndex(PassageIndex):
+    """One collection of an alias."""
+
+    in_flight = 4  # 1, 2, 4 and 8 upserts at once loaded 7,200, 7,900, 8,100 and 4,800 points a second on two cores
+    page = 10_000  # an id and a digest each, 1 MB
+    most_exact = 8  # one takes about a second of a core per million points
 
     def __init__(
         self,
@@ -71,110 +61,52 @@ class ServerIndex:
         storage: Storage,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._connection, self._name, self._alias, self._storage = connection, name, alias, storage
+        self.name, self.place = name, connection.address.url
+        self._connection, self._alias, self._storage = connection, alias, storage
         self._sleep = sleep
         self._known_layout: Layout | None = None
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def in_flight(self) -> int:
-        return _IN_FLIGHT
 
     def layout(self) -> Layout | None:
         info = self._info()
         mark = None if info is None else mark_of(info.config.metadata)
         if info is not None and (mark is None or mark[0] != self._alias):
-            raise PermanentFailure(foreign_collection(self._name, self._connection.address.url))
+            raise PermanentFailure(foreign_collection(self.name, self.place))
         self._known_layout = None if mark is None else mark[1]
         return self._known_layout
 
     def create(self, layout: Layout) -> None:
-        """As in the protocol; adds payload indexes that a killed run did not create."""
-        existing = self.layout()
-        if existing is None:
-            self._connection.write(lambda client: self._create_collection(client, layout))
-            existing = self.layout()
-        if existing is not None and existing != layout:
-            raise PermanentFailure(another_layout(self._name, existing, layout))
-        self._connection.write(self._create_payload_indexes)
+        """As in the base class; adds payload indexes that a killed run did not create."""
+        super().create(layout)
         if not self._connection.uses_grpc:
             _log.warning(
                 "points go to %s over HTTP; gRPC takes less than half of the time: if the gRPC port can be "
                 "reached, set CITELOOM_QDRANT_GRPC_PORT to it",
-                self._connection.address.url,
+                self.place,
             )
-
-    def upsert(self, points: PointBatch) -> None:
-        """As in the protocol. Raises PermanentFailure for points that `check_points` refuses; then none is sent."""
-        layout = self._known_layout or self.layout()
-        if layout is not None:
-            check_points(points, layout)
-        for part in points.split():
-            self._connection.write(partial(self._upsert, part))
-
-    def delete(self, ids: Sequence[PointId]) -> None:
-        for start in range(0, len(ids), _MOST_DELETED):
-            self._connection.write(partial(self._delete, ids[start : start + _MOST_DELETED]))
-
-    def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
-        for record in self._scroll(filter_of(of_month(month)), ["digest"]):
-            digest = (record.payload or {}).get("digest")
-            yield _identifier(record), None if digest is None else str(digest)
-
-    def outside(self, months: Sequence[str]) -> Iterator[PointId]:
-        where = filter_of([Condition("month", tuple(months), negated=True)] if months else [])
-        for record in self._scroll(where, False):
-            yield _identifier(record)
 
     def count(self, month: str | None = None, *, wait: bool = True) -> int:
         where = filter_of([] if month is None else of_month(month))
 
         def count(client: QdrantClient) -> int:
-            if not client.collection_exists(self._name):
+            if not client.collection_exists(self.name):
                 return 0
-            return client.count(self._name, count_filter=where, exact=True).count
+            return client.count(self.name, count_filter=where, exact=True).count
 
         return self._connection.read(count, retry=wait)
 
     def values(self, field: str) -> list[str]:
         def values(client: QdrantClient) -> list[str]:
-            if not client.collection_exists(self._name):
+            if not client.collection_exists(self.name):
                 return []
-            return sorted(str(hit.value) for hit in client.facet(self._name, key=field, limit=MOST_VALUES).hits)
+            return sorted(str(hit.value) for hit in client.facet(self.name, key=field, limit=MOST_VALUES).hits)
 
         return self._connection.read(values)
-
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
-        layout = self._known_layout or self.layout()
-        if layout is None:
-            raise MissingInput(
-                f"{self._connection.address.url} has no collection {self._name}: "
-                f"run citeloom run --months all --until index_receipts"
-            )
-        check_searches(searches, layout)
-        rankings: list[list[ScoredPassage]] = []
-        most = _MOST_EXACT if any(request.exact for _, request in searches) else _MOST_QUERIES
-        for start in range(0, len(searches), most):
-            part = searches[start : start + most]
-            batch = [query_request(query, request, layout) for query, request in part]
-            for answer in self._connection.read(partial(self._query, batch)):
-                rankings.append([_scored_passage(point) for point in answer.points])
-        return rankings
-
-    def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        def retrieve(client: QdrantClient) -> list[models.Record]:
-            return client.retrieve(self._name, list(passages), with_payload=True)
-
-        return {str(record.id): record.payload or {} for record in self._connection.read(retrieve)}
 
     def defer_indexing(self) -> None:
         self._configure_optimizer(0, self._storage.segments)
 
     def build_graph(self, *, wait: bool = False) -> None:
-        """As in the protocol; a server builds in the background. With `wait`, raises TransientFailure if the server
+        """As in the base class; a server builds in the background. With `wait`, raises TransientFailure if the server
         reports that it failed."""
         info = self._info()
         if info is not None:
@@ -188,60 +120,75 @@ class ServerIndex:
 
     def _info(self) -> models.CollectionInfo | None:
         return self._connection.read(
-            lambda client: client.get_collection(self._name) if client.collection_exists(self._name) else None
+            lambda client: client.get_collection(self.name) if client.collection_exists(self.name) else None
         )
 
-    def _create_collection(self, client: QdrantClient, layout: Layout) -> None:
+    def _needed_layout(self) -> Layout:
+        return self._known_layout or super()._needed_layout()  # the first costs no request
+
+    def _exists(self) -> bool:
+        return self._connection.read(lambda client: client.collection_exists(self.name))
+
+    def _create(self, layout: Layout) -> None:
+        self._connection.write(partial(self._create_collection, layout))
+
+    def _create_collection(self, layout: Layout, client: QdrantClient) -> None:
         import grpc
         from qdrant_client.http.exceptions import UnexpectedResponse
 
-        if client.collection_exists(self._name):  # created by an earlier try whose answer was lost
+        if client.collection_exists(self.name):  # created by an earlier try whose answer was lost
             return
         try:
-            client.create_collection(self._name, **new_collection(layout, self._alias, self._storage))
+            client.create_collection(self.name, **new_collection(layout, self._alias, self._storage))
         except (UnexpectedResponse, grpc.RpcError):
-            if not client.collection_exists(self._name):  # otherwise another run created it in the meantime
+            if not client.collection_exists(self.name):  # otherwise another run created it in the meantime
                 raise
 
-    def _create_payload_indexes(self, client: QdrantClient) -> None:
-        present = client.get_collection(self._name).payload_schema
-        for name, kind in payload_indexes().items():
-            if name not in present:
-                client.create_payload_index(self._name, field_name=name, field_schema=kind, wait=True)
+    def _create_payload_indexes(self) -> None:
+        def create(client: QdrantClient) -> None:
+            present = client.get_collection(self.name).payload_schema
+            for name, kind in payload_indexes().items():
+                if name not in present:
+                    client.create_payload_index(self.name, field_name=name, field_schema=kind, wait=True)
 
-    def _upsert(self, points: PointBatch, client: QdrantClient) -> None:
-        check_completed(client.upsert(self._name, point_structs(points), wait=True).status)
+        self._connection.write(create)
 
-    def _delete(self, ids: Sequence[PointId], client: QdrantClient) -> None:
-        check_completed(client.delete(self._name, points_selector=list(ids), wait=True).status)
-
-    def _query(self, queries: Sequence[models.QueryRequest], client: QdrantClient) -> list[models.QueryResponse]:
-        return client.query_batch_points(self._name, queries)
-
-    def _scroll(self, where: models.Filter | None, fields: list[str] | bool) -> Iterator[models.Record]:
-        """Records of all pages; none without a collection."""
-        if not self._connection.read(lambda client: client.collection_exists(self._name)):
-            return
-        offset: Any = None
-        while True:
-            records, offset = self._connection.read(partial(self._page, where, fields, offset))
-            yield from records
-            if offset is None:
-                return
-
-    def _page(
-        self, where: models.Filter | None, fields: list[str] | bool, offset: Any, client: QdrantClient
-    ) -> tuple[list[models.Record], Any]:
-        return client.scroll(
-            self._name, scroll_filter=where, limit=_PAGE, offset=offset, with_payload=fields, with_vectors=False
+    def _upsert(self, points: PointBatch) -> None:
+        self._connection.write(
+            lambda client: check_completed(client.upsert(self.name, point_structs(points), wait=True).status)
         )
+
+    def _delete(self, ids: list[Any]) -> None:
+        self._connection.write(
+            lambda client: check_completed(client.delete(self.name, points_selector=ids, wait=True).status)
+        )
+
+    def _page(self, where: Sequence[Condition], fields: list[str], offset: Any) -> tuple[Sequence[Any], Any]:
+        return self._connection.read(
+            lambda client: client.scroll(
+                self.name,
+                scroll_filter=filter_of(where),
+                limit=self.page,
+                offset=offset,
+                with_payload=fields or False,
+                with_vectors=False,
+            )
+        )
+
+    def _query(self, searches: Sequence[tuple[Query, Request]], layout: Layout) -> Sequence[Sequence[Any]]:
+        batch = [query_request(query, request, layout) for query, request in searches]
+        answers = self._connection.read(lambda client: client.query_batch_points(self.name, batch))
+        return [answer.points for answer in answers]
+
+    def _retrieve(self, ids: list[str]) -> Sequence[Any]:
+        return self._connection.read(lambda client: client.retrieve(self.name, ids, with_payload=True))
 
     def _configure_optimizer(self, threshold: int, segments: int) -> None:
         """threshold: kilobytes from which on a graph is built, 0: never. segments: 0: as the server decides."""
         from qdrant_client import models
 
         config = models.OptimizersConfigDiff(indexing_threshold=threshold, default_segment_number=segments)
-        self._connection.write(lambda client: client.update_collection(self._name, optimizers_config=config))
+        self._connection.write(lambda client: client.update_collection(self.name, optimizers_config=config))
 
     def _start_optimizer(self, info: models.CollectionInfo) -> None:
         """Let the server build what was deferred. After a restart its status is grey until something changes, so the
@@ -266,7 +213,7 @@ class ServerIndex:
             error = getattr(info.optimizer_status, "error", None)
             if error is not None:
                 raise TransientFailure(
-                    f"the server cannot build the graph of {self._name} ({error}): fix the cause, then run again"
+                    f"the server cannot build the graph of {self.name} ({error}): fix the cause, then run again"
                 )
             times_green = times_green + 1 if info.status == models.CollectionStatus.GREEN else 0
             self._start_optimizer(info)
@@ -356,14 +303,6 @@ class ServerCollections:
             create_alias=models.CreateAlias(collection_name=name, alias_name=self._alias)
         )
         client.update_collection_aliases([delete, create])
-
-
-def _identifier(record: models.Record) -> PointId:
-    return record.id if isinstance(record.id, int) else str(record.id)
-
-
-def _scored_passage(point: models.ScoredPoint) -> ScoredPassage:
-    return ScoredPassage(str(point.id), point.score, point.payload or {})
 
 
 def _mark(client: QdrantClient, name: str) -> tuple[str, Layout] | None:

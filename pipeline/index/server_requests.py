@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipeline.index.layout import Layout, Quantization
 from pipeline.index.passage_index import (
     COLBERT,
     DENSE,
@@ -20,6 +19,8 @@ from pipeline.index.passage_index import (
     OVERSAMPLING,
     SPARSE,
     Condition,
+    Layout,
+    Quantization,
     Query,
     Request,
 )
@@ -201,7 +202,7 @@ def query_request(query: Query, request: Request, layout: Layout) -> models.Quer
 
 
 def _params(request: Request, quantization: Quantization) -> models.SearchParams | None:
-    """How the graph of dense vectors is walked; of lexical vectors, whose document frequencies count (`edge_form`).
+    """How the graph of dense vectors is walked; of lexical vectors, whose frequencies count (`edge`).
 
     Server 1.16 takes the restriction of frequencies and does without: they are those of all months there.
     """

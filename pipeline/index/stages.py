@@ -9,9 +9,9 @@ from pipeline import tables
 from pipeline.engine.digests import digest_of as digest_of_table
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
-from pipeline.index.layout import Layout
 from pipeline.index.load import MonthAudit, audit_month, digest_of, load_month
 from pipeline.index.opening import close_indexes, collection_of, index_for, open_collections
+from pipeline.index.passage_index import Layout
 from pipeline.index.points import points_of
 from pipeline.storage.provenance import Provenance, read_provenance
 

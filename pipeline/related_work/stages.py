@@ -32,8 +32,7 @@ from pipeline.related_work.task_model import Source, Task
 from pipeline.related_work.task_reader import read_elements, read_tasks, reference_months, tasks_for
 from pipeline.related_work.tasks import papers_digests
 from pipeline.settings import Settings
-from pipeline.storage.csv_reader import read_content
-from pipeline.storage.imported_texts import TextKind, read_texts
+from pipeline.storage.csv_texts import TextKind, read_content, read_texts
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer

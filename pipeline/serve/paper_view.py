@@ -17,10 +17,17 @@ from pipeline.arxiv.titles import title_words
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.links import abstract_url
-from pipeline.index.papers import CitingPaper, Paper, PaperPassage, read_citing_papers, read_paper, rows_of_papers
+from pipeline.index.papers import (
+    CitingPaper,
+    Paper,
+    PaperPassage,
+    read_citing_papers,
+    read_like,
+    read_paper,
+    rows_of_papers,
+)
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
-from pipeline.index.similar import read_like
 from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys
 from pipeline.serve.site import IndexAccess
 from pipeline.storage.data_root import DataRoot

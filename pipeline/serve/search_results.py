@@ -166,7 +166,7 @@ def run_search(workspace: Workspace, access: IndexAccess, form: SearchForm, star
     with access.searching():
         paper = normalize_arxiv_id(text)
         if paper is not None:
-            from pipeline.index.similar import read_like
+            from pipeline.index.papers import read_like
 
             text, similar_to = read_like(workspace, paper)
             options = replace(options, without_papers=(similar_to,))

@@ -18,8 +18,7 @@ import pytest
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.index import snapshots
 from pipeline.index.batch import PointBatch
-from pipeline.index.layout import Layout
-from pipeline.index.passage_index import INTEGERS, KEYWORDS, Request
+from pipeline.index.passage_index import INTEGERS, KEYWORDS, Layout, Request
 from pipeline.index.server import ServerCollections, ServerIndex
 from tests.server.conftest import Server, open_collections, sweep
 from tests.unit.index.building import LAYOUT, find, make_points, passage_id, query

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.layout import Layout
-from pipeline.index.passage_index import Collections, PassageIndex, Request, ScoredPassage
+from pipeline.index.passage_index import Collections, Layout, PassageIndex, Request, ScoredPassage
 from pipeline.index.server import ServerCollections
 from tests.server.conftest import Server, open_collections, sweep
 from tests.unit.index.building import LAYOUT, answers, find, make_points, passage_id, query, three_months
@@ -222,7 +221,7 @@ def test_a_point_without_month_or_digest_is_outside_and_foreign(collections: Col
 
 def test_ranking_by_colbert_where_there_is_none_is_refused(one: Collections) -> None:
     index = _loaded(one, LAYOUT, [make_points([1])])
-    with pytest.raises(PermanentFailure, match="no ColBERT vectors"):
+    with pytest.raises(PermanentFailure, match="no colbert vectors to rank by"):
         find(index, query(colbert=True), Request(5, "colbert"))
 
 

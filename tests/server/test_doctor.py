@@ -9,8 +9,8 @@ import pytest
 from pydantic import SecretStr
 
 from pipeline.engine.stage import Workspace
-from pipeline.index.layout import Layout
 from pipeline.index.opening import open_collections
+from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor.findings import FindingState
 from pipeline.ops.doctor.servers import qdrant as probe_qdrant
 from tests.server.conftest import Server, sweep, workspace_on

@@ -22,8 +22,8 @@ from pydantic import SecretStr
 
 from pipeline.errors import TransientFailure
 from pipeline.index.batch import PointBatch
-from pipeline.index.layout import Layout
 from pipeline.index.load import audit_month, load_month
+from pipeline.index.passage_index import Layout
 from pipeline.index.server import ServerCollections, ServerIndex
 from pipeline.index.server_requests import Storage
 from tests.server.conftest import KEY, Server

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.storage.csv_reader import MOST_BYTES, column_name, columns, decoded, read_content, records
+from pipeline.storage.csv_texts import MOST_BYTES, column_name, columns, decoded, read_content, records
 
 KNOWN = ("name", "mark", "note")
 

@@ -23,7 +23,7 @@ from pipeline.evaluation.annotation.export import unguarded
 from pipeline.evaluation.annotation.grades import GRADES
 from pipeline.evaluation.annotation.ratings import RATINGS
 from pipeline.evaluation.annotation.study import Entry, Schema, Study, read_key, study_names
-from pipeline.storage.csv_reader import Record, column_name, columns, decoded, read_content, records
+from pipeline.storage.csv_texts import Record, column_name, columns, decoded, read_content, records
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row

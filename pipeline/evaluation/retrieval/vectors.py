@@ -19,7 +19,7 @@ from filelock import FileLock
 from pipeline import tables
 from pipeline.corpus.passages.text import Form, text_digest
 from pipeline.embedding.columns import SCHEMA, vector_columns
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.evaluation.retrieval.pool import Choice, Pool, read_papers
 from pipeline.storage.writing import move_into_place
 

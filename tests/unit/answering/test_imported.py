@@ -10,7 +10,7 @@ from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.questions import Question
 from pipeline.answering.stages import read_imported
 from pipeline.errors import SettingError
-from pipeline.storage.imported_texts import ImportedText
+from pipeline.storage.csv_texts import ImportedText
 
 QUESTIONS = [
     Question.model_construct(id=name, question=text, kind="summary", papers=("2403.90001",), claims=())

@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pipeline.arxiv.rate_limited_client import Pace
-from pipeline.index.layout import Layout
+from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor import models, servers
 from pipeline.ops.doctor.findings import Finding, FindingState
 from tests.models_file import write_models

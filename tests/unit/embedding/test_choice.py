@@ -15,7 +15,7 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from pipeline.embedding.choice import make_embedder, model_name
-from pipeline.embedding.hub import find_folder
+from pipeline.embedding.model_files import find_folder
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError

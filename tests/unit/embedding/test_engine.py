@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from pipeline.embedding.device import Landed
-from pipeline.embedding.engine import Budget, Engine, Options
-from pipeline.embedding.packing import Pack, Window, packs, positions
-from pipeline.embedding.terms import distinct
-from pipeline.embedding.tokens import TokenRows
+from pipeline.embedding.engine import Budget, Engine
+from pipeline.embedding.packing import Pack, TokenRows, Window, distinct, packs, positions
 
 DEVICE = "card"
 
@@ -66,7 +64,7 @@ def _engine(*models: FakeModel, tokens: int = 50) -> Engine:
 
 def _stream(engine: Engine, texts: Sequence[str] | Iterator[str], window: int = 7) -> Iterator[tuple[str, ...]]:
     """What every text got, as (length, first sign, terms, signs but the first)."""
-    for batch in engine.stream(texts, window_of, Options(texts=window)):
+    for batch in engine.stream(texts, window_of, window_texts=window):
         assert batch.colbert is not None
         assert batch.colbert_offsets is not None
         for text, (length, first) in enumerate(batch.dense.tolist()):
@@ -107,7 +105,7 @@ def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error(
 
     for engine, tokenize in ((_engine(FakeModel(error=error)), window_of), (_engine(FakeModel()), broken)):
         with pytest.raises(RuntimeError) as caught:
-            list(engine.stream(TEXTS, tokenize, Options()))
+            list(engine.stream(TEXTS, tokenize))
         assert caught.value is error
 
 
@@ -143,15 +141,15 @@ def test_another_workers_halving_is_not_repeated() -> None:
 
 def test_texts_are_taken_as_they_are_needed_and_a_stream_that_is_given_up_leaves_no_threads() -> None:
     texts, model = iter(["word"] * 1_000), FakeModel()
-    stream = _engine(model).stream(texts, window_of, Options(texts=10))
+    stream = _engine(model).stream(texts, window_of, window_texts=10)
     next(stream)
-    assert model.threads == {f"encode {DEVICE}"}
+    assert model.threads == {"encode_0"}
     stream.close()  # type: ignore[attr-defined]
     assert not [thread for thread in threading.enumerate() if thread.name in model.threads]
     assert len(list(texts)) >= 950
 
 
 def test_a_window_also_ends_at_a_number_of_characters() -> None:
-    batches = list(_engine(FakeModel()).stream(["word"] * 10, window_of, Options(chars=12)))
+    batches = list(_engine(FakeModel()).stream(["word"] * 10, window_of, window_chars=12))
     assert [len(batch) for batch in batches] == [3, 3, 3, 1]
-    assert list(_engine(FakeModel()).stream([], window_of, Options())) == []
+    assert list(_engine(FakeModel()).stream([], window_of)) == []

@@ -7,9 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.embedding.packing import Pack, Window, grouped, packs, positions, runs
-from pipeline.embedding.terms import distinct
-from pipeline.embedding.tokens import TokenRows, cut, text_windows
+from pipeline.embedding.packing import (
+    Pack,
+    TokenRows,
+    Window,
+    cut,
+    distinct,
+    grouped,
+    packs,
+    positions,
+    runs,
+    text_windows,
+)
 
 pytestmark = pytest.mark.slow
 

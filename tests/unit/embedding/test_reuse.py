@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.embedding.reuse import KnownVectors
+from pipeline.embedding.reuse import KnownVectors, RowGroup
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,18 @@ def _digest(number: int) -> str:
     return hashlib.sha256(str(number).encode()).hexdigest()
 
 
+def _known(groups: list[Held], wanted: list[int]) -> KnownVectors:
+    texts = pa.chunked_array([[_digest(number) for number in wanted]], pa.string())
+    return KnownVectors(cast("list[RowGroup]", groups), texts)
+
+
 numbers = st.integers(0, 30)
 
 
 @given(groups=st.lists(st.lists(numbers, max_size=12), max_size=5), wanted=st.lists(numbers, max_size=20))
 def test_every_known_text_gets_its_own_vectors(groups: list[list[int]], wanted: list[int]) -> None:
-    known = KnownVectors([Held(group) for group in groups])
-    rows = known.find(pa.array([_digest(number) for number in wanted], pa.string()))
+    known = _known([Held(group) for group in groups], wanted)
+    rows = known.rows
     there = {number for group in groups for number in group}
     assert [bool(row >= 0) for row in rows] == [number in there for number in wanted]
     found = rows[rows >= 0]
@@ -47,9 +53,7 @@ def test_every_known_text_gets_its_own_vectors(groups: list[list[int]], wanted: 
 
 
 def test_of_two_rows_of_one_text_the_first_is_taken() -> None:
-    known = KnownVectors([Held([4, 7]), Held([7, 9])])
-    assert known.find(pa.array([_digest(7), _digest(9)])).tolist() == [1, 3]
-    assert (known.start_of(0), known.start_of(1), known.start_of(2)) == (0, 2, 4)
+    assert _known([Held([4, 7]), Held([7, 9])], [7, 9, 1]).rows.tolist() == [1, 3, -1]
 
 
 def test_a_group_is_read_once_however_its_rows_are_mixed() -> None:
@@ -60,7 +64,7 @@ def test_a_group_is_read_once_however_its_rows_are_mixed() -> None:
             type(self).reads += 1
             return super().vectors()
 
-    known = KnownVectors([Counting([1, 2, 3]), Counting([4, 5, 6])])
+    known = _known([Counting([1, 2, 3]), Counting([4, 5, 6])], [])
     taken = known.take(np.array([5, 0, 3, 2, 4, 1]))
     assert taken["dense"].to_pylist() == [6, 1, 4, 3, 5, 2]
     assert Counting.reads == 2

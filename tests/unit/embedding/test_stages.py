@@ -14,7 +14,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.embedder import VectorBatch
-from pipeline.embedding.shards import TEXTS as SHARD
+from pipeline.embedding.reuse import TEXTS as SHARD
 from pipeline.embedding.stages import EMBEDDINGS, STEP, count_off_norm
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
@@ -74,17 +74,13 @@ class StoppingEmbedder(HashingEmbedder):
 
 
 class Listener(progress.Listener):
-    """Records progress and notes."""
+    """Records progress."""
 
     def __init__(self) -> None:
-        self.notes: list[str] = []
         self.steps: list[tuple[int, int | None]] = []
 
     def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
         self.steps.append((done, total))
-
-    def noted(self, message: str) -> None:
-        self.notes.append(message)
 
 
 def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_they_would_be(
@@ -102,7 +98,7 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
     assert all(row["colbert"] is None and row["model"] == "all-MiniLM-L6-v2" for row in rows)
     assert np.linalg.norm(np.array(rows[0]["dense"])) == pytest.approx(1.0, abs=2e-3)
     assert outcome.notes["dimensions"] == len(rows[0]["dense"]) == 384
-    assert outcome.measured["reused"] == outcome.measured["resumed"] == 0
+    assert outcome.measured["reused"] == 0
     assert (outcome.measured["encoded"], outcome.notes["truncated"]) == (len(TEXTS) + 1, 1)
     assert outcome.measured["devices"] == "cpu"
 
@@ -173,7 +169,7 @@ def test_a_killed_run_loses_at_most_one_shard(workspace: Workspace, tmp_path: Pa
     measured = run_stage(stage_with(embedder), workspace, MONTH).measured
     # Beside the shard that was not yet full, the window of 500 that was under way.
     assert len(first) + len(embedder.encoded) - len(texts) <= SHARD + 500
-    assert measured["resumed"] == len(texts) - len(embedder.encoded) >= 2 * SHARD
+    assert measured["reused"] == len(texts) - len(embedder.encoded) >= 2 * SHARD
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
     assert _shards(workspace) == []
 
@@ -193,7 +189,7 @@ def test_a_run_that_fails_keeps_all_that_came_before_but_for_damaged_shards(
     whole[0].write_bytes(content)
     whole[1].write_bytes(whole[1].read_bytes()[:-100])
     embedder = HashingEmbedder()
-    assert run_stage(stage_with(embedder), workspace, MONTH).measured["resumed"] == 6_500 - 2 * SHARD
+    assert run_stage(stage_with(embedder), workspace, MONTH).measured["reused"] == 6_500 - 2 * SHARD
     assert len(embedder.encoded) == len(texts) - (6_500 - 2 * SHARD)
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
 
@@ -209,7 +205,7 @@ def test_shards_of_an_older_state_serve_by_their_texts_to_the_same_model_and_are
     assert _shards(workspace)
     write_month(workspace, texts=[*before[:1_000], "A paper that came later.", "Its second passage.", *before[1_002:]])
     measured = run_stage(stage_with(HashingEmbedder(model)), workspace, MONTH).measured
-    assert (measured["resumed"], measured["encoded"]) == (resumed, 5_000 - resumed)
+    assert (measured["reused"], measured["encoded"]) == (resumed, 5_000 - resumed)
     assert _shards(workspace) == []
 
 
@@ -243,14 +239,12 @@ def test_an_embedder_that_loses_a_text_ends_the_run(workspace: Workspace, factor
     assert not _file(workspace).exists()
 
 
-def test_progress_counts_the_months_passages_and_a_halved_batch_is_told_once(workspace: Workspace) -> None:
+def test_progress_counts_the_months_passages(workspace: Workspace) -> None:
     write_month(workspace, texts=_many(2_500))
     listener = Listener()
     with progress.listening(listener):
-        outcome = run_stage(stage_with(HashingEmbedder(window=1_000, halves_at=600)), workspace, MONTH)
+        run_stage(stage_with(HashingEmbedder(window=1_000)), workspace, MONTH)
     assert listener.steps == [(done, 2_500) for done in range(STEP, 2_501, STEP)]
-    assert listener.notes == ["cpu: memory did not hold a batch; it goes on with 512 tokens in each"]
-    assert outcome.measured["budget_halved"] == 1
 
 
 def test_a_previous_file_that_is_damaged_is_named(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.encoder import shape_of
-from pipeline.embedding.weights import read_file
+from pipeline.embedding.model_files import read_file
 from pipeline.errors import SettingError
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 

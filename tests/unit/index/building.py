@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text, text_digest
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.layout import Layout
-from pipeline.index.passage_index import PassageIndex, Query, Request, ScoredPassage, month_number
+from pipeline.index.passage_index import Layout, PassageIndex, Query, Request, ScoredPassage, month_number
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.cli.index import audit_lines
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch, check_points
-from pipeline.index.passage_index import Request, check_searches
-from tests.unit.index.building import LAYOUT, make_points, passage_id, query
+from tests.unit.index.building import LAYOUT, make_points, passage_id
 
 WITH_COLBERT = replace(LAYOUT, colbert=True)
 NAN, INFINITE = float("nan"), float("inf")
@@ -119,31 +118,9 @@ def test_colbert_vectors_are_there_for_every_point_or_for_none() -> None:
         check_points(replace(full, colbert_offsets=np.array([0, 3, 3, 6], np.int64)), WITH_COLBERT)
 
 
-def test_a_question_of_another_model_or_with_numbers_that_are_none_is_refused() -> None:
-    good = query()
-    check_searches([(good, Request(5)), (query(colbert=True), Request(5, "lexical"))], LAYOUT)
-    with pytest.raises(PermanentFailure, match=r"8 dimensions.*CITELOOM_EMBEDDER"):
-        check_searches([(good, Request(5))], replace(LAYOUT, dimensions=16))
-    infinite = replace(good.lexical, weights=good.lexical.weights * INFINITE)
-    for broken, by in ((replace(good, dense=good.dense * NAN), "dense"), (replace(good, lexical=infinite), "lexical")):
-        with pytest.raises(PermanentFailure, match="NaN or infinity"):
-            check_searches([(good, Request(5)), (broken, Request(5, by))], LAYOUT)  # type: ignore[arg-type]
-
-
 def test_sparse_vectors_are_there_for_every_point_or_for_none() -> None:
     without = replace(LAYOUT, sparse=False)
     check_points(make_points([1], sparse=False), without)
     for points, layout in ((make_points([1]), without), (make_points([1], sparse=False), LAYOUT)):
         with pytest.raises(PermanentFailure, match="sparse vector, against the collection's layout"):
             check_points(points, layout)
-    with pytest.raises(PermanentFailure, match="makes no sparse vectors"):
-        check_searches([(query(), Request(5, "sparse"))], without)
-
-
-def test_ranking_by_colbert_needs_its_vectors_on_both_sides() -> None:
-    request = Request(5, "colbert")
-    check_searches([(query(colbert=True), request)], WITH_COLBERT)
-    with pytest.raises(PermanentFailure, match="CITELOOM_EMBEDDER_COLBERT"):
-        check_searches([(query(colbert=True), request)], LAYOUT)
-    with pytest.raises(PermanentFailure, match="query was encoded without ColBERT"):
-        check_searches([(query(), request)], WITH_COLBERT)

@@ -299,8 +299,7 @@ def test_points_go_over_grpc_to_an_ipv6_address() -> None:
     try:
         with _grpc_server("[::1]") as (port, methods):
             collections = ServerCollections("http://[::1]:1", "c", grpc_port=port)
-            index = collections.collection("c-model")
-            collections.connection.write(lambda client: index._upsert(make_points([1]), client))
+            collections.collection("c-model")._upsert(make_points([1]))
             collections.close()
             assert "/qdrant.Points/Upsert" in methods
     except RuntimeError as error:

@@ -18,14 +18,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import translate_errors, unusable
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.layout import Layout, Quantization
-from pipeline.index.passage_index import Query, Request, ScoredPassage
+from pipeline.index.passage_index import Layout, Quantization, Query, Request, ScoredPassage
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
     LAYOUT,
@@ -65,9 +64,16 @@ def test_reading_makes_no_folder(edge: EdgeIndex) -> None:
 
 def test_searching_or_loading_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
     for ask in (lambda: find(edge, query(), Request(5)), lambda: edge.upsert(make_points([1]))):
-        with pytest.raises(MissingInput, match=r"there is no collection in .*citeloom run"):
+        with pytest.raises(MissingInput, match=r"there is no collection passages in .*citeloom run"):
             ask()
     assert not edge.folder.parent.exists()
+
+
+@pytest.mark.parametrize("by", ["sparse", "colbert"])
+def test_vectors_that_the_collection_does_not_have_are_named(edge: EdgeIndex, by: Any) -> None:
+    _load(edge, make_points([1], sparse=False), layout=replace(LAYOUT, sparse=False))
+    with pytest.raises(PermanentFailure, match=rf"passages has no {by} vectors to rank by.*citeloom reindex"):
+        find(edge, query(colbert=True), Request(5, by))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +248,7 @@ def test_a_compressed_search_over_a_graph_finds_what_an_exact_one_finds(
     layout = Layout("a model", dimensions, quantization=quantization)
     _load(edge, PointBatch(ids, vectors, SparseRows.nothing(count), payloads), layout=layout)
     edge.build_graph()
-    assert edge.indexed_vectors() >= count
+    assert edge._call("info").indexed_vectors_count >= count
 
     queries = _clustered(20, dimensions, seed=2)
     asked = [Query(row, SparseRows.nothing(1).row(0)) for row in queries]

@@ -68,7 +68,7 @@ def test_a_first_load_is_indexed_once_at_its_end_and_a_small_one_goes_on_being_i
 def test_a_load_that_others_follow_leaves_the_graph_to_them() -> None:
     index = FakeIndex()
     load_month(index, MONTH, [make_points(range(40))], expected_rows=40, build_graph=False)
-    assert index.calls == ["upsert 40", "delete 0"]
+    assert index.calls == ["upsert 40"]
 
 
 class _Unreliable(FakeIndex):

@@ -11,7 +11,7 @@ from pipeline.embedding.lexical import lexical_rows
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
-from pipeline.index.layout import Layout
+from pipeline.index.passage_index import Layout
 from pipeline.index.points import digests_of, points_of
 from pipeline.tables import Table
 from tests.unit.index.building import TEXTS, write_month, write_table

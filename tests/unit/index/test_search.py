@@ -19,12 +19,11 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import TIES
-from pipeline.index.layout import Layout
 from pipeline.index.opening import close_indexes, open_collections
-from pipeline.index.passage_index import Query, Request, ScoredPassage
+from pipeline.index.papers import read_like
+from pipeline.index.passage_index import Layout, Query, Request, ScoredPassage
 from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
-from pipeline.index.similar import read_like
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.folders import copy_folder
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
@@ -288,7 +287,7 @@ class Ranked(FakeIndex):
 
 def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[str]:
     """The papers that an index of one month finds; each passage there has a text."""
-    index.create(LAYOUT)
+    index.made_for = LAYOUT
     rows = [
         {"passage_id": f"{number:06d}", "arxiv_id": f"2403.{paper:05d}", "text": f"text {number}"}
         for number, paper in enumerate(index.papers)

@@ -153,6 +153,8 @@ def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HT
 class BuildingServer:
     """A connection to a server that reports one state of a collection after the other."""
 
+    address = SimpleNamespace(url="http://localhost:6333")
+
     def __init__(self, *states: str, error: str | None = None) -> None:
         self.states, self.error = list(states), error
 

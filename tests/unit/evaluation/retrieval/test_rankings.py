@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.embedding.embedder import Vectors
-from pipeline.embedding.sparse import SparseRows
+from pipeline.embedding.embedder import SparseRows, Vectors
 from pipeline.evaluation.retrieval import rankings
 from pipeline.evaluation.retrieval.pool import Pool
 from pipeline.evaluation.retrieval.rankings import Queries, Rankings, best, rank, rank_again

@@ -1,6 +1,7 @@
-"""A model's folder: one that a setting names, or from the Hugging Face hub and its cache.
+"""A model's files: its folder, from a setting or from the Hugging Face hub and its cache, and the numbers in it.
 
-Never here: what lies in the folder; no file of it is opened, and no code of it is run.
+Weights are read from safetensors, or from a torch file for its weights alone: a file that holds code is refused, and no
+remote code is run.
 """
 
 from __future__ import annotations
@@ -8,11 +9,17 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import SettingError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 # Exports of the same weights, which nobody here reads: of BGE-M3, the ONNX one is 2.3 GB.
 _UNUSED = ["onnx/*", "openvino/*", "imgs/*", "*.onnx", "*.onnx_data"]
+WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
+_FIRST = "embeddings.word_embeddings.weight"
 
 
 def is_hub_name(path: str) -> bool:
@@ -51,3 +58,41 @@ def _download(name: str, setting: str, otherwise: str) -> Path:
             f"{setting}: {name} is neither a folder nor to be had from the Hugging Face hub ({reason}): set it to "
             f"the folder of the model's files, or {otherwise}"
         ) from error
+
+
+class UnreadableWeights(Exception):
+    """A file of weights is broken, holds code, or lacks a part; the message names the file."""
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """The encoder's weights by their names in transformers, without a prefix such as `roberta.`.
+
+    Raises UnreadableWeights.
+    """
+    file = next(folder / name for name in WEIGHT_FILES if (folder / name).is_file())
+    found = read_file(file)
+    prefix = next((name.removesuffix(_FIRST) for name in found if name.endswith(_FIRST)), None)
+    if prefix is None:
+        raise UnreadableWeights(f"{file} holds no {_FIRST}")
+    return {name.removeprefix(prefix): tensor for name, tensor in found.items() if name.startswith(prefix)}
+
+
+def read_file(file: Path) -> dict[str, Tensor]:
+    """The tensors of a .safetensors, .bin or .pt file on the CPU. Raises UnreadableWeights."""
+    try:
+        found: dict[str, Any] = _read(file)
+    except Exception as error:  # safetensors', pickle's, zipfile's and torch's errors share no other base
+        reason = " ".join(str(error).split())[:200]
+        raise UnreadableWeights(f"{file} cannot be read for its weights alone ({reason})") from error
+    return found
+
+
+def _read(file: Path) -> Any:
+    if file.suffix == ".safetensors":
+        from safetensors.torch import load_file
+
+        return load_file(file)
+    import torch
+
+    # weights_only refuses every pickled object that is no plain tensor, before it is built.
+    return torch.load(file, map_location="cpu", weights_only=True)
