@@ -65,12 +65,12 @@ def publish(job: Job) -> Iterator[Row]:
 def read_month_related_work(workspace: Workspace, month: str) -> RelatedWorkData:
     """A month's numbers of related work."""
     settings = workspace.settings
-    return read_related_work(workspace.root, month, _judges(settings), _prices(settings))
+    return read_related_work(workspace.root, month, _judges(settings), known_prices(settings))
 
 
 def _read_answers(workspace: Workspace, month: str) -> AnswersData:
     settings = workspace.settings
-    return read_month_answers(workspace.root, month, _judges(settings), _prices(settings), settings.llm_cutoff)
+    return read_month_answers(workspace.root, month, _judges(settings), known_prices(settings), settings.llm_cutoff)
 
 
 def _judges(settings: Settings) -> list[str]:
@@ -78,8 +78,9 @@ def _judges(settings: Settings) -> list[str]:
     return list(settings.judges if set(settings.judges) - {OVERLAP_JUDGE} else (*settings.judges, settings.llm_model))
 
 
-def _prices(settings: Settings) -> Mapping[str, Prices]:
-    return {name: model.prices for name, model in models_of(settings).items() if model.prices.known}
+def known_prices(settings: Settings) -> dict[str, Prices]:
+    """The prices of the models that have one."""
+    return {name: model.prices for name, model in sorted(models_of(settings).items()) if model.prices.known}
 
 
 def write_overall_page(workspace: Workspace) -> None:
@@ -87,7 +88,7 @@ def write_overall_page(workspace: Workspace) -> None:
     settings = workspace.settings
     # Two months may be published at once: the last to hold the lock has read what the other wrote.
     with FileLock(workspace.cache("locks") / "overall-index.lock", timeout=600):
-        page = pages.overall_page(workspace.root, _judges(settings), _prices(settings), settings.llm_cutoff)
+        page = pages.overall_page(workspace.root, _judges(settings), known_prices(settings), settings.llm_cutoff)
         write_whole(workspace.root.path / FOLDER / "index.html", render(_SECTIONS, page))
 
 
@@ -137,7 +138,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     Times and estimates are not among them: a run that changes no row does not make the report out of date.
     """
     root, settings = workspace.root, workspace.settings
-    prices = _prices(settings)
+    prices = known_prices(settings)
     return {
         "templates": templates_digest(),
         "judges": ", ".join(_judges(settings)),

@@ -9,7 +9,7 @@ import pytest
 from pipeline.engine.redaction import collect_secrets
 from pipeline.errors import SettingError
 from pipeline.llm.models import EMBEDDED_MODEL, get_model, judge_models, models_of
-from pipeline.report.costs import prices_of
+from pipeline.report.publish import known_prices
 from pipeline.settings import Settings, load_settings
 
 KEY = "sk-sentinel-of-a-model"
@@ -60,7 +60,7 @@ def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path
     beside = settings(tmp_path, llm_model="own", llm_url="http://127.0.0.1:9/v1", llm_price="1/2")
     assert get_model(beside).url == "http://127.0.0.1:9/v1"
     assert set(models_of(beside)) == {"own", "gpt-3.5-turbo", "strict", EMBEDDED_MODEL}
-    assert list(prices_of(beside).by_model) == ["gpt-3.5-turbo", "own"]
+    assert list(known_prices(beside)) == ["gpt-3.5-turbo", "own"]
     assert settings(tmp_path, llm_model=EMBEDDED_MODEL).embedded_llm
     embedded = get_model(settings(tmp_path), EMBEDDED_MODEL, "CITELOOM_SYSTEMS")
     assert (embedded.url, embedded.context) == (None, 4096)

@@ -9,7 +9,6 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.llm.models import Models
 from pipeline.report.grid import Grid
 from pipeline.report.pages import SAMPLE_NOTE, Page, overall_page
 from pipeline.report.publish import read_month_related_work, write_overall_page
@@ -33,7 +32,7 @@ def place(tmp_path: Path) -> Workspace:
 
 
 def page_of(place: Workspace) -> Page:
-    return overall_page(place.root, ["judge-one"], Models.of(place.settings).prices())
+    return overall_page(place.root, ["judge-one"], {})
 
 
 def grids(page: Page) -> dict[str, Grid]:
