@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from pipeline.embedding.packing import spans
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -64,7 +66,7 @@ class SparseRows:
 
         lengths = self.lengths[numbers]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[numbers] - offsets[:-1], lengths)
+        places = spans(self.offsets[numbers], lengths)
         return SparseRows(offsets, self.ids[places], self.weights[places])
 
     def row(self, number: int) -> SparseVector:

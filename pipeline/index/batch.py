@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pipeline.embedding.packing import spans
 from pipeline.errors import PermanentFailure
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipeline.embedding.embedder import SparseRows
-    from pipeline.index.passage_index import Layout
 
 # Size of one request: 4 MB are 700 points of BGE-M3; a server accepts 32 MB.
 BYTES = 4 << 20
@@ -50,12 +50,15 @@ class PointBatch:
 
     def take(self, numbers: NDArray[np.int64]) -> PointBatch:
         """Some of the points. numbers: theirs here, ascending."""
+        import numpy as np
+
         if len(numbers) == len(self):
             return self
         colbert_offsets, colbert = None, None
         if self.colbert is not None and self.colbert_offsets is not None:
-            colbert_offsets, colbert_rows = _rows_of(self.colbert_offsets, numbers)
-            colbert = self.colbert[colbert_rows]
+            lengths = np.diff(self.colbert_offsets)[numbers]
+            colbert_offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            colbert = self.colbert[spans(self.colbert_offsets[numbers], lengths)]
         return PointBatch(
             [self.ids[number] for number in numbers],
             self.dense[numbers],
@@ -105,78 +108,28 @@ class PointBatch:
         )
 
 
-def _rows_of(offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets of the chosen points among themselves, and the rows that are theirs."""
-    import numpy as np
+def check_points(points: PointBatch) -> None:
+    """Raise PermanentFailure, which names a passage, for vectors that no engine should get.
 
-    lengths = np.diff(offsets)[numbers]
-    chosen = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    rows = np.arange(chosen[-1]) + np.repeat(offsets[numbers] - chosen[:-1], lengths)
-    return chosen, rows
-
-
-def check_points(points: PointBatch, layout: Layout) -> None:
-    """Raise PermanentFailure, which names a passage, for points that a collection of this layout cannot hold.
-
-    Neither engine refuses all of them: Edge accepts a vector of NaN, which no search finds again, and a sparse vector
-    with more ids than weights breaks its log, so that the collection cannot be opened any more.
+    Half precision may have made NaN or infinity of large numbers. Neither engine refuses all of that: Edge accepts a
+    vector of NaN, which no search finds again, and a sparse vector with more ids than weights breaks its log, so that
+    the collection cannot be opened any more.
     """
-    if not len(points):
-        return
-    if points.dense.shape != (len(points), layout.dimensions):
-        shape = points.dense.shape
-        raise _refused(points, 0, f"a dense vector of shape {shape[1:]} and not ({layout.dimensions},)")
-    _refuse_where(points, _not_finite(points.dense), "a dense vector with NaN, infinity or a number that is too large")
-    _check_sparse(points, points.lexical, "lexical")
-    if (points.sparse is not None) != layout.sparse:
-        raise _refused(points, 0, f"{'no ' * layout.sparse}sparse vector, against the collection's layout")
-    if points.sparse is not None:
-        _check_sparse(points, points.sparse, "sparse")
-    _check_tokens(points, layout)
-
-
-def _check_sparse(points: PointBatch, rows: SparseRows, kind: str) -> None:
-    """Weights must be finite, and ids ascend within a point."""
     import numpy as np
 
-    _check_offsets(points, rows.offsets, kind, len(rows.ids), len(rows.weights))
-    owner = np.repeat(np.arange(len(points)), rows.lengths)
-    weightless = _marked(len(points), owner[~np.isfinite(rows.weights)])
-    _refuse_where(points, weightless, f"a {kind} vector with a weight that is NaN or infinite")
-    not_ascending = (rows.ids[1:] <= rows.ids[:-1]) & (owner[1:] == owner[:-1])
-    _refuse_where(points, _marked(len(points), owner[1:][not_ascending]), f"a {kind} vector whose ids do not ascend")
-
-
-def _check_tokens(points: PointBatch, layout: Layout) -> None:
-    """ColBERT vectors are there for every point, or for none, as the layout says."""
-    import numpy as np
-
-    if points.colbert is None or points.colbert_offsets is None:
-        if layout.colbert:
-            raise _refused(points, 0, "no ColBERT vectors, and the collection requires them")
-        return
-    if not layout.colbert:
-        raise _refused(points, 0, "ColBERT vectors, and the collection has none")
-    if points.colbert.shape[1:] != (layout.dimensions,):
-        shape = points.colbert.shape[1:]
-        raise _refused(points, 0, f"ColBERT vectors of shape {shape} and not ({layout.dimensions},)")
-    _check_offsets(points, points.colbert_offsets, "ColBERT", len(points.colbert))
-    lengths = np.diff(points.colbert_offsets)
-    _refuse_where(points, lengths == 0, "no ColBERT vectors, and the collection requires them")
-    owner = np.repeat(np.arange(len(points)), lengths)
-    wrong = _marked(len(points), owner[_not_finite(points.colbert)])
-    _refuse_where(points, wrong, "a ColBERT vector with NaN, infinity or a number that is too large")
-
-
-def _check_offsets(points: PointBatch, offsets: NDArray[np.int64], kind: str, *rows: int) -> None:
-    import numpy as np
-
-    lengths = np.diff(offsets)
-    if len(lengths) == len(points):
-        _refuse_where(points, lengths < 0, f"{kind} rows with an end before their start")
-        if offsets[0] == 0 and all(offsets[-1] == number for number in rows):
-            return
-    raise _refused(points, 0, f"{kind} columns of different lengths, or another passage of its batch has")
+    numbers = np.arange(len(points))
+    vectors = [("dense", numbers, points.dense)]
+    for kind, terms in (("lexical", points.lexical), ("sparse", points.sparse)):
+        if terms is not None:
+            if len(terms.ids) != len(terms.weights):
+                raise _refused(points, 0, f"a {kind} vector without a weight for each id, or another of its batch has")
+            vectors.append((kind, np.repeat(numbers, terms.lengths), terms.weights[:, None]))
+    if points.colbert is not None and points.colbert_offsets is not None:
+        vectors.append(("ColBERT", np.repeat(numbers, np.diff(points.colbert_offsets)), points.colbert))
+    for kind, owners, rows in vectors:
+        wrong = owners[_not_finite(rows)]
+        if len(wrong):
+            raise _refused(points, int(wrong[0]), f"a {kind} vector with NaN, infinity or a number that is too large")
 
 
 def _not_finite(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -189,23 +142,8 @@ def _not_finite(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
     return wrong
 
 
-def _marked(count: int, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    import numpy as np
-
-    marked = np.zeros(count, np.bool_)
-    marked[numbers] = True
-    return marked
-
-
-def _refuse_where(points: PointBatch, wrong: NDArray[np.bool_], what: str) -> None:
-    import numpy as np
-
-    if wrong.any():
-        raise _refused(points, int(np.flatnonzero(wrong)[0]), what)
-
-
 def _refused(points: PointBatch, number: int, what: str) -> PermanentFailure:
-    month = points.payloads[number].get("month", "all") if number < len(points.payloads) else "all"
+    month = points.payloads[number].get("month", "all")
     return PermanentFailure(
         f"passage {points.ids[number]} has {what}: run citeloom run --months {month} --select embeddings --force"
     )

@@ -210,7 +210,7 @@ class PassageIndex(ABC):
         """Insert points, replacing those of the same id; returns when they survive a kill of the process that holds
         the collection (not yet a loss of power). Transient errors are retried for about two minutes. Raises
         PermanentFailure for points that `check_points` refuses; then none is inserted."""
-        check_points(points, self._needed_layout())
+        check_points(points)
         for part in points.split():
             self._upsert(part)
 

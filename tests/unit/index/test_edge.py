@@ -62,10 +62,9 @@ def test_reading_makes_no_folder(edge: EdgeIndex) -> None:
     assert not edge.folder.parent.exists()
 
 
-def test_searching_or_loading_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
-    for ask in (lambda: find(edge, query(), Request(5)), lambda: edge.upsert(make_points([1]))):
-        with pytest.raises(MissingInput, match=r"there is no collection passages in .*citeloom run"):
-            ask()
+def test_searching_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
+    with pytest.raises(MissingInput, match=r"there is no collection passages in .*citeloom run"):
+        find(edge, query(), Request(5))
     assert not edge.folder.parent.exists()
 
 
