@@ -28,7 +28,7 @@ from pipeline.related_work.key_elements import Extraction, KeyElements, extract_
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
-from pipeline.related_work.task_model import Source, Task
+from pipeline.related_work.task import Source, Task
 from pipeline.related_work.task_reader import read_elements, read_tasks, reference_months, tasks_for
 from pipeline.related_work.tasks import papers_digests
 from pipeline.settings import Settings

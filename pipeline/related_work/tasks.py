@@ -24,8 +24,7 @@ from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.summary import cited_numbers, renumber
-from pipeline.related_work.task_files import file_digests, task_rows
-from pipeline.related_work.task_model import Source
+from pipeline.related_work.task import Source, file_digests, task_rows
 from pipeline.related_work.task_reader import paper_text
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
