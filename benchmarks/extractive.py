@@ -42,7 +42,7 @@ from pipeline.index.relevance import relevance_of
 from pipeline.llm.loop import run
 from pipeline.related_work.extractive import PreparedTask, encoder_of, lead, lexrank, prepare, write_section
 from pipeline.related_work.importers.deepscholar import import_deepscholar
-from pipeline.related_work.task_model import Task
+from pipeline.related_work.task import Task
 from pipeline.related_work.task_reader import task_of
 from pipeline.related_work.tasks import in_citation_order
 from pipeline.settings import Settings, load_settings

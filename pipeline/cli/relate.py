@@ -135,7 +135,7 @@ def import_tasks(
 
     from pipeline.arxiv.months import parse_month
     from pipeline.cli.console import print_json, print_note
-    from pipeline.related_work.task_files import write_task_file
+    from pipeline.related_work.task import write_task_file
 
     parsed = None if month is None else parse_month(month)
     written = []

@@ -17,6 +17,12 @@ def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(_rows(workspace, table, month) for month in months).encode()).hexdigest()
 
 
+def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) -> dict[str, str]:
+    """A digest over the rows of each of these months of a table that is there, by `table month`."""
+    written = {month: read_provenance(workspace.root.file(table, month)) for month in sorted(months)}
+    return {f"{table.name} {month}": provenance.rows_sha256 for month, provenance in written.items() if provenance}
+
+
 def _rows(workspace: Workspace, table: Table, month: str) -> str:
     file = workspace.root.file(table, month)
     try:

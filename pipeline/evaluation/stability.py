@@ -31,7 +31,7 @@ from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.stages import writer_inputs
 from pipeline.related_work.summary import Summary, cited_numbers
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
-from pipeline.related_work.task_model import Task
+from pipeline.related_work.task import Task
 from pipeline.related_work.task_reader import read_elements, tasks_for
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row

@@ -26,7 +26,7 @@ from pipeline.related_work.prompt_files import (
     unnumbered,
 )
 from pipeline.related_work.summary import Summary, make_summary, truncated_counts
-from pipeline.related_work.task_model import Task
+from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 
 FEW_SHOT_EXAMPLES = 2

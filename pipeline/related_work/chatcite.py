@@ -27,7 +27,7 @@ from pipeline.related_work.prompt_files import (
     unnumbered,
 )
 from pipeline.related_work.summary import Summary, make_summary, split_sentences, truncated_counts
-from pipeline.related_work.task_model import Reference, Task
+from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 
 KEY_ELEMENTS = "key elements"

@@ -32,7 +32,7 @@ from pipeline.related_work.prompt_files import (
     at_most,
     unnumbered,
 )
-from pipeline.related_work.task_model import Passage, Reference, Task
+from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.settings import Settings
 
 # Passages of a paper that go on to the writer and the judge: a related-work section says little about each paper.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Workspace
 from pipeline.related_work.summary import cited_numbers
 from pipeline.storage.provenance import read_provenance
@@ -61,14 +62,10 @@ def example_months(workspace: Workspace, before: str | None) -> list[str]:
 
 def example_inputs(workspace: Workspace, month: str) -> dict[str, str]:
     """Digests of what the examples of a month's tasks are chosen from, by name."""
-    files = [(tables.RELATED_WORK_TASKS, other) for other in example_months(workspace, month)]
-    files += [(tables.REFERENCES, other) for other in (*example_months(workspace, month), month)]
-    digests = {"examples": shipped_digest()}
-    for table, other in files:
-        provenance = read_provenance(workspace.root.file(table, other))
-        if provenance:
-            digests[f"examples {table.name} {other}"] = provenance.rows_sha256
-    return digests
+    months = example_months(workspace, month)
+    digests = digests_by_month(workspace, tables.RELATED_WORK_TASKS, months)
+    digests |= digests_by_month(workspace, tables.REFERENCES, [*months, month])
+    return {"examples": shipped_digest()} | {f"examples {name}": digest for name, digest in digests.items()}
 
 
 def corpus_examples(workspace: Workspace, before: str | None) -> list[Example]:

@@ -24,7 +24,7 @@ from pipeline.llm.messages import Spent
 from pipeline.related_work.evidence import passages_of
 from pipeline.related_work.sentence_rewriting import author_names, citable_sentence, follow_up, general_sentence
 from pipeline.related_work.summary import Sentence, Summary, citation_counts
-from pipeline.related_work.task_model import Passage, Task
+from pipeline.related_work.task import Passage, Task
 
 if TYPE_CHECKING:
     import numpy as np

@@ -49,7 +49,7 @@ from pipeline.related_work.grounded_draft import (
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import PROMPTS, draft_length
 from pipeline.related_work.summary import Sentence, Summary, citation_counts, truncated_counts
-from pipeline.related_work.task_model import Reference, Task
+from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 
 # What a draft that is repaired leaves to the references that it lost, in parts of the prompt.

@@ -13,7 +13,7 @@ from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient
 from pipeline.llm.context import fit
 from pipeline.llm.structured import TextFields, make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
-from pipeline.related_work.task_model import Source
+from pipeline.related_work.task import Source
 from pipeline.settings import Settings
 
 # Characters of English per token, for the bound on an answer: 4.4 to 6 were seen with SmolLM2, fewer are safe.

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pipeline.llm.context import fit
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
-from pipeline.related_work.task_model import Task
+from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 
 # What all examples take of a context at most, in parts of it: of 16,384 tokens two have 1,024 each, longer than most

@@ -21,8 +21,7 @@ from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, RelatedWorkSystem
-from pipeline.related_work.task_files import read_task_file
-from pipeline.related_work.task_model import Source, Task
+from pipeline.related_work.task import Source, Task, read_task_file
 from pipeline.related_work.task_reader import (
     in_corpus,
     paper_text,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.digests import digests_by_month
 from pipeline.engine.parts import Part, build_parts
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.llm.client import LlmClient, Spent, open_client
@@ -28,13 +29,12 @@ from pipeline.related_work.key_elements import Extraction, KeyElements, extract_
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
-from pipeline.related_work.task_model import Source, Task
+from pipeline.related_work.task import Source, Task
 from pipeline.related_work.task_reader import read_elements, read_tasks, reference_months, tasks_for
-from pipeline.related_work.tasks import papers_digests
 from pipeline.settings import Settings
 from pipeline.storage.csv_texts import TextKind, read_content, read_texts
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
+from pipeline.tables import Table
 from pipeline.tables.writers import Writer
 
 _SECTIONS = TextKind("section", "task", "task_id", "title", only_known=False)
@@ -69,7 +69,7 @@ def element_models(settings: Settings) -> list[str]:
 
 def _element_parts(workspace: Workspace, month: str) -> list[Part]:
     settings = workspace.settings
-    inputs = {"prompts": PROMPTS.digest("elements")} | _reference_inputs(workspace, month)
+    inputs = {"prompts": PROMPTS.digest("elements")} | _reference_inputs(workspace, month, tables.PAPERS)
     return [
         Part(
             name=model,
@@ -230,25 +230,18 @@ def writer_inputs(writer: Writer, system: RelatedWorkSystem, workspace: Workspac
     if writer.model is not None:
         inputs["model"] = _model_fingerprint(workspace.settings, writer.model)
     if system.reads_texts:
-        inputs |= _reference_inputs(workspace, month)
+        inputs |= _reference_inputs(workspace, month, tables.PAPERS)
     if system.count_examples(workspace.settings):
         inputs |= example_inputs(workspace, month)
     if system.reads_passages:
-        inputs |= _passage_inputs(workspace, month)
+        inputs |= _reference_inputs(workspace, month, tables.PASSAGES)
     return inputs
 
 
-def _passage_inputs(workspace: Workspace, month: str) -> dict[str, str]:
-    """Digests of the months of `passages` in which the tasks' references lie."""
-    months = sorted(reference_months(workspace.root.rows(tables.RELATED_WORK_TASKS, month, ["references"])))
-    written = {other: read_provenance(workspace.root.file(tables.PASSAGES, other)) for other in months}
-    return {f"passages {other}": provenance.rows_sha256 for other, provenance in written.items() if provenance}
-
-
-def _reference_inputs(workspace: Workspace, month: str) -> dict[str, str]:
-    """Digests of the months of `papers` in which the tasks' references lie."""
+def _reference_inputs(workspace: Workspace, month: str, table: Table) -> dict[str, str]:
+    """Digests of the months of a table in which the tasks' references lie."""
     rows = workspace.root.rows(tables.RELATED_WORK_TASKS, month, ["references"])
-    return papers_digests(workspace, reference_months(rows))
+    return digests_by_month(workspace, table, reference_months(rows))
 
 
 KEY_ELEMENTS = Stage(

@@ -15,7 +15,7 @@ from pipeline.related_work.extractive import encoder_of, extractive, lead, lexra
 from pipeline.related_work.grounded import grounded
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.task_model import Task
+from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]

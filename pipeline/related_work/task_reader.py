@@ -16,7 +16,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.examples import task_examples
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.systems import RelatedWorkSystem
-from pipeline.related_work.task_model import Passage, Reference, Task
+from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.storage.data_root import DataRoot
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")

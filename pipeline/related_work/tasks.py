@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -21,13 +21,12 @@ from typing import Any
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.related_work import is_related_work
+from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.summary import cited_numbers, renumber
-from pipeline.related_work.task_files import file_digests, task_rows
-from pipeline.related_work.task_model import Source
+from pipeline.related_work.task import Source, file_digests, task_rows
 from pipeline.related_work.task_reader import paper_text
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
 
@@ -256,22 +255,13 @@ def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])["cited_arxiv_id"].drop_null()
     wanted = set(cited.to_pylist())
     others = (other for other in _cited_months(workspace, tables.PAPERS, month, wanted) if other != month)
-    digests = papers_digests(workspace, others)
+    digests = digests_by_month(workspace, tables.PAPERS, others)
     if workspace.settings.outside_references != "drop":
-        digests |= _digests(workspace, tables.METADATA, _cited_months(workspace, tables.METADATA, month, wanted))
+        metadata_months = _cited_months(workspace, tables.METADATA, month, wanted)
+        digests |= digests_by_month(workspace, tables.METADATA, metadata_months)
     if workspace.settings.tasks_dir is not None:
         digests |= file_digests(workspace.settings.tasks_dir, month)
     return digests
-
-
-def papers_digests(workspace: Workspace, months: Iterable[str]) -> dict[str, str]:
-    """Digests of the papers of some months, by name, for a stage's `inputs`."""
-    return _digests(workspace, tables.PAPERS, months)
-
-
-def _digests(workspace: Workspace, table: Table, months: Iterable[str]) -> dict[str, str]:
-    provenances = {month: read_provenance(workspace.root.file(table, month)) for month in sorted(months)}
-    return {f"{table.name} {month}": item.rows_sha256 for month, item in provenances.items() if item}
 
 
 RELATED_WORK_TASKS = Stage(

@@ -21,7 +21,7 @@ from pipeline.corpus.latex_text import plain_field
 from pipeline.errors import SettingError
 from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task, sections_text
 from pipeline.related_work.sentence_rewriting import author_names
-from pipeline.related_work.task_files import FileReference
+from pipeline.related_work.task import FileReference
 
 Row = TypeVar("Row", bound=BaseModel)
 

@@ -24,7 +24,7 @@ from pipeline.arxiv.person_names import split_names
 from pipeline.corpus.related_work import is_related_work
 from pipeline.errors import SettingError
 from pipeline.related_work.importers.task import ImportedTask, NameYearCitations, item_text, letters, make_imported_task
-from pipeline.related_work.task_files import FileReference
+from pipeline.related_work.task import FileReference
 
 _TITLE, _TARGET, _REFERENCES = "target_paper_title.txt", "Target Paper", "Reference Papers"
 _YEAR = re.compile(r"(?:19|20)\d\d(?=[a-z]?\b)")

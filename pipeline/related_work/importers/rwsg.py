@@ -21,7 +21,7 @@ from pipeline.related_work.importers.task import (
     make_imported_task,
     sections_text,
 )
-from pipeline.related_work.task_files import FileReference
+from pipeline.related_work.task import FileReference
 
 
 class _Root(BaseModel):

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.related_work.task_files import FileReference, TaskFile
+from pipeline.related_work.task import FileReference, TaskFile
 
 _WORK = re.compile(r"\[Work (\d+)\]")
 

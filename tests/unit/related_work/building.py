@@ -15,7 +15,7 @@ from pipeline.llm.loop import run
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import SYSTEMS
-from pipeline.related_work.task_model import Reference, Task
+from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.writing import Row
 from pipeline.tables import Table

@@ -24,7 +24,7 @@ from pipeline.related_work.extractive import (
 )
 from pipeline.related_work.importers.rwsg import import_rwsg
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.task_model import Passage, Reference, Task
+from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.related_work.task_reader import task_of
 from tests.unit.related_work.building import with_texts
 

@@ -20,7 +20,7 @@ from pipeline.related_work.grounded_draft import (
     patch_draft,
     section_text,
 )
-from pipeline.related_work.task_model import Passage, Reference
+from pipeline.related_work.task import Passage, Reference
 from pipeline.settings import Settings
 from tests.scripted_llm import Asked, Rule
 from tests.unit.related_work.building import beam, check_planned_calls, make_task, prompts, with_texts, write

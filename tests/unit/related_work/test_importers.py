@@ -15,7 +15,7 @@ from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.importers.nudtrwg import bibliography_entry, import_nudtrwg
 from pipeline.related_work.importers.rwsg import import_rwsg
 from pipeline.related_work.summary import cited_numbers
-from pipeline.related_work.task_files import task_rows
+from pipeline.related_work.task import task_rows
 
 LEAVES = [
     {"title": "Tides", "author": ["Ada Popović"], "year": 2015, "abstract": "", "introduction": ""},

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.systems import SYSTEMS
-from pipeline.related_work.task_model import Task
+from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 from tests.unit.related_work.building import (
     CutShort,

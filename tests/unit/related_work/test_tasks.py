@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.related_work.task_files import read_task_file, task_rows, write_task_file
+from pipeline.related_work.task import read_task_file, task_rows, write_task_file
 from pipeline.related_work.task_reader import task_of
 from pipeline.related_work.tasks import (
     RELATED_WORK_TASKS,

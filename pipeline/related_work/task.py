@@ -1,10 +1,14 @@
-"""Related-work tasks as files: the JSON format of docs/methods/related-work.md, read and checked."""
+"""A related-work task: the target paper and its references as the systems read them, and as a file holds them.
+
+The JSON format of task files is in docs/methods/related-work.md.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,9 +17,53 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.months import is_month
 from pipeline.errors import SettingError
-from pipeline.related_work.task_model import Source
 
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]
+Source = Literal["full_text", "abstract", "item"]
+"""What is known of a reference: its text, its abstract alone, or its bibliography item alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of a reference that a sentence may rest on; the id is that of the table `passages`, if there."""
+
+    passage_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference of a task: its number in `[Reference i]`, and the work; no arxiv_id where it is not on arXiv."""
+
+    number: int
+    arxiv_id: str | None
+    title: str
+    source: Source = "full_text"
+    authors: tuple[str, ...] = ()
+    text: str = ""
+    passages: tuple[Passage, ...] = ()
+    """Those of the corpus, in order, where a system that is to write ties sentences to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A target paper and its references in order, with their texts; what every system is given."""
+
+    task_id: str
+    title: str
+    description: str
+    references: tuple[Reference, ...]
+    examples: tuple[str, ...] = ()
+    """Related-work sections of other papers, for their style alone."""
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        return frozenset(reference.number for reference in self.references)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The target's text, then each reference's."""
+        return self.description, *(reference.text for reference in self.references)
 
 
 class FileReference(BaseModel):
