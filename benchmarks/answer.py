@@ -149,6 +149,7 @@ def main() -> None:
     """Measure, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="3 questions of each month, 0.2 s for a request")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     size = QUICK if arguments.parse_args().quick else FULL
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         del os.environ[name]

@@ -172,6 +172,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=40, help="of each month")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="five pages a month: whether it runs at all")
+    parser.add_argument("--json", action="store_true", help="accepted, as by all: the last line is JSON in any case")
     arguments = parser.parse_args()
     pages = 5 if arguments.quick else arguments.pages
     programs = postgres_server.programs()

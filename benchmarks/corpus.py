@@ -295,6 +295,7 @@ def main() -> None:
     arguments.add_argument("--quick", action="store_true", help="500 pages")
     arguments.add_argument("--pages", type=int, default=10_000)
     arguments.add_argument("--rounds", type=int, default=1)
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     arguments.add_argument("--run", type=Path, help="run one month that lies in this folder, and nothing else")
     arguments.add_argument("--workers", type=int, default=1)
     given = arguments.parse_args()

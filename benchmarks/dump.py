@@ -222,6 +222,7 @@ def main() -> None:
     """Compare, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="a small zip, two rounds")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     quick = arguments.parse_args().quick
     with tempfile.TemporaryDirectory(prefix="citeloom-bench-") as temporary:
         reading, indexing = Path(temporary) / "reading", Path(temporary) / "indexing"

@@ -248,6 +248,7 @@ def parse_arguments() -> argparse.Namespace:
     arguments.add_argument("--passages", type=int, help="how many passages")
     arguments.add_argument("--rounds", type=int, help="rounds, of which the median is told")
     arguments.add_argument("--quick", action="store_true", help="one round, an eighth of the passages")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     return arguments.parse_args()
 
 

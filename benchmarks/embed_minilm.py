@@ -146,6 +146,7 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=5, help="rounds, of which the median is taken")
     arguments.add_argument("--threads", type=int, default=1, help="threads of every contender")
     arguments.add_argument("--quick", action="store_true", help="two rounds of 16 abstracts")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     given = arguments.parse_args()
     count, rounds = (16, 2) if given.quick else (given.texts, given.rounds)
     import torch

@@ -139,6 +139,7 @@ def main() -> None:
     """Measure two months, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="half of the passages")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     part = 2 if arguments.parse_args().quick else 1
     months = {}
     for count in (SMALL // part, LARGE // part):

@@ -1,6 +1,6 @@
 """The judge that calls no model on labelled claims.
 
-    python -m benchmarks.judges [--labelled FOLDER] [--quick]
+    python -m benchmarks.judges [--labelled FOLDER] [--json] [--quick]
 
 labelled: the folder of public labelled sets, with Citation-Integrity and SciFact. Figures are of the dev parts, which
 nothing was fitted on. Beside it the two judges that read no text: always "supported", and a draw by the labels' shares
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labelled", type=Path, default=LABELLED)
+    parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} claims of each set")
     options = parser.parse_args(arguments)
     if not options.labelled.is_dir():

@@ -120,6 +120,7 @@ def main() -> None:
     arguments.add_argument("--quick", action="store_true", help="10,000 points, one round")
     arguments.add_argument("--points", type=int)
     arguments.add_argument("--rounds", type=int)
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     given = arguments.parse_args()
     count = given.points or (10_000 if given.quick else 100_000)
     rounds = given.rounds or (1 if given.quick else 3)

@@ -148,6 +148,7 @@ def main() -> None:
     """Compare the ways, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="one round, once through the pages")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     quick = arguments.parse_args().quick
     folder = next(folder for folder in DUMPS if folder.is_dir())
     pages = read_pages(folder)

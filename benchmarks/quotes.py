@@ -1,6 +1,6 @@
 """How often `citeloom find-quote` finds the passage that a sentence is from, beside search by the same sentence.
 
-    python -m benchmarks.quotes [--data FOLDER] [--root FOLDER] [--quick]
+    python -m benchmarks.quotes [--data FOLDER] [--root FOLDER] [--json] [--quick]
 
 data: the folder with real papers (dump2). root: a data root to make or reuse; by default a temporary one. Drawn are
 200 sentences of at least eight words from the papers' paragraphs, each asked as printed and with two words replaced by
@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--root", type=Path, default=None)
+    parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} sentences")
     options = parser.parse_args(arguments)
     if not options.data.is_dir():

@@ -42,6 +42,7 @@ def main() -> None:
     """Measure, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="a tenth of the titles, one round")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     quick = arguments.parse_args().quick
     figures, claims = catalogue_speed(TITLES // 10 if quick else TITLES)
     if labelled.SHARED.is_dir():

@@ -272,6 +272,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="10,000 points, 200 questions")
     arguments.add_argument("--points", type=int)
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     given = arguments.parse_args()
     count, asked = given.points or (10_000 if given.quick else 100_000), 200 if given.quick else 1_000
     figures: dict[str, object] = {"points": count, "questions": asked}

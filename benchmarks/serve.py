@@ -68,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=None)
+    parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
     parser.add_argument("--quick", action="store_true", help="a few seconds of each rate")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
