@@ -8,7 +8,10 @@ takes the true one. One process, contenders by turns in every round, wall time f
 memory, medians. Never a comparison of vectors but for one look that all did the same work (`citeloom verify-model`).
 
 FlagEmbedding as its README uses it means its defaults: 256 texts a batch, cut at 512 tokens, which is less work than
-ours does.
+ours does. infinity is compared where it can be imported; infinity-emb 0.0.78 asks for numpy < 2 but runs with newer:
+
+    pip install --no-deps --target FOLDER infinity-emb==0.0.78
+    PYTHONPATH=FOLDER python -m benchmarks.embed
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -41,7 +46,7 @@ from pipeline.embedding.packing import TokenRows, plain, tokenize
 
 OURS, FP32 = "ours", "ours, fp32"
 README, BEST = "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"
-DENSE = "sentence-transformers, dense only"
+DENSE, INFINITY = "sentence-transformers, dense only", "infinity, dense only"
 LONGEST = 8192
 # FlagEmbedding's example for dense vectors has 12, its default is 256.
 BATCH_SIZES = {"cpu": (1, 2, 4, 12), "cuda": (12, 64, 256, 1024)}
@@ -116,6 +121,31 @@ def load_sentence_transformers(folder: Path, device: str) -> Encode:
     if device == "cuda":
         model.half()
     return partial(model.encode, normalize_embeddings=True)
+
+
+@contextmanager
+def infinity(folder: Path, device: str) -> Iterator[dict[str, Encode]]:
+    """Dense vectors alone, by infinity's engine in this process, without the time that HTTP would take.
+
+    Nothing where it is not installed. Its threads end with the block.
+    """
+    if not find_spec("infinity_emb"):
+        sys.stdout.write("infinity-emb is not installed and not compared\n")
+        yield {}
+        return
+    import asyncio
+
+    engines = import_module("infinity_emb")
+    loop = asyncio.new_event_loop()
+    options = engines.EngineArgs(
+        model_name_or_path=str(folder), engine="torch", device=device, bettertransformer=False, model_warmup=False
+    )
+    engine = engines.AsyncEmbeddingEngine.from_args(options)
+    loop.run_until_complete(engine.astart())
+    try:
+        yield {INFINITY: lambda texts: loop.run_until_complete(engine.embed(sentences=list(texts)))}
+    finally:
+        loop.run_until_complete(engine.astop())
 
 
 def find_batch_size(model: Any, texts: Sequence[str], sizes: Sequence[int]) -> int:
@@ -287,12 +317,14 @@ def main() -> None:
     rounds = given.rounds or (1 if given.quick else 3)
     weights = "true" if given.model else f"random, {given.size} size"
     sys.stdout.write(f"weights: {weights}; by turns in one process, {rounds} rounds\n")
-    with model_folder(given.model, given.size) as folder:
+    with model_folder(given.model, given.size) as folder, infinity(folder, given.device) as others:
+        for encode in others.values():
+            encode(["warm"] * 8)
         work = weigh(draw(read_passages(), count), folder)
         contenders, ours, size = make_contenders(folder, given.device, work.texts)
         precision = ours.last_facts.precision if ours.last_facts else "fp32"
         rate = partial(matrix_rate, given.device, precision)
-        seconds, best_rate = time_rounds(contenders, work.texts, rounds, rate)
+        seconds, best_rate = time_rounds({**contenders, **others}, work.texts, rounds, rate)
         figures = {"weights": weights, "rounds": rounds, "FlagEmbedding's best batch size": size}
         figures |= describe(work, seconds, best_rate, given.device, ours.last_facts)
         figures["least cosine of ours and FlagEmbedding's"] = round(least_cosine(contenders, work.texts[:16]), 6)

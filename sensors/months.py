@@ -14,10 +14,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.ops.run_months import months_of_status
 
-# Dagster runs a month that failed twice more, from the failed step on. The cursor holds what was asked for, not how it
-# ended, so without this a month would be left until its pages change again.
-_RETRIES = {"dagster/max_retries": "2", "dagster/retry_on_asset_or_op_failure": "true"}
-
 
 def month_fingerprints(workspace: Workspace) -> dict[str, str]:
     """Month of the dump → fingerprint of its pages now."""
@@ -46,7 +42,7 @@ def dump_folder(
         return dg.SkipReason(f"no change in the {len(seen)} months of the dump")
     offer_months(context.instance, changed)
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many finds all of it done.
-    requests = [dg.RunRequest(partition_key=month, tags=_RETRIES) for month in sorted(changed)]
+    requests = [dg.RunRequest(partition_key=month) for month in sorted(changed)]
     return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))
 
 
