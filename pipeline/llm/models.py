@@ -135,6 +135,16 @@ def judge_models(settings: Settings) -> list[Model]:
     return [get_model(settings, name, "CITELOOM_JUDGES") for name in names] or [get_model(settings)]
 
 
+def known_prices(settings: Settings) -> dict[str, Prices]:
+    """The prices of the models that have one, by name.
+
+    That of the default model holds without an endpoint too: its rows may be of an earlier run.
+    """
+    prices = {settings.llm_model: _prices(settings.llm_price)}
+    prices |= {name: model.prices for name, model in models_of(settings).items()}
+    return {name: price for name, price in sorted(prices.items()) if price.known}
+
+
 def judges_fingerprint(settings: Settings) -> str:
     """What of the judges changes a judgement: the fingerprints of their models."""
     return "; ".join(model.fingerprint for model in judge_models(settings))

@@ -12,8 +12,7 @@ from filelock import FileLock
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.judge_check.record import checks_digest
-from pipeline.llm.messages import Prices
-from pipeline.llm.models import models_of
+from pipeline.llm.models import known_prices
 from pipeline.report import pages
 from pipeline.report.answers_data import AnswersData, read_month_answers
 from pipeline.report.corpus import (
@@ -76,11 +75,6 @@ def _read_answers(workspace: Workspace, month: str) -> AnswersData:
 def _judges(settings: Settings) -> list[str]:
     """The judges in their order. Overlap judges citations alone, so the default model follows it."""
     return list(settings.judges if set(settings.judges) - {OVERLAP_JUDGE} else (*settings.judges, settings.llm_model))
-
-
-def known_prices(settings: Settings) -> dict[str, Prices]:
-    """The prices of the models that have one."""
-    return {name: model.prices for name, model in sorted(models_of(settings).items()) if model.prices.known}
 
 
 def write_overall_page(workspace: Workspace) -> None:

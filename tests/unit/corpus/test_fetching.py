@@ -271,8 +271,6 @@ def test_a_delay_that_robots_txt_asks_for_is_kept(place: Workspace, site: FakeSi
     site.robots = "User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 1"
     assert run(place, FIRST, SECOND).fetched == 2
     assert site.times[2] - site.times[1] >= 0.9
-    assert Pace(gap=GAP_SECONDS).slower(15.0).gap == 15.0
-    assert Pace(gap=GAP_SECONDS).slower(0.0).gap == GAP_SECONDS
 
 
 def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(place: Workspace, site: FakeSite) -> None:

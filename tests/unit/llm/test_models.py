@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.engine.redaction import collect_secrets
 from pipeline.errors import SettingError
-from pipeline.llm.models import EMBEDDED_MODEL, get_model, judge_models, models_of
-from pipeline.report.publish import known_prices
+from pipeline.llm.models import EMBEDDED_MODEL, get_model, judge_models, known_prices, models_of
 from pipeline.settings import Settings, load_settings
 
 KEY = "sk-sentinel-of-a-model"
