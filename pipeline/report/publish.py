@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.judge_check.record import checks_digest
 from pipeline.llm.messages import Prices
-from pipeline.llm.models import models_of
+from pipeline.llm.models import EMBEDDED_MODEL, models_of
 from pipeline.report import pages
 from pipeline.report.answers_data import AnswersData, read_month_answers
 from pipeline.report.corpus import (
@@ -80,7 +80,10 @@ def _judges(settings: Settings) -> list[str]:
 
 def known_prices(settings: Settings) -> dict[str, Prices]:
     """The prices of the models that have one."""
-    return {name: model.prices for name, model in sorted(models_of(settings).items()) if model.prices.known}
+    models = models_of(settings)
+    if settings.llm_model not in models:  # no endpoint is set now, and rows of earlier runs are priced all the same
+        models[settings.llm_model] = models.pop(EMBEDDED_MODEL)
+    return {name: model.prices for name, model in sorted(models.items()) if model.prices.known}
 
 
 def write_overall_page(workspace: Workspace) -> None:
