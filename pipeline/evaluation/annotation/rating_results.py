@@ -79,7 +79,7 @@ class RatingResults:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody rated anything, be it outdated."""
+        """Whether there are no ratings, outdated ones included."""
         return not (self.ratings or self.outdated)
 
     def as_json(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class GoldFinding(BaseModel):
 async def judge_claim(
     client: LlmClient, question: Question, claim: str, passages: Sequence[Passage], context: int
 ) -> Graded:
-    """Whether gold claims and passages bear out a claim, at temperature 0: one call, two where it was repaired.
+    """Whether gold claims and passages support a claim, at temperature 0: one call, two where it was repaired.
 
     The claim has its verdict, None where the judge's answer could not be read, and then `failure`; where its quote is
     (`quoted`: "passage", with its `passage_id`, or "gold", None for neither); the passages that the judge was shown,
