@@ -48,9 +48,9 @@ def read_grades(root: DataRoot, month: str) -> list[Grade]:
     ]
 
 
-def is_evident(graded: Mapping[str, Any]) -> bool:
+def is_evident(claim: Mapping[str, Any]) -> bool:
     """Whether the quote of a claim or gold claim is where it should be, and is long enough to tell anything."""
-    return bool(graded["quoted"]) and len(graded["quote"].split()) >= FEWEST_QUOTED_WORDS
+    return bool(claim["quoted"]) and len(claim["quote"].split()) >= FEWEST_QUOTED_WORDS
 
 
 def failures(grade: Grade) -> list[str]:
