@@ -112,6 +112,6 @@ def cite(
     table = make_table("To cite", ("key", "paper", "passage"))
     for paper in papers:
         passage = f"{visible(paper.hit.title)}\n{visible(without_markers(paper.hit.text))}"
-        table.add_row(visible(paper.key or ""), paper.hit.arxiv_id, Text(passage))
+        table.add_row(Text(visible(paper.key or "")), paper.hit.arxiv_id, Text(passage))
     out.print(table)
     return 0

@@ -77,7 +77,10 @@ class DraftCheck:
         return [
             *self.draft.problems,
             *(f"two entries have the key {key}" for key in self.draft.duplicate_keys),
-            *(f"{each.file}, line {each.line}: {key} is cited and has no entry" for key, each in self.without_entry),
+            *(
+                f"{sentence.file}, line {sentence.line}: {key} is cited and has no entry"
+                for key, sentence in self.without_entry
+            ),
         ]
 
     def as_json(self) -> dict[str, Any]:

@@ -37,14 +37,14 @@ def parted(text: str) -> list[str]:
 
 def pieces(text: str, known: Collection[int]) -> list[Piece]:
     """A text as pieces; `known`: the numbers that the task's references have."""
-    found = []
+    parts = []
     for place, part in enumerate(_CITATION.split(text)):
         if place % 2:  # citations and the texts around them alternate
             number = int(part.removeprefix("[Reference ").removesuffix("]"))
-            found.append(Piece(part, number, number in known))
+            parts.append(Piece(part, number, number in known))
         elif part:
-            found.append(Piece(part))
-    return found
+            parts.append(Piece(part))
+    return parts
 
 
 def printable(text: str) -> str:

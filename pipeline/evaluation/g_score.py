@@ -104,10 +104,10 @@ def shown_orders(task_id: str, systems: Iterable[str]) -> Iterator[tuple[str, ..
 
     A judge favours what it reads first. They are the rows of Williams's square (1949, Experimental designs balanced
     for the estimation of residual effects of treatments) over the systems by digest, each followed by its mirror image.
-    So after every second repeat each
-    system's mean place is the middle one; and after n repeats of n systems, 2n where n is odd, each was in every
-    place, and right behind every other, equally often. A task of one system has one order, one of two has two: shown
-    in the same order again, a judge at temperature 0 would say the same again, and it would count twice.
+    So after every second repeat each system's mean place is the middle one; and after n repeats of n systems, 2n where
+    n is odd, each was in every place, and right behind every other, equally often. A task of one system has one order,
+    one of two has two: shown in the same order again, a judge at temperature 0 would say the same again, and it would
+    count twice.
     """
     names = sorted(systems)
     seen: set[tuple[str, ...]] = set()
@@ -227,19 +227,19 @@ async def judge(client: LlmClient, case: Case, order: Sequence[str], context: in
     if not case.gold.strip():
         return Judgement({}, failure=NO_GOLD)
     try:
-        asked = conversation(case, context, order)
+        request = conversation(case, context, order)
     except NoRoom as error:
         return Judgement({}, failure=("no_room_for_judge", str(error)))
     try:
         answer = await client.answer(
-            asked.messages,
-            answer_schema(asked.labels),
-            max_tokens=answer_tokens(len(asked.labels)),
+            request.messages,
+            answer_schema(request.labels),
+            max_tokens=answer_tokens(len(request.labels)),
             temperature=TEMPERATURE,
         )
     except LlmAnswerError as error:
         failure = ("unreadable_judgement", str(error))
-        return Judgement({}, cut=asked.cut, spent=error.spent, failure=failure)
-    marks = {system: getattr(answer.value, label) for label, system in asked.labels.items()}
+        return Judgement({}, cut=request.cut, spent=error.spent, failure=failure)
+    marks = {system: getattr(answer.value, label) for label, system in request.labels.items()}
     best: str | None = getattr(answer.value, "best", None)
-    return Judgement(marks, asked.labels[best] if best else None, asked.cut, answer.spent)
+    return Judgement(marks, request.labels[best] if best else None, request.cut, answer.spent)

@@ -12,27 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.g_score import (
-    NO_GOLD,
-    Case,
-    Judgement,
-    judge,
-    prompt_digest,
-    shown_orders,
-)
+from pipeline.evaluation.g_score import NO_GOLD, Case, Judgement, judge, prompt_digest, shown_orders
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import measured_together
 from pipeline.llm.models import Model, judge_models, judges_fingerprint
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import parse_writer, short_names, with_shown_name, writer_name
-
-if TYPE_CHECKING:
-    pass
 
 TOGETHER, ALONE = "together", "alone"
 _TASK_COLUMNS = ["task_id", "description", "references", "gold"]
@@ -41,8 +31,8 @@ _DESCRIPTION_CHARS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One conversation: of what, in which mode, with which judge, for which time, in which order."""
+class _Assignment:
+    """What one judge is to judge in one conversation: sections of a case in an order, for which time."""
 
     case: Case
     mode: str
@@ -59,11 +49,11 @@ def build(job: Job) -> Iterator[Row]:
     """Rows of `g_scores`, by task, mode, judge, repeat and order; what could not be judged is in the ledger."""
     models = judge_models(job.settings)
     cases = [case for case in _cases(job) if _has_gold(job, case)]
-    asked = [conversation for case in cases for conversation in _conversations(case, job.settings, models)]
-    judgements = run(_judge_all(job, models, asked)) if asked else []
-    found = sorted(zip(asked, judgements, strict=True), key=lambda pair: _key(pair[0]))
-    _note(job, found)
-    yield from (_row(asked, judgement) for asked, judgement in found if judgement.failure is None)
+    assignments = [assignment for case in cases for assignment in _assignments(case, job.settings, models)]
+    judgements = run(_judge_all(job, models, assignments)) if assignments else []
+    results = sorted(zip(assignments, judgements, strict=True), key=lambda pair: _key(pair[0]))
+    _note(job, results)
+    yield from (_row(assignment, judgement) for assignment, judgement in results if judgement.failure is None)
 
 
 def case_of(task: Mapping[str, Any], sections: Mapping[str, str]) -> Case:
@@ -99,7 +89,7 @@ def _reference_line(reference: Mapping[str, Any]) -> str:
     return f"[Reference {reference['number']}] {reference['title']}{year}"
 
 
-def _conversations(case: Case, settings: Settings, models: Sequence[Model]) -> Iterator[_Asked]:
+def _assignments(case: Case, settings: Settings, models: Sequence[Model]) -> Iterator[_Assignment]:
     """All over one case: every judge, the systems together in so many orders, then, where set, each by itself.
 
     The orders are those of the task whatever CITELOOM_JUDGE_REPEATS is, so more repeats keep the answers that are
@@ -110,13 +100,13 @@ def _conversations(case: Case, settings: Settings, models: Sequence[Model]) -> I
     shown = islice(shown_orders(case.task_id, names), settings.judge_repeats)
     orders = [tuple(names[short] for short in order) for order in shown]
     for model in models:
-        yield from (_Asked(case, TOGETHER, model, repeat, order) for repeat, order in enumerate(orders))
+        yield from (_Assignment(case, TOGETHER, model, repeat, order) for repeat, order in enumerate(orders))
         if settings.judge_alone:
-            yield from (_Asked(case, ALONE, model, 0, (writer,)) for writer in case.sections)
+            yield from (_Assignment(case, ALONE, model, 0, (writer,)) for writer in case.sections)
 
 
-async def _judge_all(job: Job, models: Sequence[Model], asked: Sequence[_Asked]) -> list[Judgement]:
-    """All judgements in the order asked, over one client for each judge.
+async def _judge_all(job: Job, models: Sequence[Model], assignments: Sequence[_Assignment]) -> list[Judgement]:
+    """The judgements of all assignments, in their order, over one client for each judge.
 
     The limit on calls in flight is that of all judges together, who may share an endpoint; and a conversation is put
     into words once it has its turn, since those of 1,000 tasks of 8 systems would fill gigabytes.
@@ -124,12 +114,13 @@ async def _judge_all(job: Job, models: Sequence[Model], asked: Sequence[_Asked])
     from pipeline.llm.client import open_client
 
     turns, done = asyncio.Semaphore(max(model.concurrency for model in models)), 0
-    job.expect(len(asked))
+    job.expect(len(assignments))
 
-    async def one(each: _Asked) -> Judgement:
+    async def one(assignment: _Assignment) -> Judgement:
         nonlocal done
+        model = assignment.judge
         async with turns:
-            judgement = await judge(clients[each.judge.name], each.case, each.order, each.judge.context)
+            judgement = await judge(clients[model.name], assignment.case, assignment.order, model.context)
         done += 1
         job.advance(done)
         return judgement
@@ -138,7 +129,7 @@ async def _judge_all(job: Job, models: Sequence[Model], asked: Sequence[_Asked])
         clients = {
             model.name: await opened.enter_async_context(open_client(job.workspace, model.name)) for model in models
         }
-        judgements = await side_by_side(one(each) for each in asked)
+        judgements = await side_by_side(map(one, assignments))
         job.measured |= measured_together(client.usage for client in clients.values())
     return judgements
 
@@ -156,38 +147,38 @@ def named_judgement(row: Mapping[str, Any], shown: Mapping[str, str] | None = No
     return named | {"best": names.get(row["best"], row["best"])}
 
 
-def _key(asked: _Asked) -> tuple[Any, ...]:
-    return asked.case.task_id, asked.mode, asked.judge.name, asked.repeat, asked.order
+def _key(assignment: _Assignment) -> tuple[Any, ...]:
+    return assignment.case.task_id, assignment.mode, assignment.judge.name, assignment.repeat, assignment.order
 
 
-def _row(asked: _Asked, judgement: Judgement) -> Row:
+def _row(assignment: _Assignment, judgement: Judgement) -> Row:
     return {
-        "task_id": asked.case.task_id,
-        "mode": asked.mode,
-        "judge": asked.judge.name,
-        "repeat": asked.repeat,
-        "order": list(asked.order),
-        "marks": [{**parse_writer(name).columns, **judgement.marks[name].model_dump()} for name in asked.order],
+        "task_id": assignment.case.task_id,
+        "mode": assignment.mode,
+        "judge": assignment.judge.name,
+        "repeat": assignment.repeat,
+        "order": list(assignment.order),
+        "marks": [{**parse_writer(name).columns, **judgement.marks[name].model_dump()} for name in assignment.order],
         "best": judgement.best,
         "cut": list(judgement.cut),
         **asdict(judgement.spent),
     }
 
 
-def _note(job: Job, found: Sequence[tuple[_Asked, Judgement]]) -> None:
+def _note(job: Job, results: Sequence[tuple[_Assignment, Judgement]]) -> None:
     """Judgements by mode; to the ledger, what was not judged, and what was cut, once for a task, mode and judge, since
     every repeat cuts the same."""
     cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for asked, judgement in found:
-        subject, who = asked.case.task_id, f"{asked.judge.name}, {asked.mode}"
+    for assignment, judgement in results:
+        subject, who = assignment.case.task_id, f"{assignment.judge.name}, {assignment.mode}"
         cut[subject, who] |= dict.fromkeys(judgement.cut)
         if judgement.failure is not None:
             reason, detail = judgement.failure
-            job.leave_out(subject, reason, f"{who}, {asked.place}: {detail}")
+            job.leave_out(subject, reason, f"{who}, {assignment.place}: {detail}")
     for (subject, who), texts in cut.items():
         if texts:
             job.leave_out(subject, "cut_for_judge", f"{who}: the judge read the beginning of: {', '.join(texts)}")
-    judged = Counter(asked.mode for asked, judgement in found if judgement.failure is None)
+    judged = Counter(assignment.mode for assignment, judgement in results if judgement.failure is None)
     job.notes["judged"] = dict(sorted(judged.items()))
 
 

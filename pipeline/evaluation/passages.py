@@ -1,4 +1,4 @@
-"""Passages as judges read them, and the search for those that could bear out a claim, by vectors and words."""
+"""Passages as judges read them, and the search for those that could support a claim, by vectors and words."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_vectors(root: DataRoot, papers: Collection[str], model: str) -> Vectors
 
 @dataclass(frozen=True)
 class ClaimSearch:
-    """Searches passages for what bears out claims. claims: all that it will be asked for, encoded at once.
+    """Searches passages for those that could support claims. claims: all that it will be asked for, encoded at once.
 
     make: gives the embedder, and is called when vectors are first compared. Raises SettingError where the embedder's
     model is not there.
@@ -77,7 +77,7 @@ class ClaimSearch:
     @cached_property
     def _claim_vectors(self) -> Mapping[str, NDArray[np.float32]]:
         encoded = self.make(self.settings).encode_queries(list(self.claims))
-        return {claim: each.dense for claim, each in zip(self.claims, encoded, strict=True)}
+        return {claim: vectors.dense for claim, vectors in zip(self.claims, encoded, strict=True)}
 
     def best(
         self, passages: Sequence[Passage], claims: Sequence[str], most: int, vectors: Vectors
@@ -88,11 +88,11 @@ class ClaimSearch:
         """
         by_words = lexical_scores([passage.with_heading() for passage in passages], claims)
         has_vectors = any(passage.passage_id in vectors for passage in passages)
-        found = {}
+        best = {}
         for claim, words in zip(claims, by_words, strict=True):
             scores = fused_scores(self._dense_scores(claim, passages, vectors), words) if has_vectors else words
-            found[claim] = tuple(passages[place] for place in best_places(scores, most))
-        return found
+            best[claim] = tuple(passages[place] for place in best_places(scores, most))
+        return best
 
     def _dense_scores(self, claim: str, passages: Sequence[Passage], vectors: Vectors) -> NDArray[np.float32]:
         """Inner products with the claim; 0 for a passage without a vector."""
@@ -129,29 +129,29 @@ def search(
     """The `most` best passages of each paper for each of its claims, best first.
 
     claims: arXiv id → claims about this paper. make: gives the embedder, and is called where there are vectors to
-    compare with; None to rank by words alone. Papers without passages in the tables are missing from what is found.
+    compare with; None to rank by words alone. Papers without passages in the tables are missing from the result.
     Months are read one after another, so that the passages of one are held. Raises PermanentFailure where a month
     cannot be read, SettingError where the embedder's model is not there.
     """
     root, settings = workspace.root, workspace.settings
-    every_claim = sorted({claim for each in claims.values() for claim in each})
-    claim_search = ClaimSearch(every_claim, settings, make or make_embedder)
+    every_claim = {claim for of_paper in claims.values() for claim in of_paper}
+    claim_search = ClaimSearch(sorted(every_claim), settings, make or make_embedder)
     months: dict[str | None, set[str]] = defaultdict(set)
     for arxiv_id in claims:
         months[month_in(root, arxiv_id)].add(arxiv_id)
-    found = RankedPassages()
+    ranked = RankedPassages()
     for papers in months.values():
         vectors = read_vectors(root, papers, model_name(settings)) if make else {}
         for arxiv_id, passages in _read_passages(root, papers).items():
             has_vectors = any(passage.passage_id in vectors for passage in passages)
-            found.by_both, found.by_words = found.by_both + has_vectors, found.by_words + (not has_vectors)
+            ranked.by_both, ranked.by_words = ranked.by_both + has_vectors, ranked.by_words + (not has_vectors)
             best = claim_search.best(passages, claims[arxiv_id], most, vectors)
-            found.passages |= {(arxiv_id, claim): chosen for claim, chosen in best.items()}
-    return found
+            ranked.passages |= {(arxiv_id, claim): of_claim for claim, of_claim in best.items()}
+    return ranked
 
 
 def _read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[Passage]]:
-    """Each paper's passages in order, front matter left out: who wrote a paper bears out no claim of what it did."""
+    """Each paper's passages in order, front matter left out: who wrote a paper supports no claim of what it did."""
     passages: dict[str, list[Passage]] = defaultdict(list)
     rows = [row for row in rows_of_papers(root, tables.PASSAGES, papers, _COLUMNS) if row["kind"] != "front_matter"]
     for row in sorted(rows, key=lambda row: (row["arxiv_id"], row["ordinal"])):
@@ -203,16 +203,17 @@ def evidence_for(
     claim_search: ClaimSearch,
     vectors: Vectors,
 ) -> dict[tuple[str, str], tuple[Passage, ...]]:
-    """For each claim of an answer the `most` best of the passages of the question's papers, best first.
+    """For each claim of an answer the `most` best passages of the question's papers, best first.
 
-    They are searched for among all passages of all papers of the question, whatever the system was shown: a claim may
+    The search is among all passages of all papers of the question, whatever the system was shown: a claim may
     be right though its system never saw why. Front matter is among them, since it says who wrote a paper.
 
     passages: arXiv id → passages in the order of the paper. vectors: of passages; none to rank by words alone. A claim
     has no evidence where the papers have no passages.
     """
     texts = sorted(set(claims))
-    there = [passage for paper in question.papers for passage in passages.get(paper, ())]
-    if not there or not texts:
+    candidates = [passage for paper in question.papers for passage in passages.get(paper, ())]
+    if not candidates or not texts:
         return {(question.id, claim): () for claim in texts}
-    return {(question.id, claim): best for claim, best in claim_search.best(there, texts, most, vectors).items()}
+    best = claim_search.best(candidates, texts, most, vectors)
+    return {(question.id, claim): of_claim for claim, of_claim in best.items()}

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
 # With 2,000 resamples the ends of an interval move by about a twentieth of its width from seed to seed.
 CLUSTER_RESAMPLES = 2_000
 # With 10,000 by less than half of that; systems are compared by a tenth of a mark, and have few tasks.

@@ -418,8 +418,8 @@ def _expected_coverage(data: AnswersData, judge: str, control: str) -> tuple[flo
     """The coverage that the graded answers of a control should have, and the mean error of the coverage given."""
     expected = expected_coverage([posed.question for posed in data.questions])[control]
     mine = [grade for grade in data.controls if (grade["judge"], grade["system"]) == (judge, control)]
-    given = {grade["question_id"]: answer_measures(grade).get("coverage") for grade in mine}
-    pairs = [(expected[name], share) for name, share in given.items() if share is not None and name in expected]
+    judged = {grade["question_id"]: answer_measures(grade).get("coverage") for grade in mine}
+    pairs = [(expected[name], share) for name, share in judged.items() if share is not None and name in expected]
     if not pairs:
         return None, None
     return fmean(should for should, _ in pairs), fmean(abs(should - share) for should, share in pairs)

@@ -54,7 +54,7 @@ class Cost:
 
     @property
     def models(self) -> set[str]:
-        """Every model that was called."""
+        """Every model that wrote or judged, one that needs no tokens too."""
         return {model for sharing, _ in self.tokens for model in sharing}
 
     def tokens_of(self, kind: str) -> int:
@@ -205,7 +205,8 @@ def _price_notes(costs: Sequence[Cost], prices: Mapping[str, Prices]) -> list[st
         return []
     listed = "; ".join(f"{model} {price.read:g} and {price.written:g}" for model, price in prices.items())
     notes = [f"Prices for a million tokens read and written, in the currency of the settings: {listed}."]
-    unpriced = {model for cost in costs for model in cost.models} - prices.keys()
+    paid = {model for cost in costs for (sharing, _), number in cost.tokens.items() if number for model in sharing}
+    unpriced = paid - prices.keys()
     if unpriced:
         notes.append(f"No price is set for {', '.join(sorted(unpriced))}; the money leaves its tokens out.")
     if any(len(sharing) > 1 for cost in costs for sharing, _ in cost.tokens):

@@ -106,7 +106,7 @@ def _agreement_grid(
     key: str, title: str, verb: str, noun: str, items: int, agreed: Iterable[tuple[str, str, Estimate]]
 ) -> Grid:
     """Rows of (what was rated or graded, measure, agreement)."""
-    rows = [[name, measure, mean_cell(each, "two"), each.count] for name, measure, each in agreed]
+    rows = [[name, measure, mean_cell(alpha, "two"), alpha.count] for name, measure, alpha in agreed]
     columns = [f"What was {verb}", "Measure", "Agreement", f"{verb.capitalize()} twice or more"]
     about = (
         f"1 is perfect agreement, 0 what chance would give; below it the 95 % interval over {noun}s. By its author's "
@@ -151,7 +151,7 @@ def grades_section(people: GradeResults) -> Section:
         f"{number_of(people.answers, 'answer')} to {number_of(people.questions, 'question')}, without knowing the "
         "systems. They graded the claims into which the judge had split the answers, and could add none."
     )
-    agreed = [(_PARTS[part], _ALPHA[part], each) for part, each in people.agreement.items() if each.count]
+    agreed = [(_PARTS[part], _ALPHA[part], alpha) for part, alpha in people.agreement.items() if alpha.count]
     grids = [_agreement_grid("answer_graders", "Agreement of graders", "graded", "question", people.questions, agreed)]
     grids = grids if agreed else []
     return Section(key, title, (text, *outdated), [*grids, *_accuracy_grids(people), *_table_by_people(people)])
@@ -163,11 +163,11 @@ def _accuracy_grids(people: GradeResults) -> list[Grid]:
     for judge, parts in people.accuracy.items():
         rows = [
             [
-                _PARTS[part], Cell(each.same, "percent", each.low, each.high), mean_cell(each.alpha, "two"), each.units,
-                each.undecided,
+                _PARTS[part], Cell(accuracy.same, "percent", accuracy.low, accuracy.high),
+                mean_cell(accuracy.alpha, "two"), accuracy.units, accuracy.undecided,
             ]
-            for part, each in parts.items()
-            if each.units or each.undecided
+            for part, accuracy in parts.items()
+            if accuracy.units or accuracy.undecided
         ]  # fmt: skip
         groups += [RowGroup(rows, judge)] if rows else []
     if not groups:
@@ -215,10 +215,10 @@ def _table_by_people(people: GradeResults) -> list[Grid]:
     return [Grid("people_table_1", "Table 1 by people", columns, groups=groups, about=about)] if groups else []
 
 
-def _comparison_row(each: SystemComparison, measure: str) -> Row:
-    people = each.people[measure]
+def _comparison_row(comparison: SystemComparison, measure: str) -> Row:
+    people = comparison.people[measure]
     return [
-        measure.capitalize(), answering_system(each.system), mean_cell(people, "percent"),
-        mean_cell(each.judged.get(measure), "percent"), mean_cell(each.difference[measure], "one", 100),
+        measure.capitalize(), answering_system(comparison.system), mean_cell(people, "percent"),
+        mean_cell(comparison.judged.get(measure), "percent"), mean_cell(comparison.difference[measure], "one", 100),
         people.count,
     ]  # fmt: skip

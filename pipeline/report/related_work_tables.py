@@ -345,7 +345,7 @@ def preference_section(data: RelatedWorkData) -> Section | None:
             cast = [row for row in data.judgements if row["judge"] == judge and row["best"]]
             on_offer = sorted({name for row in cast for name in row["order"]})
             shares: dict[str, Estimate] = {
-                system: estimate({task: [vote == system for vote in mine] for task, mine in votes.items()})
+                system: estimate({task: [vote == system for vote in of_task] for task, of_task in votes.items()})
                 for system in on_offer
             }
             voters.append(_Voters(f"Judge {judge}", len(cast), len(votes), shares))

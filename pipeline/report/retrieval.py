@@ -92,9 +92,11 @@ def retrieval_section(scores: RetrievalScores) -> Section:
         if methods:
             title = f"{FORM_NAMES[form].capitalize()}{', as in the index' if form == scores.form_in_use else ''}"
             colours = {method: colour for colour, method in enumerate(METHODS, start=1)}
-            bars.append((title, [bar(METHODS[each], scores.cell(each, form), colours[each]) for each in methods]))
+            drawn = [bar(METHODS[method], scores.cell(method, form), colours[method]) for method in methods]
+            bars.append((title, drawn))
             rows = [
-                [METHODS[each], *(scores.cell(each, form, metric) for metric in scores.metrics)] for each in methods
+                [METHODS[method], *(scores.cell(method, form, metric) for metric in scores.metrics)]
+                for method in methods
             ]
             groups.append(RowGroup(rows, title))
     columns = ["Mean over sentences", *(METRIC_NAMES[metric] for metric in scores.metrics)]
@@ -142,7 +144,7 @@ def overall_retrieval(months: Mapping[str, RetrievalScores]) -> list[Section]:
     scored = {month: scores for month, scores in months.items() if scores.methods(scores.form_in_use)}
     if not scored:
         return []
-    methods = list(dict.fromkeys(each for scores in scored.values() for each in scores.methods(scores.form_in_use)))
+    methods = list(dict.fromkeys(name for scores in scored.values() for name in scores.methods(scores.form_in_use)))
     rows = []
     for month, scores in scored.items():
         link = Cell(month_name(month), page=f"{month}/index.html#retrieval")

@@ -31,7 +31,7 @@ from pipeline.llm.prompts import as_data, fenced
 from pipeline.serve.guard import problem_of
 from pipeline.serve.paper_view import bibtex_of, citing_papers, find_papers, outline_of, section_passages, titles_of
 from pipeline.serve.search_results import SearchForm, SearchResults, run_search
-from pipeline.serve.site import Site
+from pipeline.serve.site import LONGEST_QUERY, Site
 
 INSTRUCTIONS = (
     "Search and read a corpus of arXiv papers that citeloom has parsed and indexed. Begin with search_passages or "
@@ -47,7 +47,7 @@ _LINE_CHARACTERS = 300
 _COORDINATE = re.compile(r"[^\w.:-]")
 
 ArxivId = Annotated[str, Field(min_length=1, max_length=80, description="arXiv id, such as 2404.90003")]
-Query = Annotated[str, Field(min_length=1, max_length=10_000, description="Words, a sentence or a paragraph.")]
+Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY, description="Words, a sentence or a paragraph.")]
 Limit = Annotated[int, Field(ge=1, le=50, description="Most results.")]
 Start = Annotated[int, Field(ge=0, le=100_000, description="Number of the first result, from 0.")]
 Month = Annotated[str, Field(max_length=7, description="YYYY-MM; empty for no bound.")]

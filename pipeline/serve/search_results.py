@@ -16,6 +16,7 @@ from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.index.papers import read_like
 from pipeline.index.search import Hit, search_many
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
 from pipeline.serve.site import LONGEST_QUERY, IndexAccess
@@ -27,8 +28,6 @@ _LEAST_OF_BEST = 0.7
 # Characters of a passage in a list of results.
 _EXCERPT = 480
 _WHOLE_KINDS = ("table", "list", "algorithm")
-
-
 _ADDRESS_NAMES = {"first_month": "from", "last_month": "to"}
 """Fields whose names in an address are words of Python."""
 
@@ -68,8 +67,8 @@ class SearchForm(BaseModel):
         """Names and values of the fields that differ from their default, for an address."""
         pairs: list[tuple[str, str]] = []
         for name, value in self.model_dump(by_alias=True, exclude_defaults=True).items():
-            values = value if isinstance(value, tuple) else (int(value) if value is True else value,)
-            pairs += [(name, str(each)) for each in values]
+            texts = value if isinstance(value, tuple) else ("1" if value is True else str(value),)
+            pairs += [(name, text) for text in texts]
         return pairs
 
     def options(self) -> SearchOptions:
@@ -166,8 +165,6 @@ def run_search(workspace: Workspace, access: IndexAccess, form: SearchForm, star
     with access.searching():
         paper = normalize_arxiv_id(text)
         if paper is not None:
-            from pipeline.index.papers import read_like
-
             text, similar_to = read_like(workspace, paper)
             options = replace(options, without_papers=(similar_to,))
         with access.turn:

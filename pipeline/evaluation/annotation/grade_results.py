@@ -301,11 +301,11 @@ def _pairs(grades: Sequence[Grade], mine: Mapping[ClaimKey, str]) -> Iterator[tu
 
 def regraded(grade: Grade, verdicts: Mapping[ClaimKey, str]) -> Grade:
     """A grade with these verdicts alone, without quotes; what has none of them has no verdict."""
-    found = {
+    claims_by_part = {
         part: [
             {**claim, "verdict": verdicts.get(_claim_key(grade, part, claim)), "quote": "", "quoted": None}
             for claim in claims
         ]
         for part, claims in _parts(grade)
     }
-    return {**grade, "claims": found["claim"], "gold": found["gold"]}
+    return {**grade, "claims": claims_by_part["claim"], "gold": claims_by_part["gold"]}

@@ -207,7 +207,7 @@ def import_files(
             _write(root, key[1], month, stay)
     rows = [(month.schema, row) for month in months.values() for group in month.groups.values() for row in group]
     return Imported(
-        studies=tuple(sorted({each.study.study for each in returned})),
+        studies=tuple(sorted({file.study.study for file in returned})),
         annotators=tuple(sorted({row[schema.annotator] for schema, row in rows})),
         rows=len(rows),
         replaced=replaced,

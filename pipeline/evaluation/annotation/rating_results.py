@@ -29,7 +29,7 @@ G_SCORE_COLUMNS = ["task_id", "mode", "judge", "marks", "best"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-Section = tuple[str, str]
+SectionKey = tuple[str, str]
 """Task and system."""
 _NAMES = (*CRITERIA, MEAN)
 
@@ -79,7 +79,7 @@ class RatingResults:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody rated anything, be it outdated."""
+        """Whether there are no ratings, outdated ones included."""
         return not (self.ratings or self.outdated)
 
     def as_json(self) -> dict[str, Any]:
@@ -145,16 +145,16 @@ def mark_of(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def _system(rows: Sequence[Row], system: str) -> SystemResult:
-    mine = [row for row in rows if row["system"] == system]
+    of_system = [row for row in rows if row["system"] == system]
     marks = {
-        name: _grouped((row["task_id"], mark) for row in mine if (mark := mark_of(row, name)) is not None)
+        name: _group((row["task_id"], mark) for row in of_system if (mark := mark_of(row, name)) is not None)
         for name in _NAMES
     }
-    chosen = _grouped((row["task_id"], float(row["preferred"])) for row in mine if row["preferred"] is not None)
+    chosen = _group((row["task_id"], float(row["preferred"])) for row in of_system if row["preferred"] is not None)
     return SystemResult(system, {name: estimate(by_task) for name, by_task in marks.items()}, estimate(chosen))
 
 
-def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+def _group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     groups: dict[Key, list[Value]] = defaultdict(list)
     for key, value in pairs:
         groups[key].append(value)
@@ -162,21 +162,21 @@ def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 
 def _marks_alpha(rows: Iterable[Row], criterion: str) -> Estimate:
-    units = _grouped(
+    units = _group(
         ((row["study"], row["task_id"], row["system"]), row[criterion]) for row in rows if row[criterion] is not None
     )
     return alpha(list(units.values()), [task for _, task, _ in units])
 
 
 def _preference_alpha(rows: Iterable[Row]) -> Estimate:
-    choices = _grouped(((row["study"], row["task_id"]), row["system"]) for row in rows if row["preferred"])
+    choices = _group(((row["study"], row["task_id"]), row["system"]) for row in rows if row["preferred"])
     return alpha(list(choices.values()), [task for _, task in choices], "nominal")
 
 
 def _judges(rows: Sequence[Row], judgements: Iterable[Row]) -> Iterator[JudgeAgreement]:
     people = {name: _means(((row["task_id"], row["system"]), mark_of(row, name)) for row in rows) for name in _NAMES}
     favourites = _favourites((row["task_id"], row["system"]) for row in rows if row["preferred"])
-    by_judge = _grouped(((row["judge"], row["mode"]), row) for row in judgements)
+    by_judge = _group(((row["judge"], row["mode"]), row) for row in judgements)
     for (judge, mode), of_judge in sorted(by_judge.items()):
         marked = [((row["task_id"], marks["system"]), marks) for row in of_judge for marks in row["marks"]]
         agreed = {
@@ -189,13 +189,13 @@ def _judges(rows: Sequence[Row], judgements: Iterable[Row]) -> Iterator[JudgeAgr
         yield JudgeAgreement(judge, mode, agreed, len(both), same)
 
 
-def _means(marked: Iterable[tuple[Section, float | None]]) -> dict[Section, float]:
+def _means(marked: Iterable[tuple[SectionKey, float | None]]) -> dict[SectionKey, float]:
     """The mean of each section's marks, over raters or over repeats of a judge."""
-    groups = _grouped((section, mark) for section, mark in marked if mark is not None)
+    groups = _group((section, mark) for section, mark in marked if mark is not None)
     return {section: fmean(marks) for section, marks in groups.items()}
 
 
 def _favourites(votes: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Task → the system with most votes; a task in which two have as many has none."""
-    winners = {task: statistics.clear_winner(systems) for task, systems in _grouped(votes).items()}
+    winners = {task: statistics.clear_winner(systems) for task, systems in _group(votes).items()}
     return {task: winner for task, winner in winners.items() if winner is not None}

@@ -73,8 +73,8 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     advance = _counting(job)
     grades: list[Row] = []
     for model in models:
-        found, usage = run(_judge(job, model, cases, splits, evidence, advance))
-        grades += found
+        of_model, usage = run(_judge(job, model, cases, splits, evidence, advance))
+        grades += of_model
         usages.append(usage)
         splits = [replace(split, spent=NOTHING) for split in splits]  # the first judge's alone, and its cost
     job.measured |= measured_together(usages)
@@ -137,15 +137,16 @@ def _evidence(
     root, settings = job.workspace.root, job.settings
     papers = {paper for question_id in claims for paper in posed[question_id].question.papers}
     passages = passages_by_paper(rows_of_papers(root, tables.PASSAGES, papers, PASSAGE_COLUMNS))
-    search = ClaimSearch(sorted({claim for each in claims.values() for claim in each}), settings, make)
+    every_claim = {claim for of_question in claims.values() for claim in of_question}
+    search = ClaimSearch(sorted(every_claim), settings, make)
     rehearsed = isinstance(job.workspace, ClientWorkspace)
     vectors = {} if rehearsed or not search.claims else read_vectors(root, papers, model_name(settings))
     job.notes["evidence_ranked_by"] = "vectors and words" if vectors else "words alone"
-    found: dict[tuple[str, str], tuple[Passage, ...]] = {}
-    for question_id, each in claims.items():
+    evidence: dict[tuple[str, str], tuple[Passage, ...]] = {}
+    for question_id, of_question in claims.items():
         question = posed[question_id].question
-        found |= evidence_for(question, each, passages, settings.support_passages, search, vectors)
-    return found
+        evidence |= evidence_for(question, of_question, passages, settings.support_passages, search, vectors)
+    return evidence
 
 
 def _counting(job: Job) -> Advance:
@@ -164,7 +165,8 @@ async def _judge(
 
 def _note(job: Job, grades: Sequence[Grade]) -> None:
     """Outcomes of the month, and into the ledger what could not be read."""
-    job.notes["outcomes"] = dict(sorted(Counter(f"{writer_name(each)} {each['outcome']}" for each in grades).items()))
+    outcomes = Counter(f"{writer_name(grade)} {grade['outcome']}" for grade in grades)
+    job.notes["outcomes"] = dict(sorted(outcomes.items()))
     for grade in grades:
         for failure in failures(grade):
             subject = f"{grade['question_id']} {writer_name(grade)}"

@@ -48,16 +48,16 @@ def read_grades(root: DataRoot, month: str) -> list[Grade]:
     ]
 
 
-def is_evident(graded: Mapping[str, Any]) -> bool:
+def is_evident(claim: Mapping[str, Any]) -> bool:
     """Whether the quote of a claim or gold claim is where it should be, and is long enough to tell anything."""
-    return bool(graded["quoted"]) and len(graded["quote"].split()) >= FEWEST_QUOTED_WORDS
+    return bool(claim["quoted"]) and len(claim["quote"].split()) >= FEWEST_QUOTED_WORDS
 
 
 def failures(grade: Grade) -> list[str]:
     """What could not be read, in words for the ledger."""
     parts = [f"a part of the answer: {failure}" for failure in grade["split_failures"]]
-    claims = [f"claim {n}: {each['failure']}" for n, each in enumerate(grade["claims"], 1) if each["failure"]]
-    gold = [f"gold claim {n}: {each['failure']}" for n, each in enumerate(grade["gold"], 1) if each["failure"]]
+    claims = [f"claim {n}: {claim['failure']}" for n, claim in enumerate(grade["claims"], 1) if claim["failure"]]
+    gold = [f"gold claim {n}: {claim['failure']}" for n, claim in enumerate(grade["gold"], 1) if claim["failure"]]
     return [*parts, *claims, *gold]
 
 
@@ -76,7 +76,7 @@ def gold_shown_by_hop(
     known = {place: set(ids) for place in range(len(question.claims)) if (ids := gold_passages.get(place))}
     first = {place: _first(ids, hops) for place, ids in known.items()}
     shares = [
-        sum(each is not None and each <= hop for each in first.values()) / len(first)
+        sum(first_hop is not None and first_hop <= hop for first_hop in first.values()) / len(first)
         for hop in range(1, len(hops) + 1)
         if first
     ]

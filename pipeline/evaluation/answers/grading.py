@@ -16,7 +16,7 @@ from pipeline.answering.answer import Answer, plain_answer
 from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.grades import Outcome, gold_shown_by_hop
 from pipeline.evaluation.answers.splitting import Split, split_answer
-from pipeline.evaluation.answers.verdicts import Graded, judge_claim, judge_gold, not_held
+from pipeline.evaluation.answers.verdicts import JudgedClaim, judge_claim, judge_gold, not_held
 from pipeline.evaluation.passages import Evidence
 from pipeline.llm.client import LlmClient
 from pipeline.llm.loop import side_by_side
@@ -84,16 +84,16 @@ async def judge_all(
         for job in _jobs(place, case, outcomes[place], split)
     ]
 
-    async def one(job: _Job) -> Graded:
-        graded = await _judge(client, cases[job.place], job, evidence, context)
+    async def one(job: _Job) -> JudgedClaim:
+        claim = await _judge(client, cases[job.place], job, evidence, context)
         advance()
-        return graded
+        return claim
 
     judged = await _blind((_key(cases[job.place].question.id, job.text), one(job)) for job in jobs)
-    claims: dict[int, list[Graded]] = defaultdict(list)
-    gold: dict[int, list[Graded]] = defaultdict(list)
-    for job, graded in zip(jobs, judged, strict=True):
-        (gold if job.is_gold else claims)[job.place].append(graded)
+    claims: dict[int, list[JudgedClaim]] = defaultdict(list)
+    gold: dict[int, list[JudgedClaim]] = defaultdict(list)
+    for job, claim in zip(jobs, judged, strict=True):
+        (gold if job.is_gold else claims)[job.place].append(claim)
     return [
         {"judge": client.model.name, **_row(case, outcomes[place], claims[place], gold[place], splits[place])}
         for place, case in enumerate(cases)
@@ -117,7 +117,7 @@ def _jobs(place: int, case: Case, outcome: Outcome, split: Split) -> Iterator[_J
         yield from (_Job(place, gold.claim, True) for gold in case.question.claims)
 
 
-async def _judge(client: LlmClient, case: Case, job: _Job, evidence: Evidence, context: int) -> Graded:
+async def _judge(client: LlmClient, case: Case, job: _Job, evidence: Evidence, context: int) -> JudgedClaim:
     if job.is_gold:
         return await judge_gold(client, case.question, job.text, case.answered.text, context)
     return await judge_claim(client, case.question, job.text, evidence[case.question.id, job.text], context)
@@ -132,21 +132,21 @@ def outcome_of(answered: Answer, split: Split) -> Outcome:
     return "unreadable" if split.unreadable else "claims_nothing"
 
 
-def _row(case: Case, outcome: Outcome, claims: Sequence[Graded], gold: Sequence[Graded], split: Split) -> Row:
+def _row(case: Case, outcome: Outcome, claims: Sequence[JudgedClaim], gold: Sequence[JudgedClaim], split: Split) -> Row:
     """The row of an answer, without its judge. It costs all grading, cached calls too."""
     question = case.question
     hops_shown, first_hop = gold_shown_by_hop(question, case.answered, case.gold_passages)
-    graded_gold = [graded for graded, _ in gold] or [not_held(claim.claim) for claim in question.claims]
+    gold_rows = [row for row, _ in gold] or [not_held(claim.claim) for claim in question.claims]
     return {
         "question_id": question.id,
         **parse_writer(case.system).columns,
         "kind": question.kind,
         "date": question.date or question.month,
         "outcome": outcome,
-        "claims": [graded for graded, _ in claims],
+        "claims": [row for row, _ in claims],
         "gold": [
-            {**graded, "shown_in_hop": first_hop.get(place), "has_passage": place in first_hop}
-            for place, graded in enumerate(graded_gold)
+            {**row, "shown_in_hop": first_hop.get(place), "has_passage": place in first_hop}
+            for place, row in enumerate(gold_rows)
         ],
         "hops_shown": hops_shown,
         "parts": split.parts,

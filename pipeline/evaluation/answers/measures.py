@@ -27,8 +27,8 @@ def answer_measures(grade: Grade) -> dict[str, float]:
     """Measure → value of one answer, of those that can be computed. An abstention has no factual measure and no count
     of claims; its coverage is 0."""
     claims = {"claims": float(len(grade["claims"]))} if grade["outcome"] == "answered" else {}
-    found = factual(grade["claims"]) | coverage(grade["gold"]) | _retrieval(grade) | claims
-    return {name: found[name] for name in MEASURES if name in found}
+    values = factual(grade["claims"]) | coverage(grade["gold"]) | _retrieval(grade) | claims
+    return {name: values[name] for name in MEASURES if name in values}
 
 
 def factual(claims: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -38,9 +38,9 @@ def factual(claims: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     full: correct ones alone. checkable: among those that could be checked. quoted: points only where the quote was
     found. Nothing where no claim has a verdict.
     """
-    found = _shares("factual", claims, CLAIM_POINTS, "correct")
-    checkable = [CLAIM_POINTS[each["verdict"]] for each in claims if each["verdict"] not in (None, "not_checkable")]
-    return found | ({"factual_checkable": fmean(checkable)} if checkable else {})
+    shares = _shares("factual", claims, CLAIM_POINTS, "correct")
+    checkable = [CLAIM_POINTS[claim["verdict"]] for claim in claims if claim["verdict"] not in (None, "not_checkable")]
+    return shares | ({"factual_checkable": fmean(checkable)} if checkable else {})
 
 
 def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -51,14 +51,14 @@ def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return _shares("coverage", gold, GOLD_POINTS, "held")
 
 
-def _shares(name: str, graded: Sequence[Mapping[str, Any]], points: Mapping[str, float], full: str) -> dict[str, float]:
-    judged = [each for each in graded if each["verdict"] is not None]
+def _shares(name: str, claims: Sequence[Mapping[str, Any]], points: Mapping[str, float], full: str) -> dict[str, float]:
+    judged = [claim for claim in claims if claim["verdict"] is not None]
     if not judged:
         return {}
     return {
-        name: fmean(points[each["verdict"]] for each in judged),
-        f"{name}_full": fmean(each["verdict"] == full for each in judged),
-        f"{name}_quoted": fmean(points[each["verdict"]] if is_evident(each) else 0.0 for each in judged),
+        name: fmean(points[claim["verdict"]] for claim in judged),
+        f"{name}_full": fmean(claim["verdict"] == full for claim in judged),
+        f"{name}_quoted": fmean(points[claim["verdict"]] if is_evident(claim) else 0.0 for claim in judged),
     }
 
 
@@ -68,9 +68,13 @@ def _retrieval(grade: Grade) -> dict[str, float]:
     shares = grade["hops_shown"]
     if not shares:
         return {}
-    shown = [each for each in grade["gold"] if each["shown_in_hop"] is not None and each["verdict"] is not None]
-    found = {"gold_shown": shares[-1], "gold_shown_first_hop": shares[0]}
-    return found | ({"coverage_of_shown": fmean(GOLD_POINTS[each["verdict"]] for each in shown)} if shown else {})
+    gold_shown = {"gold_shown": shares[-1], "gold_shown_first_hop": shares[0]}
+    points = [
+        GOLD_POINTS[claim["verdict"]]
+        for claim in grade["gold"]
+        if claim["shown_in_hop"] is not None and claim["verdict"] is not None
+    ]
+    return gold_shown | ({"coverage_of_shown": fmean(points)} if points else {})
 
 
 Age = Literal["old", "recent"]

@@ -52,21 +52,21 @@ def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[System
     found = []
     for (judge, system), mine in _by_judge_and_system(grades).items():
         groups: dict[Group, list[Grade]] = {ALL: mine}
-        groups |= {Group("kind", kind): [each for each in mine if each["kind"] == kind] for kind in KINDS}
-        groups |= {Group("age", name): [each for each in mine if age(each) == name] for name in AGES}
+        groups |= {Group("kind", kind): [grade for grade in mine if grade["kind"] == kind] for kind in KINDS}
+        groups |= {Group("age", name): [grade for grade in mine if age(grade) == name] for name in AGES}
         found += [_result(judge, system, group, some) for group, some in groups.items() if some]
     return found
 
 
 def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[Grade]]:
     """Grades by judge and system, each in the order of the questions' ids."""
-    found: dict[tuple[str, str], dict[str, Grade]] = defaultdict(dict)
+    by_question: dict[tuple[str, str], dict[str, Grade]] = defaultdict(dict)
     for grade in grades:
         judge, system, question_id = grade["judge"], grade["system"], grade["question_id"]
-        if question_id in found[judge, system]:
+        if question_id in by_question[judge, system]:
             raise ValueError(f"{judge} graded {system}'s answer to {question_id} twice")
-        found[judge, system][question_id] = grade
-    return {key: [mine[each] for each in sorted(mine)] for key, mine in sorted(found.items())}
+        by_question[judge, system][question_id] = grade
+    return {key: [answers[name] for name in sorted(answers)] for key, answers in sorted(by_question.items())}
 
 
 def _result(judge: str, system: str, group: Group, grades: Sequence[Grade]) -> SystemResult:

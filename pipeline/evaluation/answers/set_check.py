@@ -22,7 +22,7 @@ from pipeline.wikipedia.root import held_snapshot
 
 @dataclass(frozen=True, slots=True)
 class Unfound:
-    """A gold claim that no passage bears out. why: no_evidence, or not_found."""
+    """A gold claim that no passage supports. why: no_evidence, or not_found."""
 
     question_id: str
     claim: str

@@ -24,7 +24,7 @@ from pipeline.llm.structured import AtMost
 
 # Of what there is to read a claim or fact takes a quarter at most, and so do all facts together; long ones are rare.
 _SHARE = 4
-Graded = tuple[dict[str, Any], Spent]
+JudgedClaim = tuple[dict[str, Any], Spent]
 """A claim or gold claim as a row of `answer_grades` has it, and what its verdict cost."""
 
 
@@ -60,8 +60,8 @@ class GoldFinding(BaseModel):
 
 async def judge_claim(
     client: LlmClient, question: Question, claim: str, passages: Sequence[Passage], context: int
-) -> Graded:
-    """Whether gold claims and passages bear out a claim, at temperature 0: one call, two where it was repaired.
+) -> JudgedClaim:
+    """Whether gold claims and passages support a claim, at temperature 0: one call, two where it was repaired.
 
     The claim has its verdict, None where the judge's answer could not be read, and then `failure`; where its quote is
     (`quoted`: "passage", with its `passage_id`, or "gold", None for neither); the passages that the judge was shown,
@@ -89,7 +89,7 @@ async def judge_claim(
         CLAIM, question=asked, facts="\n".join(facts), passages="\n\n".join(texts), claim=claimed.text
     )
     reply = await ask(client, messages, ClaimFinding, ANSWER_TOKENS)
-    graded = {
+    row = {
         "claim": claim,
         "verdict": None,
         "quote": "",
@@ -104,8 +104,8 @@ async def judge_claim(
     if reply.value is not None:
         quote = " ".join(reply.value.quote.split())
         quoted, passage_id = _place(quote, list(zip(in_order, texts, strict=True)), facts)
-        graded |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted, "passage_id": passage_id}
-    return graded, reply.spent
+        row |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted, "passage_id": passage_id}
+    return row, reply.spent
 
 
 def _place(
@@ -124,7 +124,7 @@ def _in_order(question: Question, passages: Sequence[Passage]) -> list[Passage]:
     return [by_id[each] for each in in_shown_order(question.id, by_id)]
 
 
-async def judge_gold(client: LlmClient, question: Question, gold: str, answer: str, context: int) -> Graded:
+async def judge_gold(client: LlmClient, question: Question, gold: str, answer: str, context: int) -> JudgedClaim:
     """Whether an answer holds a gold claim, at temperature 0: one call, two where it was repaired.
 
     As `judge_claim`; `quoted` says whether the quote is in the answer, and what may be `cut` is the answer or the gold
@@ -136,12 +136,12 @@ async def judge_gold(client: LlmClient, question: Question, gold: str, answer: s
     shown = fit(answer.strip(), left - count_tokens(fact.text))
     messages = PROMPTS.messages(GOLD, question=asked, answer=shown.text, fact=fact.text)
     reply = await ask(client, messages, GoldFinding, ANSWER_TOKENS)
-    graded = {**not_held(gold), "verdict": None, "cut": shown.cut or fact.cut, "failure": reply.failure}
+    row = {**not_held(gold), "verdict": None, "cut": shown.cut or fact.cut, "failure": reply.failure}
     if reply.value is not None:
         quote = " ".join(reply.value.quote.split())
         quoted = place_of(quote, [shown.text]) is not None
-        graded |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted}
-    return graded, reply.spent
+        row |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted}
+    return row, reply.spent
 
 
 def not_held(gold: str) -> dict[str, Any]:

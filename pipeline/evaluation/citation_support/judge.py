@@ -112,7 +112,7 @@ class Judged:
 
 
 def conversation(title: str, passages: Sequence[Passage], sentence: str, context: int) -> JudgeRequest:
-    """The question whether these passages, best first, bear out a sentence, its citations marked.
+    """The question whether these passages, best first, support a sentence, its citations marked.
 
     What has no room in a context of so many tokens is cut, long passages before short ones; where that would leave
     next to nothing of each, the best are shown alone. Raises SettingError where there is no room for one.

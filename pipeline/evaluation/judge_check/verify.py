@@ -47,7 +47,7 @@ class Task:
 
 # Citation-Integrity's REFUTE is a citation that is not accurate, one that overstates included: the verdict "partly".
 # SciFact's REFUTE is a contradiction, which the judge of citations calls "not", as it does what is not said at all; and
-# of a claim that is borne out in part alone, SciFact says that there is not enough information.
+# of a claim that is supported only in part, SciFact says that there is not enough information.
 CITATION_SUPPORT = Task(
     "citation_support", "citation support", "supported",
     {"Citation-Integrity": {"supported": "SUPPORT", "partly": "REFUTE", "not": "NEI"}},
@@ -68,7 +68,7 @@ PaidVerdict = tuple[str, Spent]
 
 # Files of earlier versions have [value, low, high].
 Figure = Annotated[
-    Estimate | None, BeforeValidator(lambda found: Estimate(*found) if isinstance(found, list) else found)
+    Estimate | None, BeforeValidator(lambda value: Estimate(*value) if isinstance(value, list) else value)
 ]
 """None where it is undefined, or there is one document alone."""
 UNREADABLE = "unreadable"
@@ -113,8 +113,8 @@ def measure(
     """Measures of verdicts on claims. clusters: the document of each, which is resampled as a whole. supported: the
     verdict that stands for SUPPORT; label_of: verdict → label, None where three labels are not told apart."""
     two = ["SUPPORT" if label == "SUPPORT" else "NOT" for label in labels]
-    given = [UNREADABLE if v == UNREADABLE else "SUPPORT" if v == supported else "NOT" for v in verdicts]
-    support_macro_f1, support = _of_classes(two, given, SUPPORT_OR_NOT, clusters)
+    judged = [UNREADABLE if v == UNREADABLE else "SUPPORT" if v == supported else "NOT" for v in verdicts]
+    support_macro_f1, support = _of_classes(two, judged, SUPPORT_OR_NOT, clusters)
     macro_f1: Estimate | None = None
     classes: dict[str, ClassMeasures] = {}
     if label_of is not None:
@@ -128,13 +128,13 @@ def measure(
 
 
 def _of_classes(
-    labels: Sequence[str], given: Sequence[str], classes: Sequence[str], clusters: Sequence[str]
+    labels: Sequence[str], judged: Sequence[str], classes: Sequence[str], clusters: Sequence[str]
 ) -> tuple[Estimate | None, dict[str, ClassMeasures]]:
     """Macro-F1 and the measures of each class."""
     import numpy as np
 
     has = np.array([[label == name for name in classes] for label in labels], dtype=float)
-    gets = np.array([[label == name for name in classes] for label in given], dtype=float)
+    gets = np.array([[label == name for name in classes] for label in judged], dtype=float)
     both = has * gets
 
     def ratio(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> Estimate | None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
 _COLUMNS = ["passage_id", "arxiv_id", "ordinal", "kind", "title", "section_path", "text"]
 
 

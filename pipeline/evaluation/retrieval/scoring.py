@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from pipeline.embedding.embedder import Embedder
 
-
 FORMS: tuple[Form, ...] = get_args(Form)
 LEXICAL_NAME = f"BM25 of English stems, k1 {K1}, b {B}"
 RECALLS = {"R@1": 1, "R@5": 5, "R@10": 10, "R@50": 50}

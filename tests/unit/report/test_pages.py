@@ -525,6 +525,19 @@ def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
     assert any("No price is set for two; the money leaves its tokens out." in note for note in told["notes"])
 
 
+def test_a_judge_that_calls_no_model_needs_no_price(tmp_path: Path) -> None:
+    work = priced(tmp_path, "one")
+    write_month(work.root, MONTH, model="writer", judges=("one",))
+    free = {"judge": "overlap", "calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    rows = [row | free for row in work.root.rows(tables.CITATION_SUPPORT, MONTH)]
+    write_table(work.root, tables.CITATION_SUPPORT, MONTH, rows)
+    run_stage(REPORT, work, MONTH)
+    cost = report_tables(work)["cost"]
+    assert not any("No price" in note for note in cost["notes"])
+    (support,) = (row for row in cost["rows"] if row["Stage"] == "Judging: citations")
+    assert (support["Model"], support["Money"]) == ("overlap", None)
+
+
 def test_tokens_of_writer_and_judge_together_cost_at_most_the_dearer_price(tmp_path: Path) -> None:
     work = priced(tmp_path, "one")
     write_month(work.root, MONTH, model="writer", judges=("one",), repeats=2)

@@ -54,6 +54,17 @@ def test_there_is_no_interval_where_none_was_computed() -> None:
     assert grid.rows[0][1].plain() == "0.60"
 
 
+def test_only_metrics_that_were_measured_have_columns_and_the_form_of_the_index_is_marked() -> None:
+    few = [row for row in retrieval_scores(30, same) if row["metric"] in ("R@1", "RR@50", "nDCG@10")]
+    scores = scores_of(few, NOTES)
+    _, grid = parts(scores)
+    assert [group.title for group in grid.groups] == [
+        "The passage alone", "Title and passage", "Title, sections and passage, as in the index",
+    ]  # fmt: skip
+    assert list(grid.columns) == ["Mean over sentences", "recall@1", "MRR", "nDCG@10"]
+    assert "less BM25" not in text_of(scores), "the difference is of recall@10"
+
+
 def test_a_month_without_scores_says_why() -> None:
     scores = scores_of([], {"no_scores": "CITELOOM_RETRIEVAL_QUERIES is 0"})
     assert "was not measured: CITELOOM_RETRIEVAL_QUERIES is 0." in text_of(scores)

@@ -5,12 +5,14 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.engine.locks import month_lock
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export, write_files
@@ -272,6 +274,17 @@ def test_the_status_says_how_much_each_annotator_filled_in(work: Workspace, stud
     import_files(work, [sent_back(tmp_path, filled(study, "Ada", fluency="", comment="Good."))])
     (after,) = read_status(work.root)
     assert (after.filled, after.cells) == ({"Ada": 6 * LINES - 1}, 6 * LINES)
+
+
+def test_an_import_waits_while_another_one_runs(work: Workspace, study: Export, tmp_path: Path) -> None:
+    file = sent_back(tmp_path, filled(study, "Ada"))
+    with ThreadPoolExecutor(1) as executor:
+        with month_lock(work, "annotations", "all"):
+            waiting = executor.submit(import_files, work, [file])
+            with pytest.raises(TimeoutError):
+                waiting.result(0.3)
+            assert not work.root.file(HUMAN_RATINGS, MONTH).exists()
+        assert waiting.result(30).rows == LINES
 
 
 def test_a_study_that_is_not_there_is_said_to_be_missing(work: Workspace, study: Export, tmp_path: Path) -> None:

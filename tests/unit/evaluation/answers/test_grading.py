@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import tables
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.grades import failures
@@ -16,6 +17,7 @@ from pipeline.evaluation.answers.splitting import MOST_CLAIMS, PART_SENTENCES, S
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.answers.graded import (
     case,
+    evidence_by_words,
     fence,
     form_of,
     forms,
@@ -25,6 +27,7 @@ from tests.unit.evaluation.answers.graded import (
     sentences_as_claims,
     verdicts,
 )
+from tests.unit.evaluation.made_up import workspace, write_table
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +57,20 @@ def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_b
     assert (found["outcome"], found["judge"], found["calls"]) == ("answered", llm.model, 5)
     assert answer_measures(found)["factual"] == 0.5
     assert answer_measures(found)["coverage"] == 0.75
+
+
+def test_a_row_has_the_whole_cost_of_grading_and_a_claims_passages_best_first_as_they_come_back(tmp_path: Path) -> None:
+    [row], llm = graded(tmp_path, [case()], sentences_as_claims, JUDGE)
+    read = [sum(len(message["content"]) for message in body["messages"]) // 4 for body in llm.requests]
+    assert (row["calls"], row["prompt_tokens"]) == (len(read), sum(read))
+    assert row["completion_tokens"] > 0
+    evidence = evidence_by_words(question(), [FLOATS, NINE], 2)
+    for claim in row["claims"]:
+        best = [passage.passage_id for passage in evidence["q1", claim["claim"]]]
+        assert [passage["passage_id"] for passage in claim["passages"]] == best
+    root = workspace(tmp_path).root
+    write_table(root, tables.ANSWER_GRADES, "2024-03", [row])
+    assert root.rows(tables.ANSWER_GRADES, "2024-03") == [row]
 
 
 def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path: Path) -> None:
