@@ -141,7 +141,7 @@ def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_pat
 
 
 def test_a_system_that_there_is_not_is_refused(corpus: Workspace) -> None:
-    with pytest.raises(SettingError, match="arxivbot, arxivbot_report, direct"):
+    with pytest.raises(SettingError, match="write one of arxivbot, arxivbot_report, wikichat"):
         open_conversation(corpus, "oracle")
 
 

@@ -75,7 +75,7 @@ def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
         ("\ufffd\ufffda\ufffd", ["2403.00001"], "chatcite", "the draft is not text in UTF-8"),
         (DRAFT, [], "chatcite", "no reference is named"),
         ("  \n", ["2403.00001"], "chatcite", "the draft is empty"),
-        (DRAFT, ["2403.00001"], "oracle", "--system oracle: .* write one of chatcite, chatcite_"),
+        (DRAFT, ["2403.00001"], "oracle", "--system names oracle, .* write one of chatcite, chatcite_"),
     ],
 )
 def test_wrong_arguments_are_named(

@@ -175,7 +175,7 @@ def test_sections_written_elsewhere_are_rows_beside_ours(tmp_path: Path) -> None
         assert len(summaries.notes["parts"]["imported"]["notes"]["imported"]) == 2
         paid = len(llm.requests)
         file.write_text("task_id,system,section\n2405.00001#S2,zero_shot,It is.\n")
-        with pytest.raises(SettingError, match=r"sections\.csv: line 2: zero_shot is a system of citeloom"):
+        with pytest.raises(SettingError, match=r"sections\.csv line 2: zero_shot is a system of citeloom"):
             run_stage(SUMMARIES, place, MONTH)
         file.write_text("title,system,section\nTarget 1,site,It is.\n")
         run_stage(SUMMARIES, place, MONTH)
