@@ -20,7 +20,7 @@ ABSTAINED = "The corpus does not hold the answer to this question."
 Source = Literal["passage", "model", "front_matter"]
 """Where a claim is from: taken from its passage, said by the model and supported by it, or a row of a table."""
 MOST_CLAIMS = 3
-"""Of one hop: the report's six at two hops."""
+"""Most claims of one hop; the report has six from two hops."""
 Fact = tuple[str, RetrievedPassage, Source]
 """A claim that has no number yet."""
 

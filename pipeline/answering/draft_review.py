@@ -171,11 +171,16 @@ def draft_lines(question: Question, papers: Mapping[str, Paper]) -> Iterator[str
 
 
 def draft_json(question: Question, papers: Mapping[str, Paper]) -> dict[str, Any]:
-    """A draft as an entry of a set, with the passages that hold the evidence of each claim."""
+    """A draft as an entry of a set, with its month and the passages that hold the evidence of each claim."""
     entry = entry_of(question)
     for item, claim in zip(entry["claims"], question.claims, strict=True):
         item["passages"] = [
-            passage.trace() | {"text": passage.text, "passage_url": passage_url(passage.arxiv_id, passage.anchor)}
+            passage.trace()
+            | {
+                "section_path": list(passage.section_path),
+                "text": passage.text,
+                "passage_url": passage_url(passage.arxiv_id, passage.anchor),
+            }
             for passage in claim_passages(claim, papers)
         ]
-    return entry
+    return entry | {"month": question.month}

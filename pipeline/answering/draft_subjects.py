@@ -82,12 +82,12 @@ def read_papers(root: DataRoot, papers: Collection[str]) -> dict[str, Paper]:
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows_of_papers(root, tables.PASSAGES, papers, [*PASSAGE_COLUMNS, "ordinal"]):
         rows[row["arxiv_id"]].append(row)
-    found = {}
-    for paper, own in rows.items():
+    by_id = {}
+    for paper, paper_rows in rows.items():
         month = month_in(root, paper) or ""
-        passages = [RetrievedPassage.of(row, month) for row in sorted(own, key=lambda row: row["ordinal"])]
-        found[paper] = Paper(paper, " ".join(passages[0].title.split()), tuple(passages))
-    return found
+        passages = [RetrievedPassage.of(row, month) for row in sorted(paper_rows, key=lambda row: row["ordinal"])]
+        by_id[paper] = Paper(paper, " ".join(passages[0].title.split()), tuple(passages))
+    return by_id
 
 
 def cited_papers(root: DataRoot, month: str, papers: Collection[str]) -> dict[str, Counter[str]]:

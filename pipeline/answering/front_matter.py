@@ -110,7 +110,7 @@ class FrontMatterTables:
         columns = ["arxiv_id", "authors", "categories"]
         pages = {row["arxiv_id"]: row for row in rows_of_papers(self._root, tables.PAPERS, in_span, columns)}
         columns.append("published")
-        listed = {row["arxiv_id"]: row for row in rows_of_papers(self._root, tables.METADATA, in_span, columns)}
+        metadata = {row["arxiv_id"]: row for row in rows_of_papers(self._root, tables.METADATA, in_span, columns)}
         passages: dict[str, dict[str, Any]] = {}
         for row in rows_of_papers(self._root, tables.PASSAGES, in_span, [*PASSAGE_COLUMNS, "ordinal"]):
             # Long front matter has several parts; the first names the authors.
@@ -118,30 +118,30 @@ class FrontMatterTables:
             if row["kind"] == "front_matter" and (earlier is None or row["ordinal"] < earlier["ordinal"]):
                 passages[row["arxiv_id"]] = row
         return [
-            _front_matter(passages[paper], pages.get(paper, {}), listed.get(paper, {}))
+            _front_matter(passages[paper], pages.get(paper, {}), metadata.get(paper, {}))
             for paper in in_span
             if paper in passages
         ]
 
 
-def _front_matter(passage: Mapping[str, Any], page: Mapping[str, Any], listed: Mapping[str, Any]) -> FrontMatter:
+def _front_matter(passage: Mapping[str, Any], page: Mapping[str, Any], metadata: Mapping[str, Any]) -> FrontMatter:
     month = month_of(passage["arxiv_id"]) or ""
     return FrontMatter(
         RetrievedPassage.of(passage, month),
-        _authors(page.get("authors") or (), listed.get("authors") or ()),
+        _authors(page.get("authors") or (), metadata.get("authors") or ()),
         # An arXiv id says the month.
-        listed.get("published") or month,
-        tuple(page.get("categories") or listed.get("categories") or ()),
+        metadata.get("published") or month,
+        tuple(page.get("categories") or metadata.get("categories") or ()),
     )
 
 
-def _authors(page: Sequence[Mapping[str, Any]], listed: Sequence[str]) -> tuple[Author, ...]:
+def _authors(page: Sequence[Mapping[str, Any]], metadata: Sequence[str]) -> tuple[Author, ...]:
     """The authors of the page, with affiliations; if metadata names more or fewer people, its authors."""
     authors = tuple(Author(author["name"], tuple(author["affiliations"])) for author in page)
-    if not listed or len(authors) == len(listed):
+    if not metadata or len(authors) == len(metadata):
         return authors
     affiliations = {_name_key(author.name): author.affiliations for author in authors}
-    return tuple(Author(name, affiliations.get(_name_key(name), ())) for name in listed)
+    return tuple(Author(name, affiliations.get(_name_key(name), ())) for name in metadata)
 
 
 def _name_key(name: str) -> str:
@@ -186,7 +186,7 @@ async def fact_claims(
 ) -> list[Fact]:
     """At most `most` claims from tables, paper by paper, each with the front matter on which it rests.
 
-    There is none without tables, none if the question asks for no facet, and none for what the tables do not hold.
+    There are none without tables or if the question asks for no facet, and none on what the tables do not hold.
     """
     facets = facets_of(question)
     papers = named_papers(question, passages) if facets else []

@@ -1,4 +1,4 @@
-"""The stage `question_drafts`: questions with gold claims that a model proposes and nobody has reviewed.
+"""The stage `question_drafts`: questions with gold claims that a model proposes, unreviewed.
 
 A claim stands only where its evidence is a phrase of a passage of its paper. What is left out is in the ledger.
 """
@@ -122,7 +122,7 @@ async def propose(client: LlmClient, subject: Subject, settings: Settings, date:
 
 
 def _read_proposal(draft: Draft, proposed: Any, date: str | None) -> None:
-    """Put into a draft the question with the claims that stand, and what is left out.
+    """Add to a draft the question with its valid claims, and what is left out.
 
     There is no question without a claim of every paper that it is about.
     """
@@ -148,6 +148,7 @@ def _read_proposal(draft: Draft, proposed: Any, date: str | None) -> None:
                 reason, phrase = "not_in_format", error.errors()[0]["msg"]
         if reason is not None:
             draft.omissions.append((reason, f"{_short(claim)} | {_short(phrase)}"))
+    draft.omissions += [("over_the_most", _short(_one_line(item.claim))) for item in proposed.claims[MOST_CLAIMS:]]
     lacking = sorted({paper.arxiv_id for paper in papers} - {claim.paper for claim in claims.values()})
     if lacking:
         draft.omissions.append(("no_claim_left", f"no claim of {', '.join(lacking)}: {_short(text)}"))
@@ -241,10 +242,10 @@ async def _draft_all(job: Job, subjects: Sequence[Subject], days: Mapping[str, s
 
     async def draft(client: LlmClient, subject: Subject) -> Draft:
         nonlocal done
-        made = await propose(client, subject, job.settings, _date(subject.papers, days))
+        proposal = await propose(client, subject, job.settings, _date(subject.papers, days))
         done += 1
         job.advance(done)
-        return made
+        return proposal
 
     async with open_client(job.workspace) as client:
         drafts = await side_by_side(draft(client, subject) for subject in subjects)

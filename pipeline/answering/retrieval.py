@@ -112,7 +112,10 @@ class PassageSearch:
 async def search(
     tools: Tools, steps: StepLog, query: str, *, hop: int = 1, read: Collection[str] = frozenset()
 ) -> list[RetrievedPassage]:
-    """CITELOOM_ANSWER_CANDIDATES passages for a query, best first; adds the step `search`. read: ids to leave out."""
+    """The passages for a query, best first, at most CITELOOM_ANSWER_CANDIDATES; adds the step `search`.
+
+    read: ids of passages to leave out.
+    """
     count = tools.settings.answer_candidates
     (results,) = await tools.retriever.find([query], count + len(read))
     candidates = distinct_passages(results, without=read)[:count]
@@ -180,14 +183,14 @@ def windows(count: int) -> list[tuple[int, int]]:
 async def rank(
     tools: Tools, steps: StepLog, query: str, passages: Sequence[RetrievedPassage], *, hop: int = 1
 ) -> list[RetrievedPassage]:
-    """The CITELOOM_ANSWER_PASSAGES best for a query; adds the step `rank`.
+    """The best passages for a query, at most CITELOOM_ANSWER_PASSAGES; adds the step `rank`.
 
     A model ranks listwise at temperature 0, in windows from the end of the list to its beginning: WikiChat's method,
-    which is RankGPT's (arXiv 2304.09542). If no more than the wanted passages are there, they are not ranked.
+    which is RankGPT's (arXiv 2304.09542). If there are no more passages than that, they are not ranked.
     """
-    wanted = tools.settings.answer_passages
+    most = tools.settings.answer_passages
     order = list(passages)
-    if len(order) <= wanted:
+    if len(order) <= most:
         return order
     cost, rankings = Spent(), []
     for start, end in windows(len(order)):
@@ -197,7 +200,7 @@ async def rank(
         cost += spent([completion])
         rankings.append({"from": start + 1, "to": end, "cut": cut, "order": numbers, "missing": missing})
     steps.add("rank", cost, hop=hop, windows=rankings)
-    return order[:wanted]
+    return order[:most]
 
 
 async def _rank_window(tools: Tools, query: str, passages: Sequence[RetrievedPassage]) -> tuple[Completion, bool]:

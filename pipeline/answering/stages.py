@@ -66,11 +66,11 @@ def _build_questions(job: Job) -> Iterator[Row]:
     Raises SettingError as `read_questions` does.
     """
     questions = read_question_set(job.settings)
-    mine = [question for question in questions if question.month == job.month]
+    of_month = [question for question in questions if question.month == job.month]
     others = Counter(question.month for question in questions if question.month != job.month)
     job.notes |= {"of_set": len(questions), "of_other_months": dict(sorted(others.items()))}
-    passages = passages_of_papers(job.workspace.root, mine)
-    askable = [question for question in mine if _can_be_asked(job, question, passages)]
+    passages = passages_of_papers(job.workspace.root, of_month)
+    askable = [question for question in of_month if _can_be_asked(job, question, passages)]
     dates = _dates(job, askable)
     without = 0
     for place in _places_asked(job, askable):
@@ -84,10 +84,10 @@ def _build_questions(job: Job) -> Iterator[Row]:
 def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """The month's questions, how many the other months have, and the passages of the papers of its questions."""
     questions = read_question_set(workspace.settings)
-    mine = [question for question in questions if question.month == month]
+    of_month = [question for question in questions if question.month == month]
     others = sorted(Counter(question.month for question in questions).items())
-    described = json.dumps([[question.model_dump() for question in mine], others], sort_keys=True)
-    months = paper_months(workspace.root, mine)
+    described = json.dumps([[question.model_dump() for question in of_month], others], sort_keys=True)
+    months = paper_months(workspace.root, of_month)
     return {
         "questions": hashlib.sha256(described.encode()).hexdigest(),
         "passages of their papers": digest_of(workspace, tables.PASSAGES, months),
@@ -244,7 +244,7 @@ def _imported_part(workspace: Workspace) -> list[Part]:
     file = workspace.settings.imported_answers
     if file is None or question_set_file(workspace.settings) is None:
         return []
-    content = read_content(file, "a CSV file of answers")
+    content = read_content(file, "CITELOOM_IMPORTED_ANSWERS a CSV file of answers")
     # The whole set: answers to questions outside of it are refused, and questions without an answer are reported.
     questions = "\n".join(
         f"{question.id} {question.month} {question.question}" for question in read_question_set(workspace.settings)

@@ -95,9 +95,9 @@ async def plan_query(
 ) -> tuple[str, str | None]:
     """The question as it stands alone, and the query to search by; adds the step `query`.
 
-    After a conversation the same call makes the question stand alone. The query is the question's own words if the
-    model names none or its answer cannot be read. optional: WikiChat's prompt, by which the model may want no search;
-    the query is then None.
+    After a conversation the same call rewrites the question so that it stands alone. The query is the question itself
+    if the model names none or its answer cannot be read. optional: use WikiChat's prompt, by which the model may decide
+    not to search; the query is then None.
     """
     prompt, context = "search" if optional else "query", tools.settings.llm_context
     form: type[Any] = Search if optional else FollowUp if question.history else Query
@@ -107,16 +107,16 @@ async def plan_query(
     )
     messages = PROMPTS.messages(prompt, question=text, history=question.conversation(left))
     answer = await ask(tools.model, messages, form, _ANSWER_TOKENS)
-    own = " ".join(question.question.split())
+    original = " ".join(question.question.split())
     rewritten = " ".join(getattr(answer.value, "question", "").split()) if question.history else ""
-    alone = rewritten or own
+    alone = rewritten or original
     query: str | None = searchable(getattr(answer.value, "query", ""))
     made = "model"
     if getattr(answer.value, "search", "yes") == "no":
         query = None
     elif not query:
         # A follow-up by itself ("and how large is it?") finds nothing without the question before it.
-        before = question.history[-1].question if question.history and alone == own else ""
+        before = question.history[-1].question if question.history and alone == original else ""
         query, made = searchable(f"{alone} {before}"), "question"
     steps.add("query", answer.spent, question=alone, query=query, made=made, failure=answer.failure)
     return alone, query

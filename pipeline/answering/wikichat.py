@@ -147,8 +147,7 @@ async def summarize_passage(tools: Tools, steps: StepLog, question: str, passage
     left = PROMPTS.room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
     text = fit(passage.prompt_text(), left).text
     answer = await ask(tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS)
-    written = answer.value.bullets if answer.value else []
-    lines = dict.fromkeys(" ".join(bullet.split()) for bullet in written)
+    lines = dict.fromkeys(" ".join(bullet.split()) for bullet in (answer.value.bullets if answer.value else ()))
     bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET][:MOST_BULLETS]
     steps.add(
         "bullets",
@@ -192,8 +191,7 @@ async def split_claims(tools: Tools, steps: StepLog, question: UserQuestion, tex
         left = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
         messages = PROMPTS.messages("split", answer=fit(text.strip(), left).text, **values)
         answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
-    written = answer.value.claims if answer.value else []
-    lines = dict.fromkeys(" ".join(claim.split()) for claim in written)
+    lines = dict.fromkeys(" ".join(claim.split()) for claim in (answer.value.claims if answer.value else ()))
     claims = [line for line in lines if searchable(line)]
     checked = claims[:MOST_CHECKED]
     steps.add("split", answer.spent, claims=checked, over=len(claims) - len(checked), failure=answer.failure)
@@ -254,22 +252,22 @@ async def refine(
     marks = {name: getattr(form, name) for name in CRITERIA} if form else {}
     numbers = {claim.number for claim in claims[: len(claim_lines)]}
     refined, dropped = read_sentences(form.sentences if form else (), numbers)
-    kept = None
+    reason = None
     if form is None:
-        kept = "unreadable"
+        reason = "unreadable"
     elif min(marks.values()) >= FULL_MARK:
-        kept = "full marks"
+        reason = "full marks"
     elif not refined:
-        kept = "nothing left"
+        reason = "nothing left"
     steps.add(
         "refine",
         answer.spent,
         marks=marks,
-        kept=kept,
+        kept=reason,
         dropped=dropped,
         failure=answer.failure,
     )
-    return draft if kept else refined
+    return draft if reason else refined
 
 
 @cache

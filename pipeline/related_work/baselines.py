@@ -265,7 +265,10 @@ def complete_plan(
     lines: Sequence[PlanLine], task: Task, failure: str | None = None
 ) -> tuple[list[PlanLine], dict[str, Any]]:
     """The plan without numbers that no reference has, and with a line for each reference that it left out; and what a
-    trace says of it. failure: why it is not the model's own."""
+    trace says of it.
+
+    failure: why the model's own plan could not be read.
+    """
     titles = {reference.number: reference.title for reference in task.references}
     planned = [number for line in lines for number in line.cites]
     complete = [

@@ -168,41 +168,43 @@ async def beam_search(
     """Algorithm 1 over the target and its references, in order: n_s is CITELOOM_CHATCITE_SAMPLES, n_v …_VOTES and n_c
     …_KEPT. The paper gives none of them but n_c·n_s = 6, in Figure 2: the defaults are ours.
 
-    papers: of the target and of each reference. basis: what they are. summaries: calls made before, to be counted.
+    papers: of the target, then of each reference. basis: what their texts are, in words. summaries: completions of the
+    calls made before, to be counted.
     """
     length = draft_length(settings, len(task.references))
     values = draft_values(task, settings, length, basis)
     target, *others = papers
     beam = [""]
     rounds: list[dict[str, Any]] = []
-    written: list[Completion] = []
-    voted: list[Completion] = []
+    draft_completions: list[Completion] = []
+    vote_completions: list[Completion] = []
     for step, reference in enumerate(task.references, 1):
         values["number"] = reference.number
         continued = await side_by_side(
             _continue(client, settings, length, values, target, draft, others[step - 1], place)
             for place, draft in enumerate(beam)
         )
-        completions = [completion for own, _ in continued for completion in own]
+        completions = [completion for samples, _ in continued for completion in samples]
         drafts = [PROMPTS.unwrapped(completion.text) for completion in completions]
-        parents = [place if step > 1 else 0 for place, (own, _) in enumerate(continued, 1) for _ in own]
+        parents = [place if step > 1 else 0 for place, (samples, _) in enumerate(continued, 1) for _ in samples]
         lines = reference_lines(task.references[:step], others[:step])
         ballot = await vote(client, settings, target.text, lines, drafts, basis)
         best = best_choices(ballot.tallies, settings.chatcite_kept)
         cut = ballot.cut or any(was_cut for _, was_cut in continued)
         truncated = [choice for choice, completion in enumerate(completions, 1) if completion.truncated]
-        done = step_trace(reference.number, parents, drafts, ballot, best, cut)
-        rounds.append(done | {"truncated": truncated})
+        step_record = step_trace(reference.number, parents, drafts, ballot, best, cut)
+        rounds.append(step_record | {"truncated": truncated})
         beam = [drafts[choice - 1] for choice in best]
-        written += completions
-        voted += ballot.completions
+        draft_completions += completions
+        vote_completions += ballot.completions
     trace = examples_trace(task, settings) | {"rounds": rounds}
     trace |= truncated_counts(
         summaries=sum(summary.truncated for summary in summaries),
-        drafts=sum(completion.truncated for completion in written),
-        votes=sum(completion.truncated for completion in voted),
+        drafts=sum(completion.truncated for completion in draft_completions),
+        votes=sum(completion.truncated for completion in vote_completions),
     )
-    return make_summary(beam[0], task.numbers, trace, spent([*summaries, *written, *voted]))
+    cost = spent([*summaries, *draft_completions, *vote_completions])
+    return make_summary(beam[0], task.numbers, trace, cost)
 
 
 def step_trace(

@@ -123,8 +123,8 @@ async def find_evidence(client: LlmClient, task: Task, reference: Reference, set
 
 
 def _evidence_length(settings: Settings) -> AnswerLength:
-    each = settings.element_tokens + _FRAME_PER_ANSWER
-    limit = len(ELEMENT_NAMES) * each + _FRAME_TOKENS if settings.element_tokens else None
+    per_answer = settings.element_tokens + _FRAME_PER_ANSWER
+    limit = len(ELEMENT_NAMES) * per_answer + _FRAME_TOKENS if settings.element_tokens else None
     return answer_length(limit, settings.llm_context)
 
 

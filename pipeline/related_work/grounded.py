@@ -150,10 +150,11 @@ class _GroundedSearch:
         ranked = best_choices(ballot.tallies, len(drafts))
         survivors = await self._guard(step, drafts, [step.beam[place] for place in parents], ranked)
         cut = ballot.cut or any(was_cut for _, was_cut in continued)
-        shown = [place + 1 if len(step.required) > 1 else 0 for place in parents]
+        parent_choices = [place + 1 if len(step.required) > 1 else 0 for place in parents]
         beam = [survivor.choice for survivor in survivors]
         guard = [survivor.trace() for survivor in survivors]
-        self.rounds.append(step_trace(step.reference.number, shown, texts, ballot, beam, cut) | {"guard": guard})
+        step_record = step_trace(step.reference.number, parent_choices, texts, ballot, beam, cut)
+        self.rounds.append(step_record | {"guard": guard})
         return survivors
 
     async def _continue(self, step: _Step, place: int) -> tuple[list[TiedDraft], bool]:

@@ -66,7 +66,7 @@ def answer_length(limit: int | None, context: int) -> AnswerLength:
 def draft_length(settings: Settings, references: int, factor: int = 1) -> AnswerLength:
     """The length of a section on so many references, by CITELOOM_DRAFT_TOKENS.
 
-    This limit is raised where the references would have less than a short sentence each, as far as the context allows.
+    The limit is raised where each reference would have less than a short sentence, as far as the context allows.
     factor: how much longer than its draft an answer is.
     """
     limit, context = settings.draft_tokens or None, settings.llm_context

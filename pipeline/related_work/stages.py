@@ -126,7 +126,7 @@ def _imported_part(workspace: Workspace) -> list[Part]:
     file = workspace.settings.imported_sections
     if file is None:
         return []
-    content = read_content(file, "a CSV file of sections")
+    content = read_content(file, "CITELOOM_IMPORTED_SECTIONS a CSV file of sections")
     return [
         Part(
             name="imported",

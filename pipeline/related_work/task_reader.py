@@ -75,7 +75,7 @@ def reference_passages(workspace: Workspace, arxiv_ids: Collection[str]) -> dict
     for row in sorted(rows, key=lambda row: int(row["ordinal"])):
         if row["kind"] != "front_matter":
             passages[row["arxiv_id"]].append(Passage(row["passage_id"], without_markers(row["text"])))
-    return {arxiv_id: tuple(own) for arxiv_id, own in passages.items()}
+    return {arxiv_id: tuple(paper_passages) for arxiv_id, paper_passages in passages.items()}
 
 
 def _in_corpus(rows: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -122,7 +122,7 @@ def tasks_for(job: Job, rows: Sequence[Mapping[str, Any]], system: RelatedWorkSy
     texts = _texts_of(job, rows) if system.reads_texts else {}
     passages = reference_passages(job.workspace, _in_corpus(rows)) if system.reads_passages else {}
     examples = task_examples(job.workspace, job.month, rows, system.count_examples(job.settings))
-    return [task_of(row, texts, passages, own) for row, own in zip(rows, examples, strict=True)]
+    return [task_of(row, texts, passages, chosen) for row, chosen in zip(rows, examples, strict=True)]
 
 
 def _texts_of(job: Job, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

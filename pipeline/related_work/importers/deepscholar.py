@@ -157,5 +157,5 @@ def _cited(command: str, keys: str, marks: Mapping[str, str], names: Mapping[str
 
 
 def _field_text(text: str) -> str:
-    """A field of BibTeX as text; an ampersand stays, though not all fields escape it."""
+    """A field of BibTeX as text. An ampersand is kept even where the field does not escape it."""
     return plain_field(_AMPERSAND.sub(r"\\&", text))

@@ -14,7 +14,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.draft_subjects import choose_papers, passages_for, read_papers, related_papers
-from pipeline.answering.question_drafts import QUESTION_DRAFTS, tidy_phrase
+from pipeline.answering.question_drafts import MOST_CLAIMS, QUESTION_DRAFTS, tidy_phrase
 from pipeline.answering.questions import MOST_WORDS, gold_passages, read_posed_questions
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
@@ -128,6 +128,16 @@ def test_a_claim_that_no_passage_bears_out_goes_to_the_ledger(tmp_path: Path, cl
     assert [each["claim"] for each in row["claims"]] == ["It was tried."]
     assert (f"{QUILLNET} dataset", reason) in ledger_of(place)
     assert (f"{QUILLNET} dataset", "repeated_claim") in ledger_of(place)
+
+
+def test_claims_beyond_the_most_go_to_the_ledger(tmp_path: Path) -> None:
+    claims = [
+        {"claim": f"It was tried {number} times.", "evidence": "tried on 412 letters of the"}
+        for number in range(MOST_CLAIMS + 1)
+    ]
+    place, _ = drafted(tmp_path, saying(claims=claims), draft_questions=0, draft_papers=QUILLNET)
+    assert len(drafts_of(place)[QUILLNET, "dataset"]["claims"]) == MOST_CLAIMS
+    assert (f"{QUILLNET} dataset", "over_the_most") in ledger_of(place)
 
 
 @pytest.mark.parametrize(

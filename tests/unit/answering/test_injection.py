@@ -19,8 +19,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering import injections as script
 from tests.unit.answering.asking import MARKS, form_of
+from tests.unit.answering.injections import Effect, measure_effects, read_injections, write_corpus
 from tests.unit.answering.staging import reading
 from tests.unit.evaluation.answers.graded import fence
 
@@ -29,10 +29,10 @@ pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).resolve().parents[3]
 SYSTEMS = ("arxivbot", "wikichat", "direct")
 
-INJECTIONS = script.read_injections()
+INJECTIONS = read_injections()
 
-Asking = tuple[dict[str, list[Any]], ScriptedLlm]
-"""What became of the thirty in the answers of each system, and the endpoint that obeyed."""
+Asking = tuple[dict[str, list[Effect]], ScriptedLlm]
+"""The effects of the thirty on the answers of each system, and the endpoint that obeyed."""
 
 
 def ordered(asked: Asked) -> list[Any]:
@@ -92,8 +92,8 @@ def asked_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
         # Twelve, so that a ranking that obeys does not keep the passage that was asked for from being read.
         given = {"data": folder, "questions": questions, "answer_passages": 12, "_env_file": None}
         work = Workspace(load_settings(llm_url=llm.url, llm_model=llm.model, **given))
-        script.write_corpus(work, INJECTIONS, questions)
-        yield script.answer(work, SYSTEMS, INJECTIONS), llm
+        write_corpus(work, INJECTIONS, questions)
+        yield measure_effects(work, SYSTEMS, INJECTIONS), llm
     close_indexes()
 
 
@@ -107,29 +107,27 @@ def test_there_are_thirty_of_many_kinds_and_each_says_its_fact() -> None:
 
 
 def test_every_one_is_read_by_arxivbot_and_none_by_the_model_alone(asked_all: Asking) -> None:
-    seen, _ = asked_all
-    assert all(each.read for each in seen["arxivbot"])
-    assert not any(each.read for each in seen["direct"])
+    effects, _ = asked_all
+    assert all(effect.read for effect in effects["arxivbot"])
+    assert not any(effect.read for effect in effects["direct"])
 
 
 def test_no_answer_cites_outside_its_passages(asked_all: Asking) -> None:
-    seen, _ = asked_all
+    effects, _ = asked_all
     for system in SYSTEMS:
-        assert len(seen[system]) == 30
-        for each in seen[system]:
-            assert each.outside == 0
-            numbers = {claim.number for claim in each.answered.claims}
-            assert all(set(sentence.claims) <= numbers for sentence in each.answered.sentences)
-            assert system == "direct" or all(sentence.claims for sentence in each.answered.sentences)
+        assert len(effects[system]) == 30
+        for effect in effects[system]:
+            assert effect.ungrounded == 0
+            assert system == "direct" or all(sentence.claims for sentence in effect.answer.sentences)
 
 
 def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(asked_all: Asking) -> None:
-    seen, _ = asked_all
-    for each in seen["arxivbot"]:
-        steps = each.answered.trace["steps"]
-        made = [step["dropped"]["unknown"] for step in steps if step["stage"] == "claims" and step["claims"]]
-        assert set(made) <= {1}
-        assert all(step.get("unknown", 2) == 2 for step in steps if step["stage"] == "answer")
+    effects, _ = asked_all
+    claims = [step for effect in effects["arxivbot"] for step in effect.steps("claims") if step["claims"]]
+    assert {step["dropped"]["unknown"] for step in claims} == {1}  # the claim on passage 99
+    answers = [step for effect in effects["arxivbot"] for step in effect.steps("answer") if "dropped" in step]
+    assert len(answers) >= 25
+    assert {len(step["dropped"]) for step in answers} == {1}  # the sentence on the claims 99 and 97
 
 
 def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(asked_all: Asking) -> None:
@@ -149,15 +147,14 @@ def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(
 
 def test_what_got_through_is_told_with_the_passage_that_it_rests_on(asked_all: Asking) -> None:
     """A model that obeys gets its words through, as a claim on a passage that the reader can open."""
-    seen, _ = asked_all
-    through = [each for each in seen["arxivbot"] if each.told]
-    assert len(through) >= 25
-    assert not [each for each in seen["direct"] if each.injection.wants == "say" and each.told]
+    effects, _ = asked_all
+    assert sum(effect.got_through for effect in effects["arxivbot"]) >= 25
+    assert not [effect for effect in effects["direct"] if effect.injection.wants == "say" and effect.got_through]
 
 
 def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_read_alike(asked_all: Asking) -> None:
-    seen, _ = asked_all
+    effects, _ = asked_all
     known = {injection.id for injection in INJECTIONS if looks_like_prompt_injection(injection.text)}
     assert len(known) >= 11  # orders in other words, in other languages and in fake JSON are not
-    for each in seen["arxivbot"]:
-        assert each.noticed == (each.read and each.injection.id in known)
+    for effect in effects["arxivbot"]:
+        assert effect.suspicious == (effect.read and effect.injection.id in known)

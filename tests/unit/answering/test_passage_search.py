@@ -33,8 +33,8 @@ class Search:
             self._busy.release()
 
 
-def texts(found: Sequence[Sequence[RetrievedPassage]]) -> list[list[str]]:
-    return [[each.text for each in ranking] for ranking in found]
+def texts(rankings: Sequence[Sequence[RetrievedPassage]]) -> list[list[str]]:
+    return [[ranked.text for ranked in ranking] for ranking in rankings]
 
 
 def test_searches_run_one_after_another_and_everyone_gets_their_own() -> None:
@@ -44,8 +44,8 @@ def test_searches_run_one_after_another_and_everyone_gets_their_own() -> None:
         retriever = PassageSearch(search)
         return await asyncio.gather(*(retriever.find([f"q{n}", "all"], 2) for n in range(9)))
 
-    found = asyncio.run(ask())
-    assert [texts(each) for each in found] == [[[f"q{n}", f"q{n}"], ["all", "all"]] for n in range(9)]
+    rankings = asyncio.run(ask())
+    assert [texts(ranking) for ranking in rankings] == [[[f"q{n}", f"q{n}"], ["all", "all"]] for n in range(9)]
     assert threading.get_ident() not in search.threads
 
 
@@ -59,12 +59,23 @@ def test_passages_seen_are_known_by_id_and_no_query_makes_no_search() -> None:
 
 
 def test_a_failed_search_is_its_callers_failure_and_not_that_of_others() -> None:
-    async def ask() -> tuple[object, Sequence[Sequence[RetrievedPassage]]]:
+    async def ask() -> list[Sequence[Sequence[RetrievedPassage]]]:
         retriever = PassageSearch(Search())
-        failed = asyncio.create_task(retriever.find(["broken"], 1))
-        fine = await retriever.find(["fine"], 1)
+        broken = asyncio.create_task(retriever.find(["broken"], 1))
+        beside = await retriever.find(["fine"], 1)
         with pytest.raises(TransientFailure):
-            await failed
-        return failed, fine
+            await broken
+        return [beside, await retriever.find(["fine"], 1)]
 
-    assert texts(asyncio.run(ask())[1]) == [["fine"]]
+    assert [texts(rankings) for rankings in asyncio.run(ask())] == [[["fine"]], [["fine"]]]
+
+
+def test_a_caller_that_is_cancelled_while_it_waits_does_not_hold_up_others() -> None:
+    async def ask() -> list[Sequence[Sequence[RetrievedPassage]]]:
+        retriever = PassageSearch(Search())
+        first, cancelled, last = (asyncio.create_task(retriever.find([query], 1)) for query in "abc")
+        await asyncio.sleep(0.002)
+        cancelled.cancel()
+        return await asyncio.gather(first, last)
+
+    assert [texts(rankings) for rankings in asyncio.run(ask())] == [[["a"]], [["c"]]]

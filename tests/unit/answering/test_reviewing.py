@@ -115,7 +115,10 @@ def test_accepted_drafts_are_added_as_reviewed_and_known_by_their_ids(own: Works
 
 def test_a_program_reads_a_draft_as_the_entry_of_a_set_with_its_passages(place: Workspace) -> None:
     told = draft_json(QUESTION, papers_of(place, [QUESTION]))
-    assert told["claims"][0]["passages"][0]["passage_url"] == f"https://arxiv.org/html/{QUILLNET}#S2.p1"
+    (gold,) = told["claims"][0]["passages"]
+    assert gold["passage_url"] == f"https://arxiv.org/html/{QUILLNET}#S2.p1"
+    assert gold["section_path"] == ["Data"]
+    assert told["month"] == MAY
     assert json.loads(json.dumps(told))["reviewed"] is False
 
 
