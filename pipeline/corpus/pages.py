@@ -128,7 +128,7 @@ class RowBuilder:
 
     @contextmanager
     def leaving_out(self, subject: str, place: str) -> Iterator[None]:
-        """Leave out a page by its id and place where the block raises. Errors of citeloom's own concern all pages."""
+        """Leave out a page by its id and place where the block raises. A CiteloomError concerns all pages: it passes."""
         try:
             yield
         except CiteloomError:
