@@ -126,13 +126,13 @@ def measure(folder: Path, count: int) -> dict[str, dict[str, Any]]:
     """A month from nothing, again with a tenth of its texts changed, and after a run that ended at nine tenths."""
     workspace = Workspace(load_settings(data=folder, _env_file=None))
     write_passages(workspace, count)
-    found = {"fresh": apart(run, folder, 0)}
+    runs = {"fresh": apart(run, folder, 0)}
     write_passages(workspace, count, salt="changed")
-    found["a tenth changed"] = apart(run, folder, 0)
+    runs["a tenth changed"] = apart(run, folder, 0)
     workspace.root.file(tables.EMBEDDINGS, MONTH).unlink()
-    found["interrupted"] = apart(run, folder, count * 9 // 10)
-    found["taken up"] = apart(run, folder, 0)
-    return found
+    runs["interrupted"] = apart(run, folder, count * 9 // 10)
+    runs["taken up"] = apart(run, folder, 0)
+    return runs
 
 
 def main() -> None:
@@ -147,9 +147,9 @@ def main() -> None:
             months[count] = measure(Path(folder), count)
     figures: dict[str, object] = {}
     for count, runs in months.items():
-        for name, found in runs.items():
-            figures[f"{count:,} passages, {name}, peak MB"] = round(found["peak"])
-            figures[f"{count:,} passages, {name}, passages/s"] = round(count / found["seconds"])
+        for name, measured in runs.items():
+            figures[f"{count:,} passages, {name}, peak MB"] = round(measured["peak"])
+            figures[f"{count:,} passages, {name}, passages/s"] = round(count / measured["seconds"])
     small, large = months.values()
     figures["reused with a tenth changed"] = large["a tenth changed"]["reused"]
     figures["resumed after nine tenths"] = large["taken up"]["reused"]

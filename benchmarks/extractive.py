@@ -8,8 +8,8 @@ default length, which is the same number of words for all (`section_words`). Bef
 shortest of the three; the random section, another target's gold section, is cut to the same length where it is longer.
 ROUGE is F1 in percent against the published section, citations as `[Reference i]` in both.
 
-Figures are given of all targets and of every second one (`held out`), which no weight of `extractive` was fitted to.
-Intervals are 95 % bootstrap intervals over targets, differences are paired.
+The weights of `extractive` are set by hand. Figures are given of all targets and of every second one (`held out`),
+which attempts to fit the weights left out. Intervals are 95 % bootstrap intervals over targets, differences are paired.
 
 Answers: each claim of SciFact's dev part is a question over the 5,183 abstracts, searched exactly. A quotation is right
 if it holds a rationale sentence, whether that supports or contradicts the claim. The floor is a random sentence of the
@@ -122,7 +122,7 @@ def _lists(values: Mapping[str, float], tasks: Sequence[str]) -> dict[str, list[
 def _rounded(mean: Estimate | None) -> list[float] | None:
     if mean is None or mean.value is None or mean.low is None or mean.high is None:
         return None
-    return [round(each, 2) for each in (mean.value, mean.low, mean.high)]
+    return [round(value, 2) for value in (mean.value, mean.low, mean.high)]
 
 
 def order_difference(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[float] | None]:

@@ -280,10 +280,10 @@ def resolve(
     labels: Sequence[Label], items: Items, titles: TitleIndex, truth: Mapping[Key, str], *, hidden: bool
 ) -> Outcome:
     """Resolve the labelled items; `truth` names the cited paper where the index or the item itself tells it."""
-    asked = [(as_row(items[label.place], hidden=hidden), label.paper) for label in labels]
+    rows = [(as_row(items[label.place], hidden=hidden), label.paper) for label in labels]
     outcome = Outcome(Counter(), Counter(), sum(label.place in truth for label in labels), ())
     mistakes = []
-    for label, found in zip(labels, resolve_references(titles, asked), strict=True):
+    for label, found in zip(labels, resolve_references(titles, rows), strict=True):
         expected = truth.get(label.place)
         if found.by and found.arxiv_id == expected:
             outcome.right[found.by] += 1

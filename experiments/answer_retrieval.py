@@ -59,14 +59,14 @@ class Shelf:
 
     def front_matter(self, question: str) -> list[str]:
         """The passages on which rests what the tables tell of a question, as `arxivbot` adds them to its first hop."""
-        (found,) = self.search([searchable(question)], self.settings.answer_candidates)
-        told = run(fact_claims(self.facts, question, found, MOST_CLAIMS - 1))
-        return [passage.passage_id for _, passage, _ in told]
+        (passages,) = self.search([searchable(question)], self.settings.answer_candidates)
+        claims = run(fact_claims(self.facts, question, passages, MOST_CLAIMS - 1))
+        return [passage.passage_id for _, passage, _ in claims]
 
     def ids(self, query: str, seen: Collection[str] = ()) -> list[str]:
         """The passages that a hop shows: the best that no hop before has shown."""
-        (found,) = self.search([searchable(query)], self.settings.answer_candidates + len(seen))
-        new = [each.passage_id for each in found if each.passage_id not in seen]
+        (passages,) = self.search([searchable(query)], self.settings.answer_candidates + len(seen))
+        new = [passage.passage_id for passage in passages if passage.passage_id not in seen]
         return new[: self.settings.answer_passages]
 
 
@@ -128,8 +128,8 @@ def _missed(each: Asked) -> list[int]:
 
 
 def _mean(told: Sequence[Asked], way: str) -> str:
-    found = estimate({each.posed.question.id: [float(mark) for mark in each.shown[way]] for each in told})
-    return "–" if found.low is None else f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    mean = estimate({each.posed.question.id: [float(mark) for mark in each.shown[way]] for each in told})
+    return "–" if mean.low is None else f"{mean.value:.2f} ({mean.low:.2f} to {mean.high:.2f})"
 
 
 def _row(*cells: str) -> str:

@@ -115,11 +115,11 @@ def _updated(arxiv_id: str, known: Record | None, paper: HarvestedPaper) -> Reco
 
 
 def _sources_tried(job: Job, record: Record) -> str:
-    tried = []
+    sources = []
     if job.settings.metadata_snapshot:
-        tried.append(f"{job.settings.metadata_snapshot.name} has no readable line of this paper")
-    tried.append("arXiv's API has no such paper" if record.source == "api" else "CITELOOM_ARXIV_API is false")
-    return "; ".join(tried)
+        sources.append(f"{job.settings.metadata_snapshot.name} has no readable line of this paper")
+    sources.append("arXiv's API has no such paper" if record.source == "api" else "CITELOOM_ARXIV_API is false")
+    return "; ".join(sources)
 
 
 def _count(values: Iterable[str]) -> dict[str, int]:

@@ -72,7 +72,7 @@ class Snapshot:
         return cls(file, workspace.cache("snapshot")) if file else None
 
     def find(self, wanted: Collection[str]) -> dict[str, Record]:
-        """The records of those identifiers that the snapshot holds; none of a line of another shape."""
+        """The records of those identifiers that the snapshot holds; lines of another shape are skipped."""
         records: dict[str, Record] = {}
         for row in self._rows(wanted, "line"):
             with contextlib.suppress(*_OTHER_SHAPE):

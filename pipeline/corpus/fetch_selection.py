@@ -1,6 +1,6 @@
 """Select the papers whose pages are fetched: those of a month that the dump lacks, or those that a user names.
 
-arXiv's terms for that are shown to the user before the first request.
+Also arXiv's terms of use, which the user sees before the first request.
 """
 
 from __future__ import annotations

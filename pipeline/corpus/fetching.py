@@ -135,9 +135,11 @@ def fetch(
     settings, folder = workspace.settings, workspace.cache("html_pages")
     ledger, lock = PageLedger(folder / "fetched.jsonl"), folder / "fetch.lock"
     service = Service("arXiv's site", settings.html_url, "CITELOOM_HTML_URL", "run citeloom fetch-html again to go on")
-    client = RateLimitedClient(service, settings, pace=pace, largest=largest, same_host=True)
     try:
-        with FileLock(lock, timeout=0), client:
+        with (
+            FileLock(lock, timeout=0),
+            RateLimitedClient(service, settings, pace=pace, largest=largest, same_host=True) as client,
+        ):
             records = ledger.read()
             ids = _ids_to_request(selection.ids, records, again=again)
             requested = ids[:limit]
@@ -167,6 +169,9 @@ def _fetch_pages(
     size = without = 0
     if not ids:
         return outcomes, size
+    for folder in {page_file(dump, name).parent for name in ids}:
+        for partial_page in folder.glob(".*.html.*.tmp"):  # of a fetch that was killed
+            partial_page.unlink(missing_ok=True)
     agent = next(iter(settings.arxiv_user_agent.split()), "citeloom")
     robots = _read_robots(client, settings.html_url)
     delay = float(robots.crawl_delay(agent) or 0)
@@ -242,7 +247,7 @@ def check_answer(answer: Answer, arxiv_id: str) -> tuple[str, str]:
         return "elsewhere", f"the answer is of another address, {answer.address}"
     kind, page = answer.kind.partition(";")[0].strip().lower(), as_utf8(answer.body)
     if (kind and kind not in _KINDS) or not is_html(page):
-        return "not_html", f"it is no HTML page, but {kind or 'of no kind that is told'}"
+        return "not_html", f"it is not an HTML page (Content-Type: {kind or 'none'})"
     if b"</html>" not in page[-_END_BYTES:].lower():
         return "cut", f"it breaks off after {len(answer.body):,} bytes, without </html>"
     if b"ltx_document" not in page:

@@ -122,13 +122,13 @@ class RowBuilder:
     def add(self, row: Row) -> None:
         """Add a row. Raises where Arrow refuses it, as it does text that is not Unicode.
 
-        0.07 ms a page; columns built from flat lists by hand took 0.05, parsing takes 2 to 4.
+        0.7 ms for a page of 630 KB, whose parsing takes 17 ms; all rows of a chunk at once took 0.2 to 0.8 ms.
         """
         self._batches.append(pa.RecordBatch.from_pylist([row], self.schema))
 
     @contextmanager
     def leaving_out(self, subject: str, place: str) -> Iterator[None]:
-        """Leave out a page by its id and place where the block raises. Errors of citeloom's own concern all pages."""
+        """Leave out a page by its id and place where the block raises. A CiteloomError, which concerns all, passes."""
         try:
             yield
         except CiteloomError:

@@ -93,9 +93,9 @@ class CallCache:
                     # A process that is killed loses nothing with NORMAL; only a power cut may lose the last answers.
                     self._sql.execute("PRAGMA synchronous=NORMAL")
                 self._sql.executescript(_TABLES)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OSError) as error:  # OSError: the lock's file cannot be written
             # The low byte is the error's kind (https://www.sqlite.org/rescode.html).
-            is_locked = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            is_locked = isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             way_out = "run again when it is free" if is_locked else "move it away and run again"
             raise PermanentFailure(f"{file} cannot be used as the cache of LLM calls ({error}): {way_out}") from error
 

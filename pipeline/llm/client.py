@@ -411,7 +411,7 @@ def _stored_fields(completion: Completion) -> dict[str, Any]:
 
 
 def check_model(settings: Settings, name: str | None = None) -> Model:
-    """A model (None: the default), once it is sure that it can be used with these settings; no network is asked.
+    """A model (None: the default) that can be used with these settings; nothing is sent over the network.
 
     Raises SettingError as `get_model` and `Model.check` do, and where money has a ceiling and the model no price.
     """

@@ -38,7 +38,7 @@ _servers: dict[tuple[int, int], _Server] = {}
 
 
 def embedded_endpoint(model: Model, folder: Path) -> str:
-    """Base URL (…/v1) of this process's embedded server, which is started if none with this context is running.
+    """Base URL (…/v1) of this process's embedded server of the model's concurrency and context, started if it must be.
 
     folder: for the model's file and the server's log. One server stays while another starts, as a client may be using
     it. Raises PermanentFailure where the server does not start.
@@ -51,7 +51,7 @@ def embedded_endpoint(model: Model, folder: Path) -> str:
 
 
 def stop_embedded() -> None:
-    """Stop this process's embedded server, if it runs."""
+    """Stop this process's embedded servers."""
     with _lock:
         _stop_all()
 

@@ -107,7 +107,7 @@ class Limiter:
         self._pause_until = 0.0
         self._stopped = asyncio.Event()
         self.down = False
-        """Whether a request was given up because the endpoint answers nobody."""
+        """Whether a request was given up because the endpoint responds to none."""
         self._last_answer = self._last_response = -math.inf
         self._has_responded = False
 
@@ -133,9 +133,10 @@ class Limiter:
         self._stopped.set()
 
     async def run(self, send: Callable[[], Awaitable[Reply]]) -> Reply:
-        """The result of `send`, which is called again after NoAnswer: up to five times while the endpoint responds to
-        others, until patience is over while it responds to nobody, and as long as it answers others if it only refuses
-        for its rate.
+        """The result of `send`, which is called again after NoAnswer.
+
+        Up to five times while the endpoint responds to other requests; until patience is over while it responds to
+        none; and after a refusal for the rate alone, as long as the endpoint answers other requests.
 
         Raises the error of the last NoAnswer, EndpointDown, and what else `send` raises.
         """
@@ -150,7 +151,7 @@ class Limiter:
                     # All requests wait, as the limit is that of the account.
                     self._pause_until = max(self._pause_until, _now() + (failure.wait or 0.0))
                 else:
-                    # A failure while the endpoint responds to nobody tells nothing of this request.
+                    # A failure while the endpoint responds to no request says nothing about this one.
                     attempts += self._last_response >= last_failure
                     self._check_down(failure, first_failure)
                 if attempts >= ATTEMPTS or self._stopped.is_set() or self._is_exhausted(failure, first_failure):
@@ -196,13 +197,13 @@ class Limiter:
             self._last_response, self.down = _now(), False
 
     def _is_exhausted(self, failure: NoAnswer, first_failure: float) -> bool:
-        """Whether waiting is pointless: the endpoint asks for too long, or has answered nobody since it refuses."""
+        """Whether waiting is pointless: the endpoint asks for too long, or has answered no request since it refuses."""
         if (failure.wait or 0.0) > LONGEST_WAIT:
             return True
         return failure.limited and _now() - max(first_failure, self._last_answer) > LONGEST_WAIT
 
     def _check_down(self, failure: NoAnswer, first_failure: float) -> None:
-        """Raise EndpointDown once nobody has had a response for as long as patience lasts."""
+        """Raise EndpointDown once no request has had a response for as long as patience lasts."""
         silence = _now() - max(first_failure, self._last_response)
         if self.down or silence >= (self._patience if self._has_responded else FIRST_PATIENCE):
             self.down = True
@@ -227,11 +228,11 @@ class Limiter:
             raise TransientFailure(f"nothing more is sent to the LLM endpoint {self._endpoint}: the run is ending")
 
 
-def _back_off(failures: int, asked: float | None) -> float:
+def _back_off(failures: int, wait: float | None) -> float:
     """Seconds until the next attempt: what the endpoint asks and a little more, else between half a bound that doubles
     and the whole, so that requests that failed together do not return together."""
-    if asked is not None:
-        return asked + random.uniform(0, min(asked / 10, 1.0))  # noqa: S311 - not for cryptography
+    if wait is not None:
+        return wait + random.uniform(0, min(wait / 10, 1.0))  # noqa: S311 - not for cryptography
     bound = min(FIRST_WAIT * 2.0**failures, LONGEST_BACK_OFF)
     return random.uniform(bound / 2, bound)  # noqa: S311
 

@@ -141,9 +141,13 @@ def write_whole(file: DataPath, content: bytes) -> None:
 
 
 def write_cache_file(file: Path, content: bytes, pattern: str) -> None:
-    """Write a small file, whole or not at all, and remove those beside it of the pattern that are a day old."""
+    """Write a small file, whole or not at all.
+
+    Of the files beside it that match the pattern, those that are a day old are removed, and what killed writes of such
+    files left.
+    """
     write_whole(file, content)
-    for other in file.parent.glob(pattern):
+    for other in (*file.parent.glob(pattern), *file.parent.glob(f".{pattern}.*.tmp")):
         with contextlib.suppress(FileNotFoundError):
             if other != file and time.time() - other.stat().st_mtime > _STALE_SECONDS:
                 other.unlink()

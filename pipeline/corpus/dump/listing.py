@@ -118,9 +118,9 @@ def build_listing(zip_name: str, chunks: Iterable[Chunk]) -> Listing:
     rows = pa.concat_tables(batches).sort_by([(name, "ascending") for name in _PART.names])
     counts = rows.group_by(_PART.names, use_threads=False).aggregate([([], "count_all")])
     rows, parts, start = rows.select(ROWS.names), [], 0
-    for counted in counts.to_pylist():
-        count = counted.pop("count_all")
-        parts.append(Part(**counted, rows=count, sha256=_digest(rows.slice(start, count))))
+    for part in counts.to_pylist():
+        count = part.pop("count_all")
+        parts.append(Part(**part, rows=count, sha256=_digest(rows.slice(start, count))))
         start += count
     return Listing(tuple(parts), rows)
 
@@ -154,7 +154,7 @@ def _digest(rows: pa.Table) -> str:
 
 
 def cached_listing(folder: Path, address: str, state: FileState, make: Callable[[], Listing]) -> Listing:
-    """The listing of the zip at an address in this state, from the folder's file for both; else made by `make`.
+    """The listing of the zip at an address in this state: from its file in the folder, else made by `make`.
 
     Its rows stay in memory where the file cannot be written, as below a data root that is read-only.
     """

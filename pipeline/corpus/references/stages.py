@@ -29,8 +29,8 @@ def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     resolved: Counter[str] = Counter()
     row_groups = job.batches(tables.PAPERS, ["arxiv_id", "bibliography"])
     while papers := list(islice(row_groups, _ROW_GROUPS_PER_LOOK_UP)):
-        batch, found = _references(papers, titles)
-        resolved.update(resolution.by or "not_resolved" for resolution in found)
+        batch, resolutions = _references(papers, titles)
+        resolved.update(resolution.by or "not_resolved" for resolution in resolutions)
         yield batch
     job.notes["resolved_by"] = dict(sorted(resolved.items()))
 
@@ -47,9 +47,9 @@ def _references(papers: Sequence[pa.RecordBatch], titles: TitleIndex) -> tuple[p
         for paper in batch.to_pylist()
         for ordinal, item in enumerate(paper["bibliography"] or ())
     ]
-    found = resolve_references(titles, [(item, arxiv_id) for arxiv_id, _, item in items])
-    rows = [_reference(*item, resolution) for item, resolution in zip(items, found, strict=True)]
-    return pa.RecordBatch.from_pylist(rows, schema=tables.REFERENCES.schema), found
+    resolutions = resolve_references(titles, [(item, arxiv_id) for arxiv_id, _, item in items])
+    rows = [_reference(*item, resolution) for item, resolution in zip(items, resolutions, strict=True)]
+    return pa.RecordBatch.from_pylist(rows, schema=tables.REFERENCES.schema), resolutions
 
 
 def _reference(citing: str, ordinal: int, item: Mapping[str, Any], resolution: Resolution) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -273,6 +274,15 @@ def test_a_delay_that_robots_txt_asks_for_is_kept(place: Workspace, site: FakeSi
     assert site.times[2] - site.times[1] >= 0.9
 
 
+def test_a_shorter_delay_of_robots_txt_does_not_shorten_the_pause_that_arxiv_asks_for(
+    place: Workspace, site: FakeSite
+) -> None:
+    site.robots = "User-agent: *\nCrawl-delay: 1"
+    pace = Pace(place.settings.data_root / "machine", gap=1.5)
+    fetch(place, select_papers(place, None, [FIRST, SECOND]), pace=pace)
+    assert min(later - earlier for earlier, later in pairwise(site.times)) >= 1.4
+
+
 def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(place: Workspace, site: FakeSite) -> None:
     site.without = {FIRST, SECOND}
     run(place, FIRST, SECOND)
@@ -330,7 +340,8 @@ def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: Fake
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     released.set()
-    assert names(dump) == [f"2610/{FIRST}.html"]
+    (dump / "2610" / f".{SECOND}.html.{child.pid}.tmp").write_bytes(b"<html>half")
+    assert names(dump) == [f"2610/.{SECOND}.html.{child.pid}.tmp", f"2610/{FIRST}.html"]
     assert run(place, *ids).left_out == {"in_dump": 1}
     assert site.asked == ["robots", FIRST, SECOND, "robots", SECOND, THIRD]
     assert names(dump) == [f"2610/{name}.html" for name in ids]

@@ -70,13 +70,16 @@ def test_a_zip_of_another_size_time_or_address_is_listed_again(cache: Path, zip_
     assert rows_of(before) == rows_of(listing_of(*NAMES)), "another process may be at work with it"
 
 
-def test_the_listing_of_a_zip_as_it_was_goes_after_a_day(cache: Path) -> None:
+def test_the_listing_of_an_earlier_state_and_unfinished_files_are_removed_after_a_day(cache: Path) -> None:
     cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
     (old,) = cache.iterdir()
-    os.utime(old, (1, 1))
+    unfinished = old.with_name(f".{old.name}.12345.tmp")
+    unfinished.write_bytes(b"of a run that was killed")
+    for file in (old, unfinished):
+        os.utime(file, (1, 1))
     cached_listing(cache, "errors.zip", FileState(1001, "1"), CountingMaker(*NAMES))
-    assert len(list(cache.iterdir())) == 1
-    assert not old.exists()
+    (new,) = cache.iterdir()
+    assert new not in (old, unfinished)
 
 
 def overwrite_rows(file: Path) -> None:

@@ -118,6 +118,12 @@ def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
         CallCache(file)
 
 
+def test_a_lock_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "calls.sqlite.lock").mkdir()
+    with pytest.raises(PermanentFailure, match=r"calls\.sqlite cannot be used .*calls\.sqlite\.lock"):
+        CallCache(tmp_path / "calls.sqlite")
+
+
 def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(tmp_path: Path) -> None:
     file = tmp_path / "calls.sqlite"
     for shared in (False, True, False):

@@ -50,7 +50,8 @@ def resolve(titles: TitleIndex, item: dict[str, Any], citing: str) -> Resolution
     return resolution
 
 
-def found(titles: TitleIndex, month: str) -> str | None:
+def cited_paper(titles: TitleIndex, month: str) -> str | None:
+    """The paper that the title of a month's paper is resolved to."""
     return resolve(titles, item(row(month)["title"]), "9.9").arxiv_id
 
 
@@ -74,15 +75,15 @@ def filled(workspace: Workspace) -> Workspace:
 def test_a_month_sees_its_own_and_every_earlier_month_and_no_later_one(filled: Workspace) -> None:
     for last in (0, 1, 6, 7, 15, 26):
         titles = open_title_index(filled, MONTHS[last])
-        seen = [month for month in MONTHS if found(titles, month) == f"{month}.1"]
+        seen = [month for month in MONTHS if cited_paper(titles, month) == f"{month}.1"]
         assert seen == MONTHS[: last + 1]
 
 
 def test_the_order_in_which_months_are_run_changes_nothing(filled: Workspace) -> None:
-    late = found(open_title_index(filled, MONTHS[-1]), MONTHS[3])
+    late = cited_paper(open_title_index(filled, MONTHS[-1]), MONTHS[3])
     early = open_title_index(filled, MONTHS[4])
-    assert late == found(early, MONTHS[3]) == f"{MONTHS[3]}.1"
-    assert found(early, MONTHS[5]) is None
+    assert late == cited_paper(early, MONTHS[3]) == f"{MONTHS[3]}.1"
+    assert cited_paper(early, MONTHS[5]) is None
 
 
 def test_a_month_whose_titles_are_stored_is_not_read_again(filled: Workspace) -> None:
@@ -92,7 +93,7 @@ def test_a_month_whose_titles_are_stored_is_not_read_again(filled: Workspace) ->
         content = file.read_bytes()
         # The footer tells the digest; the rows before it are no longer readable.
         file.write_bytes(content[:4] + b"\0" * 64 + content[68:])
-    assert found(open_title_index(filled, MONTHS[-1]), MONTHS[0]) == f"{MONTHS[0]}.1"
+    assert cited_paper(open_title_index(filled, MONTHS[-1]), MONTHS[0]) == f"{MONTHS[0]}.1"
 
 
 def test_a_month_more_leaves_the_files_before_it_alone(filled: Workspace) -> None:
@@ -113,7 +114,7 @@ def test_a_changed_month_is_seen_and_its_old_file_goes(workspace: Workspace) -> 
         os.utime(file, (1, 1))
     write(workspace, "2023-01", row("2023-01", "Another title of the same month"))
     titles = open_title_index(workspace, "2023-02")
-    assert found(titles, "2023-01") is None
+    assert cited_paper(titles, "2023-01") is None
     assert resolve(titles, item("Another title of the same month"), "9.9").arxiv_id == "2023-01.1"
     assert len(set(old) & set(files(workspace))) == 1
     assert len(files(workspace)) == 2
@@ -126,14 +127,14 @@ def test_a_damaged_file_is_named_with_what_to_do(workspace: Workspace) -> None:
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
     with pytest.raises(PermanentFailure, match=r"delete the folder cache/titles"):
-        found(open_title_index(workspace, "2023-01"), "2023-01")
+        cited_paper(open_title_index(workspace, "2023-01"), "2023-01")
 
 
 def test_two_processes_at_once_make_the_same_file(filled: Workspace) -> None:
     code = (
         "import sys\n"
         "from pipeline.engine.stage import Workspace\n"
-        "from pipeline.corpus.references.title_index import TitleIndex, open_title_index\n"
+        "from pipeline.corpus.references.title_index import open_title_index\n"
         "from pipeline.settings import load_settings\n"
         "open_title_index(Workspace(load_settings(data=sys.argv[1])), sys.argv[2])"
     )
@@ -144,23 +145,23 @@ def test_two_processes_at_once_make_the_same_file(filled: Workspace) -> None:
 
 
 def test_no_metadata_is_an_empty_catalogue(workspace: Workspace) -> None:
-    assert found(open_title_index(workspace, "2023-01"), "2023-01") is None
+    assert cited_paper(open_title_index(workspace, "2023-01"), "2023-01") is None
 
 
 def test_a_month_without_titles_joins(workspace: Workspace) -> None:
     write(workspace, "2023-01", row("2023-01") | {"title": None}, row("2023-01") | {"title": "Word", "arxiv_id": "2"})
     write(workspace, "2023-02")
     titles = open_title_index(workspace, "2023-02")
-    assert found(titles, "2023-02") == "2023-02.1"
+    assert cited_paper(titles, "2023-02") == "2023-02.1"
 
 
 def test_a_doi_that_two_months_bear_is_that_of_the_smaller_identifier(workspace: Workspace) -> None:
     for month in ("2023-02", "2023-01"):
         write(workspace, month, row(month, doi="10.5555/One 10.5555/two"))
     titles = open_title_index(workspace, "2023-02")
-    asked = item("Nothing of the kind") | {"doi": "10.5555/two"}
-    assert resolve(titles, asked, "9.9").arxiv_id == "2023-01.1"
-    assert resolve(titles, asked, "2023-01.1").arxiv_id is None
+    by_doi = item("Nothing of the kind") | {"doi": "10.5555/two"}
+    assert resolve(titles, by_doi, "9.9").arxiv_id == "2023-01.1"
+    assert resolve(titles, by_doi, "2023-01.1").arxiv_id is None
 
 
 def test_many_items_at_once_are_resolved_as_one_by_one(filled: Workspace) -> None:
