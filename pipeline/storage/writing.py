@@ -26,7 +26,7 @@ from pipeline.tables import Table
 
 Row = Mapping[str, Any]
 
-# Another process may still read a file of a cache that was replaced.
+# Seconds after which no process reads a replaced file of a cache any more.
 _STALE_SECONDS = 24 * 3600.0
 
 
@@ -141,7 +141,7 @@ def write_whole(file: DataPath, content: bytes) -> None:
 
 
 def write_cache_file(file: Path, content: bytes, pattern: str) -> None:
-    """Write a small file, whole or not at all, and remove those beside it of the pattern that are a day old."""
+    """Write a small file, whole or not at all, and remove files beside it that match the pattern and are a day old."""
     write_whole(file, content)
     for other in file.parent.glob(pattern):
         with contextlib.suppress(FileNotFoundError):
