@@ -1,17 +1,16 @@
 """BGE-M3: dense, lexical and ColBERT vectors from one pass (Chen et al. 2024, arXiv:2402.03216).
 
-The model is read from its own files, for its weights alone; FlagEmbedding is what its vectors are tested against. Not
-here: the encoder and its heads (`encoder`) and the loop over batches (`engine`).
+Only weights are read from the model's files. Tests compare the vectors with FlagEmbedding's.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.embedding.device import DeviceModel, torch_type
 from pipeline.embedding.encoder import Encoder, M3Heads, Shape, shape_of
@@ -24,7 +23,7 @@ from pipeline.embedding.model_files import (
     read_file,
     read_weights,
 )
-from pipeline.embedding.packing import TokenRows, Window, cut, distinct, plain, positions, tokenize
+from pipeline.embedding.packing import Window, cut, distinct, plain, positions, tokenize
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ class BgeM3(PackedEmbedder):
         self.max_tokens = min(_MAX_TOKENS, self._shape.longest)
 
     def _window(self, texts: Sequence[str]) -> Window:
-        rows_of, special = self._tokenizer
-        rows, truncated = cut(rows_of(texts), self.max_tokens)
+        tokenizer, special = self._tokenizer
+        rows, truncated = cut(tokenize(tokenizer, texts), self.max_tokens)
         places = positions(rows, self._shape.padding)
         return Window(rows, places, distinct(rows, special), truncated)
 
@@ -81,12 +80,12 @@ class BgeM3(PackedEmbedder):
         )
 
     def _linear(self, name: str) -> tuple[Tensor, Tensor]:
-        found = read_file(self._folder / name)
-        return found["weight"], found["bias"]
+        tensors = read_file(self._folder / name)
+        return tensors["weight"], tensors["bias"]
 
     @cached_property
-    def _tokenizer(self) -> tuple[Callable[[Sequence[str]], TokenRows], set[int]]:
-        """What makes rows of texts, and the ids of the special tokens that the folder names."""
+    def _tokenizer(self) -> tuple[Any, set[int]]:
+        """The tokenizer, and the ids of the special tokens that the folder names."""
         from transformers import AutoTokenizer
 
         # Not tokenizer.json alone: transformers 5 builds XLM-RoBERTa's tokenizer anew from its vocabulary, and splits
@@ -95,9 +94,8 @@ class BgeM3(PackedEmbedder):
             wrapper = AutoTokenizer.from_pretrained(str(self._folder))
         except Exception as error:  # transformers' and tokenizers' errors over a broken file share no other base
             raise self._broken(error) from error
-        tokenizer = plain(wrapper.backend_tokenizer)
         special = {getattr(wrapper, f"{role}_id") for role in _SPECIAL if role in wrapper.special_tokens_map}
-        return partial(tokenize, tokenizer), special
+        return plain(wrapper.backend_tokenizer), special
 
 
 def name_of(path: str, precision: str) -> str:

@@ -51,7 +51,7 @@ def _lists(offsets: NDArray[Any] | None, values: pa.Array) -> pa.ListArray:
 class Stream:
     """Rows taken, in any number, from an embedder's batches. Holds what of a batch was not asked for yet.
 
-    arrived: told of every batch as it comes.
+    arrived: called with every batch.
     """
 
     def __init__(self, batches: Iterator[VectorBatch], arrived: Callable[[VectorBatch], None]) -> None:

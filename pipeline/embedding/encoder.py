@@ -5,7 +5,7 @@ with AVX-512 does 90 to 98 GFLOP/s in float32, 170 to 195 in bfloat16 and 220 to
 the same bits whatever other rows it was multiplied with, which MKL did not: on a CPU a text's vectors do not depend on
 its neighbours. The exception is bfloat16 on an Intel processor with AMX, where their last bits do.
 
-The heads make dense, sparse and ColBERT vectors of the last hidden states.
+Heads turn the last hidden states into dense, sparse and ColBERT vectors.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ def _by_length(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heads:
-    """What heads give for a pack, on its device.
+    """The vectors of a pack, on its device.
 
     dense: float32 of shape (texts, dimensions). sparse: float32 of shape (terms,); None where the model has no such
     head. colbert: of shape (tokens - texts, dimensions), every token's but each text's first; None unless asked for.

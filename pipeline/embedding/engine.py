@@ -1,6 +1,6 @@
-"""Texts in, vectors out, in order: tokens made ahead in threads, windows taken by one worker per device.
+"""Texts in, vectors out, in order: threads tokenize ahead, and one worker for each device encodes windows of texts.
 
-`PackedEmbedder` is what the embedders share that run on the engine.
+`PackedEmbedder` is the base class of the embedders that run on the engine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _AT_ONCE = 256
 
 
 class Budget:
-    """The tokens of a pack, shared by the workers; halved where a device runs out of memory, and said once."""
+    """The tokens of a pack, shared by the workers; halved where a device runs out of memory, which is logged once."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens, self.halved = tokens, 0
@@ -125,10 +125,10 @@ class Engine:
 def _encode_window(
     window: Window, device: str, model: Model, budget: Budget, *, half: bool, stopped: threading.Event | None = None
 ) -> VectorBatch:
-    """A window's vectors. stopped: ends the work before the next pack, since nobody waits for it any more.
+    """A window's vectors. stopped: raise CancelledError before the next pack once it is set.
 
-    Where memory lacks for a pack, its halves are computed. A single text that does not fit raises
-    torch.cuda.OutOfMemoryError as it is, and so does any other error.
+    Where memory does not hold a pack, its halves are computed. Errors of the device are raised as they are, also
+    torch.cuda.OutOfMemoryError for a single text.
     """
     vectors = _WindowVectors(window, half)
     waiting = deque(packs(window, budget.tokens))
@@ -143,7 +143,7 @@ def _encode_window(
         land = _launch(pack, model, half=half)
         if land is None:
             budget.too_large(pack, device)
-            while flying:  # which gives its memory back
+            while flying:  # this frees their memory
                 vectors.put(*flying.popleft())
             model.release()
             waiting.extendleft(reversed(pack.halves()))
@@ -157,7 +157,7 @@ def _encode_window(
 
 
 def _launch(pack: Pack, model: Model, *, half: bool) -> Callable[[], Landed] | None:
-    """Start a pack; None where memory lacks for several texts."""
+    """Start a pack; None where memory does not hold its several texts."""
     if len(pack.places) < 2:
         return model.launch(pack, half=half)
     import torch
@@ -169,7 +169,7 @@ def _launch(pack: Pack, model: Model, *, half: bool) -> Callable[[], Landed] | N
 
 
 class _WindowVectors:
-    """A window's vectors as packs bring them, put back into the texts' order."""
+    """A window's vectors, collected pack by pack and put into the order of the texts."""
 
     def __init__(self, window: Window, half: bool) -> None:
         self._window, self._half = window, half
@@ -178,7 +178,7 @@ class _WindowVectors:
         self._colbert: NDArray[Any] | None = None
 
     def put(self, pack: Pack, land: Callable[[], Landed]) -> None:
-        """Take a pack's vectors as soon as they are there."""
+        """Wait for a pack's vectors and take them."""
         import numpy as np
 
         landed = land()
@@ -225,9 +225,9 @@ class _WindowVectors:
         if terms is None or self._weights is None:
             texts = len(self._window.rows)
             return np.zeros(texts + 1, np.int32), np.empty(0, np.uint32), np.empty(0, np.float32)
-        kept = self._weights > 0  # a weight of 0 is none
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-        return before[terms.offsets].astype(np.int32), terms.ids[kept], self._weights[kept]
+        positive = self._weights > 0  # a sparse vector has no weights of 0
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(positive)])
+        return before[terms.offsets].astype(np.int32), terms.ids[positive], self._weights[positive]
 
 
 class PackedEmbedder(ABC):
@@ -283,10 +283,10 @@ class PackedEmbedder(ABC):
         return self._engine()
 
     def _encode(self, engine: Engine, texts: Sequence[str]) -> list[Vectors]:
-        found: list[Vectors] = []
+        vectors: list[Vectors] = []
         for first in range(0, len(texts), _AT_ONCE):
-            found += _rows(engine.encode(texts[first : first + _AT_ONCE], self._window))
-        return found
+            vectors += _rows(engine.encode(texts[first : first + _AT_ONCE], self._window))
+        return vectors
 
     def _engine(self) -> Engine:
         with self._loading:

@@ -1,7 +1,6 @@
-"""A model's files: its folder, from a setting or from the Hugging Face hub and its cache, and the numbers in it.
+"""A model's folder, from a setting or from the Hugging Face hub and its cache, and the weights in it.
 
-Weights are read from safetensors, or from a torch file for its weights alone: a file that holds code is refused, and no
-remote code is run.
+Weights are read from safetensors or from a torch file. A torch file that holds code is refused; no remote code is run.
 """
 
 from __future__ import annotations
@@ -70,21 +69,21 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     Raises UnreadableWeights.
     """
     file = next(folder / name for name in WEIGHT_FILES if (folder / name).is_file())
-    found = read_file(file)
-    prefix = next((name.removesuffix(_FIRST) for name in found if name.endswith(_FIRST)), None)
+    tensors = read_file(file)
+    prefix = next((name.removesuffix(_FIRST) for name in tensors if name.endswith(_FIRST)), None)
     if prefix is None:
         raise UnreadableWeights(f"{file} holds no {_FIRST}")
-    return {name.removeprefix(prefix): tensor for name, tensor in found.items() if name.startswith(prefix)}
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def read_file(file: Path) -> dict[str, Tensor]:
     """The tensors of a .safetensors, .bin or .pt file on the CPU. Raises UnreadableWeights."""
     try:
-        found: dict[str, Any] = _read(file)
+        tensors: dict[str, Any] = _read(file)
     except Exception as error:  # safetensors', pickle's, zipfile's and torch's errors share no other base
         reason = " ".join(str(error).split())[:200]
         raise UnreadableWeights(f"{file} cannot be read for its weights alone ({reason})") from error
-    return found
+    return tensors
 
 
 def _read(file: Path) -> Any:

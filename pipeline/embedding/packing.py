@@ -1,7 +1,7 @@
-"""From texts to packs: token ids by the library tokenizers alone, windows of texts, and the packs they are cut into.
+"""From texts to packs: token ids, windows of texts, and the packs into which windows are divided.
 
-A pack holds sequences end to end without padding, by a budget of tokens. A model's own wrapper of a tokenizer builds
-masks, type ids and a Python object per text that nobody here reads.
+A pack holds sequences end to end without padding, up to a budget of tokens. Tokenizers of the library tokenizers are
+called directly: a model's own wrapper also builds masks, type ids and a Python object for each text.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def cut(rows: TokenRows, most: int) -> tuple[TokenRows, NDArray[np.bool_]]:
     truncated = rows.lengths > most
     if not truncated.any():
         return rows, truncated
-    kept = np.minimum(rows.lengths, most)
-    ids = rows.ids[spans(rows.offsets[:-1], kept)]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    lengths = np.minimum(rows.lengths, most)
+    ids = rows.ids[spans(rows.offsets[:-1], lengths)]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     ids[offsets[1:] - 1] = rows.ids[rows.offsets[1:] - 1]
     return TokenRows(ids, offsets), truncated
 
@@ -120,10 +120,10 @@ def distinct(rows: TokenRows, left_out: Collection[int]) -> Terms:
     texts = np.repeat(np.arange(len(rows), dtype=np.int64), rows.lengths)
     keys, places, counts = np.unique((texts << 32) | rows.ids, return_inverse=True, return_counts=True)
     ids = (keys & 0xFFFFFFFF).astype(np.uint32)
-    kept = ~np.isin(ids, np.fromiter(left_out, dtype=np.uint32, count=len(left_out)))
-    slots = np.where(kept, np.cumsum(kept) - 1, -1)[places]
-    offsets = np.searchsorted(keys[kept] >> 32, np.arange(len(rows) + 1, dtype=np.int64))
-    return Terms(offsets.astype(np.int64), ids[kept], counts[kept].astype(np.int64), slots)
+    is_term = ~np.isin(ids, np.fromiter(left_out, dtype=np.uint32, count=len(left_out)))
+    slots = np.where(is_term, np.cumsum(is_term) - 1, -1)[places]
+    offsets = np.searchsorted(keys[is_term] >> 32, np.arange(len(rows) + 1, dtype=np.int64))
+    return Terms(offsets.astype(np.int64), ids[is_term], counts[is_term].astype(np.int64), slots)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
-"""Vectors that were made before, found again by the digest of the text they were made of.
+"""Earlier vectors, by the digest of their text: of the month's previous file, and of an interrupted run.
 
-The vectors of an unfinished month are kept in files of about 1,000 texts, so that a killed run loses no more than one.
-A shard bears the digest of its content as its name: one that was torn or damaged does not match and is made anew.
+The vectors of an unfinished month are in shards, files of about 1,000 texts, so that a killed run loses only one. A
+shard's name is the digest of its content: a torn or damaged shard does not match it and is computed again.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ _SCHEMA = pa.schema([EMBEDDINGS.schema.field(name).remove_metadata() for name in
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Some thousand rows of vectors of a month in a Parquet file, read when they are asked for. Reading them raises
-    PermanentFailure where the file is damaged."""
+    """A row group of a Parquet file of vectors, read on demand. month: for messages.
+
+    Reading raises PermanentFailure where the file is damaged.
+    """
 
     file: DataPath
     number: int
@@ -82,10 +84,10 @@ def groups_of_month(file: DataPath, model: str, vectors: str, stage_version: int
 
 
 class KnownVectors:
-    """The vectors of those of a month's texts that were made before, whatever passage they were of.
+    """The vectors of those texts of a month that were computed before, for whatever passage.
 
-    text_sha256: of the month's texts. Holds the vectors of two groups: what is asked for in the order of its groups is
-    read once. Of two rows of one text, the first is taken.
+    text_sha256: of the month's texts. Two groups are held in memory, so rows that are taken in the order of their
+    groups are read once. Of two rows of one text, the first is used.
     """
 
     def __init__(self, groups: Sequence[RowGroup], text_sha256: pa.ChunkedArray) -> None:
@@ -94,10 +96,10 @@ class KnownVectors:
         self._groups = groups
         digests = [group.digests() for group in groups]
         self._starts = np.cumsum([0, *map(len, digests)])
-        # 300,000 digests are found among 300,000 in 0.3 s, with 130 bytes for each until then.
+        # Looking up 300,000 digests among 300,000 takes 0.3 s, and 130 bytes for each meanwhile.
         known = pa.chunked_array([chunk for column in digests for chunk in column.chunks], pa.string())
-        found = pc.index_in(text_sha256, value_set=known).fill_null(-1)
-        self.rows: NDArray[np.int64] = found.to_numpy().astype(np.int64)
+        rows = pc.index_in(text_sha256, value_set=known).fill_null(-1)
+        self.rows: NDArray[np.int64] = rows.to_numpy().astype(np.int64)
         """For every text of the month the row that holds its vectors, or -1."""
         self._vectors = lru_cache(maxsize=2)(self._read)
 
@@ -109,10 +111,10 @@ class KnownVectors:
         parts, order = [], np.empty(len(rows), np.int64)
         filled = 0
         for group in np.unique(groups):
-            mine = np.flatnonzero(groups == group)
-            parts.append(self._vectors(int(group)).take(rows[mine] - self._starts[group]))
-            order[mine] = np.arange(filled, filled + len(mine))
-            filled += len(mine)
+            places = np.flatnonzero(groups == group)
+            parts.append(self._vectors(int(group)).take(rows[places] - self._starts[group]))
+            order[places] = np.arange(filled, filled + len(places))
+            filled += len(places)
         return pa.concat_tables(parts).take(order)
 
     def _read(self, group: int) -> pa.Table:

@@ -45,12 +45,14 @@ def build_embeddings(job: Job, make: Callable[[Settings], Embedder] = make_embed
     job.afterwards.append(shards.remove)
     known = _known(job, embedder, shards)
     account = _Account(job, embedder)
-    with closing(Stream(embedder.encode_stream(_fresh_texts(job, known)), account.arrived)) as stream:
+    with closing(Stream(embedder.encode_stream(_fresh_texts(job, known)), account.count_encoded)) as stream:
         try:
             for passages, rows in _steps(job, known):
                 fresh = stream.take(int((rows < 0).sum()))
                 shards.keep(passages["text_sha256"].filter(pa.array(rows < 0)), fresh)
-                yield account.counted(_assemble(passages, embedder.name, fresh, rows, known))
+                batch = _assemble(passages, embedder.name, fresh, rows, known)
+                account.count_rows(batch)
+                yield batch
                 shutdown.end_if_asked()
             stream.finish()
         except BaseException:
@@ -60,7 +62,7 @@ def build_embeddings(job: Job, make: Callable[[Settings], Embedder] = make_embed
 
 
 def _known(job: Job, embedder: Embedder, shards: Shards) -> KnownVectors:
-    """What need not be encoded."""
+    """Vectors that need not be computed again."""
     root, groups = job.workspace.root, []
     if job.force:
         shards.remove()
@@ -71,7 +73,7 @@ def _known(job: Job, embedder: Embedder, shards: Shards) -> KnownVectors:
 
 
 def _steps(job: Job, known: KnownVectors) -> Iterator[tuple[pa.RecordBatch, NDArray[Any]]]:
-    """The month's passages, without their texts, as many at a time as are put together, and their known rows."""
+    """The month's passages without their texts, STEP at a time, each with its row of `known` or -1."""
     done = 0
     for passages in _passages(job, _IDENTITY):
         for start in range(0, passages.num_rows, STEP):
@@ -122,16 +124,16 @@ def _assemble(
 
 
 def count_off_norm(vectors: pa.ListArray) -> int:
-    """How many of some vectors are not of length 1."""
+    """The number of vectors that are not of length 1."""
     import numpy as np
 
     numbers = vectors.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
     norms = np.linalg.norm(numbers.reshape(len(vectors), -1), axis=1)
-    return int(np.count_nonzero(~(np.abs(norms - 1) <= _NORM_OFF)))  # written so that NaN is off too
+    return int(np.count_nonzero(~(np.abs(norms - 1) <= _NORM_OFF)))  # `>` would not count NaN
 
 
 class _Account:
-    """What is told of a month while it is made, and kept of it afterwards."""
+    """The counts of a month, for its notes and statistics."""
 
     def __init__(self, job: Job, embedder: Embedder) -> None:
         self._job, self._embedder = job, embedder
@@ -141,20 +143,19 @@ class _Account:
         if passages is not None:
             job.expect(passages.rows)
 
-    def arrived(self, batch: VectorBatch) -> None:
-        """Vectors have come from the embedder."""
+    def count_encoded(self, batch: VectorBatch) -> None:
+        """Count vectors from the embedder."""
         self._fresh += len(batch.dense)
         self._tokens += batch.tokens
 
-    def counted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch, whose rows are done."""
+    def count_rows(self, batch: pa.RecordBatch) -> None:
+        """Count rows of the table."""
         self._rows += batch.num_rows
         self._truncated += batch["truncated"].true_count
         self._off_norm += count_off_norm(batch["dense"])
-        return batch
 
     def close(self) -> None:
-        """Put everything where it is kept, or shown."""
+        """Write the counts into the job's notes and statistics."""
         embedder, job = self._embedder, self._job
         # What the index must know of the vectors, also where a month has none.
         job.notes.update(

@@ -109,11 +109,10 @@ class PointBatch:
 
 
 def check_points(points: PointBatch) -> None:
-    """Raise PermanentFailure, which names a passage, for vectors that no engine should get.
+    """Raise PermanentFailure, which names a passage, for vectors that would damage a collection.
 
-    Half precision may have made NaN or infinity of large numbers. Neither engine refuses all of that: Edge accepts a
-    vector of NaN, which no search finds again, and a sparse vector with more ids than weights breaks its log, so that
-    the collection cannot be opened any more.
+    In half precision large numbers become infinite or NaN. Edge accepts a vector of NaN, which no search finds again,
+    and a sparse vector with more ids than weights breaks its log: the collection cannot be opened any more.
     """
     import numpy as np
 

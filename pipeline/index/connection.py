@@ -171,9 +171,7 @@ class Connection:
         try:
             yield
         except UnexpectedResponse as error:
-            detail = error.content.decode(errors="replace")
-            incomplete = error.status_code == 400 and "EOF while parsing" in detail  # the request arrived incomplete
-            raise self._error(500 if incomplete else error.status_code or 0, detail) from error
+            raise self._error(error.status_code or 0, error.content.decode(errors="replace")) from error
         except grpc.RpcError as error:
             status = _HTTP_STATUS.get(error.code().name, 400)
             raise self._error(status, error.details() or str(error.code())) from error
@@ -284,7 +282,8 @@ class Connection:
                 f"{url} does not answer ({detail}): start the Qdrant server, or correct CITELOOM_QDRANT_URL "
                 f"(empty for Qdrant Edge)"
             )
-        if status == 429 or status >= 500:
+        incomplete = status == 400 and "EOF while parsing" in detail  # the request arrived incomplete
+        if status == 429 or status >= 500 or incomplete:
             return TransientFailure(f"{url} answered {status}: {detail}; run again when it has recovered")
         return PermanentFailure(f"{url} answered {status}: {detail}; is it a Qdrant server, 1.16 or newer?")
 

@@ -85,7 +85,7 @@ def load_month(
     Points that the index has with the same digest are not sent, so a killed load continues where it stopped.
     expected_rows: number of the month's points, if known. build_graph: False if more months follow before the first
     search; the caller then calls `PassageIndex.build_graph` itself. on_progress: receives the number of points
-    compared so far. Ends at the first points that the index does not accept; a transient failure then names the month.
+    compared so far. Raises at the first points that the index does not accept; a TransientFailure names the month.
     """
     changes = _Changes(dict(index.contents(month)))
     if build_graph and expected_rows - len(changes.unmatched) > BULK * index.count():
@@ -100,7 +100,7 @@ def load_month(
                 index.build_graph()
         if isinstance(error, TransientFailure):
             raise TransientFailure(
-                f"{month} is not loaded completely into {index.name}: {error}; run again, which sends what is missing"
+                f"{month} is not loaded completely into {index.name}: {error}. The next run sends what is missing"
             ) from error
         raise
     if build_graph:  # even if nothing was sent: an earlier run may have been killed before this call, which is cheap
@@ -141,7 +141,7 @@ class _Changes:
 def _send(index: PassageIndex, batches: Iterator[PointBatch]) -> int:
     """Send all batches, several in parallel; returns the number of points.
 
-    Raises the first error: the index has then retried for about two minutes. What is under way is finished.
+    Raises the first error, a transient one after two minutes of retries; batches in flight are finished.
     """
     sent = 0
     running: deque[Future[None]] = deque()
@@ -149,7 +149,7 @@ def _send(index: PassageIndex, batches: Iterator[PointBatch]) -> int:
         for batch in batches:
             if len(running) == index.in_flight:
                 running.popleft().result()
-            # The context holds the current span, which a thread of the pool does not have.
+            # Threads of the pool do not inherit the context, which holds the current span.
             running.append(pool.submit(copy_context().run, _upsert, index, batch))
             sent += len(batch)
         for future in running:

@@ -1,4 +1,4 @@
-"""Papers and passages read from the tables: a paper by its id, texts of hits, and what to search for similar ones."""
+"""Papers and passages read from the tables: a paper by its id, texts of hits, and the query text for similar ones."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
+
+_log = logging.getLogger(__name__)
 
 _PAPER_COLUMNS = ["title", "authors", "abstract", "categories", "year"]
 _PASSAGE_COLUMNS = ["passage_id", "ordinal", "anchor", "kind", "section_path", "text"]
@@ -174,9 +176,6 @@ def read_citing_papers(root: DataRoot, identifier: str) -> list[CitingPaper]:
     return sorted(citing_papers, key=lambda paper: (paper.month, paper.arxiv_id))
 
 
-_log = logging.getLogger(__name__)
-
-
 def read_texts(workspace: Workspace, hits: Iterable[ScoredPassage]) -> Mapping[str, str]:
     """Passage id to text. Passages that their table lacks are left out and counted in a warning.
 
@@ -218,10 +217,8 @@ def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
 
 
 def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
-    month = month_in(workspace.root, arxiv_id)
-    if month is not None and month in workspace.root.months(tables.PAPERS):
-        for row in workspace.root.rows_with(tables.PAPERS, month, "arxiv_id", {arxiv_id}, ["title", "abstract"]):
-            return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
+    for row in rows_of_papers(workspace.root, tables.PAPERS, [arxiv_id], ["title", "abstract"]):
+        return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
     raise SettingError(f"--like: the corpus holds no paper {arxiv_id}: give an arXiv id or a passage's id of a search")
 
 

@@ -1,7 +1,7 @@
-"""One collection and the collections of an alias, whatever the engine, and the values that go in and come out.
+"""The base class of a collection, the protocol of an alias's collections, and their values, for both engines.
 
-What a `Layout` says of a collection never changes: each layout has a collection of its own, named after it, and an
-alias says which of them searches ask.
+A collection's `Layout` never changes: each layout has a collection of its own, named after it, and an alias names the
+one that searches use.
 """
 
 from __future__ import annotations
@@ -247,7 +247,8 @@ class PassageIndex(ABC):
             if request.by not in layout.vector_names:
                 raise PermanentFailure(
                     f"the collection {self.name} has no {request.by} vectors to rank by ({layout.describe()}): search "
-                    f"without them, or change the settings of embeddings and run citeloom reindex"
+                    f"without them, or set CITELOOM_EMBEDDER=bge-m3"
+                    f"{' and CITELOOM_EMBEDDER_COLBERT=true' * (request.by == COLBERT)} and run citeloom reindex"
                 )
         rankings: list[list[ScoredPassage]] = []
         most = self.most_exact if any(request.exact for _, request in searches) else MOST_QUERIES
@@ -292,7 +293,7 @@ class PassageIndex(ABC):
             if offset is None:
                 return
 
-    # What the engines do in their own way. Records have `id` and `payload`, points also `score`.
+    # Implemented by each engine. Records have `id` and `payload`, points also `score`.
 
     @abstractmethod
     def _exists(self) -> bool: ...

@@ -99,7 +99,7 @@ def author_keys(name: str) -> tuple[str, str]:
 
 
 def _check_in_step(month: str, vectors: pa.RecordBatch | None, passages: pa.RecordBatch | None) -> None:
-    """Raise PermanentFailure unless both batches are of the same passages."""
+    """Raise PermanentFailure unless both batches have the same passages."""
     ids = ([] if batch is None else batch["passage_id"].to_pylist() for batch in (vectors, passages))
     differing = next((pair for pair in zip_longest(*ids) if pair[0] != pair[1]), None)
     if differing is not None:

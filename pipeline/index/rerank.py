@@ -60,7 +60,7 @@ class CrossEncoder:
         """The model's output for each pair, as it is (a logit). Of a pair longer than 512 tokens the longer part is
         cut. A score may differ in its last digits with the texts that are scored together.
 
-        Raises SettingError where the model cannot be loaded, or where an output is no number.
+        Raises SettingError where the model cannot be loaded, or where an output is NaN or infinite.
         """
         import numpy as np
 
@@ -71,7 +71,7 @@ class CrossEncoder:
                 numbers = by_length[start : start + _BATCH]
                 scores[numbers] = self._score_batch(query, [texts[number] for number in numbers])
         if not np.isfinite(scores).all():
-            raise self._unfit("a score is no number")
+            raise self._unfit("a score is NaN or infinite")
         return scores
 
     def _score_batch(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -82,9 +82,9 @@ def search_many(
 def search_index(
     workspace: Workspace, index: PassageIndex, queries: Sequence[str], options: SearchOptions
 ) -> list[list[Hit]]:
-    """As `search_many`, in a given collection and with options that were checked."""
+    """As `search_many`, in one collection. options: as `SearchOptions.checked` returns them."""
     layout = index.layout()
-    if layout is None:  # it was dropped since
+    if layout is None:  # another process has dropped it
         raise missing_index(workspace)
     reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, options)

@@ -105,7 +105,7 @@ class SearchOptions:
         return depth
 
     def conditions(self) -> tuple[Condition, ...]:
-        """What a passage must fulfil to be found."""
+        """The conditions that a passage must meet."""
         authors = tuple(" ".join(title_words(name)) for name in _listed(self.authors))
         named = {
             "category_keys": tuple(self.categories),

@@ -202,7 +202,7 @@ def query_request(query: Query, request: Request, layout: Layout) -> models.Quer
 
 
 def _params(request: Request, quantization: Quantization) -> models.SearchParams | None:
-    """How the graph of dense vectors is walked; of lexical vectors, whose frequencies count (`edge`).
+    """How the graph of dense vectors is walked; of lexical vectors, the documents whose frequencies count (see `edge`).
 
     Server 1.16 takes the restriction of frequencies and does without: they are those of all months there.
     """

@@ -1,8 +1,7 @@
-"""CSV files that people send back, read as their spreadsheet programs saved them: signs, delimiter, records, columns.
+"""CSV files from spreadsheet programs: their encoding, delimiter, records and columns.
 
 UTF-8 with or without a mark, Excel's UTF-16, its first line `sep=;`, commas, semicolons or tabs, columns in any order.
-What differs from sheet to sheet comes as arguments. `read_texts` reads texts that systems elsewhere wrote, such as a
-chat site: answers or related-work sections.
+`read_texts` reads texts of systems elsewhere, such as a chat site: answers or related-work sections.
 """
 
 from __future__ import annotations
@@ -270,12 +269,12 @@ class _Reader:
         """What is missing: empty texts, and subjects without one, by system; and the lines skipped."""
         kind, total = self._kind, len(self._words)
         for system in dict.fromkeys(text.system for text in self.texts):
-            own = [text for text in self.texts if text.system == system]
-            empty = sum(not text.text.strip() for text in own)
+            texts = [text for text in self.texts if text.system == system]
+            empty = sum(not text.text.strip() for text in texts)
             if empty:
-                yield f"{file}: {empty} of {len(own)} {kind.text}s of {system} are empty"
-            if len(own) < total:
-                yield f"{file}: {system} has {kind.text}s for {len(own)} of {total} {kind.subject}s"
+                yield f"{file}: {empty} of {len(texts)} {kind.text}s of {system} are empty"
+            if len(texts) < total:
+                yield f"{file}: {system} has {kind.text}s for {len(texts)} of {total} {kind.subject}s"
         if self.others:
             yield f"{file}: {self.others} {kind.text}s are for other {kind.subject}s"
 

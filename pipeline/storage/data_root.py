@@ -18,7 +18,7 @@ from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.provenance import foreign_file, provenance_in
 from pipeline.storage.reading import open_parquet
 from pipeline.storage.store import DataPath
-from pipeline.tables import HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
+from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +137,12 @@ def _check_version(file: DataPath, version: int, table: Table, month: str) -> No
             f"{file} has schema version {version}, and this citeloom reads {table.version}: "
             f"move {file.parent} away and import the sheets again"
         )
+    cost = "embeddings and paid answers are reused where their inputs are unchanged"
+    if table == EMBEDDINGS:
+        cost = "its vectors are computed again"
     raise PermanentFailure(
         f"{file} has schema version {version}, and this citeloom reads {table.version}: run "
-        f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs"
+        f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs; {cost}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What file system a folder lies on, where the system tells."""
+"""The file system that a folder is on."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ NETWORK = LOCKING | frozenset((
 
 
 def mount_of(folder: Path) -> tuple[str, str]:
-    """Device and type of the file system that a folder lies on; empty where the system does not tell."""
+    """Device and type of the file system that a folder is on; empty where the system does not list its mounts."""
     import psutil
 
+    try:
+        partitions = psutil.disk_partitions(all=True)
+    except OSError:  # such as a sandbox without /proc
+        return "", ""
     resolved = folder.resolve()
-    mounts = [mount for mount in psutil.disk_partitions(all=True) if resolved.is_relative_to(mount.mountpoint)]
+    mounts = [mount for mount in partitions if resolved.is_relative_to(mount.mountpoint)]
     deepest = max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
     return ("", "") if deepest is None else (deepest.device, deepest.fstype)

@@ -16,8 +16,8 @@ _LOCK_SECONDS = 60.0
 def open_store(file: Path, content: str, way_out: str, schema: str = "") -> Iterator[sqlite3.Connection]:
     """A connection within one transaction, which is committed at the end of the block.
 
-    content, way_out: what the file holds and what a user can do, for the PermanentFailure that SQLite's errors become.
-    schema: one statement that makes the table where it is missing.
+    content, way_out: what the file holds and what a user can do, for the message. schema: one statement that creates
+    the table unless it exists. Raises PermanentFailure for errors of SQLite.
     """
     try:
         with contextlib.closing(sqlite3.connect(file, timeout=_LOCK_SECONDS)) as store, store:

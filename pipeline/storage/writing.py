@@ -26,7 +26,7 @@ from pipeline.tables import Table
 
 Row = Mapping[str, Any]
 
-# Another process may still read a file of a cache that was replaced.
+# Seconds after which no process reads a replaced file of a cache any more.
 _STALE_SECONDS = 24 * 3600.0
 
 

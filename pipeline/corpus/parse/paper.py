@@ -1,6 +1,6 @@
 """What a page says, as values: the result of either parser.
 
-Field by field these are the columns of `papers` in `pipeline/tables/corpus.py`, but for the id, the subset and what
+Field by field these are the columns of `papers` in `pipeline.tables`, but for the id, the subset and what
 metadata alone knows.
 """
 

@@ -12,19 +12,10 @@ from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.encoder import shape_of
 from pipeline.embedding.model_files import read_file
 from pipeline.errors import SettingError
+from tests.unit.embedding.planted import Planted
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
 TEXT = "a quick brown fox"
-
-
-class Planted:
-    """Writes a file where it is unpickled."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return Path.touch, (self.trace,)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.unit.index.building import LAYOUT
 
 @dataclass
 class FakeIndex(PassageIndex):
-    """One collection: payloads by id. `calls` tells what was asked of it, in order."""
+    """One collection: payloads by id. `calls` lists the writes, in order."""
 
     name: str = "passages"
     place: str = "memory"
@@ -84,4 +84,4 @@ class FakeIndex(PassageIndex):
         ]
 
     def _retrieve(self, ids: list[str]) -> Sequence[Any]:
-        return [SimpleNamespace(id=each, payload=self.points[each]) for each in ids if each in self.points]
+        return [SimpleNamespace(id=passage, payload=self.points[passage]) for passage in ids if passage in self.points]

@@ -68,10 +68,12 @@ def test_searching_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
     assert not edge.folder.parent.exists()
 
 
-@pytest.mark.parametrize("by", ["sparse", "colbert"])
-def test_vectors_that_the_collection_does_not_have_are_named(edge: EdgeIndex, by: Any) -> None:
+@pytest.mark.parametrize(("by", "setting"), [("sparse", "EMBEDDER=bge-m3"), ("colbert", "EMBEDDER_COLBERT=true")])
+def test_vectors_that_the_collection_does_not_have_are_named(edge: EdgeIndex, by: Any, setting: str) -> None:
     _load(edge, make_points([1], sparse=False), layout=replace(LAYOUT, sparse=False))
-    with pytest.raises(PermanentFailure, match=rf"passages has no {by} vectors to rank by.*citeloom reindex"):
+    with pytest.raises(
+        PermanentFailure, match=rf"no {by} vectors to rank by.*CITELOOM_{setting} and run citeloom reindex"
+    ):
         find(edge, query(colbert=True), Request(5, by))
 
 

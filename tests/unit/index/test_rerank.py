@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import pickle
 import random
 import shutil
 from collections.abc import Callable
@@ -15,6 +17,7 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.index.rerank import CrossEncoder, make_reranker
 from pipeline.settings import load_settings
+from tests.unit.embedding.planted import Planted
 from tests.unit.index.tiny_reranker import POSITIONS, make_tiny_reranker
 
 QUERY = "which fox jumps over the lazy dog"
@@ -126,7 +129,7 @@ def _truncate(file: Path) -> None:
         ),
         (
             lambda folder: _edit_weights(folder, lambda weights: weights["classifier.out_proj.bias"].fill_(math.nan)),
-            "a score is no number",
+            "a score is NaN or infinite",
         ),
         (lambda folder: (folder / "tokenizer.json").write_text("{"), "it cannot be loaded"),
     ],
@@ -137,6 +140,32 @@ def test_a_damaged_model_is_named(tmp_path: Path, damage: Callable[[Path], objec
     damage(folder)
     with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: .*{message}"):
         CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_code_planted_among_the_weights_is_refused(tmp_path: Path, plain: bool) -> None:
+    import torch
+
+    folder, trace = make_tiny_reranker(tmp_path / "model"), tmp_path / "trace"
+    (folder / "model.safetensors").unlink()
+    if plain:
+        (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Planted(trace)}))
+    else:
+        torch.save({"weight": Planted(trace)}, folder / "pytorch_model.bin")
+    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+    assert not trace.exists(), "the planted code was run"
+
+
+def test_code_in_a_models_folder_is_not_run(tmp_path: Path) -> None:
+    folder, trace = make_tiny_reranker(tmp_path / "model"), tmp_path / "trace"
+    (folder / "planted.py").write_text(f"open({str(trace)!r}, 'w').close()\n")
+    file = folder / "config.json"
+    code = {"AutoConfig": "planted.Config", "AutoModelForSequenceClassification": "planted.Model"}
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"model_type": "planted", "auto_map": code}))
+    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+    assert not trace.exists(), "the planted code was run"
 
 
 def test_a_model_of_several_numbers_is_refused(tmp_path: Path) -> None:

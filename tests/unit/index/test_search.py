@@ -259,6 +259,12 @@ def test_a_collection_name_that_cannot_be_is_refused(tmp_path: Path) -> None:
         search(make_workspace(tmp_path, qdrant_collection="a/b"), "anything")
 
 
+def test_a_collection_that_is_dropped_before_it_is_searched_is_missing(loaded: Workspace) -> None:
+    dropped = open_collections(loaded).collection("citeloom-dropped")
+    with pytest.raises(MissingInput, match=r"there is no index citeloom for the data root .*citeloom run"):
+        search_index(loaded, dropped, ["words"], SearchOptions())
+
+
 # One passage per paper, of papers with many passages.
 
 
