@@ -31,7 +31,7 @@ def review(
 
     Examples:
       citeloom questions review --into questions.jsonl
-      citeloom questions review --into questions.jsonl --accept 2405.00001-author-0c1d2e3f4a5b
+      citeloom questions review --into questions.jsonl --accept 2405.00001-summary-0c1d2e3f4a5b
     """
     from pipeline.answering import draft_review
     from pipeline.cli.console import print_json, print_note
