@@ -34,16 +34,16 @@ def page_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
 def paper_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """The share of visible characters that was kept, papers by grade, and characters lost by kind of element."""
     papers = workspace.root.rows(tables.PAPERS, month, ["chars_seen", "chars_kept", "losses", "grade"])
-    seen = sum(paper["chars_seen"] for paper in papers)
-    kept = sum(paper["chars_kept"] for paper in papers)
+    chars_seen = sum(paper["chars_seen"] for paper in papers)
+    chars_kept = sum(paper["chars_kept"] for paper in papers)
     grades = Counter(str(paper["grade"]) for paper in papers)
-    lost: Counter[str] = Counter()
+    losses: Counter[str] = Counter()
     for paper in papers:
-        lost.update(paper["losses"])
+        losses.update(paper["losses"])
     return {
-        **({"share_kept": round(kept / seen, 4)} if seen else {}),
+        **({"share_kept": round(chars_kept / chars_seen, 4)} if chars_seen else {}),
         **{f"grade/{grade}": count for grade, count in sorted(grades.items())},
-        **{f"lost/{kind}": count for kind, count in lost.most_common()},
+        **{f"lost/{kind}": count for kind, count in losses.most_common()},
     }
 
 

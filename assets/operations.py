@@ -1,6 +1,6 @@
 """The assets of operation: what arXiv changed, what a refresh changed, and the checks over all months."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from assets.rendering import markdown_table, report_page
 from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
-from pipeline.engine.failures import read_failure
+from pipeline.engine.failures import all_failures, read_failure
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import CiteloomError
@@ -139,7 +139,8 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
     failed = sum(any(row["failure"] for row in of_month) for of_month in to_repair.values())
     metadata: dict[str, Any] = {"months": len(selected), "failed": failed, "stale": len(to_repair) - failed}
     if to_repair:
-        metadata["to_repair"] = dg.MetadataValue.md(_describe_repairs(to_repair))
+        recorded = {failure.month for failure in all_failures(workspace.root)}
+        metadata["to_repair"] = dg.MetadataValue.md(_describe_repairs(to_repair, recorded))
     if problem:
         metadata["dump"] = dg.MetadataValue.text(problem)
     return dg.AssetCheckResult(
@@ -161,12 +162,15 @@ def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
     return [*whole_run, *(row for row in rows if row["state"] in ("failed", "stale"))]
 
 
-def _describe_repairs(to_repair: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """A table of what is wrong, and the command for each month."""
+def _describe_repairs(to_repair: Mapping[str, Sequence[Mapping[str, Any]]], recorded: Collection[str]) -> str:
+    """A table of what is wrong, and the command for each month.
+
+    recorded: the months with a recorded failure. `retry-failed` runs no others, such as those with a damaged table.
+    """
     table, commands = [], []
     for month, rows in to_repair.items():
         table += [(month, row["stage"], row["state"], row["failure"] or "") for row in rows]
-        if any(row["failure"] for row in rows):
+        if month in recorded:
             commands.append(f"citeloom retry-failed --months {month}")
         else:
             stages = ",".join(row["stage"] for row in rows)

@@ -29,7 +29,7 @@ class Assumed:
     passages_others: float = _option(49, "the same of pages with warnings or errors, which are 3.5 times as long")
     snapshot_records: float = _option(2_700_000, "papers in arXiv's snapshot")
     bytes_passage: float = _option(
-        1_500, "bytes of a passage in `papers`, `passages` and its sparse vector, as `citeloom doctor` reckons"
+        1_500, "bytes of a passage in `papers`, `passages` and its sparse vector, compressed"
     )
     segment_points: float = _option(12_000, "points that a segment of Qdrant holds on average while it is filled")
     peak: float = _option(790, "TFLOP/s of an H200 in bf16, dense products")

@@ -34,11 +34,21 @@ def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.D
     """The message for a failed run: its month, each asset that failed with the reason, and what to do."""
     month = run.tags.get("dagster/partition")
     lines = [f"citeloom: {run.job_name} failed" + (f" for {month}" if month else "")]
-    for step in steps or [ended]:
-        raised = step.step_failure_data.user_failure_data if step.is_step_failure else None
-        reason = raised.description if raised is not None else None
-        lines.append(f"• {step.step_key or run.job_name}: {reason or step.message}")
+    lines += [f"• {event.step_key or run.job_name}: {_reason(event)}" for event in steps or [ended]]
     lines.append(f"Run {run.run_id}.")
     if month:
         lines.append(f"Once the cause is fixed: citeloom retry-failed --months {month}")
     return "\n".join(lines)
+
+
+def _reason(event: dg.DagsterEvent) -> str:
+    """What a step raised, without what Dagster wrapped around it; the event's own message where that is not known."""
+    if not event.is_step_failure:
+        return str(event.message)
+    failure = event.step_failure_data
+    if failure.user_failure_data is not None and failure.user_failure_data.description:
+        return str(failure.user_failure_data.description)
+    error = failure.error
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return " ".join(error.message.split()) if error is not None else str(event.message)

@@ -32,18 +32,18 @@ def dump_folder(
     context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.SensorResult | dg.SkipReason:
     """Starts a run for every month of the dump that is new or whose pages have changed."""
-    seen = json.loads(context.cursor or "{}")
+    earlier = json.loads(context.cursor or "{}")
     try:
         current = month_fingerprints(workspace)
     except CiteloomError as error:
         return dg.SkipReason(str(error))
-    changed = {month: mark for month, mark in current.items() if seen.get(month) != mark}
+    changed = {month: mark for month, mark in current.items() if earlier.get(month) != mark}
     if not changed:
-        return dg.SkipReason(f"no change in the {len(seen)} months of the dump")
+        return dg.SkipReason(f"no change in the {len(earlier)} months of the dump")
     offer_months(context.instance, changed)
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many finds all of it done.
     requests = [dg.RunRequest(partition_key=month) for month in sorted(changed)]
-    return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))
+    return dg.SensorResult(run_requests=requests, cursor=json.dumps({**earlier, **changed}, sort_keys=True))
 
 
 # On by default: without it nobody could choose a month that no command has run yet.

@@ -66,7 +66,7 @@ def relate(
 
 
 def _write(
-    target: Path | None, bib: Path | None, references: list[str], task: Path | None, named: str | None
+    target: Path | None, bib: Path | None, references: list[str], task: Path | None, system: str | None
 ) -> Related:
     from pipeline.cli.console import spinner
     from pipeline.draft_check.related_work import relate_draft
@@ -74,7 +74,7 @@ def _write(
     from pipeline.related_work.systems import RELATED_WORK_WRITERS
 
     workspace = open_workspace()
-    system = named or RELATED_WORK_WRITERS.default_name(workspace.settings)
+    system = system or RELATED_WORK_WRITERS.default_name(workspace.settings)
     if target is not None:
         with spinner(f"{system} reads the draft and its references, and writes"):
             return relate_draft(workspace, target, bib, references, system)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -59,9 +60,8 @@ def retry_failed(
       citeloom retry-failed --list
       citeloom retry-failed --months 2024-03
     """
-    from pipeline.cli.console import out, print_error, print_json
+    from pipeline.cli.console import out, print_json
     from pipeline.engine.failures import all_failures
-    from pipeline.ops.refresh.plan import stages_in_use
     from pipeline.ops.run_months import months_of_status
     from pipeline.stages import STAGES, choose_stages
 
@@ -78,10 +78,11 @@ def retry_failed(
         return 0
     if list_only:
         for failure in failures:
-            print_error(f"{failure.of} of {failure.month}: {failure.describe()}")
+            out.print(f"{failure.of} of {failure.month}: {failure.describe()}", markup=False, soft_wrap=True)
         return 0
-    names = {stage.name for stage in stages_in_use(workspace)} | {failure.of for failure in failures}
-    stages = choose_stages(until) if until else [stage for stage in STAGES if stage.name in names]
+    failed = {failure.of for failure in failures}
+    in_use = [stage for stage in STAGES if stage.name in failed or workspace.root.months(stage.table)]
+    stages = choose_stages(until) if until else in_use
     report = run_and_report(workspace, sorted({failure.month for failure in failures}), stages)
     show_run(workspace, report, as_json=as_json)
     return report.exit_code
@@ -120,8 +121,6 @@ def _print_machinery(workspace: Workspace) -> None:
 
     Prints nothing where the newest month has no task or no question. A second call takes both from the cache.
     """
-    import time
-
     from pipeline import tables
     from pipeline.answering.session import open_conversation
     from pipeline.cli.console import out, print_error, spinner

@@ -21,7 +21,7 @@ from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.stages import choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
-from sensors.failures import failed_runs
+from sensors.failures import failed_runs, message_of
 from tests.assets.conftest import MONTHS, Place
 
 BAD = "2024-04"
@@ -75,6 +75,14 @@ def test_a_month_whose_status_could_not_be_read_is_named(own: Place) -> None:
     facts = told(check_months(own)["every_month_is_up_to_date"])
     assert facts["failed"] == 1
     assert "the store does not answer" in facts["to_repair"]
+
+
+def test_a_damaged_table_without_a_recorded_failure_is_repaired_by_a_run(own: Place) -> None:
+    (own.root / "scores" / f"{BAD}.parquet").write_bytes(b"damaged")
+    facts = told(check_months(own)["every_month_is_up_to_date"])
+    assert facts["failed"] == 1
+    assert f"citeloom run --months {BAD} --select scores," in facts["to_repair"]
+    assert "retry-failed" not in facts["to_repair"].split("```")[1]
 
 
 def test_months_that_were_never_run_are_no_fault_and_a_missing_dump_is_told(empty: Place) -> None:
@@ -178,3 +186,20 @@ def test_without_an_address_nobody_is_told(empty: Place) -> None:
         answer = failed_runs(failed_run(empty, instance))
     assert isinstance(answer, dg.SkipReason)
     assert "CITELOOM_WEBHOOK_URL is not set" in (answer.skip_message or "")
+
+
+def test_the_message_names_the_cause_of_an_error_that_no_stage_has_described() -> None:
+    @dg.op
+    def broken() -> None:
+        raise RuntimeError("a check cannot be evaluated") from OSError("the disk is\nread-only")
+
+    @dg.job
+    def broken_job() -> None:
+        broken()
+
+    run = broken_job.execute_in_process(raise_on_error=False)
+    (step,) = [event for event in run.all_events if event.is_step_failure]
+    ended = next(event for event in run.all_events if event.is_job_failure)
+    text = message_of(run.dagster_run, [step], ended)
+    assert "• broken: OSError: the disk is read-only" in text
+    assert "• broken_job: " in message_of(run.dagster_run, [], ended)

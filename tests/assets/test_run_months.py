@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
+from pipeline.engine.failures import record_failure
+from pipeline.errors import PermanentFailure
 from pipeline.stages import CORPUS_STAGES, STAGES, choose_stages
 from tests.assets.conftest import MONTHS, Finished, Place, digests, make_place
 from tests.monthly_dump import cut_short, write_monthly_dump
@@ -70,6 +72,18 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
         assert place.invoke("run", "--until", UNTIL).exit_code == 0
     assert digests(disturbed.root) == digests(calm.root)
     assert len(digests(calm.root)) == 2 * len(MONTHS) * len(choose_stages(UNTIL))
+
+
+def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty: Place) -> None:
+    with empty.entered():
+        record_failure(empty.workspace(), "dump_members", MONTHS[0], PermanentFailure("a zip is broken"))
+    listed = empty.invoke("retry-failed", "--list", "--months", MONTHS[0])
+    assert listed.stdout.startswith(f"dump_members of {MONTHS[0]}: a zip is broken (permanent: ")
+    done = empty.invoke("retry-failed", "--json")
+    assert done.exit_code == 0, done.output
+    outcomes = json.loads(done.stdout)["outcomes"]
+    assert [(outcome["month"], outcome["stage"]) for outcome in outcomes] == [(MONTHS[0], "dump_members")]
+    assert "No failure is recorded" in empty.invoke("retry-failed").stdout
 
 
 @pytest.mark.faults

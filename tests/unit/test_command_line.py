@@ -156,12 +156,14 @@ def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
         (["refresh", "--until", "passagez"], "passages"),
         (["ask", "What?", "--system", "arxivbott"], "arxivbot"),
         (["chat", "--system", "arxivbott"], "arxivbot"),
+        (["relate", "--target", "draft.md", "--reference", "2403.00001", "--system", "zero_shott"], "zero_shot"),
     ],
 )
 def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
     arguments: list[str], suggested: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "draft.md").write_text("A draft about retrieval.")
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 2, done.output
     assert f"did you mean {suggested}" in done.stderr.replace("\n", " ")

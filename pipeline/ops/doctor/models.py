@@ -42,27 +42,27 @@ def _probe_endpoint(role: str, model: Model, url: str) -> Finding:
     import httpx2
 
     model.check()
-    shown, url_setting, key_setting = shown_url(url), model.setting("url"), model.setting("api_key")
+    address, url_setting, key_setting = shown_url(url), model.setting("url"), model.setting("api_key")
     key = model.api_key.get_secret_value() if model.api_key else ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         response = httpx2.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_SECONDS)
         models = [str(item["id"]) for item in response.json()["data"]] if response.status_code == 200 else []
     except httpx2.HTTPError as error:
-        return problem(role, f"{shown} cannot be reached ({error})", f"start it, or correct {url_setting}")
+        return problem(role, f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}")
     except (ValueError, KeyError, TypeError):
-        return problem(role, f"{shown}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)")
+        return problem(role, f"{address}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)")
     if response.status_code in (401, 403):
         fault = "is refused" if key else "is not set, and the endpoint asks for one"
-        return problem(role, f"{shown}: {key_setting} {fault}", f"set {key_setting} to a key that it accepts")
+        return problem(role, f"{address}: {key_setting} {fault}", f"set {key_setting} to a key that it accepts")
     if response.status_code != 200:
-        message = f"{shown} answers, but lists no models (status {response.status_code}): {model.name} may be there"
+        message = f"{address} answers, but lists no models (status {response.status_code}): {model.name} may be there"
         return warning(role, message, f"check that {url_setting} ends as the service documents, mostly in /v1")
     if model.name not in models:
         some = ", ".join(models[:5]) + (", …" if len(models) > 5 else "")
-        message = f"{shown} does not list {model.name}, but {some or 'nothing'}"
+        message = f"{address} does not list {model.name}, but {some or 'nothing'}"
         return problem(role, message, f"set {model.setting('model')} to a model that it lists")
-    return ok(role, f"{shown} lists {model.name}; {'the key is accepted' if key else 'no key'}")
+    return ok(role, f"{address} lists {model.name}; {'the key is accepted' if key else 'no key'}")
 
 
 def embedding_model(workspace: Workspace) -> Iterator[Finding]:
