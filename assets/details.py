@@ -80,9 +80,8 @@ def _picture(scores: RetrievalScores, month: str) -> str:
         for method in scores.methods(form):
             row = scores.rows[method, form, _PICTURED_METRIC]
             groups.setdefault(form_name, {})[METHODS[method]] = (row["value"], row["low"], row["high"])
-    queries = next(iter(scores.rows.values()))["queries"]
     name = METRIC_NAMES[_PICTURED_METRIC]
-    return intervals(name, groups, title=f"{name}: {month}: {queries:,} citing sentences, 95 % intervals")
+    return intervals(name, groups, title=f"{name}: {month}: {scores.queries:,} citing sentences, 95 % intervals")
 
 
 def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:

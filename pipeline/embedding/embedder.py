@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.embedding.packing import spans
+from pipeline.embedding.packing import offsets_of, spans
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,12 +62,10 @@ class SparseRows:
 
     def take(self, numbers: NDArray[np.int64]) -> SparseRows:
         """The vectors of some texts, by their numbers."""
-        import numpy as np
 
         lengths = self.lengths[numbers]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         places = spans(self.offsets[numbers], lengths)
-        return SparseRows(offsets, self.ids[places], self.weights[places])
+        return SparseRows(offsets_of(lengths), self.ids[places], self.weights[places])
 
     def row(self, number: int) -> SparseVector:
         """One text's vector."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.embedding.device import CPU_BUDGET, GPU_BUDGET, INT8_BUDGET, Landed, Model, pick_devices, pick_precision
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
-from pipeline.embedding.packing import Pack, Window, packs, spans, text_windows
+from pipeline.embedding.packing import Pack, Window, offsets_of, packs, spans, text_windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -226,7 +226,7 @@ class _WindowVectors:
             texts = len(self._window.rows)
             return np.zeros(texts + 1, np.int32), np.empty(0, np.uint32), np.empty(0, np.float32)
         positive = self._weights > 0  # a sparse vector has no weights of 0
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(positive)])
+        before = offsets_of(positive)
         return before[terms.offsets].astype(np.int32), terms.ids[positive], self._weights[positive]
 
 

@@ -48,8 +48,7 @@ def tokenize(tokenizer: Any, texts: Sequence[str]) -> TokenRows:
 
     # The fast call leaves out the place of every token in its text.
     rows = [encoding.ids for encoding in tokenizer.encode_batch_fast(list(texts))]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    offsets = offsets_of(np.array([len(row) for row in rows], np.int64))
     ids = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(offsets[-1]))
     return TokenRows(ids, offsets)
 
@@ -66,9 +65,16 @@ def cut(rows: TokenRows, most: int) -> tuple[TokenRows, NDArray[np.bool_]]:
         return rows, truncated
     lengths = np.minimum(rows.lengths, most)
     ids = rows.ids[spans(rows.offsets[:-1], lengths)]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    offsets = offsets_of(lengths)
     ids[offsets[1:] - 1] = rows.ids[rows.offsets[1:] - 1]
     return TokenRows(ids, offsets), truncated
+
+
+def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each of several runs begins, from 0, and where the last ends, by their lengths: of shape (runs + 1,)."""
+    import numpy as np
+
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def spans(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -246,7 +252,7 @@ def positions(rows: TokenRows, padding: int | None) -> NDArray[np.int32]:
     if padding is None:
         return spans(np.zeros(len(rows), np.int64), rows.lengths).astype(np.int32)
     counted = rows.ids != padding
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(counted)])
+    total = offsets_of(counted)
     within = total[1:] - np.repeat(total[rows.offsets[:-1]], rows.lengths)
     found: NDArray[np.int32] = (within * counted + padding).astype(np.int32)
     return found

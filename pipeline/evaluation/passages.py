@@ -12,8 +12,9 @@ from pipeline import tables
 from pipeline.answering.questions import Question
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.evaluation.retrieval.vectors import matrix_of
 from pipeline.index.exact import fused_scores, lexical_scores
-from pipeline.index.papers import rows_of_papers
+from pipeline.index.papers import rows_of_papers, tables_of_papers
 from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
@@ -57,9 +58,15 @@ def read_vectors(root: DataRoot, papers: Collection[str], model: str) -> Vectors
     """The vectors that a model made of the passages of these papers. Raises PermanentFailure where a month cannot be
     read."""
     import numpy as np
+    import pyarrow.compute as pc
 
-    rows = rows_of_papers(root, tables.EMBEDDINGS, papers, ["passage_id", "model", "dense"])
-    return {row["passage_id"]: np.array(row["dense"], np.float32) for row in rows if row["model"] == model}
+    vectors: dict[str | None, NDArray[np.float32]] = {}
+    for found in tables_of_papers(root, tables.EMBEDDINGS, papers, ["passage_id", "model", "dense"]):
+        of_model = found.filter(pc.equal(found["model"], model))
+        if of_model.num_rows:
+            matrix = matrix_of(of_model["dense"], np.arange(of_model.num_rows))
+            vectors.update(zip(of_model["passage_id"].to_pylist(), matrix, strict=True))
+    return vectors
 
 
 @dataclass(frozen=True)

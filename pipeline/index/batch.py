@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.embedding.packing import spans
+from pipeline.embedding.packing import offsets_of, spans
 from pipeline.errors import PermanentFailure
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class PointBatch:
         colbert_offsets, colbert = None, None
         if self.colbert is not None and self.colbert_offsets is not None:
             lengths = np.diff(self.colbert_offsets)[numbers]
-            colbert_offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            colbert_offsets = offsets_of(lengths)
             colbert = self.colbert[spans(self.colbert_offsets[numbers], lengths)]
         return PointBatch(
             [self.ids[number] for number in numbers],

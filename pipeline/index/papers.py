@@ -21,6 +21,8 @@ from pipeline.tables import Table
 from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pipeline.engine.stage import Workspace
 
 _log = logging.getLogger(__name__)
@@ -129,7 +131,15 @@ def read_paper(root: DataRoot, identifier: str) -> Paper:
 def rows_of_papers(
     root: DataRoot, table: Table, identifiers: Collection[str], columns: list[str]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of these papers or articles, month by month, of the months that the table has.
+    """The rows of `tables_of_papers`, one by one."""
+    for found in tables_of_papers(root, table, identifiers, columns):
+        yield from found.to_pylist(maps_as_pydicts="strict")
+
+
+def tables_of_papers(
+    root: DataRoot, table: Table, identifiers: Collection[str], columns: list[str]
+) -> Iterator[pa.Table]:
+    """The rows of these papers or articles, month by month, of the months that the table has, by row group.
 
     Row groups without any of them are not read. Raises PermanentFailure if a month's file is damaged.
     """
@@ -137,7 +147,7 @@ def rows_of_papers(
     for identifier in identifiers:
         by_month[month_in(root, identifier) or ""].add(identifier)
     for month in sorted(by_month.keys() & set(root.months(table))):
-        yield from root.rows_with(table, month, "arxiv_id", by_month[month], columns)
+        yield from root.tables_with(table, month, "arxiv_id", by_month[month], columns)
 
 
 def _rows(root: DataRoot, table: Table, arxiv_id: str, columns: list[str]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.embedder import SparseRows
 from pipeline.embedding.lexical import lexical_rows
+from pipeline.embedding.packing import offsets_of
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import MONTH_NUMBER, Layout, month_number
@@ -181,11 +182,9 @@ def _token_matrix(column: pa.ListArray, dimensions: int, month: str) -> NDArray[
 
 def _offsets(column: pa.ListArray) -> NDArray[Any]:
     """Where each row's list begins, from 0, and where the last ends."""
-    import numpy as np
     import pyarrow.compute as pc
 
-    lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return offsets_of(pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False))
 
 
 def _numbers(values: pa.Array) -> NDArray[Any]:

@@ -53,6 +53,11 @@ class RetrievalScores:
         return next((form for method, form, _ in self.rows if method == DIFFERENCE), self.notes.get("form_in_use", ""))
 
     @property
+    def queries(self) -> int:
+        """How many sentences were searched for. Raises StopIteration without scores."""
+        return int(next(iter(self.rows.values()))["queries"])
+
+    @property
     def metrics(self) -> list[str]:
         """The metrics that were measured."""
         return [name for name in METRIC_NAMES if any(metric == name for _, _, metric in self.rows)]
@@ -148,8 +153,7 @@ def overall_retrieval(months: Mapping[str, RetrievalScores]) -> list[Section]:
     rows = []
     for month, scores in scored.items():
         link = Cell(month_name(month), page=f"{month}/index.html#retrieval")
-        queries = next(iter(scores.rows.values()))["queries"]
-        rows.append([link, *(scores.cell(method, scores.form_in_use) for method in methods), queries])
+        rows.append([link, *(scores.cell(method, scores.form_in_use) for method in methods), scores.queries])
     text = (
         f"{_DRAWN} with 95 % intervals: how well each way to search finds the papers that a sentence cites. No "
         "language model is involved."

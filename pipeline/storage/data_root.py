@@ -94,7 +94,20 @@ class DataRoot:
         columns: list[str],
         passages: Collection[str] | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The rows of a month whose `column`, a text, is one of `values`. Raises as `read` does.
+        """The rows of `tables_with`, one by one."""
+        for matching in self.tables_with(table, month, column, values, columns, passages):
+            yield from matching.to_pylist(maps_as_pydicts="strict")
+
+    def tables_with(
+        self,
+        table: Table,
+        month: str,
+        column: str,
+        values: Collection[str],
+        columns: list[str],
+        passages: Collection[str] | None = None,
+    ) -> Iterator[pa.Table]:
+        """The rows of a month whose `column`, a text, is one of `values`, by row group. Raises as `read` does.
 
         Row groups whose statistics exclude every value are not read: passages lie in the order of their papers.
         passages: ids of passages that are all among the rows; only theirs are returned. Ids are in no order, so that
@@ -110,8 +123,7 @@ class DataRoot:
                 if bounds is None or any(bounds.min <= value <= bounds.max for value in values):
                     # A few columns of one row group: threads took longer to start than to read.
                     group = parquet.read_row_group(number, columns=read, use_threads=False)
-                    matching = group.filter(pc.is_in(group[key], wanted))
-                    yield from matching.select(columns).to_pylist(maps_as_pydicts="strict")
+                    yield group.filter(pc.is_in(group[key], wanted)).select(columns)
 
     def count_groups(self, table: Table, month: str) -> int:
         """The number of row groups of a month. Raises as `read` does."""

@@ -33,7 +33,7 @@ def open_parquet(file: DataPath, *, pre_buffer: bool = True) -> Iterator[pq.Parq
         yield parquet
 
 
-def read_table(file: DataPath, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
-    """The rows of a Parquet file that pass the filters. Raises what pyarrow raises."""
+def read_table(file: DataPath, columns: list[str] | None = None) -> pa.Table:
+    """The rows of a Parquet file. Raises what pyarrow raises."""
     with open_file(file) as source:
-        return pq.read_table(source, columns=columns, filters=filters)
+        return pq.read_table(source, columns=columns)

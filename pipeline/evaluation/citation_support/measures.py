@@ -33,7 +33,6 @@ MEASURES = (
 
 # A quote of fewer words is in nearly any paper: "the model" is no evidence.
 FEWEST_QUOTED_WORDS = 3
-_EXACT = re.compile(r"\[Reference [0-9]{1,4}\]")
 # What `chatcite_grounded` does to a draft that lost a reference; what goes on cites all references so far.
 _CORRECTED = {"repaired", "patched"}
 THIS, OTHER = "[this work]", "[another work]"
@@ -154,7 +153,7 @@ def exactness(text: str, trace: Mapping[str, Any]) -> float | None:
     spellings = trace.get("citations")
     if spellings is None:
         return None
-    there = len(_EXACT.findall(text))
+    there = len(_MARKER.findall(text))
     written = there + spellings.get("bare", 0)
     return max(there - spellings["respelt"], 0) / written if written else None
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.passages.text import Form, embedded_text
 from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Workspace
-from pipeline.errors import PermanentFailure
 from pipeline.index.fusion import KIND_WEIGHTS
-from pipeline.storage.reading import read_table
+from pipeline.index.papers import rows_of_papers
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -109,7 +106,7 @@ def read_pool(workspace: Workspace, choice: Choice) -> Pool:
     """The passages of the chosen papers. Raises PermanentFailure where a month of passages cannot be read."""
     import numpy as np
 
-    rows = [row for found in read_papers(workspace, tables.PASSAGES, choice, _COLUMNS) for row in found.to_pylist()]
+    rows = list(rows_of_papers(workspace.root, tables.PASSAGES, choice.months, _COLUMNS))
     rows.sort(key=lambda row: (row["arxiv_id"], row["ordinal"]))
     number_of = {paper: number for number, paper in enumerate(sorted(choice.months))}
     paper_of = np.array([number_of[row["arxiv_id"]] for row in rows], np.int32)
@@ -119,25 +116,6 @@ def read_pool(workspace: Workspace, choice: Choice) -> Pool:
     starts = np.searchsorted(paper_of, np.arange(len(number_of)))
     kind_weights = np.array([KIND_WEIGHTS.get(row["kind"], 1.0) for row in rows], np.float32)
     return Pool(number_of, rows, starts, paper_of, by_id, kind_weights)
-
-
-def read_papers(workspace: Workspace, table: Table, choice: Choice, columns: list[str]) -> Iterator[pa.Table]:
-    """The rows of the chosen papers in a table that has the column arxiv_id, month by month, where it has the month.
-
-    Papers lie together, so row groups without a chosen one are not read. Raises PermanentFailure where a file cannot
-    be read.
-    """
-    for month in sorted(set(choice.months.values()) & set(workspace.root.months(table))):
-        workspace.root.read(table, month, columns=[])
-        papers = sorted(paper for paper, its in choice.months.items() if its == month)
-        file = workspace.root.file(table, month)
-        try:
-            yield read_table(file, columns=columns, filters=[("arxiv_id", "in", papers)])
-        except (OSError, ValueError) as error:
-            raise PermanentFailure(
-                f"{file} is damaged ({' '.join(str(error).split())}): "
-                f"run citeloom run --months {month} --select {table.name} --force"
-            ) from error
 
 
 def months_until(workspace: Workspace, month: str) -> list[str]:

@@ -20,7 +20,9 @@ from pipeline import tables
 from pipeline.corpus.passages.text import Form, text_digest
 from pipeline.embedding.columns import SCHEMA, vector_columns
 from pipeline.embedding.embedder import SparseRows
-from pipeline.evaluation.retrieval.pool import Choice, Pool, read_papers
+from pipeline.embedding.packing import offsets_of
+from pipeline.evaluation.retrieval.pool import Choice, Pool
+from pipeline.index.papers import tables_of_papers
 from pipeline.storage.writing import move_into_place
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ def _embedded(workspace: Workspace, choice: Choice, model: str) -> Iterator[pa.T
     """The vectors of the embeddings table that are this model's."""
     import pyarrow.compute as pc
 
-    for found in read_papers(workspace, tables.EMBEDDINGS, choice, [_DIGEST, "model", *_KEPT]):
+    for found in tables_of_papers(workspace.root, tables.EMBEDDINGS, choice.months, [_DIGEST, "model", *_KEPT]):
         yield found.filter(pc.equal(found["model"], model)).select(_SCHEMA.names).cast(_SCHEMA)
 
 
@@ -158,8 +160,9 @@ def _matrices(held: pa.Table, digests: Sequence[str], *, has_sparse: bool) -> Ma
         return Matrices(dense, None)
     sparse = held.select(["sparse_ids", "sparse_weights"]).take(pa.array(rows))
     lengths = sparse["sparse_ids"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
-    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    return Matrices(dense, SparseRows(offsets, _values(sparse["sparse_ids"]), _values(sparse["sparse_weights"])))
+    return Matrices(
+        dense, SparseRows(offsets_of(lengths), _values(sparse["sparse_ids"]), _values(sparse["sparse_weights"]))
+    )
 
 
 def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.float32]:
