@@ -258,6 +258,6 @@ SUMMARIES = Stage(
     table=tables.SUMMARIES,
     build=build_parts,
     parts=_summary_parts,
-    upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS),
+    upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS, tables.PASSAGES),
     pool="llm",
 )
