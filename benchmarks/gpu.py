@@ -1,4 +1,4 @@
-"""BGE-M3 on one GPU in eight minutes: parity, speed, memory, the peers, and 100,000 passages into the index.
+"""BGE-M3 on one GPU in five minutes: parity, speed, memory, the peers, and 100,000 passages into the index.
 
     make bench-gpu [GPU_OUT=FOLDER]
     python -m benchmarks.gpu --out FOLDER [--seconds 480] [--device cuda|cpu] [--tiny] [--parts NAME …]

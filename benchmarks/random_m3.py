@@ -46,7 +46,7 @@ def make_random_m3(folder: Path, size: str) -> Path:
     """Write the model into a folder, file for file as `BAAI/bge-m3` lies on the hub; 2.3 GB in full size."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_tokenizer(folder)
-    _write_modules(folder)
+    _write_modules(folder, SIZES[size]["max_position_embeddings"] - 2)
     _write_weights(folder, SIZES[size])
     return folder
 
@@ -72,15 +72,15 @@ def _write_tokenizer(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def _write_modules(folder: Path) -> None:
-    """What sentence-transformers reads: the first token's vector, of unit length."""
+def _write_modules(folder: Path, longest: int) -> None:
+    """What sentence-transformers reads: texts of so many tokens at most, the first token's vector, of unit length."""
     kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
     modules = [
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for number, (path, kind) in enumerate(kinds.items())
     ]
     (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 8192, "do_lower_case": False}))
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": longest, "do_lower_case": False}))
     (folder / "2_Normalize").mkdir(exist_ok=True)
     (folder / "1_Pooling").mkdir(exist_ok=True)
 

@@ -32,10 +32,6 @@ class Assumed:
         1_500, "bytes of a passage in `papers`, `passages` and its sparse vector, compressed"
     )
     segment_points: float = _option(12_000, "points that a segment of Qdrant holds on average while it is filled")
-    peak: float = _option(790, "TFLOP/s of an H200 in bf16, dense products")
-    peak_share: float = _option(
-        0.4, "share of that which embedding reaches; 0.6 to 0.75 is published for this kind of model on an A100"
-    )
     llm_read: float = _option(20_000, "tokens a second that an 8B model reads on one H200, many requests at once")
     llm_written: float = _option(3_000, "tokens a second that it writes")
     laptop_read: float = _option(
@@ -165,7 +161,7 @@ def corpus_costs(corpus: Corpus, assumed: Assumed) -> Iterator[Cost]:
     """The stages from the zips to the index, one after another."""
     yield from _finding(corpus.pages, corpus.zipped, assumed)
     yield from _reading(corpus, assumed)
-    yield _embedding(corpus.passages, assumed)
+    yield _embedding(corpus.passages)
     yield _indexing(corpus.passages, assumed)
 
 
@@ -209,15 +205,14 @@ def _reading(corpus: Corpus, assumed: Assumed) -> Iterator[Cost]:
     )  # fmt: skip
 
 
-def _embedding(passages: float, assumed: Assumed) -> Cost:
+def _embedding(passages: float) -> Cost:
     tokens = passages * number("embed", "tokens") / number("embed", "passages")
-    operations = tokens * number("embed", "operations per token, millions") * 1e6
     return Cost(
         "embeddings",
         laptop=tokens / number("embed", "ours, tokens/s"),
-        gpu=operations / (assumed.peak * 1e12 * assumed.peak_share),
+        gpu=tokens / number("gpu", "months: embeddings, tokens/s"),
         disk=passages * 2 * DIMENSIONS / 1e9,
-        how="tokens: at the rate of two cores; on a GPU **derived, not measured**, from operations a token",
+        how="tokens: at the rate of two cores, or of the whole stage on one H200",
     )
 
 

@@ -61,6 +61,8 @@ class _FlagNetwork:
     """BGEM3FlagModel's network and heads on one device, between packs without padding and its padded batches."""
 
     def __init__(self, model: Any, device: str, colbert: bool) -> None:
+        # Kept, since it takes its network to the CPU when it goes.
+        self._model = model
         self._network = model.model.to(device).eval()
         self._padding = int(model.tokenizer.pad_token_id)
         self._colbert = colbert

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,21 @@ def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder: Path, theirs: 
     encoded = theirs.encode(MIXED)
     assert len({len(vectors.colbert) for vectors in encoded if vectors.colbert is not None}) > 5, "texts are padded"
     assert any(vectors.truncated for vectors in encoded)
+
+
+def test_flagembeddings_model_lives_as_long_as_the_embedder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from FlagEmbedding import BGEM3FlagModel
+
+    ended: list[bool] = []
+    # Its finaliser calls this, which takes the network from the GPU to the CPU.
+    monkeypatch.setattr(BGEM3FlagModel, "stop_self_pool", lambda _: ended.append(True))
+    embedder = FlagBgeM3(str(folder), "cpu")
+    embedder.encode(["a text"])
+    gc.collect()
+    assert not ended
+    del embedder
+    gc.collect()
+    assert ended
 
 
 def test_a_stream_has_the_vectors_of_our_engine_in_order(folder: Path, theirs: FlagBgeM3) -> None:
