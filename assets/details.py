@@ -65,23 +65,20 @@ def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     if not scores.rows:
         return {}
     (grid,) = retrieval_section(scores).grids
-    rows = [[group.title, *(cell.plain() for cell in row)] for group in grid.groups for row in group.rows]
-    details = {"scores": dg.MetadataValue.md(markdown_table(["Text searched", *grid.columns], rows))}
+    table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])
+    details = {"scores": dg.MetadataValue.md(table)}
     if _PICTURED_METRIC in scores.metrics:
         details["picture"] = dg.MetadataValue.md(_picture(scores, month))
     return details
 
 
 def _picture(scores: RetrievalScores, month: str) -> str:
-    from pipeline.report.retrieval import FORM_NAMES, METHODS, METRIC_NAMES
+    from pipeline.report.retrieval import METHODS, METRIC_NAMES
 
-    groups: dict[str, dict[str, Interval]] = {}
-    for form, form_name in FORM_NAMES.items():
-        for method in scores.methods(form):
-            row = scores.rows[method, form, _PICTURED_METRIC]
-            groups.setdefault(form_name, {})[METHODS[method]] = (row["value"], row["low"], row["high"])
+    found = {METHODS[method]: scores.rows[method, _PICTURED_METRIC] for method in scores.methods}
+    rows = {method: (row["value"], row["low"], row["high"]) for method, row in found.items()}
     name = METRIC_NAMES[_PICTURED_METRIC]
-    return intervals(name, groups, title=f"{name}: {month}: {scores.queries:,} citing sentences, 95 % intervals")
+    return intervals(name, rows, title=f"{name}: {month}: {scores.queries:,} citing sentences, 95 % intervals")
 
 
 def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
@@ -114,10 +111,14 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
         grid = leaderboard(figures)
         table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])
         details["systems"] = dg.MetadataValue.md(f"{grid.about}\n\n{table}")
-        by_system = {words(system): _figures_of(figures, system) for system in figures.systems}
-        if any(by_system.values()):
+        drawn = {
+            f"{figure}, {words(system)}": interval
+            for system in figures.systems
+            for figure, interval in _figures_of(figures, system).items()
+        }
+        if drawn:
             title = f"{month}: {figures.tasks:,} related-work tasks, 95 % intervals"
-            picture = intervals("systems", by_system, title=f"{title}, shares")
+            picture = intervals("systems", drawn, title=f"{title}, shares")
             details["picture"] = dg.MetadataValue.md(picture)
     return details
 

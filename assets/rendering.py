@@ -53,18 +53,17 @@ def cell(value: Any, longest: int = LONGEST_CELL) -> str:
     return "".join(f"\\{sign}" if sign in "\\|[]()*_`!$<>#~" else sign for sign in escaped)
 
 
-def intervals(name: str, groups: Mapping[str, Mapping[str, Interval]], *, title: str) -> str:
-    """Values between 0 and 1 with their intervals as a Markdown image: one dot a value, group under group.
+def intervals(name: str, rows: Mapping[str, Interval], *, title: str) -> str:
+    """Values between 0 and 1 with their intervals as a Markdown image: one dot a value.
 
-    groups: name of the group → name of the value → (value, lower and upper end, None for no interval).
+    rows: label → (value, lower and upper end, None for no interval).
     """
-    rows = [(f"{label}, {group}", interval) for group, values in groups.items() for label, interval in values.items()]
     shapes = []
     for tick in (0, 0.25, 0.5, 0.75, 1):
         x = _LABELS + tick * _AXIS
         shapes.append(f'<path d="M{x:g} {_ROW + 6}V{_top(len(rows))}" stroke="{_GRID}"/>')
         shapes.append(_text(x, _top(len(rows)) + 14, f"{tick:g}", "middle"))
-    for place, (label, (value, low, high)) in enumerate(rows):
+    for place, (label, (value, low, high)) in enumerate(rows.items()):
         middle = _top(place) + _ROW / 2
         if low is not None and high is not None:
             start, end = (_LABELS + max(0, min(edge, 1)) * _AXIS for edge in (low, high))

@@ -35,7 +35,7 @@ RETRIEVAL_SCORES = Stage(
     build=retrieval_scoring.build_scores,
     upstream=(tables.PASSAGES, tables.EMBEDDINGS, tables.RETRIEVAL_QUERIES),
     settings=("retrieval_queries", "retrieval_pool", "embedder", "embedded_form", "reranker"),
-    version=2,
+    version=3,
     inputs=retrieval_scoring.score_inputs,
     pool="gpu",
 )

@@ -10,7 +10,7 @@ from pipeline import tables
 from pipeline.evaluation.retrieval.scoring import DIFFERENCE, DIFFERENCE_METRIC
 from pipeline.report.figures import BarFigure, bar
 from pipeline.report.formatting import count, month_name, number_of
-from pipeline.report.grid import Cell, Grid, RowGroup, Section
+from pipeline.report.grid import Cell, Grid, Section
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 
@@ -21,11 +21,6 @@ METHODS: Mapping[str, str] = {
     "fused": "fused",
     "colbert": "fused, then ColBERT",
     "cross_encoder": "fused, then cross-encoder",
-}
-FORM_NAMES: Mapping[str, str] = {
-    "passage": "the passage alone",
-    "title": "title and passage",
-    "sections": "title, sections and passage",
 }
 METRIC_NAMES: Mapping[str, str] = {
     "R@1": "recall@1",
@@ -42,15 +37,10 @@ _FEW_PAPERS = 20
 
 @dataclass(frozen=True, slots=True)
 class RetrievalScores:
-    """A month of `retrieval_scores`: (method, form, metric) → row; notes: what its file says of the month."""
+    """A month of `retrieval_scores`: (method, metric) → row; notes: what its file says of the month."""
 
-    rows: Mapping[tuple[str, str, str], Mapping[str, Any]]
+    rows: Mapping[tuple[str, str], Mapping[str, Any]]
     notes: Mapping[str, Any]
-
-    @property
-    def form_in_use(self) -> str:
-        """The form of text that is in the index; '' without scores."""
-        return next((form for method, form, _ in self.rows if method == DIFFERENCE), self.notes.get("form_in_use", ""))
 
     @property
     def queries(self) -> int:
@@ -60,22 +50,23 @@ class RetrievalScores:
     @property
     def metrics(self) -> list[str]:
         """The metrics that were measured."""
-        return [name for name in METRIC_NAMES if any(metric == name for _, _, metric in self.rows)]
+        return [name for name in METRIC_NAMES if any(metric == name for _, metric in self.rows)]
 
-    def methods(self, form: str) -> list[str]:
-        """The ways to search that were measured in a form of text."""
-        return [method for method in METHODS if (method, form, _DRAWN) in self.rows]
+    @property
+    def methods(self) -> list[str]:
+        """The ways to search that were measured."""
+        return [method for method in METHODS if (method, _DRAWN) in self.rows]
 
-    def cell(self, method: str, form: str, metric: str = _DRAWN) -> Cell:
+    def cell(self, method: str, metric: str = _DRAWN) -> Cell:
         """A mean with its interval; empty where it was not measured."""
-        row = self.rows.get((method, form, metric))
+        row = self.rows.get((method, metric))
         return Cell(row["value"], "two", row["low"], row["high"]) if row else Cell(None, "two")
 
 
 def read_retrieval(root: DataRoot, month: str) -> RetrievalScores:
     """The month's retrieval scores. Raises as `DataRoot.rows` does."""
     rows = root.rows(tables.RETRIEVAL_SCORES, month)
-    by_key = {(row["method"], row["form"], row["metric"]): row for row in rows}
+    by_key = {(row["method"], row["metric"]): row for row in rows}
     return RetrievalScores(by_key, retrieval_notes(root, month))
 
 
@@ -91,27 +82,17 @@ def retrieval_section(scores: RetrievalScores) -> Section:
         why = scores.notes.get("no_scores", "it has no queries")
         text = f"How well search finds the papers that a sentence cites was not measured: {why}."
         return Section("retrieval", "Retrieval", (text,))
-    bars, groups = [], []
-    for form in FORM_NAMES:
-        methods = scores.methods(form)
-        if methods:
-            title = f"{FORM_NAMES[form].capitalize()}{', as in the index' if form == scores.form_in_use else ''}"
-            colours = {method: colour for colour, method in enumerate(METHODS, start=1)}
-            drawn = [bar(METHODS[method], scores.cell(method, form), colours[method]) for method in methods]
-            bars.append((title, drawn))
-            rows = [
-                [METHODS[method], *(scores.cell(method, form, metric) for metric in scores.metrics)]
-                for method in methods
-            ]
-            groups.append(RowGroup(rows, title))
+    colours = {method: colour for colour, method in enumerate(METHODS, start=1)}
+    bars = [bar(METHODS[method], scores.cell(method), colours[method]) for method in scores.methods]
+    rows = [[METHODS[method], *(scores.cell(method, metric) for metric in scores.metrics)] for method in scores.methods]
     columns = ["Mean over sentences", *(METRIC_NAMES[metric] for metric in scores.metrics)]
-    grid = Grid("retrieval", "Retrieval scores", columns, groups=groups, notes=_grid_notes(scores), best_of=columns[1:])
-    figure = BarFigure(_DRAWN, bars, "On an axis from 0 to 1; whiskers are intervals.")
+    grid = Grid("retrieval", "Retrieval scores", columns, rows, notes=_grid_notes(scores), best_of=columns[1:])
+    figure = BarFigure(_DRAWN, [(columns[0], bars)], "On an axis from 0 to 1; whiskers are intervals.")
     return Section("retrieval", "Retrieval", _paragraphs(scores), (figure, grid))
 
 
 def _grid_notes(scores: RetrievalScores) -> list[str]:
-    models = {method: row["model"] for (method, _, _), row in scores.rows.items()}
+    models = {method: row["model"] for (method, _), row in scores.rows.items()}
     skipped: Mapping[str, str] = scores.notes.get("not_measured", {})
     names = {**METHODS, **METRIC_NAMES}
     return [
@@ -135,25 +116,23 @@ def _paragraphs(scores: RetrievalScores) -> list[str]:
         paragraphs.append(
             f"With {number_of(asking_papers, 'asking paper')} the intervals are too narrow: the figures are only hints."
         )
-    difference = scores.rows.get((DIFFERENCE, scores.form_in_use, DIFFERENCE_METRIC))
+    difference = scores.rows.get((DIFFERENCE, DIFFERENCE_METRIC))
     if difference:
         ends = "" if difference["low"] is None else f" ({difference['low']:+.2f} to {difference['high']:+.2f})"
-        paragraphs.append(
-            f"Fused search less BM25, recall@10, the same sentences and text: {difference['value']:+.2f}{ends}."
-        )
+        paragraphs.append(f"Fused search less BM25, recall@10, the same sentences: {difference['value']:+.2f}{ends}.")
     return paragraphs
 
 
 def overall_retrieval(months: Mapping[str, RetrievalScores]) -> list[Section]:
-    """nDCG@10 of each way to search in the form of text that is in the index, by month."""
-    scored = {month: scores for month, scores in months.items() if scores.methods(scores.form_in_use)}
+    """nDCG@10 of each way to search, by month."""
+    scored = {month: scores for month, scores in months.items() if scores.methods}
     if not scored:
         return []
-    methods = list(dict.fromkeys(name for scores in scored.values() for name in scores.methods(scores.form_in_use)))
+    methods = list(dict.fromkeys(name for scores in scored.values() for name in scores.methods))
     rows = []
     for month, scores in scored.items():
         link = Cell(month_name(month), page=f"{month}/index.html#retrieval")
-        rows.append([link, *(scores.cell(method, scores.form_in_use) for method in methods), scores.queries])
+        rows.append([link, *(scores.cell(method) for method in methods), scores.queries])
     text = (
         f"{_DRAWN} with 95 % intervals: how well each way to search finds the papers that a sentence cites. No "
         "language model is involved."

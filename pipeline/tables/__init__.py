@@ -241,7 +241,6 @@ RETRIEVAL_SCORES = Table(
     "one metric of one way to search, over the month's queries",
     schema(
         ("method", TEXT, "dense, lexical, sparse, fused, colbert, cross_encoder, or fused_minus_lexical"),
-        ("form", TEXT, "text that was searched: passage, title or sections, as CITELOOM_EMBEDDED_FORM names them"),
         ("metric", TEXT, "R@1, R@5, R@10, R@50, RR@50 or nDCG@10, of papers"),
         ("value", pa.float64(), "mean over the queries, 0 to 1; for fused_minus_lexical the mean difference"),
         ("low", pa.float64(), "lower end of the 95 % interval; null where one paper asks every query"),
@@ -251,6 +250,7 @@ RETRIEVAL_SCORES = Table(
         ("passages", COUNT, "passages searched"),
         ("model", TEXT, "what ranked: the embedding model, the cross-encoder, or the settings of BM25"),
     ),
+    version=2,
 )
 
 REPORT = Table(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
-from pipeline.corpus.passages.text import Form, embedded_text
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Workspace
 from pipeline.index.fusion import KIND_WEIGHTS
@@ -18,9 +18,10 @@ from pipeline.tables import Table
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
-_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "kind", "title", "section_path", "text"]
+_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "kind", "title", "section_path", "text", "text_sha256"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,15 @@ class Choice:
 class Pool:
     """The passages that are searched, paper by paper, in the order of their papers and of their places in them.
 
-    number_of: each paper's number, in the order of identifiers. starts: int64 of shape (papers,), where each paper's
-    passages begin. paper_of: int32 of shape (passages,), the
-    number of each passage's paper. by_id: int64 of shape (passages,), each passage's place among the sorted ids, by
-    which the index breaks ties. kind_weights: float32 of shape (passages,), as a fused search has them.
-    Texts are made on demand: three forms of 20,000 passages would be 100 MB.
+    number_of: each paper's number, in the order of identifiers. texts: the passages as they are embedded. starts: int64
+    of shape (papers,), where each paper's passages begin. paper_of: int32 of shape (passages,), the number of each
+    passage's paper. by_id: int64 of shape (passages,), each passage's place among the sorted ids, by which the index
+    breaks ties. kind_weights: float32 of shape (passages,), as a fused search has them.
     """
 
     number_of: Mapping[str, int]
     rows: Sequence[Mapping[str, Any]]
+    texts: Sequence[str]
     starts: NDArray[np.int64]
     paper_of: NDArray[np.int32]
     by_id: NDArray[np.int64]
@@ -54,25 +55,22 @@ class Pool:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def texts(self, form: Form) -> list[str]:
-        """The passages' texts in a form, as they would be embedded."""
-        return [embedded_text(row["title"], row["section_path"], row["text"], form) for row in self.rows]
-
     def numbers(self, papers: Iterable[str]) -> list[int]:
         """The numbers of papers, of those that are in the pool."""
         return [self.number_of[paper] for paper in papers if paper in self.number_of]
 
 
-def choose(workspace: Workspace, month: str, cited: Sequence[Sequence[str]], most: int) -> Choice:
-    """The papers of at most `most` passages: those that the queries cite, then others by the hash of their ids.
+def choose(workspace: Workspace, month: str, cited: Sequence[Sequence[str]], model: str) -> Choice:
+    """The papers to search, of at most CITELOOM_RETRIEVAL_POOL passages: those that the queries cite, then others by
+    the hash of their ids.
 
     cited: what each query cites, in the order in which the queries are to be asked. The first query whose papers do
     not fit ends the asking, so that the size of papers does not choose among queries. Papers of later months are not
-    looked at.
+    looked at, nor those without vectors of the model: no search would find them.
     """
-    sizes, month_of = _sizes(workspace, month)
+    sizes, month_of = _sizes(workspace, month, model)
     chosen: dict[str, str] = {}
-    room, asked = most, 0
+    room, asked = workspace.settings.retrieval_pool, 0
     for papers in cited:
         new = [paper for paper in papers if paper in sizes and paper not in chosen]
         needed = sum(sizes[paper] for paper in new)
@@ -91,12 +89,15 @@ def _hash(arxiv_id: str) -> str:
     return hashlib.sha256(arxiv_id.encode()).hexdigest()
 
 
-def _sizes(workspace: Workspace, month: str) -> tuple[dict[str, int], dict[str, str]]:
-    """Passages of each paper of the months up to this one, and the month that it is of."""
+def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int], dict[str, str]]:
+    """Embedded passages of each paper of the months up to this one, and the month that it is of."""
+    import pyarrow.compute as pc
+
     sizes: dict[str, int] = {}
     months: dict[str, str] = {}
-    for other in months_until(workspace, month):
-        found = passages_by_paper(workspace, other)
+    for other in sorted(set(months_until(workspace, month)) & set(workspace.root.months(tables.EMBEDDINGS))):
+        rows = workspace.root.read(tables.EMBEDDINGS, other, ["arxiv_id", "model"])
+        found = _count(rows.filter(pc.equal(rows["model"], model))["arxiv_id"])
         sizes |= found
         months |= dict.fromkeys(found, other)
     return sizes, months
@@ -115,7 +116,9 @@ def read_pool(workspace: Workspace, choice: Choice) -> Pool:
     by_id[order] = np.arange(len(rows))
     starts = np.searchsorted(paper_of, np.arange(len(number_of)))
     kind_weights = np.array([KIND_WEIGHTS.get(row["kind"], 1.0) for row in rows], np.float32)
-    return Pool(number_of, rows, starts, paper_of, by_id, kind_weights)
+    form = workspace.settings.embedded_form
+    texts = [embedded_text(row["title"], row["section_path"], row["text"], form) for row in rows]
+    return Pool(number_of, rows, texts, starts, paper_of, by_id, kind_weights)
 
 
 def months_until(workspace: Workspace, month: str) -> list[str]:
@@ -131,7 +134,10 @@ def months_of(workspace: Workspace, month: str, papers: Iterable[str]) -> list[s
 
 def passages_by_paper(workspace: Workspace, month: str) -> dict[str, int]:
     """How many passages each paper of a month has; a paper without one cannot be found and is not named."""
-    column = workspace.root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"]
+    return _count(workspace.root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"])
+
+
+def _count(column: pa.ChunkedArray) -> dict[str, int]:
     return {pair["values"]: pair["counts"] for pair in column.value_counts().to_pylist()}
 
 

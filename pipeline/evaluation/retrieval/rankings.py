@@ -55,12 +55,12 @@ class Rankings:
     fused_passages: list[NDArray[np.int64]] = field(default_factory=list)
 
 
-def rank(queries: Queries, pool: Pool, texts: Sequence[str], vectors: Matrices) -> Rankings:
-    """Rankings of the pool's papers. texts: of its passages, in the form that the vectors are of."""
+def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
+    """Rankings of the pool's papers by the vectors of its passages."""
     import numpy as np
 
     found = Rankings()
-    lexical = SparseScores(lexical_rows(texts), idf=True)
+    lexical = SparseScores(lexical_rows(pool.texts), idf=True)
     sparse = None if vectors.sparse is None else SparseScores(vectors.sparse, idf=False)
     for block in _blocks(len(queries.texts)):
         dense = np.stack([each.dense for each in queries.vectors[block]]) @ vectors.dense.T

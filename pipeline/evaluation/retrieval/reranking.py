@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
-from pipeline.corpus.passages.text import text_digest
 from pipeline.evaluation.retrieval.pool import Choice, Pool
 from pipeline.evaluation.retrieval.rankings import RERANKED, Rankings, Score
 from pipeline.storage.reading import open_parquet
@@ -66,7 +65,6 @@ def _colbert_vectors(
     import numpy as np
 
     places = {str(pool.rows[place]["passage_id"]): place for place in wanted}
-    texts = pool.texts(workspace.settings.embedded_form)
     for batch in _embeddings(workspace, choice):
         dense = batch["colbert"]
         for row, (identifier, its_model, digest) in enumerate(
@@ -75,7 +73,7 @@ def _colbert_vectors(
             place = places.get(identifier)
             if place is None or its_model != model or not dense[row].is_valid:
                 continue
-            if digest == text_digest(texts[place]):
+            if digest == pool.rows[place]["text_sha256"]:
                 tokens = dense[row].values
                 flat = tokens.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
                 yield place, flat.reshape(len(tokens), -1)

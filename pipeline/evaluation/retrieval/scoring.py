@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
-from pipeline.corpus.passages.text import Form
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import K1, B
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval import pool as pools
 from pipeline.evaluation.retrieval import rankings, reranking
 from pipeline.evaluation.retrieval.pool import earlier_digests, months_until
-from pipeline.evaluation.retrieval.vectors import Matrices, pool_vectors
+from pipeline.evaluation.retrieval.vectors import pool_vectors
 from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.settings import Settings
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from pipeline.embedding.embedder import Embedder
 
-FORMS: tuple[Form, ...] = get_args(Form)
 LEXICAL_NAME = f"BM25 of English stems, k1 {K1}, b {B}"
 RECALLS = {"R@1": 1, "R@5": 5, "R@10": 10, "R@50": 50}
 METRICS = (*RECALLS, "RR@50", "nDCG@10")
@@ -38,7 +36,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(slots=True)
 class _Run:
-    """One month at work: what is asked of what, and each ranking by method and form."""
+    """One month at work: what is asked of what, and the rankings of each method."""
 
     job: Job
     queries: Rows
@@ -46,13 +44,8 @@ class _Run:
     pool: pools.Pool
     embedder: Embedder
     reranker: Reranker | None
-    found: dict[tuple[str, Form], list[rankings.Ranking]] = field(default_factory=dict)
+    found: dict[str, list[rankings.Ranking]] = field(default_factory=dict)
     not_measured: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def form(self) -> Form:
-        """The form of text that is embedded for the index."""
-        return self.job.settings.embedded_form
 
 
 def build_scores(
@@ -60,18 +53,23 @@ def build_scores(
     make: Callable[[Settings], Embedder] = make_embedder,
     make_reranker: Callable[[Settings], Reranker | None] = make_reranker,
 ) -> Iterator[Row]:
-    """The month's scores by method, form and metric, and the paired difference of fused and lexical search.
+    """The month's scores by method and metric, and the paired difference of fused and lexical search.
 
-    A month without queries has no rows, and no model is loaded for it. Raises SettingError where a model is not there.
+    A month without queries has no rows, and no model is loaded for it. Raises SettingError where a model is not there,
+    PermanentFailure where a month's embeddings are of earlier texts than its passages.
     """
     drawn = sorted(job.rows(tables.RETRIEVAL_QUERIES), key=_draw_order)
-    choice = pools.choose(job.workspace, job.month, [row["cited"] for row in drawn], job.settings.retrieval_pool)
-    queries = _that_fit(job, drawn, choice)
-    if not queries:
+    if not drawn:
         job.notes["no_scores"] = _why_none(job)
         return
+    embedder = make(job.settings)
+    choice = pools.choose(job.workspace, job.month, [row["cited"] for row in drawn], embedder.name)
+    queries = _that_fit(job, drawn, choice)
+    if not queries:
+        job.notes["no_scores"] = "no query fits the pool"
+        return
     pool = pools.read_pool(job.workspace, choice)
-    run = _Run(job, queries, choice, pool, make(job.settings), make_reranker(job.settings))
+    run = _Run(job, queries, choice, pool, embedder, make_reranker(job.settings))
     _rank(run)
     _note(run)
     yield from _rows(run)
@@ -91,51 +89,32 @@ def _that_fit(job: Job, queries: Rows, choice: pools.Choice) -> Rows:
         if any(paper in choice.months for paper in row["cited"]):
             asked.append(row)
         else:
-            job.leave_out(row["passage_id"], "cited_paper_has_no_passages", ", ".join(row["cited"]))
+            job.leave_out(row["passage_id"], "cited_paper_not_embedded", ", ".join(row["cited"]))
     return asked
 
 
 def _why_none(job: Job) -> str:
     if not job.settings.retrieval_queries:
         return "CITELOOM_RETRIEVAL_QUERIES is 0"
-    return "no query fits the pool" if job.ledger else "no sentence of the month cites a paper of the corpus"
+    return "no sentence of the month cites a paper of the corpus"
 
 
 def _rank(run: _Run) -> None:
-    """Every ranking of every form; what cannot be measured is said."""
+    """Every ranking; what cannot be measured is said."""
     texts = [row["text"] for row in run.queries]
     own = [next(iter(run.pool.numbers([row["arxiv_id"]])), -1) for row in run.queries]
     queries = rankings.Queries(texts, own, run.embedder.encode_queries(texts))
-    run.job.expect(len(FORMS) * len(run.pool))
-    for number, form in enumerate(FORMS):
-        vectors = _vectors(run, form, number * len(run.pool))
-        found = rankings.rank(queries, run.pool, run.pool.texts(form), vectors)
-        run.found["dense", form], run.found["lexical", form] = found.dense, found.lexical
-        if found.sparse:
-            run.found["sparse", form] = found.sparse
-        run.found["fused", form] = found.fused
-        if form == run.form:
-            _rank_again(run, queries, found)
-
-
-def _vectors(run: _Run, form: Form, before: int) -> Matrices:
-    encoded = 0
-
-    def on_batch(texts: int) -> None:
-        nonlocal encoded
-        encoded += texts
-        run.job.advance(before + encoded)
-
-    work, afresh = run.job.workspace, run.job.force
-    found = pool_vectors(work, run.choice, run.pool, form, run.embedder, afresh=afresh, on_batch=on_batch)
-    run.job.measured["encoded"] = run.job.measured.get("encoded", 0) + encoded
-    run.job.advance(before + len(run.pool))
-    return found
+    vectors = pool_vectors(
+        run.job.workspace, run.choice, run.pool, run.embedder.name, has_sparse=run.embedder.has_sparse
+    )
+    found = rankings.rank(queries, run.pool, vectors)
+    run.found |= {"dense": found.dense, "lexical": found.lexical, "fused": found.fused}
+    if found.sparse:
+        run.found["sparse"] = found.sparse
+    _rank_again(run, queries, found)
 
 
 def _rank_again(run: _Run, queries: rankings.Queries, found: rankings.Rankings) -> None:
-    """The reranked rankings of the form in use: the other forms have no ColBERT vectors, and a cross-encoder reads
-    50 passages for every query, by far the dearest part."""
     token_vectors = [vector.colbert for vector in queries.vectors if vector.colbert is not None]
     score: rankings.Score | str = "the embedder gives no ColBERT vectors (CITELOOM_EMBEDDER_COLBERT)"
     if len(token_vectors) == len(queries.vectors):
@@ -143,12 +122,12 @@ def _rank_again(run: _Run, queries: rankings.Queries, found: rankings.Rankings) 
     if isinstance(score, str):
         run.not_measured["colbert"] = score
     else:
-        run.found["colbert", run.form] = rankings.rank_again(found, run.pool, score)
+        run.found["colbert"] = rankings.rank_again(found, run.pool, score)
     if run.reranker is None:
         run.not_measured["cross_encoder"] = "CITELOOM_RERANKER names none"
     else:
-        reading = reranking.by_cross_encoder(run.reranker, queries.texts, run.pool.texts(run.form))
-        run.found["cross_encoder", run.form] = rankings.rank_again(found, run.pool, reading)
+        reading = reranking.by_cross_encoder(run.reranker, queries.texts, run.pool.texts)
+        run.found["cross_encoder"] = rankings.rank_again(found, run.pool, reading)
 
 
 def _note(run: _Run) -> None:
@@ -163,7 +142,6 @@ def _note(run: _Run) -> None:
         passages=len(run.pool),
         papers_in_all=run.choice.papers_in_all,
         passages_in_all=run.choice.passages_in_all,
-        form_in_use=run.form,
         not_measured=run.not_measured,
     )
 
@@ -173,20 +151,19 @@ def _rows(run: _Run) -> Iterator[Row]:
     # Sentences of one paper are not independent: its authors and its topic are behind all of them.
     papers = [row["arxiv_id"] for row in run.queries]
     values = {key: per_query(ranked, relevant) for key, ranked in run.found.items()}
-    for (method, form), metrics in values.items():
+    for method, metrics in values.items():
         for metric, each in metrics.items():
             if metric not in run.not_measured:
-                yield _row(run, papers, method, form, metric, each)
+                yield _row(run, papers, method, metric, each)
     if DIFFERENCE_METRIC not in run.not_measured:
-        fused, baseline = (values[method, run.form][DIFFERENCE_METRIC] for method in ("fused", "lexical"))
-        yield _row(run, papers, DIFFERENCE, run.form, DIFFERENCE_METRIC, fused - baseline)
+        fused, baseline = (values[method][DIFFERENCE_METRIC] for method in ("fused", "lexical"))
+        yield _row(run, papers, DIFFERENCE, DIFFERENCE_METRIC, fused - baseline)
 
 
-def _row(run: _Run, papers: Sequence[str], method: str, form: Form, metric: str, values: NDArray[np.float64]) -> Row:
+def _row(run: _Run, papers: Sequence[str], method: str, metric: str, values: NDArray[np.float64]) -> Row:
     low, high = mean_ends(values, papers)
     return {
         "method": method,
-        "form": form,
         "metric": metric,
         "value": float(values.mean()),
         "low": low,

@@ -174,14 +174,13 @@ def retrieval_query(arxiv_id: str, cited: str, text: Text) -> Row:
 
 def retrieval_scores(papers: int, text: Text) -> Iterable[Row]:
     base = {"queries": papers, "papers": papers, "passages": 12 * papers, "model": text("minilm")}
-    for form in ("passage", "title", "sections"):
-        for place, method in enumerate(("dense", "sparse", "fused", "lexical")):
-            for depth, metric in enumerate(METRICS):
-                value = 0.3 + 0.1 * place + 0.05 * depth
-                measured = {"value": value, "low": value - 0.1, "high": value + 0.1}
-                yield {**base, **measured, "method": method, "form": form, "metric": metric}
+    for place, method in enumerate(("dense", "sparse", "fused", "lexical")):
+        for depth, metric in enumerate(METRICS):
+            value = 0.3 + 0.1 * place + 0.05 * depth
+            measured = {"value": value, "low": value - 0.1, "high": value + 0.1}
+            yield {**base, **measured, "method": method, "metric": metric}
     gained = {"value": -0.1, "low": -0.25, "high": 0.05}
-    yield {**base, **gained, "method": "fused_minus_lexical", "form": "sections", "metric": "R@10"}
+    yield {**base, **gained, "method": "fused_minus_lexical", "metric": "R@10"}
 
 
 def task(arxiv_id: str, text: Text = same) -> Row:

@@ -11,13 +11,13 @@ from pipeline.report.retrieval import RetrievalScores, retrieval_section
 from tests.unit.evaluation.made_up import Row, retrieval_scores, same
 
 NOTES = {
-    "form_in_use": "sections", "asking_papers": 4, "papers_in_all": 90,
+    "asking_papers": 4, "papers_in_all": 90,
     "not_measured": {"colbert": "no <b>vectors</b>", "R@50": "too few papers"},
 }  # fmt: skip
 
 
 def scores_of(rows: Iterable[Row], notes: Row) -> RetrievalScores:
-    return RetrievalScores({(row["method"], row["form"], row["metric"]): row for row in rows}, notes)
+    return RetrievalScores({(row["method"], row["metric"]): row for row in rows}, notes)
 
 
 def parts(scores: RetrievalScores) -> tuple[BarFigure, Grid]:
@@ -29,16 +29,16 @@ def text_of(scores: RetrievalScores) -> str:
     return " ".join(retrieval_section(scores).paragraphs)
 
 
-def test_a_section_has_a_row_and_a_bar_of_each_method_for_each_form_and_says_what_they_rest_on() -> None:
+def test_a_section_has_a_row_and_a_bar_of_each_method_and_says_what_they_rest_on() -> None:
     scores = scores_of(retrieval_scores(30, same), NOTES)
     figure, grid = parts(scores)
-    assert [len(group.rows) for group in grid.groups] == [4, 4, 4]
+    assert len(grid.rows) == 4
     assert [cell.plain() for cell in grid.rows[0][:2]] == ["lexical (BM25)", "0.60 (0.50 to 0.70)"]
-    assert [row[0].value for row in grid.rows if row[1].best] == ["lexical (BM25)"] * 3
+    assert [row[0].value for row in grid.rows if row[1].best] == ["lexical (BM25)"]
     assert "fused, then ColBERT: not measured; no <b>vectors</b>." in grid.notes
     assert "recall@50: not measured; too few papers." in grid.notes
     bars = [bar for _, group in figure.groups for bar in group]
-    assert len(bars) == 12
+    assert len(bars) == 4
     assert all(bar.low is not None and bar.high is not None for bar in bars)
     text = text_of(scores)
     assert "30 sentences of 4 papers" in text
@@ -54,13 +54,10 @@ def test_there_is_no_interval_where_none_was_computed() -> None:
     assert grid.rows[0][1].plain() == "0.60"
 
 
-def test_only_metrics_that_were_measured_have_columns_and_the_form_of_the_index_is_marked() -> None:
+def test_only_metrics_that_were_measured_have_columns() -> None:
     few = [row for row in retrieval_scores(30, same) if row["metric"] in ("R@1", "RR@50", "nDCG@10")]
     scores = scores_of(few, NOTES)
     _, grid = parts(scores)
-    assert [group.title for group in grid.groups] == [
-        "The passage alone", "Title and passage", "Title, sections and passage, as in the index",
-    ]  # fmt: skip
     assert list(grid.columns) == ["Mean over sentences", "recall@1", "MRR", "nDCG@10"]
     assert "less BM25" not in text_of(scores), "the difference is of recall@10"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -19,14 +20,14 @@ from tests.unit.evaluation.retrieval.corpus import WORDS
 Floats = NDArray[np.float32]
 
 
-def pool_of(*passages_of_each: int) -> Pool:
+def pool_of(*passages_of_each: int, texts: Sequence[str] = ()) -> Pool:
     """Papers with so many passages each; ids run against the order of the passages."""
     paper_of = np.repeat(np.arange(len(passages_of_each), dtype=np.int32), passages_of_each)
     rows = [{"passage_id": f"{999 - place}", "arxiv_id": f"p{paper}"} for place, paper in enumerate(paper_of)]
     starts = np.searchsorted(paper_of, np.arange(len(passages_of_each)))
     number_of = {f"p{number}": number for number in range(len(passages_of_each))}
     by_id = np.arange(len(rows))[::-1].copy()
-    return Pool(number_of, rows, starts, paper_of, by_id, np.ones(len(rows), np.float32))
+    return Pool(number_of, rows, texts, starts, paper_of, by_id, np.ones(len(rows), np.float32))
 
 
 class Toy:
@@ -59,10 +60,10 @@ def by_hand(scores: Floats, pool: Pool, own: int, found: bool) -> list[int]:
 
 
 def test_rankings_are_those_of_a_loop_over_all_passages_without_the_asking_paper() -> None:
-    pool = pool_of(*([3, 1, 2, 5] * 30))
-    toy = Toy(7, len(pool), 150)
+    toy = Toy(7, 330, 150)
+    pool = pool_of(*([3, 1, 2, 5] * 30), texts=toy.texts)
     own = [number % 120 if number % 5 else -1 for number in range(150)]
-    found = rank(toy.queries(own), pool, toy.texts, Matrices(toy.dense, toy.sparse))
+    found = rank(toy.queries(own), pool, Matrices(toy.dense, toy.sparse))
     words = lexical_scores(toy.texts, toy.asked)
     for number, vectors in enumerate(toy.vectors):
         sparse = [
@@ -81,9 +82,9 @@ def test_rankings_are_those_of_a_loop_over_all_passages_without_the_asking_paper
 
 
 def test_a_query_without_a_known_word_finds_nothing_by_words() -> None:
-    pool, toy = pool_of(1, 1), Toy(1, 2, 1)
+    toy = Toy(1, 2, 1)
     toy.asked = ["zebra"]
-    found = rank(toy.queries([-1]), pool, toy.texts, Matrices(toy.dense, None))
+    found = rank(toy.queries([-1]), pool_of(1, 1, texts=toy.texts), Matrices(toy.dense, None))
     assert found.lexical == [[]]
     assert found.sparse == []
     assert len(found.fused[0]) == 2

@@ -1,4 +1,4 @@
-"""The stage retrieval_scores with an embedder that counts words: what it searches, encodes, keeps and leaves out."""
+"""The stage retrieval_scores with an embedder that counts words: what it searches, measures and leaves out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Outcome, Workspace
+from pipeline.errors import PermanentFailure
 from pipeline.evaluation.retrieval.scoring import build_scores
-from pipeline.evaluation.retrieval.vectors import Cache, matrix_of
+from pipeline.evaluation.retrieval.vectors import matrix_of
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,
@@ -56,29 +57,23 @@ def scored(
     return work.root.rows(tables.RETRIEVAL_SCORES, month), outcome
 
 
-def value(rows: list[Row], method: str, form: str, metric: str) -> float:
-    (row,) = [row for row in rows if (row["method"], row["form"], row["metric"]) == (method, form, metric)]
+def value(rows: list[Row], method: str, metric: str) -> float:
+    (row,) = [row for row in rows if (row["method"], row["metric"]) == (method, metric)]
     return float(row["value"])
 
 
-def test_every_method_and_form_is_measured_over_all_papers_up_to_the_month(work: Workspace) -> None:
+def test_every_method_is_measured_over_all_papers_up_to_the_month(work: Workspace) -> None:
     embedder = WordEmbedder()
     rows, outcome = scored(work, embedder)
-    assert {(row["method"], row["form"]) for row in rows} == {
-        (method, form)
-        for method in ("dense", "lexical", "sparse", "fused")
-        for form in ("passage", "title", "sections")
-    }
+    assert {row["method"] for row in rows} == {"dense", "lexical", "sparse", "fused"}
     assert {(row["queries"], row["papers"], row["passages"]) for row in rows} == {(3, 6, 8)}
     assert outcome.notes["asking_papers"] == 2
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
     assert {row["model"] for row in rows if row["method"] != "lexical"} == {"words"}
     # Quartz finds its paper, lantern one of its two at rank 1, violin and meadow theirs.
-    assert value(rows, "dense", "passage", "R@1") == pytest.approx((1 + 0.5 + 1) / 3)
-    assert value(rows, "dense", "passage", "RR@50") == 1.0
-    # The form in use has its vectors in the table.
-    assert len(embedder.encoded) == 16 == outcome.measured["encoded"]
-    assert not [text for text in embedder.encoded if " > Section\n" in text]
+    assert value(rows, "dense", "R@1") == pytest.approx((1 + 0.5 + 1) / 3)
+    assert value(rows, "dense", "RR@50") == 1.0
+    assert not embedder.encoded, "the vectors are in the table"
 
 
 def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
@@ -91,15 +86,14 @@ def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
     write_papers(work, APRIL, [asking])
     rows, _ = scored(work, WordEmbedder())
     for method in ("dense", "lexical", "sparse", "fused"):
-        assert value(rows, method, "passage", "nDCG@10") > 0.6
-    assert value(rows, "dense", "passage", "R@1") == 1.0
+        assert value(rows, method, "nDCG@10") > 0.6
+    assert value(rows, "dense", "R@1") == 1.0
 
 
 def test_what_cannot_tell_methods_apart_is_no_number_and_the_notes_say_what_is_missing(work: Workspace) -> None:
     rows, outcome = scored(work, WordEmbedder())
     assert {row["metric"] for row in rows} == {"R@1", "RR@50", "nDCG@10"}
     assert outcome.notes["not_measured"].keys() == {"colbert", "cross_encoder", "R@5", "R@10", "R@50"}
-    assert outcome.notes["form_in_use"] == "sections"
 
 
 def test_the_difference_of_fused_and_lexical_is_paired(work: Workspace) -> None:
@@ -107,77 +101,44 @@ def test_the_difference_of_fused_and_lexical_is_paired(work: Workspace) -> None:
     write_papers(work, "2024-02", others)
     rows, _ = scored(work, WordEmbedder())
     (gain,) = [row for row in rows if row["method"] == "fused_minus_lexical"]
-    assert (gain["form"], gain["metric"]) == ("sections", "R@10")
-    apart = value(rows, "fused", "sections", "R@10") - value(rows, "lexical", "sections", "R@10")
+    assert gain["metric"] == "R@10"
+    apart = value(rows, "fused", "R@10") - value(rows, "lexical", "R@10")
     assert gain["value"] == pytest.approx(apart)
     assert gain["low"] <= gain["value"] <= gain["high"]
 
 
-def test_a_rerun_encodes_nothing_but_by_force_or_after_damage_and_finds_the_same(work: Workspace) -> None:
-    again, forced, repaired = WordEmbedder(), WordEmbedder(), WordEmbedder()
-    first, _ = scored(work, WordEmbedder())
-    work.root.file(tables.RETRIEVAL_SCORES, APRIL).unlink()
-    assert scored(work, again)[0] == first
-    assert again.encoded == []
-    assert scored(work, forced, force=True)[0] == first
-    assert len(forced.encoded) == 16
-    files = list(work.cache("retrieval").glob("*.parquet"))
-    assert len(files) == 2
-    for file in files:
-        file.write_bytes(b"PAR1 torn")
-    work.root.file(tables.RETRIEVAL_SCORES, APRIL).unlink()
-    assert scored(work, repaired)[0] == first
-    assert len(repaired.encoded) == 16
+def test_vectors_of_another_model_are_not_searched(work: Workspace) -> None:
+    other = WordEmbedder("other words")
+    _, outcome = scored(work, other)
+    assert outcome.notes["no_scores"] == "no query fits the pool"
+    assert dict(outcome.left_out) == {"cited_paper_not_embedded": 3}
+    small_corpus(work, other)
+    rows, _ = scored(work, other, force=True)
+    assert {row["model"] for row in rows if row["method"] != "lexical"} == {"other words"}
 
 
-def test_a_later_month_encodes_its_own_texts_alone(work: Workspace) -> None:
-    embedder = WordEmbedder()
-    scored(work, WordEmbedder())
+def test_a_month_without_embeddings_is_not_searched(work: Workspace) -> None:
+    write_papers(work, "2024-02", [Written("2402.00001", "Before", [("abstract", "quartz quartz shine")])])
+    work.root.file(tables.EMBEDDINGS, "2024-02").unlink()
+    rows, outcome = scored(work, WordEmbedder())
+    assert {row["papers"] for row in rows} == {6} == {outcome.notes["papers_in_all"]}
+
+
+def test_embeddings_of_earlier_texts_are_refused_with_what_to_run(work: Workspace) -> None:
+    kept = work.root.file(tables.EMBEDDINGS, MARCH).read_bytes()
+    papers = [Written(f"2403.0000{n}", f"Anew {n}", [("abstract", "quartz")]) for n in range(4)]
+    write_papers(work, MARCH, papers)
+    work.root.file(tables.EMBEDDINGS, MARCH).write_bytes(kept)
+    with pytest.raises(PermanentFailure, match="citeloom run --months 2024-03 --until embeddings"):
+        scored(work, WordEmbedder())
+
+
+def test_a_month_that_one_paper_asks_from_has_no_intervals(work: Workspace) -> None:
     sentence = "Copper glacier orchards shine brightly [@a]."
     write_papers(work, MAY, [Written("2405.00001", "May", [("paragraph", sentence)], {"a": "2403.00001"})])
-    rows, _ = scored(work, embedder, MAY)
-    assert embedder.encoded == [sentence.replace(" [@a]", ""), "May\n" + sentence.replace(" [@a]", "")]
+    rows, _ = scored(work, WordEmbedder(), MAY)
     assert {row["papers"] for row in rows} == {7}
     assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
-
-
-def test_another_model_shares_no_vectors(work: Workspace) -> None:
-    other = WordEmbedder("other words")
-    scored(work, WordEmbedder())
-    scored(work, other, force=True)
-    assert len(other.encoded) == 24
-    assert len(list(work.cache("retrieval").glob("*.parquet"))) == 5
-
-
-def test_what_was_encoded_before_a_failure_is_kept(work: Workspace) -> None:
-    class Failing(WordEmbedder):
-        def _vectors(self, text: str) -> Any:
-            if len(self.encoded) == 5:
-                raise KeyboardInterrupt
-            return super()._vectors(text)
-
-    embedder = WordEmbedder()
-    with pytest.raises(KeyboardInterrupt):
-        scored(work, Failing())
-    scored(work, embedder)
-    assert len(embedder.encoded) == 12
-
-
-def test_the_cache_holds_what_is_wanted_and_no_more_than_it_may(tmp_path: Path) -> None:
-    def vectors(*digests: str) -> pa.Table:
-        rows = [
-            {"text_sha256": digest, "dense": [1.0], "sparse_ids": [1], "sparse_weights": [1.0]} for digest in digests
-        ]
-        return pa.Table.from_pylist(rows, schema=cache.read().schema)
-
-    cache = Cache(tmp_path / "some.parquet", most=5)
-    cache.add(vectors("a", "b", "c"), ["a", "b", "c"])
-    cache.add(vectors("d", "e"), ["d", "b", "e"])
-    assert cache.read()["text_sha256"].to_pylist() == ["d", "e", "b", "a", "c"]
-    cache.add(vectors("f"), ["f", "c"])
-    assert cache.read()["text_sha256"].to_pylist() == ["f", "c", "d", "e", "b"]
-    assert cache.read(["b", "x", "f"])["text_sha256"].to_pylist() == ["f", "b"]
-    assert [file.suffix for file in tmp_path.iterdir() if file.suffix != ".lock"] == [".parquet"]
 
 
 def test_rows_are_taken_from_chunks_in_any_order() -> None:
@@ -234,7 +195,7 @@ def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(tmp_path: Path) -
     assert (notes["papers_in_all"], notes["passages_in_all"]) == (96, 278)
     assert 97 < notes["passages"] <= 100
     assert {row["passages"] for row in rows} == {notes["passages"]}
-    assert value(rows, "dense", "passage", "R@5") > 0
+    assert value(rows, "dense", "R@5") > 0
 
 
 def test_queries_whose_papers_do_not_fit_are_in_the_ledger(tmp_path: Path) -> None:
@@ -254,9 +215,8 @@ def test_colbert_is_measured_where_the_table_has_its_vectors(tmp_path: Path) -> 
     small_corpus(work, embedder)
     rows, outcome = scored(work, embedder)
     assert "colbert" not in outcome.notes["not_measured"]
-    assert {row["form"] for row in rows if row["method"] == "colbert"} == {"sections"}
     # One token of "violin meadow" is in each of two papers: alike to MaxSim, and the wrong one has the lower id.
-    assert value(rows, "colbert", "sections", "R@1") == pytest.approx((1 + 0.5 + 0) / 3)
+    assert value(rows, "colbert", "R@1") == pytest.approx((1 + 0.5 + 0) / 3)
 
 
 def test_colbert_is_not_measured_where_vectors_are_missing(work: Workspace) -> None:
@@ -271,7 +231,7 @@ def test_the_cross_encoder_ranks_the_best_of_the_fused_again(tmp_path: Path) -> 
     rows, outcome = scored(work, WordEmbedder(), reranker=reranker)
     assert outcome.notes["not_measured"].keys().isdisjoint({"cross_encoder"})
     assert {row["model"] for row in rows if row["method"] == "cross_encoder"} == {"some/model"}
-    assert value(rows, "cross_encoder", "sections", "R@1") < value(rows, "fused", "sections", "R@1")
+    assert value(rows, "cross_encoder", "R@1") < value(rows, "fused", "R@1")
     query, texts = reranker.read[0]
     assert "[@" not in query
     assert all("\n" in text for text in texts)
