@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from statistics import fmean
 from typing import Any
 
 from pipeline.answering.questions import KINDS
 from pipeline.evaluation.answers import results as published
 from pipeline.evaluation.answers.grades import Outcome
-from pipeline.evaluation.answers.grading import HALF, OTHER, OWN, expected_coverage
 from pipeline.evaluation.answers.measures import AGES, answer_measures
 from pipeline.evaluation.answers.results import (
     ALL,
@@ -22,8 +20,7 @@ from pipeline.evaluation.answers.results import (
     difference,
     hop_gains,
 )
-from pipeline.evaluation.statistics import Estimate
-from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
+from pipeline.report.answers_data import AnswersData, answering_order
 from pipeline.report.figures import BarFigure, answering_colour, bar
 from pipeline.report.formatting import (
     MISSING,
@@ -56,13 +53,6 @@ _TABLE_1 = [
     "Questions",
 ]  # fmt: skip
 _OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "claims_nothing", "unreadable")
-_CONTROL_NAMES = {
-    OWN: "all gold claims of the question",
-    HALF: "the first half of them",
-    OTHER: "gold claims of a question on other papers",
-}
-# A judge whose coverage of the full answer is not this much above that of an answer on other papers is useless.
-_LEAST_SEPARATION = 0.5
 
 
 def table_section(data: AnswersData) -> Section:
@@ -372,63 +362,6 @@ def _agreement_grid(data: AnswersData) -> Grid:
         "points."
     )
     return Grid("answers_agreement", "Agreement of judges on answers", columns, rows, about=about)
-
-
-def controls_section(data: AnswersData) -> Section | None:
-    """Control answers made of gold claims, whose coverage is known; None where none was graded."""
-    if not data.controls:
-        return None
-    groups, doubts = [], []
-    for judge in data.judges:
-        rows = []
-        for control in CONTROLS:
-            result = data.by_control.get((judge, control))
-            if result is not None:
-                measures = [measure_cell(result, name) for name in ("coverage", "coverage_quoted", "factual")]
-                expected, error = _expected_coverage(data, judge, control)
-                rows.append(
-                    [
-                        _CONTROL_NAMES[control],
-                        percent_cell(expected),
-                        measures[0],
-                        percent_cell(error),
-                        *measures[1:],
-                        result.questions,
-                    ]
-                )
-        groups += [RowGroup(rows, judge)] if rows else []
-        if not _separates(data, judge):
-            doubts.append(
-                f"{judge} does not separate a full answer from one on other papers: its figures on this page mean "
-                "nothing."
-            )
-    columns = [
-        "Answer made of", "Expected coverage", "Coverage given", "Mean error",
-        "With a quote found", "Factual", "Questions",
-    ]  # fmt: skip
-    about = (
-        "Mean error: how far the coverage given lies from that of a judge without mistakes, in percentage points. Gold "
-        "claims of other papers are not supported by the question's own papers."
-    )
-    grid = Grid("answers_controls", "Answers whose grade is known", columns, groups=groups, about=about)
-    return Section("controls", "Can the judge be trusted?", doubts, (grid,))
-
-
-def _expected_coverage(data: AnswersData, judge: str, control: str) -> tuple[float | None, float | None]:
-    """The coverage that the graded answers of a control should have, and the mean error of the coverage given."""
-    expected = expected_coverage([posed.question for posed in data.questions])[control]
-    mine = [grade for grade in data.controls if (grade["judge"], grade["system"]) == (judge, control)]
-    judged = {grade["question_id"]: answer_measures(grade).get("coverage") for grade in mine}
-    pairs = [(expected[name], share) for name, share in judged.items() if share is not None and name in expected]
-    if not pairs:
-        return None, None
-    return fmean(should for should, _ in pairs), fmean(abs(should - share) for should, share in pairs)
-
-
-def _separates(data: AnswersData, judge: str) -> bool:
-    results = [data.by_control.get((judge, control)) for control in (OWN, OTHER)]
-    own, other = (result.measures.get("coverage", Estimate(None)).value if result else None for result in results)
-    return own is None or other is None or own - other >= _LEAST_SEPARATION
 
 
 def questions_section(data: AnswersData, most: int) -> Section:

@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.answering.questions import PosedQuestion, read_posed_questions
 from pipeline.evaluation.answers.grades import Grade, read_grades
-from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
 from pipeline.evaluation.judge_check.record import read_checks
@@ -25,7 +23,6 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables.writers import parse_writer, with_writer_names
 
-CONTROLS = (OWN, HALF, OTHER)
 _ANSWER_COLUMNS = ["question_id", "system", "model", "hops", *USAGE]
 _GRADE_COLUMNS = ["system", "model", "judge", *USAGE]
 # The order of the arXivBot report's Table 1: the model alone, sites (imported answers), WikiChat, arXivBot.
@@ -62,10 +59,7 @@ class AnswersData(MonthData):
     cutoff: str = ""
     questions: list[PosedQuestion] = field(default_factory=list)
     grades: list[Grade] = field(default_factory=list)
-    """Of systems, not of control answers."""
-    controls: list[Grade] = field(default_factory=list)
     grading: Cost = field(default_factory=Cost)
-    control_grading: Cost = field(default_factory=Cost)
     hops: dict[str, Counter[int]] = field(default_factory=dict)
     """System → number of searches → questions."""
     why_none: str = ""
@@ -84,7 +78,7 @@ class AnswersData(MonthData):
     @cached_property
     def judges(self) -> list[str]:
         """Models that graded, the preferred ones first."""
-        return preferred_first({grade["judge"] for grade in (*self.grades, *self.controls)}, self.preferred_judges)
+        return preferred_first({grade["judge"] for grade in self.grades}, self.preferred_judges)
 
     @property
     def judge(self) -> str:
@@ -97,17 +91,12 @@ class AnswersData(MonthData):
         measured = results(self.grades, lambda grade: age_of(grade["date"], self.cutoff))
         return {(each.judge, each.system, each.group): each for each in measured}
 
-    @cached_property
-    def by_control(self) -> dict[tuple[str, str], SystemResult]:
-        """(Judge, control) → results over all of its questions."""
-        return {(result.judge, result.system): result for result in results(self.controls) if result.group == ALL}
-
     def result(self, system: str, group: Group = ALL, judge: str | None = None) -> SystemResult | None:
         """The results of a system over a group of questions, by the first judge unless another is named."""
         return self.by_group.get((self.judge if judge is None else judge, system, group))
 
     def costs(self) -> Iterator[Cost]:
-        yield from (*self.written.values(), self.grading, self.control_grading)
+        yield from (*self.written.values(), self.grading)
 
     def add_month(self, root: DataRoot, month: str, read: MonthAnswers, *, qualify: bool = False) -> None:
         """Add a month as `read_answers` read it. qualify: put the month before each question's id, since several months
@@ -119,14 +108,11 @@ class AnswersData(MonthData):
         for grade in read.grades:
             system = self.names.get(grade["system"], grade["system"])
             question_id = f"{month} {grade['question_id']}" if qualify else grade["question_id"]
-            of_system = self.controls if system in CONTROLS else self.grades
-            of_system.append({**grade, "question_id": question_id, "system": system})
+            self.grades.append({**grade, "question_id": question_id, "system": system})
         self.add_written(read.answers)
         for system, hops in zip(read.answers["system"].to_pylist(), read.answers["hops"].to_pylist(), strict=True):
             self.hops.setdefault(system, Counter())[hops] += 1
-        control = pc.is_in(read.grading["system"], value_set=pa.array(CONTROLS))
-        self.grading.add(read.grading.filter(pc.invert(control)), ("judge",))
-        self.control_grading.add(read.grading.filter(control), ("judge",))
+        self.grading.add(read.grading, ("judge",))
         self.accounts.add(root, month, (*self.parts(tables.ANSWERS), tables.ANSWER_GRADES.name))
 
 

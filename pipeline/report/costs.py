@@ -159,8 +159,6 @@ def answer_cost_section(data: AnswersData) -> Section | None:
     if not data.called_model:
         return None
     lines = answer_costs(data)
-    if data.control_grading.calls:
-        lines.append(CostLine("", "Checking the judge on control answers", data.control_grading))
     about = (
         "Items are the questions that a system answered, or the answers that a judge graded. A call that two answers "
         "share counts for both."

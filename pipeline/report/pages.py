@@ -14,7 +14,7 @@ from pipeline.errors import CiteloomError
 from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
 from pipeline.llm.messages import Prices
 from pipeline.report import answer_tables, related_work_tables
-from pipeline.report.answers_data import CONTROLS, AnswersData, read_answers
+from pipeline.report.answers_data import AnswersData, read_answers
 from pipeline.report.corpus import (
     CORPUS_STAGES,
     MOST_ROWS,
@@ -151,7 +151,6 @@ def answer_sections(root: DataRoot, month: str, data: AnswersData) -> list[Secti
         answer_tables.retrieval_section(data, MOST_ROWS),
         answer_tables.differences_section(data),
         answer_cost_section(data),
-        answer_tables.controls_section(data),
         answer_tables.judges_section(data),
         month_grades_section(root, month, data.grades, data.names),
         answer_tables.questions_section(data, MOST_ROWS),
@@ -366,7 +365,6 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
             grades = [
                 {**grade, "system": pool.answers.names.get(grade["system"], grade["system"])}
                 for grade in answered.grades
-                if grade["system"] not in CONTROLS
             ]
             people = read_month_grades(root, month, grades, shown=pool.answers.names)
             retrieval = read_retrieval(root, month)
@@ -437,7 +435,7 @@ def _overall_answers(data: AnswersData, people: Mapping[str, MonthGrades]) -> li
     parts += answer_tables.published_figures(data)
     text = (
         "The questions of all finished months together, by the first judge where there is one. A month's own page of "
-        "answers adds cost, other judges, controls, and every question with its answers."
+        "answers adds cost, other judges, and every question with its answers."
     )
     sections = [
         Section("questions-and-answers", "Answers to questions", (text,), parts),

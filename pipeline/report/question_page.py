@@ -16,7 +16,7 @@ from pipeline.evaluation.cited import parted
 from pipeline.index.links import passage_url
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import is_small_model
-from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
+from pipeline.report.answers_data import AnswersData, answering_order
 from pipeline.report.corpus import LeftOut
 from pipeline.report.costs import USAGE
 from pipeline.report.figures import answering_colour
@@ -91,8 +91,7 @@ def _question_page(
     arxivbot_first = sorted(rows, key=lambda row: answering_order(row["system"]), reverse=True)
     by_system: dict[str, list[Row]] = {}
     for row in sorted(graded, key=lambda row: data.judges.index(row["judge"])):
-        if row["system"] not in CONTROLS:
-            by_system.setdefault(row["system"], []).append(row)
+        by_system.setdefault(row["system"], []).append(row)
     date = question.date or question.month
     models = [row["model"] for row in rows] + [row["judge"] for row in graded]
     return {

@@ -228,11 +228,6 @@ class JudgeSettings(BaseModel):
     stability_repeats: int = Field(
         5, ge=2, description="Times that each of these tasks is written, with other samples and in other orders."
     )
-    grade_controls: int = Field(
-        0,
-        ge=0,
-        description="Questions of a month on which the judge is tested with answers of known grade; 0 for none.",
-    )
 
 
 class RelatedWorkSettings(BaseModel):

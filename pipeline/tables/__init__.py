@@ -591,7 +591,7 @@ ANSWER_GRADES = Table(
     "one answer as one judge graded it",
     schema(
         ("question_id", TEXT, "question"),
-        ("system", TEXT, "system that answered, or a control whose grade is known beforehand"),
+        ("system", TEXT, "system that answered"),
         ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
         ("judge", TEXT, "judging model"),
         ("kind", TEXT, "kind of the question"),

@@ -26,7 +26,6 @@ from pipeline.evaluation.annotation.study import (
     sha256,
 )
 from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, read_grades
-from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import abstract_url
 from pipeline.storage.data_root import DataRoot
@@ -49,7 +48,6 @@ MEANINGS: Mapping[Part, Mapping[str, str]] = {
     },
 }
 """What each verdict means, in the words that the judge is given."""
-CONTROLS = (OWN, HALF, OTHER)
 SILENT = ("abstained", "claims_nothing")
 """Outcomes that leave nothing to annotate."""
 
@@ -180,7 +178,7 @@ def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionText
         grades |= {question: {} for question in new}
         for grade in read_grades(root, month):
             question_id, system = grade["question_id"], grade["system"]
-            if question_id in new and system in new[question_id].answers and system not in CONTROLS:
+            if question_id in new and system in new[question_id].answers:
                 grades[question_id].setdefault(system, grade)
     return texts, grades
 

@@ -17,14 +17,12 @@ from pipeline.answering.model_calls import NOTHING
 from pipeline.answering.questions import PosedQuestion, paper_months, read_posed_questions
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
-from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.answers.grades import Grade, failures
 from pipeline.evaluation.answers.grading import (
     Advance,
     Case,
     claims_by_question,
-    control_cases,
     judge_all,
     planned_verdicts,
     split_all,
@@ -61,7 +59,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     Raises SettingError where a judge's context is too small, or the embedder's model is not there.
     """
     posed = {question.question.id: question for question in read_posed_questions(job.rows(tables.QUESTIONS))}
-    cases = [*_cases(job, posed), *_controls(job, posed)]
+    cases = list(_cases(job, posed))
     if not cases:
         return
     models, usages = judge_models(job.settings), []
@@ -113,13 +111,6 @@ def _cases(job: Job, posed: Mapping[str, PosedQuestion]) -> Iterator[Case]:
             continue
         asked = posed[row["question_id"]]
         yield Case(asked.question, writer_name(row), answer_of_row(row), asked.gold_passages)
-
-
-def _controls(job: Job, posed: Mapping[str, PosedQuestion]) -> list[Case]:
-    """Answers whose grades are known beforehand, of as many questions as are set."""
-    questions = [posed[each].question for each in sorted(posed)]
-    tried = {questions[place].id for place in evenly_spaced(len(questions), job.settings.grade_controls)}
-    return [case for case in control_cases(questions) if case.question.id in tried]
 
 
 async def _split(job: Job, model: Model, cases: Sequence[Case]) -> tuple[list[Split], Usage]:

@@ -1,4 +1,4 @@
-"""Grading of answers: split all of them, look up evidence for all claims, judge all; and control answers.
+"""Grading of answers: split all of them, look up evidence for all claims, judge all.
 
 Three steps, since evidence is looked up between calls and may block: `split_all`, `evidence` (`evidence_for` of each
 question), `judge_all`.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from pipeline.answering.answer import Answer, plain_answer
+from pipeline.answering.answer import Answer
 from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.grades import Outcome, gold_shown_by_hop
 from pipeline.evaluation.answers.splitting import Split, split_answer
@@ -169,52 +169,3 @@ async def _blind(asked: Iterable[tuple[str, Coroutine[Any, Any, T]]]) -> list[T]
     answers = await side_by_side(given[place][1] for place in order)
     found = dict(zip(order, answers, strict=True))
     return [found[place] for place in range(len(given))]
-
-
-# Answers made of gold claims, whose grades are known: all claims of the question (coverage 1), the first half of them
-# (their share), and those of a question on other papers (coverage 0). A judge that cannot tell them apart cannot grade.
-OWN, HALF, OTHER = "control_own", "control_half", "control_other"
-
-
-def control_cases(questions: Sequence[Question]) -> list[Case]:
-    """The controls of some questions, by question; the third is missing where all other questions share a paper."""
-    ordered = sorted(questions, key=lambda question: question.id)
-    return [case for place in range(len(ordered)) for case in _controls(ordered, place)]
-
-
-def _controls(questions: Sequence[Question], place: int) -> Iterator[Case]:
-    question = questions[place]
-    own = [claim.claim for claim in question.claims]
-    yield _case(question, OWN, own)
-    yield _case(question, HALF, own[: _half(own)])
-    other = _other(questions, place)
-    if other is not None:
-        yield _case(question, OTHER, [claim.claim for claim in other.claims])
-
-
-def _half(claims: Sequence[str]) -> int:
-    return (len(claims) + 1) // 2
-
-
-def _other(questions: Sequence[Question], place: int) -> Question | None:
-    """The next question on other papers, of the same kind where there is one."""
-    mine = questions[place]
-    after = [*questions[place + 1 :], *questions[:place]]
-    apart = [each for each in after if not set(each.papers) & set(mine.papers)]
-    return next((each for each in apart if each.kind == mine.kind), next(iter(apart), None))
-
-
-def _case(question: Question, system: str, claims: Sequence[str]) -> Case:
-    return Case(question, system, plain_answer(" ".join(claims)), {})
-
-
-def expected_coverage(questions: Sequence[Question]) -> Mapping[str, Mapping[str, float]]:
-    """Control → question id → the coverage that a judge who makes no mistake gives."""
-    return {
-        OWN: {question.id: 1.0 for question in questions},
-        HALF: {
-            question.id: _half([claim.claim for claim in question.claims]) / len(question.claims)
-            for question in questions
-        },
-        OTHER: {question.id: 0.0 for question in questions},
-    }

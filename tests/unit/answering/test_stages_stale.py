@@ -86,7 +86,6 @@ def other(done: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
         ("judges", "another", {"answer_grades"}),
         ("judges", "scripted,another", {"answer_grades"}),
         ("support_passages", 1, {"answer_grades"}),
-        ("grade_controls", 1, {"answer_grades"}),
         ("max_questions", 1, {"questions"}),
         ("answer_systems", "direct", {BOT, CHAT, QUOTING}),
         ("llm_cutoff", "2024-03", set()),
@@ -105,7 +104,7 @@ def test_a_setting_makes_stale_what_it_changes(
 def test_what_a_stage_reads_of_the_settings_can_put_its_month_out_of_date(corpus: Workspace, tmp_path: Path) -> None:
     with ScriptedLlm(reading, models=("scripted", "first", "second")) as llm:
         models = write_models(tmp_path / "settings", llm.url, "first", "second")
-        settings = staged(corpus, tmp_path, llm, grade_controls=1, models=models, judges="first,second").settings
+        settings = staged(corpus, tmp_path, llm, models=models, judges="first,second").settings
         place = Workspace(Read(_env_file=None, **settings.model_dump()))  # type: ignore[call-arg]
         for stage in STAGES:
             READ.clear()

@@ -10,7 +10,6 @@ from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, answer
 from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, gold_shown_by_hop
-from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.llm.client import Spent
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables.writers import Writer
@@ -31,7 +30,6 @@ def write_answers(
     questions: int = 4,
     systems: Sequence[str] = SYSTEMS,
     judges: Sequence[str] = ("judge-one",),
-    controls: bool = True,
     model: str = "some-model",
 ) -> None:
     """The tables of questions, answers and grades. `text` is applied to each text of papers, people and models.
@@ -50,10 +48,7 @@ def write_answers(
         row
         for judge in judges
         for each in posed
-        for row in (
-            *(grade(each, system, judge, made[system][each.id], text) for system in systems),
-            *(_controls(each, judge) if controls else ()),
-        )
+        for row in (grade(each, system, judge, made[system][each.id], text) for system in systems)
     ]
     named = ({**each, **_writer(each["system"], model).columns} for each in sorted(grades, key=_order))
     write_table(root, tables.ANSWER_GRADES, month, named)
@@ -196,15 +191,3 @@ def _gold(claim: str, turn: int, abstained: bool, text: Text) -> Row:
     verdict = "not" if abstained else _GOLD_TURN[turn % len(_GOLD_TURN)]
     quote = text("Sentence 1. And more.") if verdict == "held" else ""
     return graded.gold_row(claim, verdict, quote, verdict == "held")
-
-
-def _controls(asked: Question, judge: str) -> Iterator[Row]:
-    """Three answers whose grades are known, as a judge gives them that is nearly right."""
-    verdicts: dict[str, tuple[GoldVerdict, ...]] = {
-        OWN: ("held", "held", "partly"), HALF: ("held", "held", "not"), OTHER: ("not", "not", "not"),
-    }  # fmt: skip
-    for system, told in verdicts.items():
-        gold = [graded.gold_row(each.claim, verdict) for each, verdict in zip(asked.claims, told, strict=True)]
-        claims = [graded.claim_row(asked.claims[0].claim, "wrong" if system == OTHER else "correct")]
-        cost = {"calls": 4, "prompt_tokens": 2_000, "completion_tokens": 100}
-        yield _row(asked, system, judge, claims, gold) | cost

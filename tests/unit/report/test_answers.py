@@ -23,7 +23,7 @@ from pipeline.report.formatting import question_file
 from pipeline.report.stages import REPORT
 from tests.models_file import write_models
 from tests.unit.evaluation.hostile import HOSTILE
-from tests.unit.evaluation.made_up import workspace, write_ledger, write_month, write_table
+from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import QUOTE, SYSTEMS, write_answers
 from tests.unit.report.test_pages import assert_inert, cells_of, folded, pages, parsed_page, report_tables, text_of
 
@@ -150,14 +150,13 @@ def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path: Path) -
     models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "judge-one", price="1/0")
     prices = {"llm_url": "http://127.0.0.1:9/v1", "llm_price": "2/8", "models": models}
     rows = {row["Stage"]: row for row in rows_of(published(tmp_path, settings=prices), "answers_cost")}
-    asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers", "Checking the judge on control answers"}
+    asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers"}
     assert rows.keys() == asked | {"All"}
     mine = rows["arXivBot"]
     assert (mine["Items"], mine["Calls"], mine["Calls per item"], mine["Tokens per item"]) == (4, 20, 5.0, 4_300.0)
     assert mine["Money"] == pytest.approx(4 * (4_000 * 2 + 300 * 8) / 1e6)
     assert mine["Money per item"] == pytest.approx((4_000 * 2 + 300 * 8) / 1e6)
     assert rows["Grading the answers"]["Items"] == 16
-    assert rows["Checking the judge on control answers"]["Money"] == pytest.approx(12 * 2_000 / 1e6)
     assert rows["All"]["Money per item"] is None
 
 
@@ -194,26 +193,6 @@ def test_a_second_judge_stands_beside_the_first_with_their_agreement(tmp_path: P
     assert report_tables(place)["answers_table_1"]["groups"][1]["about"].endswith("judge judge-one (not verified)")
     assert text_of(place, "question-q1.html").count("Graded by a-second") == len(SYSTEMS)
     assert "answers_judges" not in report_tables(month)
-
-
-def test_controls_tell_what_the_judge_should_have_given(month: Workspace) -> None:
-    own, half, other = rows_of(month, "answers_controls", "judge-one")
-    assert (own["Expected coverage"], own["Mean error"]) == (1.0, pytest.approx(1 / 6))
-    assert (half["Expected coverage"], half["Mean error"]) == (pytest.approx(2 / 3), pytest.approx(0))
-    assert (other["Expected coverage"], other["Coverage given"]["value"], other["Factual"]["value"]) == (0, 0, 0)
-    assert "mean nothing" not in text_of(month, "answers.html")
-    assert {row["System"] for row in rows_of(month, "answers_table_1", "Ours")}.isdisjoint({"control_own"})
-
-
-def test_a_judge_that_tells_nothing_apart_is_said_to(tmp_path: Path) -> None:
-    place = published(tmp_path)
-    rows = place.root.rows(tables.ANSWER_GRADES, MONTH)
-    for row in rows:
-        if row["system"] == "control_own":
-            row["gold"] = [each | {"verdict": "not"} for each in row["gold"]]
-    write_table(place.root, tables.ANSWER_GRADES, MONTH, rows)
-    run_stage(REPORT, place, MONTH, force=True)
-    assert "judge-one does not separate a full answer from one on other papers" in text_of(place, "answers.html")
 
 
 def test_a_sentence_leads_to_its_claims_and_their_passages(month: Workspace) -> None:
@@ -324,7 +303,7 @@ def test_a_month_without_a_question_says_why_and_names_its_stages_in_one_line(tm
 
 
 def test_questions_that_no_system_answered_are_listed_all_the_same(tmp_path: Path) -> None:
-    place = published(tmp_path, systems=(), controls=False)
+    place = published(tmp_path, systems=())
     assert "No system answered" in text_of(place, "answers.html")
     assert "No system answered this question" in text_of(place, "question-q1.html")
 

@@ -19,7 +19,6 @@ from pipeline.engine import progress
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.settings import Settings
@@ -98,24 +97,13 @@ def test_claims_are_judged_by_passages_of_the_questions_papers_alone(corpus: Wor
     assert any(found == {QUILLNET, FERNS} for question_id, found, _ in shown if question_id == "shade")
 
 
-def test_controls_show_whether_a_judge_can_be_believed_and_no_prompt_names_a_system(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+def test_no_prompt_of_a_judge_names_a_system(corpus: Workspace, tmp_path: Path) -> None:
     with ScriptedLlm(judging, reading) as llm:
-        place = staged(corpus, tmp_path, llm, BEAM, FUSION, grade_controls=1)
+        place = staged(corpus, tmp_path, llm, BEAM, FUSION)
         run_all(place)
-    controls = [row for row in grades(place) if row["system"].startswith("control_")]
-    assert {row["system"] for row in controls} == {OWN, HALF, OTHER}
-    assert len({row["question_id"] for row in controls}) == 1
-    coverage = {
-        row["system"]: row["value"]
-        for row in place.root.rows(tables.ANSWER_SCORES, MARCH)
-        if row["metric"] == "coverage" and row["system"].startswith("control_")
-    }
-    assert (coverage[OWN], coverage[OTHER]) == (1.0, 0.0)
     asked = [body for body in llm.requests if form_of(Asked(body, 0)) in JUDGING_FORMS]
     assert {form_of(Asked(body, 0)) for body in asked} == JUDGING_FORMS
-    assert not [body for body in asked if re.search("arxivbot|wikichat|direct|control_", json.dumps(body["messages"]))]
+    assert not [body for body in asked if re.search("arxivbot|wikichat|direct", json.dumps(body["messages"]))]
 
 
 def test_two_judges_have_the_same_claims_before_them_rows_of_their_own_and_one_progress(
@@ -131,7 +119,7 @@ def test_two_judges_have_the_same_claims_before_them_rows_of_their_own_and_one_p
     nothing = answering("Claims", {"relevant": [], "claims": []})
     with ScriptedLlm(judging, nothing, reading, models=("scripted", "second")) as llm:
         models = write_models(tmp_path / "settings", llm.url, "second")
-        place = staged(corpus, tmp_path, llm, BEAM, FUSION, models=models, judges="scripted,second", grade_controls=2)
+        place = staged(corpus, tmp_path, llm, BEAM, FUSION, models=models, judges="scripted,second")
         with progress.listening(Watching()):
             outcome = run_all(place)["answer_grades"]
     done = [each for each, _ in seen]
@@ -191,8 +179,8 @@ def test_answers_made_elsewhere_are_graded_beside_those_whose_hops_showed_someth
     for system in ("direct", "chat-site"):
         assert by_system[system]["hops_shown"] is None
         assert (system, "gold_shown") not in metrics  # it searched for nothing: none, and not 0
-    file.write_text(f"question_id,system,answer\nbeam,{OWN},All of it.\n")
-    with pytest.raises(SettingError, match=f"{OWN} is a system of citeloom"):
+    file.write_text("question_id,system,answer\nbeam,wikichat,All of it.\n")
+    with pytest.raises(SettingError, match="wikichat is a system of citeloom"):
         run_stage(ANSWERS, place, MARCH)
 
 

@@ -43,7 +43,7 @@ def found(place: Workspace) -> GradeResults:
 
 def test_a_strict_grader_beside_a_lenient_judge_until_answers_are_split_anew(corpus: Workspace, tmp_path: Path) -> None:
     with ScriptedLlm(lenient, reading) as llm:
-        place = staged(corpus, tmp_path, llm, grade_controls=1)
+        place = staged(corpus, tmp_path, llm)
         run_all(place)
     export, (sheet,) = give_out(place.root, tmp_path / "out", 1, name="spring", months=MARCH, seed=1)
     assert list(export.systems) == WRITERS
@@ -58,6 +58,6 @@ def test_a_strict_grader_beside_a_lenient_judge_until_answers_are_split_anew(cor
     assert told.accuracy["scripted"]["claim"].same == 0
     claims = sum("-claim-" in row["unit"] for row in rows)
     with ScriptedLlm(resplit, reading, models=("another",)) as llm:
-        again = staged(place, tmp_path / "again", llm, llm_model="another", grade_controls=1)
+        again = staged(place, tmp_path / "again", llm, llm_model="another")
         run_all(again)
     assert found(again).outdated >= claims
