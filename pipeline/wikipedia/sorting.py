@@ -11,16 +11,14 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 import pyarrow as pa
 
-# Seven million articles of the English Wikipedia are some 100 GB of rows: 400 runs. With runs of 16 MB, memory was
-# 130 MB whether 40 MB of rows were sorted or 805, and 30,000 rows a second of one core came out of the merge.
-RUN_BYTES = 256_000_000
-# Each is an open file while runs are merged, of which a process often may have 1,024; beyond, runs become one.
-MOST_RUNS = 256
+# Seven million articles of the English Wikipedia are some 100 GB of rows: 200 runs. Each is an open file while runs
+# are merged, of which a process often may have 1,024. With runs of 16 MB, memory was 130 MB whether 40 MB of rows were
+# sorted or 805, and 30,000 rows a second of one core came out of the merge.
+RUN_BYTES = 512_000_000
 _RUN_BATCH_ROWS = 8
 _BATCH_ROWS = 100
 # Columns added for sorting: the revision of a row, and its line.
@@ -42,88 +40,53 @@ def with_order(schema: pa.Schema) -> pa.Schema:
     return schema.append(REVISION).append(PLACE)
 
 
-class NewestFirst:
-    """Takes batches of rows in any order and gives each page's newest row, in order of ids.
+def newest_first(
+    batches: Iterable[pa.RecordBatch], folder: Path, schema: pa.Schema, on_older: Callable[[str, int], None]
+) -> Iterator[pa.RecordBatch]:
+    """The newest row of each page in order of ids, in batches of `schema`; `batches` have the columns of `with_order`.
 
-    A context manager, which empties its folder on entry and removes it on exit. on_older: called with the id and the
+    Runs are written to `folder`, which is emptied first and removed at the end. on_older: called with the id and the
     revision of each row that is not kept.
     """
+    shutil.rmtree(folder, ignore_errors=True)  # of an import that was killed
+    folder.mkdir(parents=True)
+    try:
+        runs = list(_write_runs(batches, folder, with_order(schema)))
+        merged = heapq.merge(*map(_read_run, runs), key=lambda row: row[:3])
+        newest = _newest_rows(merged, on_older)
+        while rows := list(islice(newest, _BATCH_ROWS)):
+            yield pa.Table.from_batches(rows).select(schema.names).combine_chunks().to_batches()[0]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
-    def __init__(self, folder: Path, schema: pa.Schema, on_older: Callable[[str, int], None]) -> None:
-        self._folder, self._schema = folder, with_order(schema)
-        self._columns, self._on_older = schema.names, on_older
-        self._pending: list[pa.RecordBatch] = []
-        self._bytes = 0
-        self._runs: list[Path] = []
-        self._written = 0
 
-    def __enter__(self) -> NewestFirst:
-        shutil.rmtree(self._folder, ignore_errors=True)  # of an import that was killed
-        self._folder.mkdir(parents=True)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows, with the columns of `with_order`."""
-        if batch.num_rows:
-            self._pending.append(batch)
-            self._bytes += batch.nbytes
-        if self._bytes >= RUN_BYTES:
-            self._write_run()
-
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """The newest row of each page, without the added columns, in batches."""
-        if self._pending:
-            self._write_run()
-        batch: list[pa.RecordBatch] = []
-        last: str | None = None
-        for row in _merged(self._runs):
-            if row.page == last:
-                self._on_older(row.page, -row.older)
-                continue
+def _newest_rows(rows: Iterable[_Row], on_older: Callable[[str, int], None]) -> Iterator[pa.RecordBatch]:
+    last: str | None = None
+    for row in rows:
+        if row.page == last:
+            on_older(row.page, -row.older)
+        else:
             last = row.page
-            batch.append(row.batch)
-            if len(batch) == _BATCH_ROWS:
-                yield self._joined(batch)
-                batch = []
-        if batch:
-            yield self._joined(batch)
-
-    def _write_run(self) -> None:
-        self._write([pa.Table.from_batches(self._pending, self._schema).sort_by(_ORDER)])
-        self._pending, self._bytes = [], 0
-        if len(self._runs) == MOST_RUNS:
-            merged, self._runs = self._runs, []
-            self._write(pa.Table.from_batches(rows, self._schema).combine_chunks() for rows in _small_batches(merged))
-            for file in merged:
-                file.unlink()
-
-    def _write(self, tables: Iterable[pa.Table]) -> None:
-        """One run of tables that are in order."""
-        file = self._folder / f"{self._written}.arrow"
-        with pa.ipc.new_file(file, self._schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-            for table in tables:
-                writer.write_table(table, max_chunksize=_RUN_BATCH_ROWS)
-        self._runs.append(file)
-        self._written += 1
-
-    def _joined(self, rows: list[pa.RecordBatch]) -> pa.RecordBatch:
-        table = pa.Table.from_batches(rows, self._schema).select(self._columns)
-        return table.combine_chunks().to_batches()[0]
+            yield row.batch
 
 
-def _merged(runs: Iterable[Path]) -> Iterator[_Row]:
-    return heapq.merge(*map(_read_run, runs), key=lambda row: row[:3])
+def _write_runs(batches: Iterable[pa.RecordBatch], folder: Path, schema: pa.Schema) -> Iterator[Path]:
+    pending: list[pa.RecordBatch] = []
+    size = written = 0
+    for batch in batches:
+        pending.append(batch)
+        size += batch.nbytes
+        if size >= RUN_BYTES:
+            yield _write_run(folder / f"{written}.arrow", pending, schema)
+            pending, size, written = [], 0, written + 1
+    yield _write_run(folder / f"{written}.arrow", pending, schema)
 
 
-def _small_batches(runs: Iterable[Path]) -> Iterator[list[pa.RecordBatch]]:
-    rows = _merged(runs)
-    while batches := [row.batch for row in islice(rows, _RUN_BATCH_ROWS)]:
-        yield batches
+def _write_run(file: Path, batches: list[pa.RecordBatch], schema: pa.Schema) -> Path:
+    rows = pa.Table.from_batches(batches, schema).sort_by(_ORDER)
+    with pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(rows, max_chunksize=_RUN_BATCH_ROWS)
+    return file
 
 
 def _read_run(file: Path) -> Iterator[_Row]:

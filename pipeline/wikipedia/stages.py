@@ -17,7 +17,7 @@ from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.tables import METADATA, PAPERS
 from pipeline.wikipedia.article import grade_article, read_article
 from pipeline.wikipedia.dump import Dump, Line, Page, read_page
-from pipeline.wikipedia.sorting import NewestFirst, with_order
+from pipeline.wikipedia.sorting import newest_first, with_order
 
 _LARGEST_INT32 = 2**31 - 1
 
@@ -41,11 +41,7 @@ def _build(dump: Dump, job: Job) -> Iterator[pa.RecordBatch]:
     Every line is a row or in the ledger. Raises PermanentFailure for an incomplete file, before anything is written.
     """
     folder = job.workspace.cache("wikipedia") / f"{job.stage.name}-{job.month}"
-    with NewestFirst(folder, job.stage.table.schema, partial(_leave_out_older, job)) as sorted_rows:
-        job.notes["lines"] = 0
-        for batch in _read_dump(dump, job):
-            sorted_rows.add(batch)
-        yield from sorted_rows.rows()
+    return newest_first(_read_dump(dump, job), folder, job.stage.table.schema, partial(_leave_out_older, job))
 
 
 def _leave_out_older(job: Job, page: str, revision: int) -> None:
@@ -53,6 +49,7 @@ def _leave_out_older(job: Job, page: str, revision: int) -> None:
 
 
 def _read_dump(dump: Dump, job: Job) -> Iterator[pa.RecordBatch]:
+    job.notes["lines"] = 0
     read = partial(_read_lines, job.stage.name, job.settings.page_seconds)
     for lines, result in map_chunks(read, dump.chunks(), count_workers(job.settings.workers)):
         job.notes["lines"] += len(lines)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.wikipedia import sorting
-from pipeline.wikipedia.sorting import NewestFirst, with_order
+from pipeline.wikipedia.sorting import newest_first, with_order
 
 SCHEMA = pa.schema([("arxiv_id", pa.string()), ("blocks", pa.list_(pa.struct([("text", pa.string())])))])
 Told = tuple[str, int, int]
@@ -27,22 +27,18 @@ def batch(*rows: Told) -> pa.RecordBatch:
 def sort(folder: Path, *batches: pa.RecordBatch) -> tuple[list[str], list[tuple[str, int]]]:
     """The texts that come out, and the rows that gave way."""
     repeated: list[tuple[str, int]] = []
-    with NewestFirst(folder, SCHEMA, lambda page, revision: repeated.append((page, revision))) as rows:
-        for batch in batches:
-            rows.add(batch)
-        given = list(rows.rows())
-        assert all(each.schema.equals(SCHEMA) for each in given)
-        found = [row["blocks"][0]["text"] for each in given for row in each.to_pylist()]
+    given = list(newest_first(batches, folder, SCHEMA, lambda page, revision: repeated.append((page, revision))))
+    assert all(each.schema.equals(SCHEMA) for each in given)
+    found = [row["blocks"][0]["text"] for each in given for row in each.to_pylist()]
     assert not folder.exists()
     return found, repeated
 
 
-@pytest.mark.parametrize(("run_bytes", "runs"), [(1, 2), (1, 3), (1, 10_000), (1_000, 4), (10**9, 2)])
+@pytest.mark.parametrize("run_bytes", [1, 1_000, 10**9])
 def test_the_newest_of_each_page_comes_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_bytes: int, runs: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_bytes: int
 ) -> None:
     monkeypatch.setattr(sorting, "RUN_BYTES", run_bytes)
-    monkeypatch.setattr(sorting, "MOST_RUNS", runs)
     rows = [(f"enwiki:{number}", revision, number) for number in range(1, 150) for revision in (2, 10)]
     random.Random(3).shuffle(rows)
     found, repeated = sort(tmp_path / "runs", *(batch(*rows[start : start + 7]) for start in range(0, len(rows), 7)))
@@ -61,10 +57,10 @@ def test_nothing_in_is_nothing_out(tmp_path: Path) -> None:
 
 def test_the_folder_is_gone_when_reading_ends_early(tmp_path: Path) -> None:
     def fail() -> None:
-        with NewestFirst(tmp_path / "runs", SCHEMA, lambda page, revision: None) as rows:
-            rows.add(batch(("enwiki:1", 5, 9)))
-            next(rows.rows())
-            raise OSError("the disk is full")
+        rows = newest_first([batch(("enwiki:1", 5, 9))], tmp_path / "runs", SCHEMA, lambda page, revision: None)
+        next(rows)
+        assert (tmp_path / "runs").exists()
+        raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="full"):
         fail()
