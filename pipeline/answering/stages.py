@@ -72,13 +72,13 @@ def _build_questions(job: Job) -> Iterator[Row]:
     passages = passages_of_papers(job.workspace.root, of_month)
     askable = [question for question in of_month if _can_be_asked(job, question, passages)]
     dates = _dates(job, askable)
-    without = 0
     for place in _places_asked(job, askable):
         question = askable[place]
         gold = gold_passages(question, passages)
-        without += sum(not ids for ids in gold.values())
+        for claim in (question.claims[number] for number, ids in gold.items() if not ids):
+            detail = f"no passage of {claim.paper} holds its evidence" if claim.evidence else "it has no evidence"
+            job.leave_out(question.id, "claim_without_passage", f"{detail}: {claim.claim}")
         yield _question_row(question, gold, dates)
-    job.notes["gold_claims_without_passage"] = without
 
 
 def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:

@@ -89,10 +89,7 @@ GROUPS: Mapping[str, tuple[str, Commands]] = {
             "results": annotate.results,
         },
     ),
-    "questions": (
-        "Review drafted questions and check question sets.",
-        {"review": questions.review, "check": questions.check},
-    ),
+    "questions": ("Review drafted questions.", {"review": questions.review}),
 }
 """Commands of two words: group → its help, its commands."""
 GROUPS_PANEL = "With people"

@@ -1,4 +1,4 @@
-"""The commands `citeloom questions`: review of drafted questions, and checks of question sets."""
+"""The command `citeloom questions review`: review of drafted questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.common import AsJsonNotText, MonthsOption, check_file, open_workspace
+from pipeline.cli.common import AsJsonNotText, MonthsOption, open_workspace
 from pipeline.errors import SettingError
 
 IntoOption = Annotated[
@@ -77,38 +77,4 @@ def review(
         typer.echo("\n".join([*draft_review.draft_lines(draft, papers), ""]))
     sys.stdout.flush()
     print_note(f"{len(waiting)} drafts wait; {len(in_set)} are in {file}, {len(new) - len(waiting)} are rejected")
-    return 0
-
-
-def check(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Question set; by default that of the settings.")
-    ] = None,
-    as_json: AsJsonNotText = False,
-) -> int:
-    """Check a question set: what it holds, and which of its papers and phrases the corpus lacks.
-
-    Examples:
-      citeloom questions check
-      citeloom questions check questions.jsonl --json
-    """
-    check_file("FILE", file)
-
-    from pipeline.answering.questions import question_set_file
-    from pipeline.cli.console import print_json, print_note
-    from pipeline.evaluation.answers.set_check import check_set, lines, notes
-
-    workspace = open_workspace()
-    question_set = file or question_set_file(workspace.settings)
-    if question_set is None:
-        raise SettingError("there is no question set: give a file, or set CITELOOM_QUESTIONS")
-    check = check_set(workspace, question_set)
-    if as_json:
-        print_json(check.as_json())
-        return 0
-    for line in lines(check):
-        typer.echo(line)
-    sys.stdout.flush()
-    for note in notes(check):
-        print_note(note)
     return 0

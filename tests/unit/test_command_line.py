@@ -69,7 +69,6 @@ def modules_after(folder: Path, *arguments: str) -> tuple[int, set[str]]:
         (["run", "--nonsense"], 2),
         (["search", "words", "--limit", "0"], 2),
         (["search"], 2),
-        (["questions", "check", "absent.jsonl"], 2),
     ],
 )
 def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path: Path, arguments: list[str], code: int) -> None:
@@ -132,7 +131,6 @@ def test_an_unknown_command_is_answered_with_one_suggestion() -> None:
         ["import-tasks", "FILE", "--output", "out"],
         ["import-wikipedia", "FILE"],
         ["annotate", "import", "FILE"],
-        ["questions", "check", "FILE"],
         ["search", "--queries", "FILE"],
         ["snapshot", "--restore", "FILE"],
     ],

@@ -100,21 +100,3 @@ def test_where_nothing_was_drafted_the_command_says_how_to(tmp_path: Path) -> No
     done = questions(tmp_path / "empty", "review", "--into", tmp_path / "set.jsonl", "--json")
     assert done.exit_code == 1
     assert "citeloom run --select question_drafts" in json.loads(done.stdout)["message"]
-
-
-def test_a_set_is_checked(root: Path, tmp_path: Path) -> None:
-    file = tmp_path / "set.jsonl"
-    questions(root, "review", "--into", file, "--accept-all")
-    done = questions(root, "check", file)
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, f"{file}: 5 questions, 13 gold claims; 5 reviewed")
-    assert document(questions(root, "check", file, "--json"))["kinds"]["summary"] == 2
-    file.write_text(file.read_text().replace('"summary"', '"boats"'))
-    done = questions(root, "check", file)
-    assert done.exit_code == 2
-    assert "line 2" in done.stderr
-
-
-def test_the_shipped_set_is_checked_where_no_other_is_named(tmp_path: Path) -> None:
-    found = document(questions(tmp_path / "empty", "check", "--json"))
-    assert (found["questions"], found["claims"], found["corpus"]) == (50, 212, False)
-    assert set(found["kinds"].values()) == {10}

@@ -1,4 +1,4 @@
-"""Reviewing drafts and checking sets: what a person sees and decides, what the set and the data root
+"""Reviewing drafts: what a person sees and decides, what the set and the data root
 hold afterwards.
 """
 
@@ -27,9 +27,8 @@ from pipeline.answering.draft_review import (
 from pipeline.answering.questions import GoldClaim, Question, read_questions
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.evaluation.answers.set_check import Unfound, check_set, lines, notes
 from pipeline.settings import load_settings
-from tests.unit.answering.drafts import FERNS, MAY, QUILLNET, drafted
+from tests.unit.answering.drafts import MAY, QUILLNET, drafted
 from tests.unit.related_work.building import write_month
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -218,38 +217,3 @@ def test_a_link_to_a_set_stays_a_link(tmp_path: Path) -> None:
     add_to_file(tmp_path / "link.jsonl", [QUESTION])
     assert (tmp_path / "link.jsonl").is_symlink()
     assert len(read_questions(tmp_path / "set.jsonl")) == 1
-
-
-# ---- checking ----
-
-
-def test_a_set_is_told_by_kind_month_and_age_and_by_what_the_corpus_lacks(place: Workspace, tmp_path: Path) -> None:
-    sinks = GoldClaim(claim="It sinks.", paper=QUILLNET, evidence=("it sinks like a stone",))
-    claims = (CLAIM, GoldClaim(claim="It is.", paper=QUILLNET), sinks)
-    leaves = GoldClaim(claim="Leaves.", paper=FERNS, evidence=("leaf by leaf, in the light",))
-    ferns = Question(id="q-2", question="Ferns?", kind="summary", papers=(FERNS,), claims=(leaves,), reviewed=True)
-    away = replace(
-        QUESTION, id="q-3", question="Away?", papers=("2405.99999",), claims=(replace(CLAIM, paper="2405.99999"),)
-    )
-    add_to_file(tmp_path / "set.jsonl", [replace(QUESTION, claims=claims), ferns, away])
-    dated = Workspace(place.settings.model_copy(update={"llm_cutoff": "2024-04"}))
-    found = check_set(dated, tmp_path / "set.jsonl")
-    assert (found.questions, found.reviewed, found.claims, found.corpus) == (3, 1, 5, True)
-    assert found.kinds == {"dataset": 2, "summary": 1}
-    assert found.months == {"2024-03": 1, "2024-05": 2}
-    assert found.ages == {"old": 1, "recent": 2}
-    assert found.lacking == {"2405.99999": ("q-3",)}
-    assert found.unfound == (
-        Unfound("q-1", "It is.", QUILLNET, "no_evidence"),
-        Unfound("q-1", "It sinks.", QUILLNET, "not_found"),
-    )
-    assert "by month: 2024-03 1, 2024-05 2" in list(lines(found))
-    assert "not in the corpus: 2405.99999, hence not asked: q-3" in list(notes(found))
-    assert json.loads(json.dumps(found.as_json()))["unfound"][1]["why"] == "not_found"
-
-
-def test_without_a_corpus_or_a_cut_off_nothing_is_said_of_them(tmp_path: Path) -> None:
-    add_to_file(tmp_path / "set.jsonl", [QUESTION])
-    found = check_set(Workspace(load_settings(data=tmp_path / "data", _env_file=None)), tmp_path / "set.jsonl")
-    assert (found.ages, found.corpus, found.lacking, found.unfound) == (None, False, {}, ())
-    assert any("papers and evidence were not looked for" in note for note in notes(found))

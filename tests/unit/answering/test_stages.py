@@ -17,6 +17,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.run_stats import read_timings
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import SettingError
+from pipeline.report.corpus import read_ledger
 from pipeline.tables.writers import writer_of
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.asking import forms, wanting
@@ -85,7 +86,7 @@ def test_questions_stand_in_the_order_of_the_set_in_the_month_of_their_newest_pa
     march = done.outcomes["questions"]
     assert (march.notes["of_set"], march.notes["of_other_months"]) == (4, {MAY: 1})
     assert done.may.notes["of_other_months"] == {MARCH: 3}
-    assert march.notes["gold_claims_without_passage"] == 2
+    assert march.left_out["claim_without_passage"] == 2
 
 
 def test_a_question_comes_back_from_its_row_with_the_passages_of_its_gold_claims(done: Run) -> None:
@@ -109,13 +110,23 @@ def test_what_is_not_asked_is_in_the_ledger_and_a_date_is_of_the_set_else_of_met
     told = BEAM | {"id": "told", "date": "2024-03-02"}
     draft = entry("draft", "What is drafted?", [QUILLNET], {"It is drafted.": ""}, reviewed=False)
     away = entry("away", "What is away?", [QUILLNET, "2402.00007"], {"It is away.": ""})
+    lost = entry("lost", "What sinks?", [QUILLNET], {"It sinks.": "it sinks like a stone"})
     with ScriptedLlm() as llm:
-        place = staged(corpus, tmp_path, llm, draft, away, BEAM, FUSION, told)
+        place = staged(corpus, tmp_path, llm, draft, away, BEAM, FUSION, told, lost)
         outcome = run_stage(QUESTIONS, place, MARCH)
-        assert dict(outcome.left_out) == {"not_reviewed": 1, "paper_not_in_corpus": 1}
-        assert sorted(ledger(place, QUESTIONS)) == [("away", "paper_not_in_corpus"), ("draft", "not_reviewed")]
+        assert dict(outcome.left_out) == {"not_reviewed": 1, "paper_not_in_corpus": 1, "claim_without_passage": 3}
+        assert sorted(ledger(place, QUESTIONS)) == [
+            ("away", "paper_not_in_corpus"),
+            ("beam", "claim_without_passage"),
+            ("draft", "not_reviewed"),
+            ("lost", "claim_without_passage"),
+            ("told", "claim_without_passage"),
+        ]
+        details = {item.subject: item.detail for item in read_ledger(place.root, MARCH, ["questions"])}
+        assert details["beam"] == "it has no evidence: It is old."
+        assert details["lost"] == f"no passage of {QUILLNET} holds its evidence: It sinks."
         dates = {row["question_id"]: row["date"] for row in rows(place, QUESTIONS)}
-        assert dates == {"beam": "2024-03-07", "fusion": MARCH, "told": "2024-03-02"}
+        assert dates == {"beam": "2024-03-07", "fusion": MARCH, "told": "2024-03-02", "lost": "2024-03-07"}
         place = staged(corpus, tmp_path, llm, max_questions=1)
         assert run_stage(QUESTIONS, place, MARCH).rows == 1
         left = {subject for subject, reason in ledger(place, QUESTIONS) if reason == "over_the_limit"}

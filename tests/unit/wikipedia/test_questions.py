@@ -22,7 +22,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.grades import question_texts
-from pipeline.evaluation.answers.set_check import check_set
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
@@ -91,13 +90,6 @@ def test_wikichat_is_asked_in_batch_on_articles_and_graded(place: Workspace, tmp
     assert about == ("Moth lantern, https://en.wikipedia.org/?curid=202",)
     shown = {row["stage"]: row["state"] for row in month_status(stages_of_root(asking), asking, MONTH)}
     assert (shown["answers"], shown["passages"]) == ("done", "done")
-
-
-def test_a_set_on_articles_is_checked_against_them(place: Workspace, tmp_path: Path) -> None:
-    lost = entry("lost", "What is it?", ["enwiki:999"], {"It is lost.": ""})
-    found = check_set(place, write_set(tmp_path, FUEL, lost))
-    assert (found.months, dict(found.lacking)) == ({MONTH: 2}, {"enwiki:999": ("lost",)})
-    assert not found.unfound
 
 
 def test_the_sample_s_questions_are_of_no_root_that_holds_wikipedia(place: Workspace) -> None:
