@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.answering.questions import Question
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.embedding.choice import make_embedder, model_name
-from pipeline.evaluation.retrieval.vectors import matrix_of
+from pipeline.evaluation.retrieval.pool import matrix_of
 from pipeline.index.exact import fused_scores, lexical_scores
 from pipeline.index.papers import rows_of_papers, tables_of_papers
 from pipeline.wikipedia.root import month_in

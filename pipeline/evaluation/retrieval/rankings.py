@@ -5,21 +5,25 @@ Every passage is scored, a block of queries at a time; a paper's rank is that of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pipeline import tables
 from pipeline.embedding.lexical import lexical_query, lexical_rows
-from pipeline.evaluation.retrieval.pool import Pool
-from pipeline.evaluation.retrieval.vectors import Matrices
+from pipeline.evaluation.retrieval.pool import Matrices, Pool
 from pipeline.index.exact import SparseScores, fused_scores
 from pipeline.index.fusion import Ranking as SearchRanking
+from pipeline.index.papers import tables_of_papers
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipeline.embedding.embedder import Vectors
+    from pipeline.engine.stage import Workspace
+    from pipeline.index.rerank import Reranker
 
 # Papers of a ranking that are looked at: the deepest that any metric sees.
 DEPTH = 50
@@ -136,3 +140,54 @@ def rank_again(rankings: Rankings, pool: Pool, score: Score) -> list[Ranking]:
         scores = score(number, top.tolist()) if len(top) else np.empty(0, np.float32)
         found.append(papers_in_order(np.concatenate([top[np.lexsort((pool.by_id[top], -scores))], rest]), pool))
     return found
+
+
+def by_cross_encoder(reranker: Reranker, queries: Sequence[str], texts: Sequence[str]) -> Score:
+    """Scores by a model that reads the query and the passage's text together."""
+    return lambda query, places: reranker.score(queries[query], [texts[place] for place in places])
+
+
+def by_colbert(
+    workspace: Workspace, pool: Pool, rankings: Rankings, queries: Sequence[NDArray[np.float32]], model: str
+) -> Score | str:
+    """Scores by ColBERT's vectors (MaxSim: for each token of the query the best product with a token of the passage,
+    summed; Khattab and Zaharia 2020), or what keeps them from being known.
+
+    queries: float32 of shape (tokens, dimensions) each. The table is read once, a row group at a time, 300 MB of
+    BGE-M3's vectors: those of 20,000 passages would be 12 GB.
+    """
+    import numpy as np
+
+    asking: dict[int, list[int]] = defaultdict(list)
+    for query, passages in enumerate(rankings.fused_passages):
+        for place in passages[:RERANKED].tolist():
+            asking[place].append(query)
+    scores: dict[tuple[int, int], float] = {}
+    for place, vectors in _colbert_vectors(workspace, pool, asking, model):
+        for query in asking[place]:
+            scores[query, place] = float((queries[query] @ vectors.T).max(axis=1).sum())
+    lacking = [place for place in asking if (asking[place][0], place) not in scores]
+    if lacking:
+        return f"{len(lacking)} of {len(asking)} passages to be ranked again have no ColBERT vectors in embeddings"
+    return lambda query, places: np.array([scores[query, place] for place in places], np.float32)
+
+
+def _colbert_vectors(
+    workspace: Workspace, pool: Pool, wanted: Collection[int], model: str
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """(place in the pool, vectors of its tokens) of the wanted passages, where there are any of this model and text."""
+    import numpy as np
+
+    places = {str(pool.rows[place]["passage_id"]): place for place in wanted}
+    papers = {pool.rows[place]["arxiv_id"] for place in wanted}
+    columns = ["passage_id", "model", "text_sha256", "colbert"]
+    for found in tables_of_papers(workspace.root, tables.EMBEDDINGS, papers, columns):
+        rows = zip(*(found[name].to_pylist() for name in columns[:3]), found["colbert"], strict=True)
+        for identifier, its_model, digest, colbert in rows:
+            place = places.get(identifier)
+            if place is None or its_model != model or not colbert.is_valid:
+                continue
+            if digest == pool.rows[place]["text_sha256"]:
+                tokens = colbert.values
+                flat = tokens.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+                yield place, flat.reshape(len(tokens), -1)

@@ -12,9 +12,8 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import K1, B
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval import pool as pools
-from pipeline.evaluation.retrieval import rankings, reranking
+from pipeline.evaluation.retrieval import rankings
 from pipeline.evaluation.retrieval.pool import earlier_digests, months_until
-from pipeline.evaluation.retrieval.vectors import pool_vectors
 from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.settings import Settings
@@ -104,7 +103,7 @@ def _rank(run: _Run) -> None:
     texts = [row["text"] for row in run.queries]
     own = [next(iter(run.pool.numbers([row["arxiv_id"]])), -1) for row in run.queries]
     queries = rankings.Queries(texts, own, run.embedder.encode_queries(texts))
-    vectors = pool_vectors(
+    vectors = pools.pool_vectors(
         run.job.workspace, run.choice, run.pool, run.embedder.name, has_sparse=run.embedder.has_sparse
     )
     found = rankings.rank(queries, run.pool, vectors)
@@ -118,7 +117,7 @@ def _rank_again(run: _Run, queries: rankings.Queries, found: rankings.Rankings) 
     token_vectors = [vector.colbert for vector in queries.vectors if vector.colbert is not None]
     score: rankings.Score | str = "the embedder gives no ColBERT vectors (CITELOOM_EMBEDDER_COLBERT)"
     if len(token_vectors) == len(queries.vectors):
-        score = reranking.by_colbert(run.job.workspace, run.choice, run.pool, found, token_vectors, run.embedder.name)
+        score = rankings.by_colbert(run.job.workspace, run.pool, found, token_vectors, run.embedder.name)
     if isinstance(score, str):
         run.not_measured["colbert"] = score
     else:
@@ -126,7 +125,7 @@ def _rank_again(run: _Run, queries: rankings.Queries, found: rankings.Rankings) 
     if run.reranker is None:
         run.not_measured["cross_encoder"] = "CITELOOM_RERANKER names none"
     else:
-        reading = reranking.by_cross_encoder(run.reranker, queries.texts, run.pool.texts)
+        reading = rankings.by_cross_encoder(run.reranker, queries.texts, run.pool.texts)
         run.found["cross_encoder"] = rankings.rank_again(found, run.pool, reading)
 
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from pipeline.embedding.embedder import SparseRows, Vectors
 from pipeline.evaluation.retrieval import rankings
-from pipeline.evaluation.retrieval.pool import Pool
+from pipeline.evaluation.retrieval.pool import Matrices, Pool
 from pipeline.evaluation.retrieval.rankings import Queries, Rankings, best, rank, rank_again
-from pipeline.evaluation.retrieval.vectors import Matrices
 from pipeline.index.exact import fused_scores, lexical_scores
 from tests.unit.evaluation.retrieval.corpus import WORDS
 

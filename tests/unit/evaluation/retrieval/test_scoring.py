@@ -15,8 +15,8 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Outcome, Workspace
 from pipeline.errors import PermanentFailure
+from pipeline.evaluation.retrieval.pool import matrix_of
 from pipeline.evaluation.retrieval.scoring import build_scores
-from pipeline.evaluation.retrieval.vectors import matrix_of
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,
