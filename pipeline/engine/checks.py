@@ -64,9 +64,8 @@ def record(check: Check, workspace: Workspace, month: str, result: CheckResult) 
 def run_checks(checks: Sequence[Check], stage: Stage, workspace: Workspace, month: str) -> bool:
     """Evaluate the checks of a stage's month and report each; whether no blocking one failed."""
     passed = True
-    for check in checks:
-        if check.stage != stage.name:
-            continue
+    of_stage = [check for check in checks if check.stage == stage.name]
+    for check in of_stage:
         result = evaluate(check, stage, workspace, month)
         record(check, workspace, month, result)
         progress.checked(check, month, result)
@@ -75,4 +74,6 @@ def run_checks(checks: Sequence[Check], stage: Stage, workspace: Workspace, mont
         elif not result.passed:
             progress.failed(stage.name, month, check.message(result))
             passed = passed and not check.blocking
+    if of_stage and passed:  # an earlier run may have recorded one that could not be evaluated
+        forget_failure(workspace, check_name(stage.name), month)
     return passed

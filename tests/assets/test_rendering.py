@@ -93,7 +93,7 @@ def test_what_could_be_markup_is_escaped_in_a_cell() -> None:
 
 
 def test_an_interval_and_its_value_lie_on_one_scale() -> None:
-    svg, _ = picture_of(intervals("i", {"dense": {"nDCG": (0.5, 0.25, 0.75), "recall": (1.0, None, None)}}, title="t"))
+    svg, _ = picture_of(intervals("i", {"nDCG": (0.5, 0.25, 0.75), "recall": (1.0, None, None)}, title="t"))
     root = fromstring(svg)
     dots = [float(dot.attrib["cx"]) for dot in root.iter("{http://www.w3.org/2000/svg}circle")]
     (line,) = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)"', svg)
@@ -102,12 +102,12 @@ def test_an_interval_and_its_value_lie_on_one_scale() -> None:
 
 
 def test_a_label_is_data_and_the_same_values_make_the_same_picture() -> None:
-    groups = {"<script>&": {"x": (1.0, None, None)}}
-    svg, width = picture_of(intervals("n", groups, title="a < b"))
+    rows = {"x, <script>&": (1.0, None, None)}
+    svg, width = picture_of(intervals("n", rows, title="a < b"))
     texts = [text.text for text in fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
     assert (texts[-2], width >= 600) == ("x, <script>&", True)
     assert "a < b" in texts
-    assert intervals("n", groups, title="t") == intervals("n", groups, title="t")
+    assert intervals("n", rows, title="t") == intervals("n", rows, title="t")
 
 
 def test_nothing_at_all_makes_a_picture_too() -> None:

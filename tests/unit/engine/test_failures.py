@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.engine.checks import Check, CheckResult, run_checks
 from pipeline.engine.failures import all_failures, record_failure
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import load_settings
+from pipeline.stages import stage_named
 
 
 @pytest.fixture
@@ -45,3 +47,10 @@ def test_a_failed_check_counts_as_its_stage(workspace: Workspace) -> None:
     record_failure(workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold"))
     (failure,) = all_failures(workspace.root)
     assert (failure.stage, failure.of) == ("check-embeddings", "embeddings")
+
+
+def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(workspace: Workspace) -> None:
+    record_failure(workspace, "check-index_receipts", "2024-03", TransientFailure("the server is down"))
+    check = Check("index_receipts", "its_figures", "", lambda workspace, month: CheckResult(True, {}), warning=True)
+    assert run_checks([check], stage_named("index_receipts"), workspace, "2024-03")
+    assert list(all_failures(workspace.root)) == []
