@@ -195,6 +195,6 @@ PAPERS = Stage(
     build=PaperBuilder(),
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser", "page_errors"),
-    version=7,
+    version=8,
     outputs_exist=_had_no_disk_error,
 )

@@ -28,6 +28,7 @@ from pipeline.corpus.parse.byline_rules import (
     find_emails,
     is_affiliation,
     kinds_of,
+    plain_line,
     split_marks,
     take_emails,
     without_addresses,
@@ -168,7 +169,12 @@ class _Linker:
             for name in names.values()
         ]
         thanks = [(take_emails(text)[0], owner.text if owner else None) for text, owner in self.remarks]
-        return tuple(add_workplaces(authors, thanks))
+        return tuple(map(_without_signs, add_workplaces(authors, thanks)))
+
+
+def _without_signs(author: Author) -> Author:
+    """The author with affiliations as printed: one may hold a mark that no other rule took out."""
+    return author._replace(affiliations=tuple(filter(None, dict.fromkeys(map(plain_line, author.affiliations)))))
 
 
 def _give_emails(names: Sequence[PrintedName], emails: Sequence[str], everybody: Sequence[PrintedName]) -> None:

@@ -315,7 +315,7 @@ def take_emails(text: str) -> tuple[str, list[str]]:
     emails: list[str] = []
 
     def take(found: re.Match[str]) -> str:
-        group = _EMAIL_PARTS.split(found["group"]) if found["group"] is not None else []
+        group = _EMAIL_PARTS.split(without_signs(_MARKED.sub("", found["group"] or "")))
         addresses = [f"{name}@{found['domain']}" for name in group if name] or [found[0]]
         emails.extend(addresses)
         return EMAIL * len(addresses)

@@ -41,6 +41,13 @@ def test_grouped_addresses_are_several() -> None:
     assert find_emails("{ann, bob}@x.edu; c.d@y.org") == ["ann@x.edu", "bob@x.edu", "c.d@y.org"]
 
 
+def test_no_mark_of_the_parser_stays_in_an_address_or_an_affiliation() -> None:
+    assert find_emails(f"{{a{sup('1')}nn, bob}}@x.edu") == ["ann@x.edu", "bob@x.edu"]
+    byline = Byline(f"Ann Lee{sup(NOTE + 'a')}", notes=[("a", f"University of {sup('2')} X")])
+    assert read_bylines([byline], [])[0] == (Author("Ann Lee", ("University of X",)),)
+    assert authors_of("Bob Roe", f"University of {MARK} Y") == (Author("Bob Roe", ("University of Y",)),)
+
+
 def test_the_word_before_an_address_is_no_affiliation() -> None:
     names = f"Ann Lee{LINE}University of X, e-mail: ann@x.edu{LINE}Email addresses: lee@y.org"
     assert authors_of(names) == (Author("Ann Lee", ("University of X",), ("ann@x.edu", "lee@y.org")),)
