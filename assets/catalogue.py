@@ -118,7 +118,7 @@ STAGE_ASSETS = (
         RETRIEVAL_SCORES,
         "evaluation",
         "How well each way to search finds the papers that sentences cite: dense, lexical, sparse, fused and reranked, "
-        "over three forms of text, with intervals.",
+        "with intervals.",
         details=retrieval_details,
     ),
     StageAsset(
