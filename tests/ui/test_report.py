@@ -174,6 +174,7 @@ def test_a_page_that_does_something_is_noticed(chrome: Chrome, tmp_path: Path) -
     assert overflow(chrome) > 0
 
 
+@pytest.mark.faults
 def test_fifty_hostile_texts_do_nothing(chrome: Chrome, hostile: Path) -> None:
     assert len(HOSTILE) >= 50
     requests(chrome)

@@ -123,7 +123,7 @@ def hostile(seed: int) -> Rule:
     return rule
 
 
-@examples(max_examples=25)
+@examples(max_examples=12)
 @given(st.integers(0, 10**6))
 def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
     tmp_path_factory: pytest.TempPathFactory, seed: int

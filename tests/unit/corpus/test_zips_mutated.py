@@ -49,7 +49,7 @@ def mutate(content: bytes, changes: list[tuple[int, bytes]], cut: int) -> bytes:
     return bytes(changed[: len(changed) - cut])
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(zipped=st.sampled_from(ZIPS), changes=CHANGES, cut=st.sampled_from([0, 0, 0, 0, 1, 40]))
 def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(
     tmp_path: Path, zipped: bytes, changes: list[tuple[int, bytes]], cut: int
@@ -98,7 +98,7 @@ NAME_PARTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.lists(st.lists(NAME_PARTS, max_size=5).map("".join), min_size=1, max_size=30))
 def test_a_listing_says_of_every_name_what_reading_it_alone_says(names: list[str]) -> None:
     names += [f"error/2403/2403.{number:05}.html" for number in range(3)]

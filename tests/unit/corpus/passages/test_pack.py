@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, NAMESPACE, Passage, pack, passage_id, with_ids
@@ -184,6 +184,7 @@ def numbered(number: int, count: int, kind: str, section: str) -> dict:
     return block(text, kind=kind, section=section, anchor=f"p{number}", keys=keys)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(1, 900), kinds, sections), max_size=15))
 def test_every_word_is_in_one_passage_in_order_within_bounds(shapes: list[tuple]) -> None:
     blocks = {f"p{number}": numbered(number, *shape) for number, shape in enumerate(shapes)}

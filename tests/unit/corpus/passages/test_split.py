@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import chain
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.corpus.passages.sentences import Part, split_lines, split_table, split_text
@@ -46,6 +46,7 @@ def test_the_parts_of_a_text_are_its_words_in_order_within_the_limit(text: str, 
         assert count <= most_words or WHOLE.fullmatch(part)
 
 
+@settings(max_examples=40)
 @given(
     st.lists(texts, min_size=1, max_size=12).map("\n".join),
     st.integers(5, 40),
@@ -59,6 +60,7 @@ def test_the_parts_of_lines_are_their_words_in_order(
     assert all(count == count_words(part) for part, count in parts)
 
 
+@settings(max_examples=30)
 @given(
     st.lists(st.lists(texts.map(lambda text: text.replace("—", "-")), min_size=2, max_size=2), min_size=1, max_size=30),
     st.sampled_from(["", "Table 1: Scores", "A caption that is longer than a quarter of many a part of this table"]),
