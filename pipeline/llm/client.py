@@ -281,6 +281,9 @@ class LlmClient:
             return set()
         self._claims[claim] = asyncio.Event()
         try:
+            # Between the reading and the claim another process may have stored its answers and given the claim up.
+            if self._cache.read(call.key, missing):
+                return set()
             return await self._pay(replace(call, claim=claim), missing)
         finally:
             self._release(claim)

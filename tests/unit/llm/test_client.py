@@ -8,6 +8,7 @@ import logging
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
@@ -113,6 +114,26 @@ def test_the_same_call_at_once_by_one_client_or_two_is_paid_once(tmp_path: Path)
         first, second, third = run(at_once())
     assert first == second == third
     assert llm.generations == 2
+
+
+def test_answers_stored_between_the_reading_and_the_claim_are_not_paid_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = CallCache.claim
+
+    def claim_late(cache: CallCache, key: str, sample: int) -> bool:
+        """Claim only after another client, which works like another process, has paid and given its claim up."""
+        monkeypatch.setattr(CallCache, "claim", claim)
+        other = threading.Thread(target=ask, args=(place, lambda client: texts(client, 2)))
+        other.start()
+        other.join()
+        return cache.claim(key, sample)
+
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path)
+        monkeypatch.setattr(CallCache, "claim", claim_late)
+        assert len(ask(place, lambda client: texts(client, 3))) == 3
+    assert llm.generations == 3
 
 
 ASK_MANY = (
