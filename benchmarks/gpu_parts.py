@@ -20,7 +20,11 @@ from statistics import median
 from typing import Any
 
 from benchmarks.embed import (
+    BATCH_SIZES,
+    BEST,
     DENSE,
+    OURS,
+    README,
     Encode,
     cpu_seconds,
     encode_ours,
@@ -42,15 +46,13 @@ from pipeline.embedding.flag_embedding import FlagBgeM3, make_flag_model
 from pipeline.embedding.verify import EXACT, HALF, TEXTS, Bounds, Reference, compare, reference_of
 from pipeline.storage.data_root import DataRoot
 
-OURS, ENGINE = "ours", "ours with FlagEmbedding's network"
-README, BEST = "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"
+ENGINE = "ours with FlagEmbedding's network"
 TASK = "embed&token_classify"
 VLLM = f"vLLM, {TASK}"
 # FlagEmbedding runs in the first of a device; on a GPU that is also what ours takes by itself.
 PRECISIONS = {"cuda": ("fp16", "bf16"), "cpu": ("fp32",)}
 # Tokens of a pack, the engine's own first.
 BUDGETS = {"cuda": (32_768, 8_192, 131_072), "cpu": (1_024, 256, 8_192)}
-BATCH_SIZES = (12, 64, 256, 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +250,8 @@ def flagembedding(place: Place, record: Record) -> None:
     record.add("tokens", work.tokens)
     ours, engine = (kind(str(place.model), place.device) for kind in (BgeM3, FlagBgeM3))
     theirs = make_flag_model(place.model, place.device, PRECISIONS[place.device][0])
-    sizes = BATCH_SIZES if place.device == "cuda" else (1, 4)
     longest = ours.max_tokens
-    size = find_batch_size(theirs, work.texts[: len(work.texts) // 4], sizes, longest)
+    size = find_batch_size(theirs, work.texts[: len(work.texts) // 4], BATCH_SIZES[place.device], longest)
     record.add("FlagEmbedding's best batch size", size)
     contenders: dict[str, Encode] = {
         OURS: partial(encode_ours, ours),

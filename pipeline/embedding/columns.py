@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pipeline.embedding.embedder import SparseRows
+from pipeline.embedding.packing import offsets_of
 from pipeline.embedding.reuse import VECTORS
 from pipeline.tables import EMBEDDINGS
 
@@ -46,6 +48,20 @@ def _fixed_lists(rows: NDArray[Any]) -> pa.ListArray:
 
 def _lists(offsets: NDArray[Any] | None, values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+def list_offsets(column: pa.ListArray) -> NDArray[Any]:
+    """Where each row's list begins, from 0, and where the last ends; a null is an empty list."""
+    import pyarrow.compute as pc
+
+    return offsets_of(pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def sparse_rows(ids: pa.ListArray, weights: pa.ListArray) -> SparseRows:
+    """Sparse vectors of the columns sparse_ids and sparse_weights."""
+    # Not of `column.values`, which also holds the rows that a slice leaves out.
+    numbers = (column.flatten().to_numpy(zero_copy_only=False) for column in (ids, weights))
+    return SparseRows(list_offsets(ids), *numbers)
 
 
 class Stream:

@@ -14,9 +14,8 @@ from pipeline import tables
 from pipeline.arxiv.person_names import parse_name
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passages.text import embedded_text
-from pipeline.embedding.embedder import SparseRows
+from pipeline.embedding.columns import list_offsets, sparse_rows
 from pipeline.embedding.lexical import lexical_rows
-from pipeline.embedding.packing import offsets_of
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import MONTH_NUMBER, Layout, month_number
@@ -50,8 +49,8 @@ def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch
             dense=_matrix(vectors, "dense", layout.dimensions, month),
             lexical=lexical_rows(texts, layout.mean_length),
             payloads=payloads,
-            sparse=_sparse(vectors) if layout.sparse else None,
-            colbert_offsets=_offsets(vectors["colbert"]) if layout.colbert else None,
+            sparse=sparse_rows(vectors["sparse_ids"], vectors["sparse_weights"]) if layout.sparse else None,
+            colbert_offsets=list_offsets(vectors["colbert"]) if layout.colbert else None,
             colbert=_token_matrix(vectors["colbert"], layout.dimensions, month) if layout.colbert else None,
         )
 
@@ -148,16 +147,11 @@ def _digest(payload: Mapping[str, Any]) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _sparse(vectors: pa.RecordBatch) -> SparseRows:
-    ids, weights = (_numbers(vectors[name].flatten()) for name in ("sparse_ids", "sparse_weights"))
-    return SparseRows(_offsets(vectors["sparse_ids"]), ids, weights)
-
-
 def _matrix(vectors: pa.RecordBatch, column: str, dimensions: int, month: str) -> NDArray[Any]:
     """Lists of equal length as float32, a row for each."""
     import numpy as np
 
-    lengths = np.diff(_offsets(vectors[column]))
+    lengths = np.diff(list_offsets(vectors[column]))
     if (lengths != dimensions).any():
         row = int(np.flatnonzero(lengths != dimensions)[0])
         raise PermanentFailure(
@@ -172,19 +166,12 @@ def _token_matrix(column: pa.ListArray, dimensions: int, month: str) -> NDArray[
     import numpy as np
 
     tokens = column.flatten()
-    if (np.diff(_offsets(tokens)) != dimensions).any():
+    if (np.diff(list_offsets(tokens)) != dimensions).any():
         raise PermanentFailure(
             f"ColBERT vectors of {month} have other than {dimensions} dimensions: "
             f"run citeloom run --months {month} --select embeddings --force"
         )
     return _numbers(tokens.flatten()).reshape(-1, dimensions).astype(np.float32)
-
-
-def _offsets(column: pa.ListArray) -> NDArray[Any]:
-    """Where each row's list begins, from 0, and where the last ends."""
-    import pyarrow.compute as pc
-
-    return offsets_of(pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False))
 
 
 def _numbers(values: pa.Array) -> NDArray[Any]:

@@ -169,10 +169,10 @@ class _Linker:
             for name in names.values()
         ]
         thanks = [(take_emails(text)[0], owner.text if owner else None) for text, owner in self.remarks]
-        return tuple(map(_without_signs, add_workplaces(authors, thanks)))
+        return tuple(map(_with_plain_affiliations, add_workplaces(authors, thanks)))
 
 
-def _without_signs(author: Author) -> Author:
+def _with_plain_affiliations(author: Author) -> Author:
     """The author with affiliations as printed: one may hold a mark that no other rule took out."""
     return author._replace(affiliations=tuple(filter(None, dict.fromkeys(map(plain_line, author.affiliations)))))
 

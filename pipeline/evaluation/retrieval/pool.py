@@ -12,9 +12,8 @@ import pyarrow as pa
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.passages.text import embedded_text
-from pipeline.embedding.columns import SCHEMA
+from pipeline.embedding.columns import SCHEMA, sparse_rows
 from pipeline.embedding.embedder import SparseRows
-from pipeline.embedding.packing import offsets_of
 from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
@@ -162,10 +161,7 @@ def pool_vectors(workspace: Workspace, choice: Choice, pool: Pool, model: str, *
     if not has_sparse:
         return Matrices(dense, None)
     sparse = held.select(["sparse_ids", "sparse_weights"]).take(pa.array(rows))
-    lengths = sparse["sparse_ids"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
-    return Matrices(
-        dense, SparseRows(offsets_of(lengths), _values(sparse["sparse_ids"]), _values(sparse["sparse_weights"]))
-    )
+    return Matrices(dense, sparse_rows(*(column.combine_chunks() for column in sparse.columns)))
 
 
 def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -185,12 +181,6 @@ def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.fl
             numbers = chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1)
             found[mine] = numbers[rows[mine] - (ends[number] - len(chunk))]
     return found
-
-
-def _values(column: pa.ChunkedArray) -> NDArray[Any]:
-    # Not of `column.values`, which holds the rows that were not taken, too.
-    values: NDArray[Any] = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return values
 
 
 def months_until(workspace: Workspace, month: str) -> list[str]:

@@ -35,7 +35,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(slots=True)
 class _Run:
-    """One month at work: what is asked of what, and the rankings of each method."""
+    """A month's queries, the pool that they search, and the rankings by each method."""
 
     job: Job
     queries: Rows
