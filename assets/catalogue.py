@@ -14,7 +14,6 @@ from assets.details import (
 )
 from assets.operations import OPERATIONS
 from assets.stage_asset import StageAsset, writer_settings
-from pipeline.answering.question_drafts import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.arxiv.metadata_stage import METADATA
@@ -197,13 +196,6 @@ STAGE_ASSETS = (
         ANSWER_SCORES,
         "answers",
         "Factual and coverage shares of every answer, and how much of what it needed retrieval showed.",
-    ),
-    StageAsset(
-        QUESTION_DRAFTS,
-        "answers",
-        "Questions with gold claims that the LLM proposes for CITELOOM_DRAFT_QUESTIONS papers of the month and for "
-        "those of CITELOOM_DRAFT_PAPERS. Asked of nobody until a person accepts them: citeloom questions review.",
-        kinds=("parquet", "openai"),
     ),
     *OPERATIONS,
 )

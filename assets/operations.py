@@ -104,7 +104,7 @@ OPERATIONS = (
         "What changed since the last refresh: papers new, of another version, withdrawn; passages added, removed, "
         "kept; vectors reused; and which tables of language models no longer match their inputs.",
         # The last stages of each part of a refresh, since it lists what they leave out of date.
-        after=("citations", "retrieval_scores", "questions", "related_work_tasks", "question_drafts", "report"),
+        after=("citations", "retrieval_scores", "questions", "related_work_tasks", "report"),
         details=change_details,
     ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipeline.answering.question_drafts import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.arxiv.metadata_stage import METADATA
@@ -34,9 +33,7 @@ from pipeline.settings import Settings
 JUDGING_STAGES = (G_SCORES, CITATION_SUPPORT, STABILITY, ANSWER_GRADES)
 """Stages that ask a judge, a language model too."""
 
-LLM_STAGES = (
-    KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, STABILITY, ANSWERS, ANSWER_GRADES, QUESTION_DRAFTS,
-)  # fmt: skip
+LLM_STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, STABILITY, ANSWERS, ANSWER_GRADES)
 """Stages that ask a language model."""
 
 

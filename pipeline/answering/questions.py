@@ -160,11 +160,6 @@ def read_questions(file: Path, snapshot: str | None = None) -> tuple[Question, .
         raise SettingError(f"{file} cannot be read ({error.strerror}): give the path of a question set") from error
     except UnicodeDecodeError as error:
         raise SettingError(f"{file} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-    return parse_questions(file, text, snapshot)
-
-
-def parse_questions(file: Path, text: str, snapshot: str | None = None) -> tuple[Question, ...]:
-    """The questions in the text of a file. Raises SettingError as `read_questions` does."""
     entries = _yaml_entries(file, text) if file.suffix.lower() in (".yaml", ".yml") else _json_entries(file, text)
     return _checked(file, entries, snapshot)
 
@@ -315,7 +310,7 @@ def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[di
 
 
 def _read_row(row: Row) -> PosedQuestion:
-    # Without validation: articles have other ids than papers, and the date of a draft may be a month.
+    # Without validation: articles have other ids than papers, and the date may be a month.
     claims = tuple(
         GoldClaim.model_construct(claim=item["claim"], paper=item["arxiv_id"], evidence=tuple(item["evidence"]))
         for item in row["claims"]

@@ -97,9 +97,7 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> bool:
     lacking = [paper for paper in question.papers if paper not in passages]
     if not question.reviewed:
-        job.leave_out(
-            question.id, "not_reviewed", "nobody has accepted it: citeloom questions review, or correct the set"
-        )
+        job.leave_out(question.id, "not_reviewed", "nobody has accepted it: check it, then set reviewed to true")
     elif lacking:
         job.leave_out(question.id, "paper_not_in_corpus", f"{', '.join(lacking)} of its papers have no passages")
     return question.reviewed and not lacking

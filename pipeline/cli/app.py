@@ -21,7 +21,6 @@ from pipeline.cli import (
     export,
     index,
     papers,
-    questions,
     refresh,
     relate,
     run,
@@ -89,7 +88,6 @@ GROUPS: Mapping[str, tuple[str, Commands]] = {
             "results": annotate.results,
         },
     ),
-    "questions": ("Review drafted questions.", {"review": questions.review}),
 }
 """Commands of two words: group → its help, its commands."""
 GROUPS_PANEL = "With people"

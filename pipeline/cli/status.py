@@ -30,7 +30,7 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
       citeloom status
       citeloom status --months 2024-03..2024-05 --json
     """
-    from pipeline.cli.console import out, print_error, print_json
+    from pipeline.cli.console import out, print_error, print_json, print_note
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status, stages_of
     from pipeline.storage.store import listing_cache
@@ -41,6 +41,8 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
         rows = [row for month in selected for row in month_status(stages_of(workspace), workspace, month)]
     if trouble:
         print_error(trouble)
+    if retired := workspace.root.retired_note():
+        print_note(retired)
     if as_json:
         print_json(rows)
         return 0

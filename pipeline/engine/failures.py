@@ -13,6 +13,7 @@ from pipeline.errors import CiteloomError, PermanentFailure, SettingError, Trans
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
+from pipeline.tables import RETIRED_TABLES
 
 _FOLDER = "failures"
 _FILE_NAME = re.compile(r"(?P<stage>.+)-(?P<month>\d{4}-\d\d)")
@@ -86,7 +87,7 @@ def all_failures(root: DataRoot) -> list[Failure]:
     for file in (root.path / _FOLDER).glob("*.json"):
         match = _FILE_NAME.fullmatch(file.stem)
         failure = None if match is None else _read(file, match["stage"], match["month"])
-        if failure is not None:
+        if failure is not None and failure.of not in RETIRED_TABLES:
             failures.append(failure)
     return sorted(failures, key=lambda failure: (failure.month, failure.stage))
 

@@ -14,7 +14,6 @@ from pydantic_settings import NoDecode
 
 from pipeline.settings.validators import (
     SUBSETS,
-    check_arxiv_ids,
     check_categories,
     check_cron,
     check_data_root,
@@ -292,12 +291,6 @@ class AnsweringSettings(BaseModel):
         None, description="Question set, JSON lines or YAML; empty for the sample's with the sample corpus, else none."
     )
     max_questions: int = Field(1000, ge=0, description="Most questions of one month that are asked; 0 for none.")
-    draft_questions: int = Field(
-        0, ge=0, description="Papers of one month, evenly spaced, for which the LLM drafts questions; 0 for none."
-    )
-    draft_papers: Annotated[CommaSeparated, AfterValidator(check_arxiv_ids)] = Field(
-        (), description="arXiv ids of further papers for which the LLM drafts questions; separated by commas."
-    )
     imported_answers: Path | None = Field(
         None, description="CSV file of answers made elsewhere, graded beside ours; empty for none."
     )

@@ -17,6 +17,13 @@ from pipeline.settings.validators import WITH_PASSWORD
 # Names with these beginnings belong to the project's own tests.
 TEST_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
 
+_NO_DRAFTS = "models draft no questions any more; write a question set (docs/methods/questions.md)"
+REMOVED = {
+    "CITELOOM_DRAFT_PAPERS": _NO_DRAFTS,
+    "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
+}
+"""Settings of the version before that left → what holds instead."""
+
 # What Kubernetes puts into every container for a service named citeloom or citeloom-…
 _KUBERNETES_SERVICE = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$"
@@ -89,6 +96,7 @@ def check_names(places: Mapping[str, str]) -> Iterator[str]:
             continue
         near = get_close_matches(name, known, n=1, cutoff=0.7)
         hint = f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists all settings"
+        hint = REMOVED.get(name, hint)
         yield f"{name} is not a setting: {hint} (set in {place})"
 
 

@@ -78,16 +78,6 @@ def check_categories(value: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(normalize_category(text) or "" for text in value))
 
 
-def check_arxiv_ids(value: tuple[str, ...]) -> tuple[str, ...]:
-    """arXiv identifiers in their standard form, without repetition."""
-    from pipeline.arxiv.identifiers import normalize_arxiv_id
-
-    wrong = [text for text in value if normalize_arxiv_id(text) is None]
-    if wrong:
-        raise ValueError(f"must be arXiv ids such as 2403.02574 or cs/0112017, not {', '.join(wrong)}")
-    return tuple(dict.fromkeys(normalize_arxiv_id(text) or "" for text in value))
-
-
 def check_cron(value: str) -> str:
     """Refuse a schedule that has not the form of a cron line."""
     if not _CRON.fullmatch(value.strip()):

@@ -18,7 +18,7 @@ from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.provenance import foreign_file, provenance_in
 from pipeline.storage.reading import open_parquet
 from pipeline.storage.store import DataPath
-from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
+from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, RETIRED_TABLES, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,12 @@ class DataRoot:
     def months(self, table: Table) -> list[str]:
         """The months of a table that exist, oldest first."""
         return sorted(file.stem for file in (self.path / table.name).glob("*.parquet"))
+
+    def retired_note(self) -> str | None:
+        """One line that names what earlier versions left here and nothing reads any more; None where there is none."""
+        folders = [place for name in RETIRED_TABLES for place in (name, f"{LEDGER.name}/{name}")]
+        present = [place for place in folders if any(True for _ in (self.path / place).glob("*"))]
+        return f"{', '.join(present)} in {self.path}: no longer used, and can be deleted" if present else None
 
     def read(self, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
         """A month of a table, or some columns of it.

@@ -552,19 +552,6 @@ QUESTIONS = Table(
         ),
     ),
 )
-QUESTION_DRAFTS = Table(
-    "question_drafts",
-    "one question that was proposed for a question set, with its gold claims",
-    pa.schema(
-        [
-            *QUESTIONS.schema,
-            *schema(
-                ("model", TEXT, "model that proposed it"),
-                *llm_usage("LLM calls that it took"),
-            ),
-        ]
-    ),
-)
 ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "direct", "extractive", "wikichat")
 ANSWERS = Table(
     "answers",
@@ -648,12 +635,15 @@ HUMAN_GRADES = Table(
     version=2,
 )
 
+RETIRED_TABLES = ("question_drafts", "question_reviews")
+"""Tables and other folders of data roots of before that nothing reads or writes any more: they can be deleted."""
+
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
         DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, REFERENCES, CITATIONS, EMBEDDINGS, INDEX_RECEIPTS, RETRIEVAL_QUERIES,
         RETRIEVAL_SCORES, RELATED_WORK_TASKS, KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT,
-        STABILITY, SCORES, HUMAN_RATINGS, HUMAN_GRADES, QUESTIONS, QUESTION_DRAFTS, ANSWERS,
-        ANSWER_GRADES, ANSWER_SCORES, REPORT, CHANGES, LEDGER,
+        STABILITY, SCORES, HUMAN_RATINGS, HUMAN_GRADES, QUESTIONS, ANSWERS, ANSWER_GRADES,
+        ANSWER_SCORES, REPORT, CHANGES, LEDGER,
     )
 }  # fmt: skip

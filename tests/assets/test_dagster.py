@@ -36,7 +36,7 @@ from tests.assets.conftest import MONTHS, Place
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONTH = MONTHS[0]
-DISABLED = {"stability", "question_drafts"}
+DISABLED = {"stability"}
 NAMES = [stage.name for stage in STAGES]
 ENABLED = [name for name in NAMES if name not in DISABLED]
 GROUPS = {"corpus", "search", "related_work", "answers", "evaluation"}

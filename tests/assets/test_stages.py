@@ -43,7 +43,7 @@ def ledger(place: Place, stage: str, month: str) -> dict[str, str]:
     return {row["subject"]: row["reason"] for row in rows}
 
 
-OFF = {"stability", "question_drafts"}
+OFF = {"stability"}
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)

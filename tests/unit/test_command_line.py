@@ -219,6 +219,18 @@ def test_status_of_a_new_data_root_lists_no_stage() -> None:
     assert "papers" in line
 
 
+def test_tables_of_earlier_versions_are_named_in_one_line_and_disturb_nothing(tmp_path: Path) -> None:
+    for folder in ("question_drafts", "ledger/question_drafts", "failures"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("question_drafts", "ledger/question_drafts"):
+        (tmp_path / name / "2024-03.parquet").write_bytes(b"PAR1 of another version")
+    (tmp_path / "failures/question_drafts-2024-03.json").write_text('{"message": "no endpoint"}')
+    done = CliRunner().invoke(app, ["status", "--json"], env={"CITELOOM_DATA": str(tmp_path)})
+    assert (done.exit_code, {row["failure"] for row in json.loads(done.stdout)}) == (0, {None}), done.output
+    (line,) = [line for line in done.stderr.splitlines() if "can be deleted" in line]
+    assert "question_drafts, ledger/question_drafts" in line
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = 0.0

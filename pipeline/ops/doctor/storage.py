@@ -30,6 +30,8 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
     """Whether the data root can be written, and which file system it is on."""
     check_data_root(workspace)
     root, local = workspace.root.path, workspace.local
+    if retired := workspace.root.retired_note():
+        yield ok(DATA_ROOT, retired)
     if isinstance(root, StorePath):
         message = f"{root} can be written; a rule of the bucket ends unfinished uploads (docs/how-to/object-store.md)"
         yield ok(DATA_ROOT, message)

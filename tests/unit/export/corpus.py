@@ -57,7 +57,7 @@ def fill(root: DataRoot, month: str) -> None:
     write(root, tables.REFERENCES, month, [_reference(name) for name in ids])
     write(root, tables.EMBEDDINGS, month, [_vectors(name) for name in ids])
     write(root, tables.QUESTIONS, month, [{"question_id": "q1", "question": WORD, "kind": "author"}])
-    write(root, tables.QUESTION_DRAFTS, month, [])
+    write(root, tables.ANSWERS, month, [])
     entries = [{"subject": ids[0], "stage": "papers", "reason": "withdrawn", "detail": WORD}]
     write(root, tables.LEDGER, month, entries, root.ledger_file("papers", month))
 

@@ -288,9 +288,9 @@ def test_tables_of_different_makings_are_told_of(workspace: Workspace, folder: P
 
 
 def test_nothing_to_export_is_said(workspace: Workspace, folder: Path) -> None:
-    with pytest.raises(MissingInput, match="question_drafts"):
-        run(workspace, folder, names="question_drafts")
-    run(workspace, folder, names="question_drafts,metadata")  # months without rows make no file
+    with pytest.raises(MissingInput, match="answers"):
+        run(workspace, folder, names="answers")
+    run(workspace, folder, names="answers,metadata")  # months without rows make no file
     assert {config["config_name"] for config in front(folder)["configs"]} == {"metadata"}
 
 

@@ -11,7 +11,6 @@ import jinja2
 import pytest
 from jinja2 import meta, nodes
 
-from pipeline.answering.question_drafts import PROMPT as DRAFTING
 from pipeline.answering.systems import SYSTEMS as ANSWERING
 from pipeline.evaluation.g_score import PROMPT
 from pipeline.llm.cache import call_key
@@ -138,6 +137,6 @@ def test_every_prompt_belongs_to_a_stage_whose_fingerprint_holds_it() -> None:
     related = {prompt for system in SYSTEMS.values() for prompt in system.prompts} | {"elements"}
     there = {file.stem for file in PROMPTS if file.parent.parent.name == "related_work"}
     assert there - related == set(), "no system names these prompts: a change to them would leave summaries as they are"
-    answering = {prompt for system in ANSWERING.values() for prompt in system.prompts} | {DRAFTING}
+    answering = {prompt for system in ANSWERING.values() for prompt in system.prompts}
     assert {file.stem for file in PROMPTS if file.parent.parent.name == "answering"} == answering
     assert {file.stem for file in PROMPTS if file.parent.parent.name == "evaluation"} == {PROMPT}
