@@ -1,94 +1,250 @@
-"""The judge that calls no model on labelled claims.
+"""Judges on claims that other people labelled: macro-F1, confusion and cost.
 
-    python -m benchmarks.judges [--labelled FOLDER] [--json] [--quick]
+    python -m benchmarks.judges [--labelled FOLDER] [--judge MODEL] [--write] [--quick]
 
 labelled: the folder of public labelled sets, with Citation-Integrity and SciFact. Figures are of the dev parts, which
-nothing was fitted on. Beside it the two judges that read no text: always "supported", and a draw by the labels' shares
-in the training part. What a language model reaches is measured by `citeloom verify-judge`.
+nothing was fitted on. The judge that calls no model is measured beside two that read no text: always "supported", and a
+draw by the labels' shares in the training part. judge: a model of the settings, which is measured as a judge of
+citations and as a grader of claims, with the prompts and the code of a run; its calls cost what the provider takes,
+within the budgets of the settings, and answers are stored in the data root. write: put the figures into the file that
+reports print them from, which is to be committed.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import random
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.harness import Claim, report
-from pipeline.evaluation.citation_support.overlap_judge import (
-    EMBEDDING_WEIGHT,
-    PARTLY_FROM,
-    SUPPORTED_FROM,
-    Overlap,
-    OverlapJudge,
-    score,
-)
-from pipeline.evaluation.judge_check.labelled_claims import LabelledSet, Part, read_sets
-from pipeline.evaluation.judge_check.verify import CITATION_SUPPORT, Measures, measure_set
+from benchmarks.labelled_claims import LABELS, Label, LabelledClaim, read_sets
+from pipeline.answering.questions import Question
+from pipeline.engine.stage import Workspace
+from pipeline.evaluation.answers.verdicts import judge_claim
+from pipeline.evaluation.citation_support import judge as citation_judge
+from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
+from pipeline.evaluation.judge_figures import JudgeFigures, MacroF1, SetFigures, TaskName, prompt_digest, write_figures
+from pipeline.evaluation.passages import Passage
+from pipeline.evaluation.statistics import bootstrap_sums
+from pipeline.llm.client import LlmClient, Spent, open_client
+from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.models import Model, get_model
 from pipeline.settings import load_settings
+from pipeline.settings.validators import OVERLAP_JUDGE
 
 LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
 QUICK = 60
+UNREADABLE = "unreadable"
+"""In place of a verdict: an answer that could not be read. It counts as wrong."""
+# Which label a verdict stands for, by task and set. Citation-Integrity's REFUTE is a citation that is not accurate, one
+# that overstates included: the verdict "partly". SciFact's REFUTE is a contradiction, which the judge of citations
+# calls "not", as it does what is not said at all, so three labels are not told apart there; and of a claim that is
+# supported only in part, SciFact says that there is not enough information.
+LABEL_OF: Mapping[tuple[TaskName, str], Mapping[str, Label]] = {
+    ("citation_support", "Citation-Integrity"): {"supported": "SUPPORT", "partly": "REFUTE", "not": "NEI"},
+    ("claim_grade", "Citation-Integrity"): {
+        "correct": "SUPPORT", "partly": "REFUTE", "wrong": "REFUTE", "not_checkable": "NEI",
+    },
+    ("claim_grade", "SciFact"): {"correct": "SUPPORT", "partly": "NEI", "wrong": "REFUTE", "not_checkable": "NEI"},
+}  # fmt: skip
+SUPPORTED: Mapping[TaskName, str] = {"citation_support": "supported", "claim_grade": "correct"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A judge's verdicts on the claims of one set, in their order, and what they cost."""
+
+    judge: str
+    task: TaskName
+    set: str
+    claims: Sequence[LabelledClaim]
+    verdicts: Sequence[str]
+    spent: Spent = field(default_factory=Spent)
+
+    def measure(self) -> SetFigures:
+        """Macro-F1 for supported or not, and for three classes where the verdicts tell them apart."""
+        labels = [claim.label for claim in self.claims]
+        documents = [claim.document for claim in self.claims]
+        supported = SUPPORTED[self.task]
+        two = [verdict if verdict == UNREADABLE else str(verdict == supported) for verdict in self.verdicts]
+        label_of = LABEL_OF.get((self.task, self.set))
+        three = label_of and [label_of.get(verdict, UNREADABLE) for verdict in self.verdicts]
+        return SetFigures(
+            set=self.set,
+            claims=len(labels),
+            supported_or_not=macro_f1([str(label == "SUPPORT") for label in labels], two, ("True", "False"), documents),
+            three_classes=macro_f1(labels, three, LABELS, documents) if three else None,
+        )
+
+    def confusion(self) -> dict[str, dict[str, int]]:
+        """Label → the judge's own verdict → claims."""
+        pairs = Counter((claim.label, verdict) for claim, verdict in zip(self.claims, self.verdicts, strict=True))
+        return {label: {v: count for (of, v), count in sorted(pairs.items()) if of == label} for label in LABELS}
+
+
+def macro_f1(labels: Sequence[str], judged: Sequence[str], classes: Sequence[str], documents: Sequence[str]) -> MacroF1:
+    """The mean F1 of the classes that occur, with its 95 % interval, for which whole documents are drawn."""
+    has = np.array([[label == name for name in classes] for label in labels], dtype=float)
+    gets = np.array([[label == name for name in classes] for label in judged], dtype=float)
+
+    def mean_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        twice_right, given = sums[..., : len(classes)], sums[..., len(classes) :]
+        occurs = given > 0
+        f1 = np.divide(twice_right, given, out=np.zeros_like(given), where=occurs)
+        return f1.sum(axis=-1) / np.maximum(occurs.sum(axis=-1), 1)
+
+    value, low, high = bootstrap_sums(mean_f1, np.hstack([2 * has * gets, has + gets]), documents)
+    if value is None or low is None or high is None:
+        raise ValueError("an interval needs claims on two documents")
+    return MacroF1(round(value, 3), round(low, 3), round(high, 3))
+
+
+def judge_without_model(sets: Mapping[str, Sequence[LabelledClaim]]) -> list[Verdicts]:
+    """The judge that calls no model, as a judge of citations."""
+    judge = OverlapJudge.of(load_settings(_env_file=None))
+    return [
+        Verdicts(
+            OVERLAP_JUDGE, "citation_support", name, claims,
+            [verdict.label for verdict in judge.verdicts([(claim.claim, claim.passages) for claim in claims])],
+        )
+        for name, claims in sets.items()
+    ]  # fmt: skip
+
+
+def judges_without_reading(sets: Mapping[str, Sequence[LabelledClaim]], folder: Path) -> list[Verdicts]:
+    """Always "supported", and verdicts drawn by the shares of labels in the training part."""
+    verdict_of = {label: verdict for verdict, label in LABEL_OF["citation_support", "Citation-Integrity"].items()}
+    train = read_sets(folder, "train")
+    judged = []
+    for name, claims in sets.items():
+        drawn = random.Random(0).choices([verdict_of[claim.label] for claim in train[name]], k=len(claims))
+        judged += [
+            Verdicts("always supported", "citation_support", name, claims, ["supported"] * len(claims)),
+            Verdicts("by the training part's shares", "citation_support", name, claims, drawn),
+        ]
+    return judged
+
+
+def judge_with_model(workspace: Workspace, model: Model, sets: Mapping[str, Sequence[LabelledClaim]]) -> list[Verdicts]:
+    """A language model at both tasks. Raises SettingError where its context is too small."""
+    tasks: Mapping[TaskName, Callable[[LlmClient, LabelledClaim, int], Awaitable[tuple[str | None, Spent]]]] = {
+        "citation_support": _judge_citation,
+        "claim_grade": _judge_claim,
+    }
+
+    async def judge_all() -> list[Verdicts]:
+        results = []
+        async with open_client(workspace, model.name) as client:
+            for name, claims in sets.items():
+                for task, judge in tasks.items():
+                    answers = await side_by_side(judge(client, claim, model.context) for claim in claims)
+                    verdicts = [verdict or UNREADABLE for verdict, _ in answers]
+                    spent = sum((spent for _, spent in answers), Spent())
+                    results.append(Verdicts(model.name, task, name, claims, verdicts, spent))
+        return results
+
+    return run(judge_all())
+
+
+async def _judge_citation(client: LlmClient, claim: LabelledClaim, context: int) -> tuple[str | None, Spent]:
+    passages = [Passage(text, place) for place, text in enumerate(claim.passages)]
+    request = citation_judge.conversation(claim.title, passages, claim.marked, context)
+    judged = await citation_judge.judge(client, request)
+    return judged.verdict, judged.spent
+
+
+async def _judge_claim(client: LlmClient, claim: LabelledClaim, context: int) -> tuple[str | None, Spent]:
+    # Without validation: the document need be no paper of arXiv, and there are no gold claims.
+    question = Question.model_construct(
+        id=claim.id, question="Is the claim correct?", kind="summary", papers=(claim.document,), claims=()
+    )
+    passages = [
+        Passage(text, place, f"{claim.document} {place}", claim.document, "", claim.title)
+        for place, text in enumerate(claim.passages)
+    ]
+    graded, spent = await judge_claim(client, question, claim.claim, passages, context)
+    return graded["verdict"], spent
+
+
+def figures_of(judged: Sequence[Verdicts], judge: str, date: str) -> list[JudgeFigures]:
+    """The figures of one judge as reports print them."""
+    return [
+        JudgeFigures(
+            judge=judge,
+            task=task,
+            prompt=prompt_digest(judge, task),
+            date=date,
+            source="python -m benchmarks.judges",
+            sets=tuple(each.measure() for each in judged if (each.judge, each.task) == (judge, task)),
+        )
+        for task in sorted({each.task for each in judged if each.judge == judge})
+    ]
+
+
+def rows(judged: Verdicts, model: Model | None) -> dict[str, object]:
+    """Name → figure of one judge on one set; the cost where it called a model."""
+    measured, name = judged.measure(), f"{judged.set}, {judged.judge}, {judged.task}"
+    figures: dict[str, object] = {}
+    for classes, score in (("two classes", measured.supported_or_not), ("three classes", measured.three_classes)):
+        if score is not None:
+            figures |= {
+                f"{name}, {classes}": score.value,
+                f"{name}, {classes}, low": score.low,
+                f"{name}, {classes}, high": score.high,
+            }
+    figures[f"{name}, confusion"] = judged.confusion()
+    if model is not None and judged.judge == model.name:
+        spent = judged.spent
+        figures |= {f"{name}, calls": spent.calls, f"{name}, tokens": spent.prompt_tokens + spent.completion_tokens}
+        if model.prices.known:
+            figures[f"{name}, money"] = model.prices.cost(spent.prompt_tokens, spent.completion_tokens)
+    return figures
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labelled", type=Path, default=LABELLED)
+    parser.add_argument("--judge", help="also measure this model of the settings; its calls are paid for")
+    parser.add_argument("--write", action="store_true", help="write the file of figures that reports print")
     parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} claims of each set")
     options = parser.parse_args(arguments)
     if not options.labelled.is_dir():
         print(f"skipped: the labelled sets ({options.labelled}) are not on this machine")
         return
-    judge = OverlapJudge.of(load_settings(_env_file=None))
-    limit = QUICK if options.quick else None
-    figures: dict[str, float] = {}
-    claims: list[Claim] = []
-    for labelled in read_sets(options.labelled, "dev", limit):
-        given = {
-            "overlap": verdicts(overlaps_of(judge, labelled)),
-            "always supported": ["supported"] * len(labelled.claims),
-            "by the training part's shares": drawn(options.labelled, labelled),
-        }
-        for name, of_set in given.items():
-            measured = measure_set(CITATION_SUPPORT, labelled, of_set)
-            figures |= {f"{labelled.name}, {name}, {key}": value for key, value in rows(measured)}
-        ours, floor = (figures[f"{labelled.name}, {name}, two classes"] for name in ("overlap", "always supported"))
-        claims.append(
-            Claim(
-                f"{labelled.name}: macro-F1 of two classes above that of always supported", round(ours - floor, 3), 0.0
-            )
-        )
-    report("judges", figures, claims)
+    if options.quick and options.write:
+        parser.error("--write needs all claims: leave out --quick")
+    sets: Mapping[str, Sequence[LabelledClaim]] = read_sets(options.labelled, "dev")
+    if options.quick:
+        sets = {name: random.Random(0).sample(claims, min(QUICK, len(claims))) for name, claims in sets.items()}
+    model = None
+    judged = [*judge_without_model(sets), *judges_without_reading(sets, options.labelled)]
+    if options.judge:
+        settings = load_settings()
+        model = get_model(settings, options.judge, "--judge")
+        judged += judge_with_model(Workspace(settings), model, sets)
+    if options.write:
+        today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        names = [OVERLAP_JUDGE, *([model.name] if model else [])]
+        write_figures([figures for name in names for figures in figures_of(judged, name, today)])
+    figures = {name: value for each in judged for name, value in rows(each, model).items()}
+    report("judges", figures, [_better_than_not_reading(judged, name) for name in sets])
 
 
-def overlaps_of(judge: OverlapJudge, labelled: LabelledSet) -> list[Overlap]:
-    """The overlap of every claim of a set with its passages."""
-    return judge.overlaps([(claim.claim, claim.passages) for claim in labelled.claims])
-
-
-def verdicts(overlaps: Iterable[Overlap]) -> list[str]:
-    """The judge's verdicts."""
-    values = (score(overlap.words, overlap.cosine, EMBEDDING_WEIGHT) for overlap in overlaps)
-    return ["supported" if value >= SUPPORTED_FROM else "partly" if value >= PARTLY_FROM else "not" for value in values]
-
-
-def drawn(folder: Path, labelled: LabelledSet) -> list[str]:
-    """Verdicts drawn by the shares of labels in the training part."""
-    part: Part = "train"
-    train = next(each for each in read_sets(folder, part) if each.name == labelled.name)
-    names = {"SUPPORT": "supported", "REFUTE": "partly", "NEI": "not"}
-    return random.Random(0).choices([names[claim.label] for claim in train.claims], k=len(labelled.claims))
-
-
-def rows(measured: Measures) -> Iterable[tuple[str, float]]:
-    """Name and value of the figures of one judge on one set."""
-    for name, interval in (("two classes", measured.support_macro_f1), ("three classes", measured.macro_f1)):
-        if interval is not None:
-            yield name, round(interval.mean, 3)
-            yield f"{name}, low", round(interval.low, 3)
-            yield f"{name}, high", round(interval.high, 3)
+def _better_than_not_reading(judged: Sequence[Verdicts], name: str) -> Claim:
+    ours, floor = (
+        next(each.measure().supported_or_not.value for each in judged if (each.judge, each.set) == (judge, name))
+        for judge in (OVERLAP_JUDGE, "always supported")
+    )
+    return Claim(f"{name}: macro-F1 of two classes above that of always supported", round(ours - floor, 3), 0.0)
 
 
 if __name__ == "__main__":

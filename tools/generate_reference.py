@@ -49,7 +49,6 @@ PAGES = {
     "doctor": "doctor.md",
     "quality": "../how-to/backfill.md",
     "verify-model": "../methods/embedding.md",
-    "verify-judge": "../methods/judges.md",
     "annotate": "../how-to/annotate.md",
     "questions": "../methods/questions.md",
 }

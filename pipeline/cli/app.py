@@ -28,7 +28,6 @@ from pipeline.cli import (
     serve,
     sources,
     status,
-    verify_judge,
 )
 from pipeline.cli.common import STAGE_NAMES
 from pipeline.cli.exit_codes import with_exit_code
@@ -73,7 +72,6 @@ PANELS: Mapping[str, Commands] = {
         "doctor": doctor.doctor,
         "quality": status.quality,
         "verify-model": doctor.verify_model,
-        "verify-judge": verify_judge.verify_judge,
     },
 }
 """The panels of --help: title → the commands in it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.draft_check.bibliography import read_bbl, read_bibtex
-from pipeline.draft_check.citations import OVERLAP_FIGURES, CitationCheck, check_citations, judge_name
+from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
 from pipeline.draft_check.draft import CitingSentence, Draft
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.latex import read_latex
@@ -17,10 +17,9 @@ from pipeline.draft_check.markdown import read_markdown
 from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.evaluation.judge_check.record import NOT_VERIFIED, read_checks
+from pipeline.evaluation.judge_figures import judge_label
 from pipeline.index.search import Hit, search, search_many
 from pipeline.index.search_options import SearchOptions
-from pipeline.settings.validators import OVERLAP_JUDGE
 
 LATEX_SUFFIXES = (".tex", ".ltx")
 DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".txt")
@@ -158,14 +157,8 @@ def check_draft(
     references = check_references(draft, KnownPapers(workspace))
     citations = check_citations(workspace, draft, references, announce=announce)
     missing = _missing_papers(workspace, draft, references) if suggest else []
-    return DraftCheck(draft, references, citations, missing, _judge(workspace))
-
-
-def _judge(workspace: Workspace) -> str:
-    """The judge's name with how good it was found to be."""
-    name = judge_name(workspace.settings)
-    label = read_checks(workspace.root).label(name, "citation_support")
-    return f"{name} ({OVERLAP_FIGURES})" if name == OVERLAP_JUDGE and NOT_VERIFIED in label else label
+    judge = judge_label(judge_name(workspace.settings), "citation_support")
+    return DraftCheck(draft, references, citations, missing, judge)
 
 
 def _missing_papers(workspace: Workspace, draft: Draft, references: Sequence[ReferenceCheck]) -> list[MissingPaper]:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 Verdict = Literal["supported", "partly", "contradicted", "not_found", "not_checked"]
 
-# Measured by `python -m benchmarks.judges`: docs/methods/judges.md.
-OVERLAP_FIGURES = "macro-F1 0.51 on Citation-Integrity, 0.73 on SciFact"
 # Passages of a cited paper that a verdict rests on, as in the evaluation of citations.
 PASSAGES = 3
 _VERDICTS: Mapping[str, Verdict] = {"supported": "supported", "partly": "partly", "not": "not_found"}

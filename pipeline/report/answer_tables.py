@@ -20,6 +20,7 @@ from pipeline.evaluation.answers.results import (
     difference,
     hop_gains,
 )
+from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.report.answers_data import AnswersData, answering_order
 from pipeline.report.figures import BarFigure, answering_colour, bar
 from pipeline.report.formatting import (
@@ -64,7 +65,7 @@ def table_section(data: AnswersData) -> Section:
         f"In the report three people graded; here {judge}. A judge's quotes are on each question's page. The report's "
         "questions are not published; ours are others, on other papers. Its corpus has "
         f"{count(published.CORPUS_PAPERS)} papers.",
-        *data.judge_checks.sentences(data.judges, "claim_grade"),
+        *judge_sentences(data.judges, "claim_grade"),
         _age_note(data),
         *interval_notes(len(data.questions), "question", "questions", bool(data.judge)),
     ]
@@ -95,7 +96,7 @@ def _age_note(data: AnswersData) -> str:
 def basis(data: AnswersData) -> str:
     """What our rows rest on: questions, papers, months and judge."""
     papers = {paper for posed in data.questions for paper in posed.question.papers}
-    judge = f"judge {data.judge_checks.label(data.judge, 'claim_grade')}" if data.judge else "nothing was graded"
+    judge = f"judge {judge_label(data.judge, 'claim_grade')}" if data.judge else "nothing was graded"
     small = f"; not a measure of the methods, as {data.small_model} answered or graded" if data.small_model else ""
     questions = f"{number_of(len(data.questions), 'question')} on {number_of(len(papers), 'paper')}"
     return f"{questions}, {month_range(data.months)}; {judge}{small}"

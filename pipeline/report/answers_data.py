@@ -15,7 +15,6 @@ from pipeline.answering.questions import PosedQuestion, read_posed_questions
 from pipeline.evaluation.answers.grades import Grade, read_grades
 from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
-from pipeline.evaluation.judge_check.record import read_checks
 from pipeline.llm.messages import Prices
 from pipeline.report.costs import USAGE, Cost
 from pipeline.report.month_data import MonthData, preferred_first, read_or_empty, writer_names
@@ -101,7 +100,6 @@ class AnswersData(MonthData):
     def add_month(self, root: DataRoot, month: str, read: MonthAnswers, *, qualify: bool = False) -> None:
         """Add a month as `read_answers` read it. qualify: put the month before each question's id, since several months
         may use one id."""
-        self.judge_checks = read_checks(root)
         self.months.append(month)
         self.questions += read.questions
         self.why_none = self.why_none or read.why_none

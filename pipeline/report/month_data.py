@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.engine.parts import statistics_name
-from pipeline.evaluation.judge_check.record import JudgeChecks
 from pipeline.llm.messages import Prices
 from pipeline.llm.models import is_small_model
 from pipeline.report.costs import Cost, RunAccounts
@@ -35,7 +34,6 @@ class MonthData:
     months: list[str] = field(default_factory=list)
     written: dict[str, Cost] = field(default_factory=dict)
     """System → what its sections or answers cost."""
-    judge_checks: JudgeChecks = field(default_factory=JudgeChecks)
 
     def costs(self) -> Iterator[Cost]:
         """What was written, and what was paid beside it."""

@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.judge_check.record import checks_digest
+from pipeline.evaluation.judge_figures import figures_digest
 from pipeline.llm.models import known_prices
 from pipeline.report import pages
 from pipeline.report.answers_data import AnswersData, read_month_answers
@@ -138,7 +138,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
         "judges": ", ".join(_judges(settings)),
         "prices": "; ".join(f"{model} {price.read} {price.written}" for model, price in prices.items()),
         "cut-off": settings.llm_cutoff,
-        "judge checks": checks_digest(root),
+        "judge figures": figures_digest(),
         **_provenance_inputs(root, month),
     }
 

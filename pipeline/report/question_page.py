@@ -13,6 +13,7 @@ from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.cited import parted
+from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.index.links import passage_url
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import is_small_model
@@ -116,7 +117,7 @@ def _question_page(
         "held": _held_grid(posed, [row["system"] for row in arxivbot_first], by_system, data.judge),
         "answers": [_answer(row, by_system.get(row["system"], ()), posed, places, systems) for row in arxivbot_first],
         "small_model": min((model for model in models if is_small_model(model)), default=""),
-        "judge_notes": data.judge_checks.sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
+        "judge_notes": judge_sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
     }
 
 

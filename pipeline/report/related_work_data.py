@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, current_ratings, rating_results
-from pipeline.evaluation.judge_check.record import read_checks
 from pipeline.evaluation.judging import TOGETHER, named_judgement
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
@@ -139,7 +138,6 @@ class RelatedWorkData(MonthData):
 
     def add_month(self, root: DataRoot, month: str, read: MonthTables) -> None:
         """Add a month as `read_month` read it."""
-        self.judge_checks = read_checks(root)
         self.months.append(month)
         self.tasks += read[tables.RELATED_WORK_TASKS.name].num_rows
         self.add_written(with_writer_names(read[tables.SUMMARIES.name], self.names))

@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from pipeline.evaluation.annotation.rating_results import MEAN
+from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.evaluation.judging import ALONE, TOGETHER
 from pipeline.evaluation.rouge import FLOOR
 from pipeline.evaluation.statistics import Estimate, estimate
@@ -463,7 +464,7 @@ def citation_section(data: RelatedWorkData) -> Section:
             f"For each citation a judge ({', '.join(judges)}) was shown the passages of the cited work that are "
             "nearest to the sentence. The task pages lead from each sentence to these passages."
         )
-        paragraphs += data.judge_checks.sentences(judges, "citation_support")
+        paragraphs += judge_sentences(judges, "citation_support")
     else:
         reason = data.off.get(CITATION_SUPPORT.name) or (
             "no citation could be judged" if data.verdicts else "the table citation_support has no rows"
@@ -481,7 +482,7 @@ def citation_section(data: RelatedWorkData) -> Section:
     if measures:
         columns = ["System", *(name for _, name, _ in measures), "Tasks"]
         rows = [[words(system), *_means(data, system, measures), data.written[system].items] for system in data.systems]
-        labels = ", ".join(data.judge_checks.label(judge, "citation_support") for judge in judges)
+        labels = ", ".join(judge_label(judge, "citation_support") for judge in judges)
         best_of = [name for _, name, form in measures if form == "percent"]
         about = f"Means over tasks; {basis(data, labels)}."
         parts.append(Grid("support", "Citations by measure", columns, rows, about=about, best_of=best_of))

@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.evaluation.cited import paragraphs, parted, pieces, printable
+from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.judging import named_judgement
 from pipeline.llm.models import is_small_model
 from pipeline.related_work.summary import cited_numbers, normalize
@@ -187,7 +188,7 @@ def _task_page(
         # Whether there is anything for the page of how the sections were written.
         "has_steps": bool(elements or any(section["trace"]["has_steps"] for section in sections)),
         "small_model": min((model for model in models if is_small_model(model)), default=""),
-        "judge_notes": data.judge_checks.sentences(judges, "citation_support"),
+        "judge_notes": judge_sentences(judges, "citation_support"),
     }
 
 

@@ -1,1 +1,0 @@
-"""How good the judges are, measured on claims that other people labelled."""
