@@ -1,8 +1,7 @@
-"""Run statistics: what runs took, and what they were expected to cost, in files beside the tables.
+"""Run statistics: what runs took, in files beside the tables.
 
 `<data root>/timings/<stage>/<month>.json` has the figures of each run of the month with its present inputs; a killed
-run leaves none. `<data root>/estimates/<month>.json` has the last estimate of each stage that had anything to pay.
-They differ from run to run, so they are never part of a table.
+run leaves none. They differ from run to run, so they are never part of a table.
 """
 
 from __future__ import annotations
