@@ -165,13 +165,13 @@ def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
 def _describe_repairs(to_repair: Mapping[str, Sequence[Mapping[str, Any]]], recorded: Collection[str]) -> str:
     """A table of what is wrong, and the command for each month.
 
-    recorded: the months with a recorded failure. `retry-failed` runs no others, such as those with a damaged table.
+    recorded: the months with a recorded failure. `run --failed` runs no others, such as those with a damaged table.
     """
     table, commands = [], []
     for month, rows in to_repair.items():
         table += [(month, row["stage"], row["state"], row["failure"] or "") for row in rows]
         if month in recorded:
-            commands.append(f"citeloom retry-failed --months {month}")
+            commands.append(f"citeloom run --failed --months {month}")
         else:
             stages = ",".join(row["stage"] for row in rows)
             commands.append(f"citeloom run --months {month} --select {stages}")

@@ -37,7 +37,7 @@ def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.D
     lines += [f"• {event.step_key or run.job_name}: {_reason(event)}" for event in steps or [ended]]
     lines.append(f"Run {run.run_id}.")
     if month:
-        lines.append(f"Once the cause is fixed: citeloom retry-failed --months {month}")
+        lines.append(f"Once the cause is fixed: citeloom run --failed --months {month}")
     return "\n".join(lines)
 
 

@@ -30,7 +30,6 @@ PAGES = {
     "demo": "../start/first-run.md",
     "refresh": "../how-to/refresh.md",
     "status": "../how-to/operate.md",
-    "retry-failed": "../how-to/backfill.md",
     "estimate": "../how-to/language-model.md",
     "fetch-html": "../how-to/fetch-pages.md",
     "import-wikipedia": "../methods/wikipedia.md",
@@ -44,13 +43,10 @@ PAGES = {
     "mcp": "../how-to/assistants.md",
     "audit": "../methods/qdrant-index.md",
     "reindex": "../methods/qdrant-index.md",
-    "snapshot": "../methods/qdrant-index.md",
     "ui": "../how-to/operate.md",
     "doctor": "doctor.md",
-    "quality": "../how-to/backfill.md",
     "verify-model": "../methods/embedding.md",
     "annotate": "../how-to/annotate.md",
-    "questions": "../methods/questions.md",
 }
 COMMANDS_INTRODUCTION = """\
 # Commands
@@ -93,8 +89,10 @@ def commands_page() -> str:
 
     parts = [COMMANDS_INTRODUCTION]
     for panel, commands in PANELS.items():
-        parts += [f"**{panel}**\n", _contents({name: _summary(function) for name, function in commands.items()})]
-    parts += [f"**{GROUPS_PANEL}**\n", _contents({name: purpose for name, (purpose, _) in GROUPS.items()})]
+        summaries = {name: _summary(function) for name, function in commands.items()}
+        if panel == GROUPS_PANEL:
+            summaries |= {name: purpose for name, (purpose, _) in GROUPS.items()}
+        parts += [f"**{panel}**\n", _contents(summaries)]
     for commands in PANELS.values():
         for name, function in commands.items():
             parts += [f"## citeloom {name}\n", *_further_page(name), *_command(name, function)]

@@ -31,6 +31,7 @@ from pipeline.cli import (
 )
 from pipeline.cli.common import STAGE_NAMES
 from pipeline.cli.exit_codes import with_exit_code
+from pipeline.cli.removed import add_refusals
 
 Commands = Mapping[str, Callable[..., int | None]]
 
@@ -40,37 +41,32 @@ PANELS: Mapping[str, Commands] = {
         "run": run.run,
         "refresh": refresh.refresh,
         "status": status.status,
-        "retry-failed": run.retry_failed,
         "estimate": status.estimate,
         "harvest": sources.harvest,
         "fetch-html": sources.fetch_html,
         "import-wikipedia": sources.import_wikipedia,
         "export": export.export,
     },
-    "Search and write": {
+    "Search and read": {
         "search": search.search,
         "find-quote": papers.find_quote,
         "paper": papers.paper,
-        "references": papers.references,
-        "cited-by": papers.cited_by,
         "ask": ask.ask,
         "chat": ask.chat,
-        "relate": relate.relate,
-        "check": check.check,
-        "cite": check.cite,
         "serve": serve.serve,
         "mcp": serve.mcp,
-        "import-tasks": relate.import_tasks,
     },
-    "The index": {
-        "audit": index.audit,
-        "reindex": index.reindex,
-        "snapshot": index.snapshot,
+    "Write and check": {
+        "relate": relate.relate,
+        "import-tasks": relate.import_tasks,
+        "check": check.check,
+        "cite": check.cite,
     },
     "Operation": {
         "ui": serve.ui,
         "doctor": doctor.doctor,
-        "quality": status.quality,
+        "audit": index.audit,
+        "reindex": index.reindex,
         "verify-model": doctor.verify_model,
     },
 }
@@ -88,7 +84,7 @@ GROUPS: Mapping[str, tuple[str, Commands]] = {
     ),
 }
 """Commands of two words: group → its help, its commands."""
-GROUPS_PANEL = "With people"
+GROUPS_PANEL = "Write and check"
 
 EPILOGS = dict.fromkeys(("run", "refresh"), f"Stages, in order: {', '.join(STAGE_NAMES)}.")
 
@@ -134,3 +130,4 @@ for _name, (_purpose, _commands) in GROUPS.items():
     _group = typer.Typer(help=_purpose, no_args_is_help=True)
     _register(_group, _commands)
     app.add_typer(_group, name=_name, rich_help_panel=GROUPS_PANEL)
+add_refusals(app, {name for commands in PANELS.values() for name in commands})

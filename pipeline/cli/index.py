@@ -1,16 +1,14 @@
-"""The commands of the index: `citeloom audit`, `reindex` and `snapshot`."""
+"""The commands of the index: `citeloom audit` and `reindex`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, MonthsOption, check_file, export_settings, open_workspace
-from pipeline.errors import SettingError
+from pipeline.cli.common import AsJson, MonthsOption, export_settings, open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -110,7 +108,7 @@ def reindex(
     drop_old: Annotated[bool, typer.Option("--drop-old", help="Delete every collection but the new one.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Load all months into a collection for the model and layout of the settings, then switch searches to it.
+    """Load all months into a new index after a changed model or quantization, then let searches use it.
 
     Examples:
       CITELOOM_QDRANT_QUANTIZATION=none citeloom reindex
@@ -158,37 +156,3 @@ def _reindex_lines(done: Reindexed) -> Iterator[str]:
         yield f"Deleted: {', '.join(done.dropped)}."
     if done.kept:
         yield f"No longer used, but kept: {', '.join(done.kept)}; citeloom reindex --drop-old deletes them."
-
-
-def snapshot(
-    output: Annotated[
-        Path | None, typer.Option(help="Folder for the file; by default the folder snapshots of the data root.")
-    ] = None,
-    restore: Annotated[Path | None, typer.Option(help="Snapshot to restore the index from.")] = None,
-    as_json: AsJson = False,
-) -> int:
-    """Save the index of a Qdrant server as one file, or restore it from such a file.
-
-    Examples:
-      citeloom snapshot --output backups
-      citeloom snapshot --restore backups/papers.snapshot
-    """
-    if output is not None and restore is not None:
-        raise SettingError("--output and --restore exclude each other: give one of them")
-    check_file("--restore", restore)
-
-    from pipeline.cli.console import print_json, spinner
-    from pipeline.index.snapshots import restore_snapshot, take_snapshot
-
-    workspace = open_workspace()
-    if restore is not None:
-        with spinner(f"restoring {restore}"):
-            result = restore_snapshot(workspace, restore)
-    else:
-        with spinner("taking a snapshot"):
-            result = str(take_snapshot(workspace, output or workspace.local / "snapshots"))
-    if as_json:
-        print_json({"restored" if restore else "snapshot": result})
-    else:
-        typer.echo(f"searches now use {result}" if restore else result)
-    return 0

@@ -1,37 +1,66 @@
-"""The commands `citeloom paper`, `references`, `cited-by` and `find-quote`: read the corpus and its citations."""
+"""The commands `citeloom paper` and `find-quote`: read the corpus and its citations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli.common import AsJson, open_workspace
+from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
-    from pipeline.index.papers import Paper
+    from pipeline.index.papers import CitingPaper, Paper
 
 PaperArgument = Annotated[str, typer.Argument(metavar="ID", help="arXiv id, such as 2404.90003.")]
 
 
-def paper(arxiv_id: PaperArgument, as_json: AsJson = False) -> int:
-    """Show a paper of the corpus: front matter, outline, and how much it cites and is cited.
+def paper(
+    arxiv_id: PaperArgument,
+    references: Annotated[
+        bool,
+        typer.Option("--references", help="List its bibliography, with arXiv ids where they are known."),
+    ] = False,
+    cited_by: Annotated[
+        bool,
+        typer.Option("--cited-by", help="List the papers of the corpus that cite it, which need not be in the corpus."),
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show a paper of the corpus: front matter, outline, what it cites and what cites it.
 
     Examples:
       citeloom paper 2404.90003
-      citeloom paper 2404.90003 --json
+      citeloom paper 2404.90003 --references
+      citeloom paper 1706.03762 --cited-by --json
     """
-    from pipeline.cli.console import out, print_json
-    from pipeline.index.answers import visible
+    if references and cited_by:
+        raise SettingError("--references and --cited-by exclude each other: give one of them")
+
     from pipeline.index.papers import read_citing_papers, read_paper
 
     root = open_workspace().root
+    if cited_by:
+        _show_citing_papers(arxiv_id, read_citing_papers(root, arxiv_id), as_json=as_json)
+        return 0
     shown = read_paper(root, arxiv_id)
+    if references:
+        _show_references(shown, as_json=as_json)
+    else:
+        citing = read_citing_papers(root, shown.arxiv_id) if not as_json and ":" not in shown.arxiv_id else []
+        _show_paper(shown, citing, as_json=as_json)
+    return 0
+
+
+def _show_paper(shown: Paper, citing: Sequence[CitingPaper], *, as_json: bool) -> None:
+    from pipeline.cli.console import out, print_json
+    from pipeline.index.answers import visible
+
     if as_json:
         print_json(asdict(shown))
-        return 0
-    citing = read_citing_papers(root, shown.arxiv_id) if ":" not in shown.arxiv_id else []
+        return
     known = sum(reference.arxiv_id is not None for reference in shown.references)
     lines = [
         visible(shown.title),
@@ -47,7 +76,6 @@ def paper(arxiv_id: PaperArgument, as_json: AsJson = False) -> int:
     ]
     for line in lines:
         out.print(line, markup=False, highlight=False)
-    return 0
 
 
 def _outline(paper: Paper) -> list[str]:
@@ -60,53 +88,35 @@ def _outline(paper: Paper) -> list[str]:
     return [f"{'  ' * len(path)}{visible(path[-1])}" for path in titles]
 
 
-def references(arxiv_id: PaperArgument, as_json: AsJson = False) -> int:
-    """List the bibliography of a paper, with the arXiv ids of the papers that it cites.
-
-    Examples:
-      citeloom references 2404.90003
-      citeloom references 2404.90003 --json
-    """
+def _show_references(shown: Paper, *, as_json: bool) -> None:
     from rich.text import Text
 
     from pipeline.cli.console import make_table, out, print_json
     from pipeline.index.answers import visible
-    from pipeline.index.papers import read_paper
 
-    shown = read_paper(open_workspace().root, arxiv_id)
     if as_json:
         print_json([asdict(reference) for reference in shown.references])
-        return 0
+        return
     table = make_table(f"{len(shown.references)} references of {shown.arxiv_id}", ("arXiv", "year", "title"))
     for reference in shown.references:
         year = str(reference.year or "")
         table.add_row(reference.arxiv_id or "", year, Text(visible(reference.title or reference.raw)))
     out.print(table)
-    return 0
 
 
-def cited_by(arxiv_id: PaperArgument, as_json: AsJson = False) -> int:
-    """List the papers of the corpus that cite a paper, which need not be in the corpus itself.
-
-    Examples:
-      citeloom cited-by 2403.90001
-      citeloom cited-by 1706.03762 --json
-    """
+def _show_citing_papers(arxiv_id: str, papers: Sequence[CitingPaper], *, as_json: bool) -> None:
     from rich.text import Text
 
     from pipeline.cli.console import make_table, out, print_json
     from pipeline.index.answers import visible
-    from pipeline.index.papers import read_citing_papers
 
-    papers = read_citing_papers(open_workspace().root, arxiv_id)
     if as_json:
         print_json([asdict(citing) for citing in papers])
-        return 0
+        return
     table = make_table(f"{len(papers)} papers cite {arxiv_id}", ("arXiv", "title", "passages"))
     for citing in papers:
         table.add_row(citing.arxiv_id, Text(visible(citing.title)), str(len(citing.passage_ids)))
     out.print(table)
-    return 0
 
 
 def find_quote(

@@ -1,4 +1,4 @@
-"""The commands `citeloom run`, `retry-failed` and `demo`."""
+"""The commands `citeloom run` and `demo`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,20 @@ def run(
     months: MonthsOption = "all",
     until: UntilOption = None,
     select: SelectOption = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only the months that have a failure; citeloom status --failed lists them.")
+    ] = False,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run the stages that are missing or out of date, from the zips to the report.
+    """Build the corpus: read the dump, index it, write and score, wherever a month is missing or out of date.
+
+    With --failed and without --until and --select, months go through the failed stages and those that any month has.
 
     Examples:
       citeloom run --until index_receipts
       citeloom run --months 2024-03 --select papers,passages --force
+      citeloom run --failed
     """
     selected = split_names(select)
     if until is not None and select is not None:
@@ -36,54 +42,24 @@ def run(
     if select is not None and not selected:
         raise SettingError("--select names no stage: give one or more, comma-separated")
 
-    from pipeline.ops.run_months import known_months
+    from pipeline.cli.console import print_note
+    from pipeline.ops.run_months import RunReport, failed_stages, failures_in, known_months
     from pipeline.stages import choose_stages
 
     stages = choose_stages(until, selected)
     workspace = open_workspace()
-    report = run_and_report(workspace, known_months(workspace, months), stages, force=force)
-    show_run(workspace, report, as_json=as_json)
-    return report.exit_code
-
-
-def retry_failed(
-    months: MonthsOption = "all",
-    until: UntilOption = None,
-    list_only: Annotated[bool, typer.Option("--list", help="Only list what failed, and run nothing.")] = False,
-    as_json: AsJson = False,
-) -> int:
-    """Run the months that have a failure, as citeloom run does.
-
-    Without --until, they go through the failed stages and those that any month has.
-
-    Examples:
-      citeloom retry-failed --list
-      citeloom retry-failed --months 2024-03
-    """
-    from pipeline.cli.console import out, print_json
-    from pipeline.engine.failures import all_failures
-    from pipeline.ops.run_months import months_of_status
-    from pipeline.stages import STAGES, choose_stages
-
-    workspace = open_workspace()
-    failures = all_failures(workspace.root)
-    if months != "all":
-        selected, _ = months_of_status(workspace, months)
-        failures = [failure for failure in failures if failure.month in selected]
-    if as_json and (list_only or not failures):
-        print_json({"failed": [asdict(failure) for failure in failures]})
-        return 0
-    if not failures:
-        out.print(f"No failure is recorded in {workspace.root.path}.")
-        return 0
-    if list_only:
-        for failure in failures:
-            out.print(f"{failure.of} of {failure.month}: {failure.describe()}", markup=False, soft_wrap=True)
-        return 0
-    failed = {failure.of for failure in failures}
-    in_use = [stage for stage in STAGES if stage.name in failed or workspace.root.months(stage.table)]
-    stages = choose_stages(until) if until else in_use
-    report = run_and_report(workspace, sorted({failure.month for failure in failures}), stages)
+    if failed:
+        failures = failures_in(workspace, months)
+        chosen = sorted({failure.month for failure in failures})
+        if until is None and select is None:
+            stages = failed_stages(workspace, failures)
+    else:
+        chosen = known_months(workspace, months)
+    if chosen:
+        report = run_and_report(workspace, chosen, stages, force=force)
+    else:
+        print_note(f"no failure is recorded in {workspace.root.path}")
+        report = RunReport()
     show_run(workspace, report, as_json=as_json)
     return report.exit_code
 

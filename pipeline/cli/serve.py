@@ -77,7 +77,7 @@ def mcp() -> int:
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000, as_json: AsJson = False
 ) -> int:
-    """Start the Dagster UI on loopback, on the data of the settings.
+    """Start the Dagster UI on this machine: months, runs, schedules and checks in a browser.
 
     Examples:
       citeloom ui

@@ -27,7 +27,7 @@ def harvest(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Request the metadata that changed at arXiv since the last harvest, over OAI-PMH.
+    """Fetch the metadata of papers that changed at arXiv since the last harvest.
 
     Examples:
       citeloom harvest

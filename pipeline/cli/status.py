@@ -1,11 +1,14 @@
-"""The commands that look at the months of a data root: `citeloom status`, `quality` and `estimate`."""
+"""The commands that look at the months of a data root: `citeloom status` and `estimate`."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from pipeline.cli.common import AsJson, MonthsOption, SystemsOption, open_workspace
 from pipeline.engine.progress import duration
@@ -13,7 +16,6 @@ from pipeline.engine.progress import duration
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipeline.evaluation.quality import Finding
     from pipeline.ops.estimate import Estimate, StageCost
 
 # With more months, a row for each month replaces the table of stages.
@@ -23,13 +25,21 @@ _COLOURS = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim
 StatusRow = Mapping[str, Any]
 
 
-def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
-    """Show the status of every month: rows, age, what is out of date, failed or left out.
+def status(
+    months: MonthsOption = "all",
+    failed: Annotated[bool, typer.Option("--failed", help="Only list failures, and whether a rerun can help.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show how far every month is: rows, age, what is out of date, failed or left out.
 
     Examples:
       citeloom status
       citeloom status --months 2024-03..2024-05 --json
+      citeloom status --failed
     """
+    if failed:
+        return _show_failures(months, as_json=as_json)
+
     from pipeline.cli.console import out, print_error, print_json, print_note
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status, stages_of
@@ -52,6 +62,22 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     for row in rows:
         if row["failure"]:
             print_error(f"{row['stage']} of {row['month']}: {row['failure']}")
+    return 0
+
+
+def _show_failures(months: str, *, as_json: bool) -> int:
+    from pipeline.cli.console import out, print_json
+    from pipeline.ops.run_months import failures_in
+
+    workspace = open_workspace()
+    failures = failures_in(workspace, months)
+    if as_json:
+        print_json({"failed": [asdict(failure) for failure in failures]})
+        return 0
+    if not failures:
+        out.print(f"No failure is recorded in {workspace.root.path}.", soft_wrap=True)
+    for failure in failures:
+        out.print(f"{failure.of} of {failure.month}: {failure.describe()}", markup=False, soft_wrap=True)
     return 0
 
 
@@ -123,49 +149,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def quality(months: MonthsOption = "all", as_json: AsJson = False) -> int:
-    """Show quality measures of each month, and which months differ from those around them.
-
-    Examples:
-      citeloom quality
-      citeloom quality --months 2024-03..2024-12 --json
-    """
-    from pipeline.cli.console import out, print_json, print_note, spinner
-    from pipeline.evaluation.quality import findings
-    from pipeline.ops.run_months import months_of_status
-
-    workspace = open_workspace()
-    selected, _ = months_of_status(workspace, months)
-    with spinner("measuring months that were not measured before"):
-        measured = [finding for month in selected for finding in findings(workspace, month)]
-    if as_json:
-        print_json([finding.as_json() for finding in measured])
-        return 0
-    out.print(_quality_table(measured) if measured else f"{workspace.root.path} has no month to measure yet.")
-    for finding in measured:
-        if not finding.holds:
-            print_note(f"{finding.month}: {finding.describe()}")
-    return 0
-
-
-def _quality_table(findings: Sequence[Finding]) -> Table:
-    """One row per month, one column per measure; values out of range are yellow."""
-    from pipeline.cli.console import make_table
-
-    measures = list(dict.fromkeys(finding.measure for finding in findings))
-    headings = [measure.replace("_", " ") for measure in measures]
-    table = make_table("Measures by month", ("month", *headings), right=headings)
-    for month in dict.fromkeys(finding.month for finding in findings):
-        values = dict.fromkeys(measures, "–")
-        for finding in findings:
-            if finding.month == month:
-                values[finding.measure] = f"{finding.value:.4g}" if finding.holds else f"[yellow]{finding.value:.4g}[/]"
-        table.add_row(month, *values.values())
-    return table
-
-
 def estimate(months: MonthsOption = "all", systems: SystemsOption = None, as_json: AsJson = False) -> int:
-    """Estimate what the stages that call a language model would cost: calls, tokens, money, time.
+    """Estimate what the language models would cost: calls, tokens, money, time.
 
     Examples:
       citeloom estimate --months 2024-03
@@ -173,12 +158,14 @@ def estimate(months: MonthsOption = "all", systems: SystemsOption = None, as_jso
     """
     from pipeline.cli.console import out, print_json, print_note, spinner
     from pipeline.ops.estimate import estimate as estimate_months
+    from pipeline.ops.estimate import save_expectations
     from pipeline.ops.run_months import months_of_status
 
     workspace = open_workspace(systems=systems)
     selected, _ = months_of_status(workspace, months)
     with spinner("counting the calls of these months; no model is called"):
         estimated = estimate_months(workspace, selected)
+    save_expectations(workspace, estimated)
     if as_json:
         print_json(estimated.as_json())
         return 0

@@ -1,14 +1,11 @@
-"""Checks of a month: what one stage hands on is what the next one holds, and its figures are those of other months."""
+"""Checks of a month: what one stage hands on is what the next one holds, and its figures are within fixed bounds."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from pipeline import tables
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.engine.checks import Check, CheckResult
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.quality import findings
 from pipeline.index import close_indexes
 from pipeline.index.audit import audit_and_receipt
 from pipeline.index.load import KINDS
@@ -17,6 +14,10 @@ from pipeline.tables import Table
 
 # Points of one kind that a check names; `citeloom audit --json` names all.
 _MOST_NAMED = 20
+# What the settings or arXiv keep out is no failure to parse.
+_UNWANTED = frozenset({"no_metadata", "withdrawn", "not_computer_science", "other_category"})
+# Share of a month's papers or wanted pages. Of the 49 pages of which the grades were set, one is C and none is D.
+_FEWEST_PARSED, _MOST_LOW_GRADES, _MOST_CUT_OFF = 0.8, 0.5, 0.2
 
 
 def _rows_and_left_out(workspace: Workspace, table: Table, month: str) -> tuple[int, int]:
@@ -67,30 +68,23 @@ def _index_holds_the_embeddings(workspace: Workspace, month: str) -> CheckResult
     return CheckResult(audit.clean and [receipt] == workspace.root.rows(tables.INDEX_RECEIPTS, month), facts)
 
 
-def _measures_of(table: Table) -> Callable[[Workspace, str], CheckResult]:
-    """A check of a table's measures against fixed bounds and the months around it (`evaluation.quality`)."""
-
-    def evaluate(workspace: Workspace, month: str) -> CheckResult:
-        measures = findings(workspace, month, table)
-        outliers = [measure.describe() for measure in measures if not measure.holds]
-        facts = {}
-        for measure in measures:
-            facts[measure.measure] = round(measure.value, 6)
-            facts[f"{measure.measure}/low"] = round(measure.low, 6)
-            facts[f"{measure.measure}/high"] = round(measure.high, 6)
-        return CheckResult(not outliers, facts, "; ".join(outliers))
-
-    return evaluate
-
-
-def _quality_check(table: Table) -> Check:
-    return Check(
-        table.name,
-        f"{table.name}_are_as_in_other_months",
-        "The month's measures lie within fixed bounds, and near those of the months around it.",
-        _measures_of(table),
-        warning=True,
+def _most_pages_are_read_whole(workspace: Workspace, month: str) -> CheckResult:
+    written = read_provenance(workspace.root.file(tables.PAPERS, month))
+    if written is None or not written.rows:
+        return CheckResult(True, {})
+    lost = sum(count for reason, count in written.left_out.items() if reason not in _UNWANTED)
+    parsed = written.rows / (written.rows + lost)
+    low_grades, cut_off = (written.notes.get(name, 0) / written.rows for name in ("low_grades", "cut_off"))
+    return CheckResult(
+        parsed >= _FEWEST_PARSED and low_grades <= _MOST_LOW_GRADES and cut_off <= _MOST_CUT_OFF,
+        {"parsed": round(parsed, 4), "low_grades": round(low_grades, 4), "cut_off": round(cut_off, 4)},
     )
+
+
+def _every_vector_has_unit_length(workspace: Workspace, month: str) -> CheckResult:
+    written = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
+    off_norm = written.notes.get("off_norm", 0) if written else 0
+    return CheckResult(off_norm == 0, {"off_norm": off_norm})
 
 
 CHECKS: tuple[Check, ...] = (
@@ -100,6 +94,13 @@ CHECKS: tuple[Check, ...] = (
         "Every page of the dump is a paper, or in the ledger with its reason.",
         _every_member_is_accounted_for,
         blocking=True,
+    ),
+    Check(
+        "papers",
+        "most_pages_are_read_whole",
+        "At least 80 % of the wanted pages are papers; at most 50 % of these have grade C or D, 20 % break off.",
+        _most_pages_are_read_whole,
+        warning=True,
     ),
     Check(
         "passages",
@@ -122,6 +123,13 @@ CHECKS: tuple[Check, ...] = (
         blocking=True,
     ),
     Check(
+        "embeddings",
+        "every_vector_has_unit_length",
+        "The length of every dense vector is 1 ± 0.01; no text changes that, only a faulty model or GPU.",
+        _every_vector_has_unit_length,
+        blocking=True,
+    ),
+    Check(
         "index_receipts",
         "index_holds_the_embeddings",
         "The index holds the points that the month's tables ask for, id by id and as they are now, and no other.",
@@ -129,6 +137,5 @@ CHECKS: tuple[Check, ...] = (
         blocking=True,
         uses_pool=True,
     ),
-    *(_quality_check(table) for table in (tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS)),
 )
 """In the order in which they are evaluated; those of a stage come right after it."""

@@ -1,4 +1,4 @@
-"""Run stages over months in this process: the loop behind `citeloom run`, `demo`, `refresh` and `retry-failed`."""
+"""Run stages over months in this process: the loop behind `citeloom run`, `demo` and `refresh`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
-from pipeline.engine import progress, shutdown
+from pipeline.engine import progress, shutdown, telemetry
 from pipeline.engine.checks import run_checks
-from pipeline.engine.failures import check_name, forget_failure, record_failure
+from pipeline.engine.failures import Failure, all_failures, check_name, forget_failure, record_failure
 from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.engine.status import stages_due
@@ -58,7 +58,7 @@ def run_months(
     report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
     progress.planned(months, [stage.name for stage in stages])
-    with progress.listening(report), shutdown.draining():
+    with telemetry.run_span(workspace.settings, len(months)), progress.listening(report), shutdown.draining():
         if DUMP_MEMBERS in {stage.table for stage in stages}:
             report_broken_zips(workspace)
         for phase in _phases(stages):
@@ -98,12 +98,13 @@ def _run_phase(
             continue
         _report_skipped(workspace, [stage for stage in stages if stage not in due[month]], month)
         computed = computed or bool(due[month])
-        for stage in due[month]:
-            if shutdown.requested():
-                raise KeyboardInterrupt
-            below = failed[month] & {table.name for table in stage.upstream}
-            if below or not _run_and_check(workspace, stage, month, force=force):
-                failed[month].add(stage.name)
+        with telemetry.span("month", {"citeloom.month": month}):
+            for stage in due[month]:
+                if shutdown.requested():
+                    raise KeyboardInterrupt
+                below = failed[month] & {table.name for table in stage.upstream}
+                if below or not _run_and_check(workspace, stage, month, force=force):
+                    failed[month].add(stage.name)
 
 
 def _stages_due(
@@ -171,6 +172,21 @@ def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], s
         if not in_root:
             raise
         return select_months(selection, in_root), str(error)
+
+
+def failures_in(workspace: Workspace, selection: str) -> list[Failure]:
+    """The recorded failures of the months that a selection names, by month and stage."""
+    failures = all_failures(workspace.root)
+    if selection == "all":
+        return failures
+    months, _ = months_of_status(workspace, selection)
+    return [failure for failure in failures if failure.month in months]
+
+
+def failed_stages(workspace: Workspace, failures: Sequence[Failure]) -> list[Stage]:
+    """The stages that failed, and those that any month has: what a rerun of failed months goes through."""
+    failed = {failure.of for failure in failures}
+    return [stage for stage in STAGES if stage.name in failed or workspace.root.months(stage.table)]
 
 
 def stages_of(workspace: Workspace) -> Sequence[Stage]:

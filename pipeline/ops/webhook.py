@@ -47,6 +47,6 @@ def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, st
     if settings.webhook_url is None or not failures:
         return
     lines = [f"citeloom: {len(failures)} failed", *(f"• {stage} of {month}: {text}" for stage, month, text in failures)]
-    reason = post(settings.webhook_url, "\n".join([*lines, "Once fixed: citeloom retry-failed"]))
+    reason = post(settings.webhook_url, "\n".join([*lines, "Once fixed: citeloom run --failed"]))
     if reason:
         progress.noted(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}")

@@ -155,7 +155,7 @@ ENDPOINTS = (
             Parameter("system", "arxivbot, wikichat, direct or extractive", _TEXT),
         ),
     ),
-    Endpoint("/api/corpus", "Months, counts, quality and index audits", _corpus, CorpusView),
+    Endpoint("/api/corpus", "Months, counts and index audits", _corpus, CorpusView),
     Endpoint(
         "/api/papers",
         "Find papers by title, author or year",

@@ -1,4 +1,4 @@
-"""The corpus as a whole: months, counts, what was left out, quality, and the audits of the index."""
+"""The corpus as a whole: months, counts, what was left out, and the audits of the index."""
 
 from __future__ import annotations
 
@@ -8,19 +8,8 @@ from dataclasses import dataclass
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
-from pipeline.evaluation.quality import findings
 from pipeline.ops.run_months import months_of_status, stages_of
 from pipeline.report.corpus import count_left_out, reasons_text, rows_out
-
-
-@dataclass(frozen=True, slots=True)
-class QualityMeasure:
-    """A measure of a month. message: the measure in words, with its expected range."""
-
-    name: str
-    value: float
-    in_range: bool
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +27,6 @@ class CorpusMonth:
     points_present: int
     stages: Mapping[str, int]
     failures: tuple[str, ...]
-    quality: tuple[QualityMeasure, ...]
     has_report: bool
 
 
@@ -86,9 +74,5 @@ def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
         points_present=sum(row["present"] for row in receipts),
         stages={state: states.count(state) for state in ("done", "stale", "failed", "missing")},
         failures=tuple(f"{row['stage']}: {row['failure']}" for row in status if row["failure"]),
-        quality=tuple(
-            QualityMeasure(finding.measure, finding.value, finding.holds, finding.describe())
-            for finding in findings(workspace, month)
-        ),
         has_report=(root.path / "reports" / month / "index.html").is_file(),
     )

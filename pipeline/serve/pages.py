@@ -17,7 +17,6 @@ from pipeline.answering.answer import Answer
 from pipeline.answering.rendering import answer_notes, cost_line
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.quality import MEASURES
 from pipeline.report import rendering
 from pipeline.report.formatting import month_name, passage_link
 from pipeline.serve.guard import Problem, problem_of, report_policy
@@ -48,7 +47,6 @@ def _environment() -> Environment:
         notes=answer_notes,
         cost=cost_line,
         passages=_passages_of,
-        measures=MEASURES,
         render_passage=render_passage,
         render_inline=render_inline,
         paper_path=paper_path,

@@ -1,4 +1,4 @@
-"""The commands that keep the index in order, as a user meets them: audit, reindex, snapshot."""
+"""The commands that keep the index in order, as a user meets them: audit and reindex."""
 
 from __future__ import annotations
 
@@ -80,8 +80,3 @@ def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(o
     assert told(changed, "search", "beam search", "--limit", "1")
     assert told(changed, "reindex", "--drop-old")["dropped"] == [first["before"]]
     assert "nothing was loaded" in changed.invoke("reindex").stdout
-
-
-def test_a_snapshot_of_the_embedded_index_ends_with_2_and_says_what_to_do_instead(place: Place) -> None:
-    assert "copy the folder" in told(place, "snapshot", exit_code=2)["message"]
-    assert "--restore" in told(place, "snapshot", "--output", "a", "--restore", "b", exit_code=2)["message"]

@@ -87,7 +87,7 @@ def test_other_commands_work_there(there: Place, tmp_path: Path) -> None:
     assert {file["rows"] > 0 for file in json.loads(exported.stdout)["files"]} == {True}
     told = there.invoke("doctor", "--json")
     assert f"s3://{BUCKET}/root can be written" in told.stdout
-    assert there.invoke("retry-failed", "--json").exit_code == 0
+    assert there.invoke("run", "--failed", "--json").exit_code == 0
 
 
 def test_no_secret_is_on_the_store_or_on_the_disk(there: Place, store: ObjectStore, tmp_path: Path) -> None:

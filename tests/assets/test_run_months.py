@@ -1,4 +1,4 @@
-"""The loop of the command line: its order, a month that fails, `retry-failed`, the webhook, an unreachable Dagster."""
+"""The loop of the command line: its order, a month that fails and is run again, the webhook, an unreachable Dagster."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
         (month, stage.name) for month in MONTHS[:2] for stage in choose_stages(UNTIL)
     ]
 
-    (failed,) = json.loads(disturbed.invoke("retry-failed", "--list", "--json").stdout)["failed"]
+    (failed,) = json.loads(disturbed.invoke("status", "--failed", "--json").stdout)["failed"]
     assert (failed["stage"], failed["month"]) == ("dump_members", "2024-05")
     assert "fix the cause first" in failed["kind"]
     (monthly / MORE).write_bytes(whole)
-    again = disturbed.invoke("retry-failed", "--json")
+    again = disturbed.invoke("run", "--failed", "--json")
     assert (again.exit_code, json.loads(again.stdout)["failures"]) == (0, [])
     # The ledger of the first month named the broken zip: no failure, but out of date now.
     for place in (disturbed, calm):
@@ -77,13 +77,16 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
 def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty: Place) -> None:
     with empty.entered():
         record_failure(empty.workspace(), "dump_members", MONTHS[0], PermanentFailure("a zip is broken"))
-    listed = empty.invoke("retry-failed", "--list", "--months", MONTHS[0])
+    listed = empty.invoke("status", "--failed", "--months", MONTHS[0])
     assert listed.stdout.startswith(f"dump_members of {MONTHS[0]}: a zip is broken (permanent: ")
-    done = empty.invoke("retry-failed", "--json")
+    done = empty.invoke("run", "--failed", "--json")
     assert done.exit_code == 0, done.output
     outcomes = json.loads(done.stdout)["outcomes"]
     assert [(outcome["month"], outcome["stage"]) for outcome in outcomes] == [(MONTHS[0], "dump_members")]
-    assert "No failure is recorded" in empty.invoke("retry-failed").stdout
+    for command in (["run", "--failed"], ["status", "--failed"]):
+        assert "o failure is recorded" in empty.invoke(*command).output
+    nothing = json.loads(empty.invoke("run", "--failed", "--json").stdout)
+    assert (nothing["outcomes"], nothing["failures"]) == ([], [])
 
 
 @pytest.mark.faults
@@ -106,7 +109,7 @@ def test_the_webhook_is_notified_once_of_all_failures_of_a_command(empty: Place,
     ((request, _),) = httpserver.log
     lines = json.loads(request.data)["text"].splitlines()
     assert [line.split(":")[0] for line in lines[1:3]] == ["• papers of 2024-03", "• papers of 2024-04"]
-    assert "citeloom retry-failed" in lines[-1]
+    assert "citeloom run --failed" in lines[-1]
 
 
 def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(empty: Place) -> None:

@@ -1,4 +1,4 @@
-"""Audits, repairs, snapshots and changing over on a real server, as the settings choose it."""
+"""Audits, repairs and changing over on a real server, as the settings choose it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pipeline.index.audit import audit_months, repair
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.reindex import Failure, check_layout, reindex
 from pipeline.index.search import search
-from pipeline.index.snapshots import restore_snapshot, take_snapshot
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.server.conftest import KEY, Server, _alias, workspace_on
 from tests.unit.index.building import TEXTS, embed, write_month
@@ -66,13 +65,23 @@ def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
     assert live_index(workspace).count() == len(TEXTS)
 
 
-def test_a_snapshot_brings_an_index_back_that_somebody_deleted(workspace: Workspace, tmp_path: Path) -> None:
-    file = take_snapshot(workspace, tmp_path / "snapshots")
+def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(workspace: Workspace) -> None:
+    """As docs/how-to/operate.md describes it."""
+    import httpx2
+
     live = str(open_collections(workspace).live())
-    _delete(workspace, live)
-    assert len(audit_months(workspace).months[0].missing) == len(TEXTS)
-    assert open_collections(workspace).live() is None
-    assert restore_snapshot(workspace, file) == live
+    url = f"{workspace.settings.qdrant_url}/collections/{live}/snapshots"
+    with httpx2.Client(headers={"api-key": KEY}, trust_env=False, timeout=60) as client:
+        name = client.post(url).json()["result"]["name"]
+        content = client.get(f"{url}/{name}").content
+        _delete(workspace, live)
+        assert len(audit_months(workspace).months[0].missing) == len(TEXTS)
+        assert open_collections(workspace).live() is None
+        upload = client.post(f"{url}/upload?priority=snapshot", files={"snapshot": (name, content)})
+        assert upload.json()["result"] is True
+    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
+    outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
+    assert (outcome.measured, open_collections(workspace).live()) == ({"sent": 0, "removed": 0}, live)
     assert audit_months(workspace).clean
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
     assert search(workspace, "light for plants")[0].text == TEXTS[5]

@@ -1,27 +1,23 @@
-"""Collections on a real server: whose they are, which one searches ask, how they are built, and their snapshots."""
+"""Collections on a real server: whose they are, which one searches ask, and how they are built."""
 
 from __future__ import annotations
 
-import json
-import tarfile
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.index import snapshots
+from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import INTEGERS, KEYWORDS, Layout, Request
 from pipeline.index.server import ServerCollections, ServerIndex
 from tests.server.conftest import Server, open_collections, sweep
-from tests.unit.index.building import LAYOUT, find, make_points, passage_id, query
+from tests.unit.index.building import LAYOUT, find, make_points, query
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -204,66 +200,3 @@ def _build_small_ones_too(collections: ServerCollections, name: str) -> None:
 
 def test_settling_what_is_not_there_is_nothing(grpc: ServerCollections) -> None:
     grpc.collection(LAYOUT.collection(grpc.alias)).build_graph(wait=True)
-
-
-def test_a_snapshot_brings_back_what_was_dropped(collections: ServerCollections, tmp_path: Path) -> None:
-    index = _made(collections)
-    index.upsert(make_points(range(30)))
-    collections.make_live(index.name)
-    before, hits = dict(index.contents("2024-03")), find(index, query(), Request(30))
-    file = snapshots.save(collections, tmp_path / "kept")
-    assert list((tmp_path / "kept").iterdir()) == [file]
-    assert collections.connection.read(lambda client: client.list_snapshots(index.name)) == []
-    collections.connection.write(lambda client: client.delete_collection(index.name))
-    assert (collections.live(), index.layout()) == (None, None)
-    assert snapshots.restore(collections, file) == index.name
-    collections.make_live(index.name)
-    assert dict(index.contents("2024-03")) == before
-    assert find(index, query(), Request(30)) == hits
-    assert set(_info(collections, index.name).payload_schema) == {*KEYWORDS, *INTEGERS}
-
-
-def test_a_snapshot_is_put_over_what_is_there(grpc: ServerCollections, tmp_path: Path) -> None:
-    index = _made(grpc)
-    index.upsert(make_points(range(3)))
-    grpc.make_live(index.name)
-    file = snapshots.save(grpc, tmp_path)
-    index.upsert(make_points(range(3, 9)))
-    index.delete([passage_id(0)])
-    snapshots.restore(grpc, file)
-    assert {identifier for identifier, _ in index.contents("2024-03")} == {passage_id(n) for n in range(3)}
-
-
-def test_there_is_no_snapshot_before_anything_is_live(grpc: ServerCollections, tmp_path: Path) -> None:
-    with pytest.raises(MissingInput, match="citeloom run"):
-        snapshots.save(grpc, tmp_path / "kept")
-    assert not (tmp_path / "kept").exists()
-
-
-def _tar(file: Path, content: dict[str, Any]) -> Path:
-    config = file.with_name("config.json")
-    config.write_text(json.dumps(content))
-    with tarfile.open(file, "w") as archive:
-        archive.add(config, "config.json")
-    return file
-
-
-def test_a_file_that_is_no_snapshot_of_ours_is_named(grpc: ServerCollections, tmp_path: Path) -> None:
-    junk, damaged = tmp_path / "junk", tmp_path / "damaged"
-    junk.write_bytes(b"no archive" * 100)
-    with pytest.raises(PermanentFailure, match="junk is not a snapshot"):
-        snapshots.restore(grpc, junk)
-    with pytest.raises(PermanentFailure, match="citeloom did not make"):
-        snapshots.restore(grpc, _tar(tmp_path / "strange", {"metadata": None}))
-    with pytest.raises(SettingError, match="there is no file"):
-        snapshots.restore(grpc, tmp_path / "nothing")
-    mark = {"alias": grpc.alias, "layout": asdict(LAYOUT)}
-    with pytest.raises((PermanentFailure, TransientFailure), match=f"{grpc.connection.address.url} answered"):
-        snapshots.restore(grpc, _tar(damaged, {"metadata": {"citeloom": mark}}))
-    assert grpc.names() == []
-
-
-def test_a_snapshot_of_another_alias_is_refused(grpc: ServerCollections, tmp_path: Path) -> None:
-    mark = {"alias": "papers", "layout": asdict(LAYOUT)}
-    with pytest.raises(SettingError, match="of the index papers: set CITELOOM_QDRANT_COLLECTION"):
-        snapshots.restore(grpc, _tar(tmp_path / "s", {"metadata": {"citeloom": mark}}))

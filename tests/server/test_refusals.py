@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from pipeline.errors import SettingError, TransientFailure
-from pipeline.index import snapshots
 from pipeline.index.server import ServerCollections
 from tests.server.conftest import KEY, Server
 from tests.unit.index.building import LAYOUT, make_points
@@ -33,13 +31,6 @@ def test_a_missing_key_is_named(qdrant: Server, over: str) -> None:
     collections = ServerCollections(qdrant.url, "c", grpc_port=port)
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is not set"):
         collections.collection("c").count("2024-03")
-    collections.close()
-
-
-def test_a_snapshot_with_a_wrong_key_is_refused(qdrant: Server, tmp_path: Path) -> None:
-    collections = ServerCollections(qdrant.url, "c", SecretStr("not the key"))
-    with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
-        snapshots.save(collections, tmp_path)
     collections.close()
 
 

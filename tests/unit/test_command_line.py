@@ -24,6 +24,7 @@ from pipeline.cli.app import GROUPS, PANELS, app
 from pipeline.cli.check import FAILURES
 from pipeline.cli.console import RunTime, expected_seconds, usual_seconds
 from pipeline.cli.export import DEFAULT_TABLES
+from pipeline.cli.removed import REMOVED
 from pipeline.cli.status import StatusRow, status_report
 from pipeline.draft_check import check as draft_check
 from pipeline.engine.run_stats import StageTiming, note_timing
@@ -123,6 +124,17 @@ def test_an_unknown_command_is_answered_with_one_suggestion() -> None:
     assert (done.exit_code, done.output.count("Did you mean")) == (2, 1)
 
 
+@pytest.mark.parametrize("name", sorted(REMOVED.keys() - {words[0] for words in COMMANDS}))
+@pytest.mark.parametrize("arguments", [["--json"], ["x", "--months", "2024-03", "--json"], ["--help", "--json"]])
+def test_a_command_that_left_is_refused_with_its_replacement_and_is_not_in_the_help(
+    name: str, arguments: list[str]
+) -> None:
+    done = CliRunner().invoke(app, [name, *arguments])
+    assert (done.exit_code, json.loads(done.stdout)["error"]) == (2, "SettingError")
+    assert REMOVED[name] in done.stderr
+    assert f"│ {name} " not in CliRunner().invoke(app, ["--help"]).stdout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -132,7 +144,6 @@ def test_an_unknown_command_is_answered_with_one_suggestion() -> None:
         ["import-wikipedia", "FILE"],
         ["annotate", "import", "FILE"],
         ["search", "--queries", "FILE"],
-        ["snapshot", "--restore", "FILE"],
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )

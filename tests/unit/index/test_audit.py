@@ -19,7 +19,6 @@ from pipeline.errors import MissingInput, SettingError
 from pipeline.index.audit import audit_months, remove_outside, repair
 from pipeline.index.batch import PointBatch
 from pipeline.index.opening import close_indexes, live_index
-from pipeline.index.snapshots import take_snapshot
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
@@ -186,8 +185,3 @@ def test_what_cannot_be_audited_is_named(workspace: Workspace, tmp_path_factory:
         audit_months(workspace, "2031-01")
     with pytest.raises(MissingInput, match="holds no embeddings yet: run citeloom run"):
         audit_months(make_workspace(tmp_path_factory.mktemp("empty")))
-
-
-def test_the_embedded_index_has_no_snapshots_and_says_what_to_do(workspace: Workspace) -> None:
-    with pytest.raises(SettingError, match=r"copy the folder .*qdrant-edge/citeloom while nothing uses it"):
-        take_snapshot(workspace, workspace.root.path / "snapshots")
