@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import httpx2
 from filelock import FileLock
 
-from pipeline.engine import progress, telemetry
+from pipeline.engine import progress
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.retry_after import read_retry_after
 from pipeline.settings import Settings
@@ -276,16 +276,12 @@ class RateLimitedClient:
         """An answer, and the request that it redirects to, if any."""
         self._pace.wait()
         self.requests += 1
-        # Without the address, which lists papers.
-        facts = {"http.request.method": "GET", "server.address": httpx2.URL(self._service.url).host}
-        with telemetry.span("arXiv request", facts):
-            response = self._http.send(request, stream=True)
-            try:
-                self._reached = True
-                telemetry.set_attributes({"http.response.status_code": response.status_code})
-                body = self._read_body(response)
-            finally:
-                response.close()
+        response = self._http.send(request, stream=True)
+        try:
+            self._reached = True
+            body = self._read_body(response)
+        finally:
+            response.close()
         if response.status_code in _RETRYABLE_STATUS or response.status_code >= 500:
             pause = read_retry_after(response.headers.get("Retry-After")) or 0.0
             self._pace.postpone(pause)

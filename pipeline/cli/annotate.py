@@ -1,4 +1,4 @@
-"""The commands `citeloom annotate`: sheets and forms for people, import of what they fill in, status and results."""
+"""The commands `citeloom annotate`: pages and sheets for people, import of what they fill in, status and results."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ KindArgument = Annotated[
 
 def export(
     kind: KindArgument,
-    to: Annotated[Path, typer.Option(help="Folder for the annotators' files: forms, sheets and instructions.")],
+    to: Annotated[Path, typer.Option(help="Folder for the annotators' files: a page and a sheet for each.")],
     months: MonthsOption = "all",
     annotators: Annotated[
-        int, typer.Option(metavar="N", min=1, max=20, help="Annotators, each with a form and a sheet of their own.")
+        int, typer.Option(metavar="N", min=1, max=20, help="Annotators, each with a page and a sheet of their own.")
     ] = 3,
     items: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Most tasks or questions.")] = 10,
     systems: Annotated[
@@ -43,10 +43,12 @@ def export(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Selects items, letters and order; annotators should not know it.")
     ] = 0,
-    with_gold: Annotated[bool, typer.Option("--with-gold", help="Ratings: show the published section too.")] = False,
+    with_gold: Annotated[
+        bool, typer.Option("--with-gold/--without-gold", help="Ratings: whether to show the published section too.")
+    ] = True,
     as_json: AsJson = False,
 ) -> int:
-    """Write blind sheets and forms; the key to which system is behind which letter stays in the data root.
+    """Write blind pages to read and CSV sheets to fill in; the key to the letters stays in the data root.
 
     Examples:
       citeloom annotate export ratings --to sheets --systems chatcite,zero_shot
@@ -65,8 +67,8 @@ def export(
     study_name = name or kind.value
     if kind is Kind.RATINGS:
         made = export_ratings(root, study_name, months, names, items=items, seed=seed, with_gold=with_gold)
-    elif with_gold:
-        raise SettingError("--with-gold is for ratings: leave it out for grades")
+    elif not with_gold:
+        raise SettingError("--without-gold is for ratings: leave it out for grades")
     else:
         made = export_grades(root, study_name, months, names, items=items, seed=seed)
     key = write_key(root, made.study)
@@ -83,37 +85,35 @@ def export(
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="CSV files that annotators sent back.")],
-    name: Annotated[str | None, typer.Option(help="The study, if a file does not name it.")] = None,
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="CSV sheets that annotators sent back.")],
     annotator: Annotated[str | None, typer.Option(help="The annotator, in place of the name in the files.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Import the CSV files that annotators sent back: all of them, or nothing.
+    """Import the sheets that annotators sent back: every line that is right; the others are listed, with exit code 1.
 
     Examples:
-      citeloom annotate import ratings-pilot-Ada.csv sheet-2.csv
+      citeloom annotate import sheet-1.csv sheet-2.csv
       citeloom annotate import sheet-1.csv --annotator ada
     """
     for file in files:
         check_file("FILES", file)
 
-    from pipeline.cli.console import print_json, print_note
+    from pipeline.cli.console import print_error, print_json
     from pipeline.evaluation.annotation.importer import import_files
 
-    imported = import_files(open_workspace(), files, name=name, annotator=annotator)
-    for note in imported.notes:
-        print_note(note)
-    if imported.replaced:
-        print_note(f"{imported.replaced:,} earlier rows of the same annotators are replaced")
+    imported = import_files(open_workspace(), files, annotator=annotator)
+    for sheet in imported:
+        for fault in sheet.faults:
+            print_error(f"{sheet.file}: {fault}")
     if as_json:
-        print_json(asdict(imported))
-    else:
-        into = "; ".join(f"{table} of {', '.join(months)}" for table, months in imported.tables.items())
-        typer.echo(
-            f"imported {imported.rows:,} rows by {', '.join(imported.annotators)}, "
-            f"study {', '.join(imported.studies)}, into {into}"
-        )
-    return 0
+        print_json({"sheets": [asdict(sheet) for sheet in imported]})
+    for sheet in imported if not as_json else ():
+        if sheet.study is not None:
+            typer.echo(
+                f"{sheet.file}: imported {sheet.rows:,} rows by {sheet.annotator}, study {sheet.study}: "
+                f"{sheet.filled:,} of {sheet.cells:,} cells are filled in, {sheet.replaced:,} earlier rows are replaced"
+            )
+    return 1 if any(sheet.faults for sheet in imported) else 0
 
 
 def status(as_json: AsJson = False) -> int:

@@ -158,14 +158,12 @@ def estimate(months: MonthsOption = "all", systems: SystemsOption = None, as_jso
     """
     from pipeline.cli.console import out, print_json, print_note, spinner
     from pipeline.ops.estimate import estimate as estimate_months
-    from pipeline.ops.estimate import save_expectations
     from pipeline.ops.run_months import months_of_status
 
     workspace = open_workspace(systems=systems)
     selected, _ = months_of_status(workspace, months)
     with spinner("counting the calls of these months; no model is called"):
         estimated = estimate_months(workspace, selected)
-    save_expectations(workspace, estimated)
     if as_json:
         print_json(estimated.as_json())
         return 0

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pydantic import SecretStr
 
 from pipeline import __version__
-from pipeline.engine import progress, shutdown, telemetry
+from pipeline.engine import progress, shutdown
 from pipeline.engine.failures import forget_failure, record_failure
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.engine.parts import fingerprints
@@ -109,11 +109,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     A second run of the same month waits for the first and then skips it. A failure is recorded for `citeloom status`
     and raised; the month that was there before stays.
     """
-    with (
-        telemetry.stage_span(workspace.settings, stage.name, month),
-        _recorded_failures(stage, workspace, month),
-        month_lock(workspace, stage.name, month),
-    ):
+    with _recorded_failures(stage, workspace, month), month_lock(workspace, stage.name, month):
         started = time.perf_counter()
         progress.started(stage.name, month)
         job = Job(workspace, month, stage, force)
@@ -128,7 +124,6 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             note_timing(
                 workspace.root, stage.name, month, StageTiming(provenance.fingerprint, seconds, outcome.measured)
             )
-        telemetry.record_outcome(outcome)
         progress.finished(outcome)
         return outcome
 

@@ -1,8 +1,7 @@
-"""Run statistics: what runs took, and what they were expected to cost, in files beside the tables.
+"""Run statistics: what runs took, in files beside the tables.
 
 `<data root>/timings/<stage>/<month>.json` has the figures of each run of the month with its present inputs; a killed
-run leaves none. `<data root>/estimates/<month>.json` has the last estimate of each stage that had anything to pay.
-They differ from run to run, so they are never part of a table.
+run leaves none. They differ from run to run, so they are never part of a table.
 """
 
 from __future__ import annotations
@@ -29,16 +28,6 @@ class StageTiming:
     measured: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StageEstimate:
-    """What a stage was expected to take: calls and tokens of all its answers, money and seconds of uncached ones."""
-
-    calls: int
-    tokens: int
-    money: float
-    seconds: float
-
-
 def note_timing(root: DataRoot, stage: str, month: str, timing: StageTiming) -> None:
     """Add a run's figures to those of earlier runs with the same inputs; figures of other inputs are dropped."""
     earlier = [run for run in read_timings(root, stage, month) if run.fingerprint == timing.fingerprint]
@@ -59,27 +48,8 @@ def timed_months(root: DataRoot, stage: str) -> list[str]:
     return sorted(file.stem for file in (root.path / "timings" / stage).glob("*.json"))
 
 
-def note_estimates(root: DataRoot, month: str, expected: Mapping[str, StageEstimate]) -> None:
-    """Record what some stages of a month are expected to take; earlier estimates of other stages stay."""
-    estimates = {**read_estimates(root, month), **expected}
-    _write(_estimates_file(root, month), {stage: asdict(estimate) for stage, estimate in sorted(estimates.items())})
-
-
-def read_estimates(root: DataRoot, month: str) -> dict[str, StageEstimate]:
-    """Stage → its estimate; empty where the file is missing or damaged."""
-    try:
-        estimates = json.loads(_estimates_file(root, month).read_bytes())
-        return {stage: StageEstimate(**estimate) for stage, estimate in estimates.items()}
-    except _UNREADABLE:
-        return {}
-
-
 def _timings_file(root: DataRoot, stage: str, month: str) -> DataPath:
     return root.path / "timings" / stage / f"{month}.json"
-
-
-def _estimates_file(root: DataRoot, month: str) -> DataPath:
-    return root.path / "estimates" / f"{month}.json"
 
 
 def _write(file: DataPath, value: object) -> None:

@@ -1,4 +1,4 @@
-"""Statistics of scores: bootstrap intervals, paired differences, agreement, vote entropy, effect of length.
+"""Statistics of scores: bootstrap intervals, paired differences, agreement, votes.
 
 A number that would be computed from nothing is None. Intervals are percentile intervals (Efron and Tibshirani 1993,
 13.3) of the cluster bootstrap (Field and Welsh 2007, Bootstrapping clustered data): whole clusters are resampled (a
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from math import log2, sqrt
+from math import sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -153,16 +153,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
     return float(spearmanr(first, second).statistic)
 
 
-def correlation_within_tasks(first: Mapping[Key, float], second: Mapping[Key, float]) -> Estimate | None:
-    """The mean over tasks of Spearman's rho among a task's systems, which no difference between tasks can bring about.
-
-    A task in which it is not defined (fewer than three systems, or all alike) does not count; None for fewer than two
-    others.
-    """
-    rhos = {task: rank_correlation(one, other) for task, one, other in _by_task(first, second)}
-    return _of_several({task: [rho] for task, rho in rhos.items() if rho is not None})
-
-
 def _by_task(
     first: Mapping[Key, float], second: Mapping[Key, float]
 ) -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
@@ -177,7 +167,7 @@ def _by_task(
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two agree that scored the same sections: two judges, two ways of judging, a judge and people.
+    """How far two agree that scored the same sections: two judges, or a judge and people.
 
     spearman: over all sections. same_order: of two sections of one task that neither scores alike, the share that both
     put in the same order; of `compared` such pairs, None without one. mean_difference: of the second less the first.
@@ -216,29 +206,6 @@ def _orders(first: Sequence[float], second: Sequence[float]) -> list[bool]:
     return [one * other > 0 for one, other in steps if one and other]
 
 
-def same_mark(rows: Rows, first: str, second: str) -> float | None:
-    """Share of the marks in which two judges agree, of the same section in the same order, in rows of `g_scores`.
-
-    None where they have no such mark in common.
-    """
-    by_judge: dict[str, list[Mapping[str, Any]]] = {first: [], second: []}
-    for row in rows:
-        if row["judge"] in by_judge:
-            by_judge[row["judge"]].append(row)
-    ones, others = _marks(by_judge[first]), _marks(by_judge[second])
-    common = ones.keys() & others.keys()
-    return fmean(ones[key] == others[key] for key in common) if common else None
-
-
-def _marks(rows: Rows) -> dict[tuple[Any, ...], int]:
-    return {
-        (row["task_id"], row["mode"], tuple(row["order"]), marks["system"], criterion): marks[criterion]
-        for row in rows
-        for marks in row["marks"]
-        for criterion in CRITERIA
-    }
-
-
 def clear_winner(votes: Iterable[Choice]) -> Choice | None:
     """What has most votes; None without a vote, or where two have as many."""
     most = Counter(votes).most_common(2)
@@ -252,27 +219,6 @@ def mean_mark(marks: Mapping[str, Any]) -> float:
     return fmean(marks[criterion] for criterion in CRITERIA)
 
 
-def values_by_system(
-    rows: Rows, mode: str, judge: str | None = None, criterion: str | None = None
-) -> dict[str, dict[str, list[float]]]:
-    """System → task → its values in rows of `g_scores`, by repeat: G-Scores, or marks of one criterion.
-
-    judge: one judge alone; else all, whose marks are side by side.
-    """
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
-        if row["mode"] == mode and judge in (None, row["judge"]):
-            for marks in row["marks"]:
-                value = float(marks[criterion]) if criterion else mean_mark(marks)
-                found[marks["system"]][row["task_id"]].append(value)
-    return {system: dict(found[system]) for system in sorted(found)}
-
-
-def section_scores(values: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[Key, float]:
-    """(task, system) → mean, as `agreement` and `correlation_within_tasks` take it, of what `values_by_system` gave."""
-    return {(task, system): fmean(each) for system, tasks in values.items() for task, each in tasks.items() if each}
-
-
 def votes_by_task(rows: Rows, judge: str | None = None) -> dict[str, list[str]]:
     """Task → the systems voted the best, one for each judgement of several systems, in rows of `g_scores`."""
     found: dict[str, list[str]] = defaultdict(list)
@@ -280,55 +226,6 @@ def votes_by_task(rows: Rows, judge: str | None = None) -> dict[str, list[str]]:
         if row["best"] is not None and judge in (None, row["judge"]):
             found[row["task_id"]].append(row["best"])
     return dict(found)
-
-
-def vote_entropy(votes: Sequence[str]) -> float | None:
-    """Shannon entropy, in bits, of the votes of one task over repeats and judges: 0 where all agree.
-
-    None for fewer than two votes, which cannot differ.
-    """
-    from scipy.stats import entropy
-
-    return float(entropy(list(Counter(votes).values()), base=2)) if len(votes) > 1 else None
-
-
-def normalised_vote_entropy(votes: Sequence[str], systems: int) -> float | None:
-    """Vote entropy as a share of the highest that so many votes over so many systems can have, 0 to 1.
-
-    With 3 votes and 8 systems that is log2(3), not log2(8). None for fewer than two votes or two systems.
-    """
-    bits = vote_entropy(votes)
-    return None if bits is None or systems < 2 else bits / _most_bits(len(votes), systems)
-
-
-def _most_bits(votes: int, systems: int) -> float:
-    """The entropy of votes spread as evenly as whole votes can be."""
-    each, more = divmod(votes, systems)
-    counts = [each + 1] * more + [each] * (systems - more)
-    return -sum(count / votes * log2(count / votes) for count in counts if count)
-
-
-@dataclass(frozen=True, slots=True)
-class Disorder:
-    """Vote entropy over tasks: the mean in bits, the mean as a share of the highest, tasks with votes that can differ,
-    and the share of these in which all votes went to one system."""
-
-    bits: float
-    share: float
-    tasks: int
-    unanimous: float
-
-
-def vote_disorder(rows: Rows, judge: str | None = None) -> Disorder | None:
-    """Over the tasks of rows of `g_scores`, all judges or one; None where no task has two votes."""
-    kept = [row for row in rows if row["best"] is not None and judge in (None, row["judge"])]
-    systems = {row["task_id"]: len(row["order"]) for row in kept}
-    votes = {task: cast for task, cast in votes_by_task(kept).items() if len(cast) > 1}
-    if not votes:
-        return None
-    bits = [vote_entropy(cast) or 0.0 for cast in votes.values()]
-    shares = [normalised_vote_entropy(cast, systems[task]) or 0.0 for task, cast in votes.items()]
-    return Disorder(fmean(bits), fmean(shares), len(votes), fmean(bit == 0 for bit in bits))
 
 
 Level = Literal["nominal", "ordinal"]

@@ -7,12 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from pipeline.engine import telemetry
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index.batch import PointBatch
 
@@ -149,17 +147,11 @@ def _send(index: PassageIndex, batches: Iterator[PointBatch]) -> int:
         for batch in batches:
             if len(running) == index.in_flight:
                 running.popleft().result()
-            # Threads of the pool do not inherit the context, which holds the current span.
-            running.append(pool.submit(copy_context().run, _upsert, index, batch))
+            running.append(pool.submit(index.upsert, batch))
             sent += len(batch)
         for future in running:
             future.result()
     return sent
-
-
-def _upsert(index: PassageIndex, batch: PointBatch) -> None:
-    with telemetry.span("index load batch", {"citeloom.points": len(batch)}):
-        index.upsert(batch)
 
 
 def digest_of(expected: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from pipeline.engine import shutdown, telemetry
+from pipeline.engine import shutdown
 from pipeline.engine.stage import Workspace
 from pipeline.llm.budget import Budget, Limits, check_budget, run_budget
 from pipeline.llm.cache import CallCache, call_key
@@ -349,15 +349,8 @@ class LlmClient:
         body |= {"n": len(samples)} if len(samples) > 1 else {}
         cost = Spent()
         try:
-            with telemetry.span(f"chat {self.model.name}", _request_attributes(body)):
-                reply = await transport.send(body)
-                cost = reply.spent
-                telemetry.set_attributes(
-                    {
-                        "gen_ai.usage.input_tokens": cost.prompt_tokens,
-                        "gen_ai.usage.output_tokens": cost.completion_tokens,
-                    }
-                )
+            reply = await transport.send(body)
+            cost = reply.spent
         finally:
             self._budget.settle(worst, cost, self.usage.prices)
             self.usage.retries, self.usage.waited = self.limiter.retries, self.limiter.waited
@@ -383,17 +376,6 @@ def _count_read(request: Mapping[str, Any]) -> int:
 def _first_seed(system: str) -> int:
     """The seed of a system's sample 0: a server that samples by the seed must draw anew for each system."""
     return int(hashlib.sha256(system.encode()).hexdigest()[:8], 16) % _SYSTEM_SEEDS if system else 0
-
-
-def _request_attributes(body: Mapping[str, Any]) -> telemetry.Attributes:
-    """Attributes of a request's span, never its messages. Names: OpenTelemetry's conventions for generative AI."""
-    return {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.request.model": body["model"],
-        "gen_ai.request.max_tokens": body.get("max_tokens", 0),
-        "gen_ai.request.temperature": body["temperature"],
-        "gen_ai.request.choice.count": body.get("n", 1),
-    }
 
 
 def _consecutive(samples: Sequence[int]) -> list[list[int]]:

@@ -13,9 +13,8 @@ from typing import Any
 
 from pipeline.answering.stages import QUESTIONS, check_answering
 from pipeline.arxiv.months import describe_months
-from pipeline.engine.parts import Part, statistics_name
+from pipeline.engine.parts import Part
 from pipeline.engine.run import State, state
-from pipeline.engine.run_stats import StageEstimate, note_estimates
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
@@ -138,25 +137,6 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
     )
     priced = any(model.prices.known for model in _models_used(settings))
     return Estimate(parts, ready, not_ready, priced, notes)
-
-
-def save_expectations(workspace: Workspace, result: Estimate) -> None:
-    """Save what each stage with calls to pay should take, for the report to compare with what it took."""
-    for month in result.months:
-        by_name: dict[str, list[StageCost]] = {}
-        for part in result.parts:
-            if part.month == month and part.to_pay:
-                by_name.setdefault(_statistics_name(part), []).append(part)
-        sums = {name: sum_parts(parts) for name, parts in by_name.items()}
-        expected = {
-            name: StageEstimate(cost.calls, cost.tokens, cost.money, cost.seconds) for name, cost in sums.items()
-        }
-        note_estimates(workspace.root, month, expected)
-
-
-def _statistics_name(part: StageCost) -> str:
-    """The name under which `run_stats` keeps the figures of a stage, or of a writer's part of it."""
-    return statistics_name(part.stage, part.writer) if part.writer else part.stage
 
 
 @dataclass(slots=True)

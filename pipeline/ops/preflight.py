@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pipeline.answering.stages import check_answering
 from pipeline.embedding.choice import model_name
-from pipeline.engine import telemetry
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index import close_indexes
@@ -28,7 +27,6 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     """Raise SettingError for a setting that does not suit these stages, or a data root that cannot be written."""
     settings, names = workspace.settings, {stage.name for stage in stages}
     check_data_root(workspace)
-    telemetry.check(settings)
     if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
         raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
     if names & {"dump_members", "metadata", "papers"}:

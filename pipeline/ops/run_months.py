@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
-from pipeline.engine import progress, shutdown, telemetry
+from pipeline.engine import progress, shutdown
 from pipeline.engine.checks import run_checks
 from pipeline.engine.failures import Failure, all_failures, check_name, forget_failure, record_failure
 from pipeline.engine.run import outcome_of, run_stage
@@ -58,7 +58,7 @@ def run_months(
     report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
     progress.planned(months, [stage.name for stage in stages])
-    with telemetry.run_span(workspace.settings, len(months)), progress.listening(report), shutdown.draining():
+    with progress.listening(report), shutdown.draining():
         if DUMP_MEMBERS in {stage.table for stage in stages}:
             report_broken_zips(workspace)
         for phase in _phases(stages):
@@ -98,13 +98,12 @@ def _run_phase(
             continue
         _report_skipped(workspace, [stage for stage in stages if stage not in due[month]], month)
         computed = computed or bool(due[month])
-        with telemetry.span("month", {"citeloom.month": month}):
-            for stage in due[month]:
-                if shutdown.requested():
-                    raise KeyboardInterrupt
-                below = failed[month] & {table.name for table in stage.upstream}
-                if below or not _run_and_check(workspace, stage, month, force=force):
-                    failed[month].add(stage.name)
+        for stage in due[month]:
+            if shutdown.requested():
+                raise KeyboardInterrupt
+            below = failed[month] & {table.name for table in stage.upstream}
+            if below or not _run_and_check(workspace, stage, month, force=force):
+                failed[month].add(stage.name)
 
 
 def _stages_due(

@@ -1,19 +1,19 @@
-"""What related work and answers cost: calls, tokens and money by system, times of runs, and estimates beside them."""
+"""What related work and answers cost: calls, tokens and money by system, and the times of runs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.engine.run_stats import StageEstimate, StageTiming, read_estimates, read_timings
+from pipeline.engine.run_stats import StageTiming, read_timings
 from pipeline.llm.messages import Prices
 from pipeline.report.formatting import answering_system, words
-from pipeline.report.grid import Cell, Grid, Row, Section
+from pipeline.report.grid import Cell, Grid, Row, Section, with_rows
 from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pipeline.report.related_work_data import RelatedWorkData
 
 USAGE = ("calls", "prompt_tokens", "completion_tokens")
-# What a run measured of tokens; a prompt counts once for all samples of a request, in a row once for each.
-_RUN_TOKENS = ("llm_prompt_tokens", "llm_completion_tokens", "llm_cached_tokens")
 _OTHER_COSTS = {
     tables.KEY_ELEMENTS.name: "Key elements, for all systems that use them",
     tables.G_SCORES.name: "Judging: G-Score",
@@ -79,10 +77,8 @@ def money_of(cost: Cost, prices: Mapping[str, Prices]) -> float | None:
 
 @dataclass(slots=True)
 class RunAccounts:
-    """What stages took in their longest runs and were estimated to take, summed over months, by name of the stage or
-    its part."""
+    """What stages took in their longest runs, summed over months, by name of the stage or its part."""
 
-    estimates: dict[str, StageEstimate] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     seconds_per_item: dict[str, float] = field(default_factory=dict)
     """Only where a run measured it itself."""
@@ -91,10 +87,6 @@ class RunAccounts:
 
     def add(self, root: DataRoot, month: str, stages: Iterable[str]) -> None:
         """Add a month. The longest run of the month counts, since later ones take their answers from the cache."""
-        for stage, expected in read_estimates(root, month).items():
-            before = self.estimates.get(stage, StageEstimate(0, 0, 0.0, 0.0))
-            sums = (one + other for one, other in zip(astuple(before), astuple(expected), strict=True))
-            self.estimates[stage] = StageEstimate(*sums)
         for stage in stages:
             longest = max(read_timings(root, stage, month), key=lambda run: run.seconds, default=None)
             if longest is not None:
@@ -106,11 +98,6 @@ class RunAccounts:
         self.measured.setdefault(stage, Counter()).update(numbers)
         if "seconds_a_question" in numbers:
             self.seconds_per_item[stage] = numbers["seconds_a_question"]
-
-    def tokens(self, stage: str) -> int | None:
-        """Tokens that a stage's runs used, those of cached answers too, as an estimate counts them."""
-        measured = self.measured.get(stage, Counter())
-        return int(sum(measured.get(name, 0) for name in _RUN_TOKENS)) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,47 +200,25 @@ def _price_notes(costs: Sequence[Cost], prices: Mapping[str, Prices]) -> list[st
 
 
 def run_sections(related: RelatedWorkData, answers: AnswersData) -> list[Section]:
-    """Times of the runs, and estimates beside what was used; they differ from run to run."""
-    lines = related_work_costs(related)
+    """Times of the runs, which differ from run to run."""
     paragraphs = [] if related.accounts.seconds else ["No run of this month is recorded."]
-    if not related.accounts.estimates:
-        paragraphs.append("There is no estimate to compare with: citeloom estimate makes one before a run.")
-    parts = _run_grids(lines, related.accounts, related.prices, "")
-    sections = [Section("run", "Related work", paragraphs, parts)]
-    parts = _run_grids(answer_costs(answers), answers.accounts, answers.prices, "answers_")
-    return [*sections, Section("run-of-answers", "Answers to questions", (), parts)] if parts else sections
+    sections = [Section("run", "Related work", paragraphs, _time_grids("time", related_work_costs(related), related))]
+    grids = _time_grids("answers_time", answer_costs(answers), answers)
+    return [*sections, Section("run-of-answers", "Answers to questions", (), grids)] if grids else sections
 
 
-def _run_grids(
-    lines: Sequence[CostLine], accounts: RunAccounts, prices: Mapping[str, Prices], prefix: str
-) -> list[Grid]:
-    grids = []
-    timed = [_time_row(line, accounts) for line in lines if line.stage in accounts.seconds]
-    if timed:
-        columns = [
-            "Stage", "Seconds", "Seconds per item", "Requests",
-            "Seconds per request", "Request seconds per item",
-        ]  # fmt: skip
-        about = (
-            "Of the longest run of the stage on the month, since later runs take their answers from the cache. Seconds "
-            "per item: of the whole run, which works on many items at once. Request seconds per item: the requests of "
-            "one item one after another, which is what a single reader waits for."
-        )
-        grids.append(Grid(f"{prefix}time", "Time", columns, timed, about=about))
-    expected = [_estimate_row(line, accounts, prices) for line in lines if line.stage in accounts.estimates]
-    if expected:
-        columns = [
-            "Stage", "Calls estimated", "Calls made", "Tokens estimated", "Tokens used", "Used of estimated",
-            "Seconds estimated", "Seconds taken",
-        ]  # fmt: skip
-        if prices:
-            columns += ["Money estimated", "Money paid"]
-        about = (
-            "What citeloom estimate said before a run, and the longest run. Calls and tokens are of all items, a "
-            "prompt counted once for all its samples; seconds and money are of what no earlier run had answered."
-        )
-        grids.append(Grid(f"{prefix}estimate", "Estimated and used", columns, expected, about=about))
-    return grids
+def _time_grids(key: str, lines: Sequence[CostLine], data: RelatedWorkData | AnswersData) -> list[Grid]:
+    rows = [_time_row(line, data.accounts) for line in lines if line.stage in data.accounts.seconds]
+    columns = [
+        "Stage", "Seconds", "Seconds per item", "Requests",
+        "Seconds per request", "Request seconds per item",
+    ]  # fmt: skip
+    about = (
+        "Of the longest run of the stage on the month, since later runs take their answers from the cache. Seconds "
+        "per item: of the whole run, which works on many items at once. Request seconds per item: the requests of "
+        "one item one after another, which is what a single reader waits for."
+    )
+    return with_rows(Grid(key, "Time", columns, rows, about=about))
 
 
 def _time_row(line: CostLine, accounts: RunAccounts) -> Row:
@@ -263,16 +228,3 @@ def _time_row(line: CostLine, accounts: RunAccounts) -> Row:
     per_request = waited / requests if waited is not None and requests else None
     per_item = accounts.seconds_per_item.get(line.stage) or _per_item(seconds, items)
     return [line.label, Cell(seconds, "one"), per_item, requests, per_request, _per_item(waited, items)]
-
-
-def _estimate_row(line: CostLine, accounts: RunAccounts, prices: Mapping[str, Prices]) -> Row:
-    expected, used = accounts.estimates[line.stage], accounts.tokens(line.stage)
-    row = [
-        line.label, expected.calls, line.cost.calls, expected.tokens, used,
-        used / expected.tokens if used and expected.tokens else None,
-        Cell(expected.seconds, "one"), Cell(accounts.seconds.get(line.stage), "one"),
-    ]  # fmt: skip
-    if not prices:
-        return row
-    paid = accounts.measured.get(line.stage, Counter()).get("llm_cost")
-    return [*row, Cell(expected.money, "three"), Cell(paid, "three")]

@@ -1,4 +1,4 @@
-"""Tables of a report as data, rendered from one definition as HTML, Markdown and JSON.
+"""Tables of a report as data, rendered from one definition as HTML and JSON.
 
 A grid has a title, columns, rows and notes. A row holds plain values, or cells with a form of their own, an interval, a
 tag or a link.

@@ -59,7 +59,7 @@ SAMPLE_NOTE = (
 # A month of the whole dump has thousands of papers, whose ids need not be read to know that it is no sample.
 _MOST_SAMPLE_PAPERS = 1_000
 _HOME = ("citeloom", "../index.html")
-_OTHER_FORMS = (("Markdown", "report.md"), ("JSON", "report.json"))
+_JSON = ("JSON", "report.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class MonthReport:
-    """What the pages of a month and its Markdown and JSON forms show."""
+    """What the pages of a month and its JSON form show."""
 
     month: str
     steps: Sequence[FunnelStep]
@@ -133,7 +133,7 @@ def related_work_sections(data: RelatedWorkData, tasks: Sequence[Mapping[str, An
         related_work_tables.differences_section(data),
         related_work_tables.stability_section(data) if one_month else None,
         related_work_tables.citation_section(data) if data.systems else None,
-        related_work_tables.judge_section(data),
+        related_work_tables.judges_section(data) if one_month else None,
         ratings_section(data) if one_month else None,
         related_work_cost_section(data) if data.systems else None,
         related_work_tables.tasks_section(data, tasks, MOST_ROWS) if one_month else None,
@@ -173,12 +173,12 @@ def month_page(root: DataRoot, report: MonthReport) -> Page:
     failed = f"What failed or was left out where a model was called: {count(report.failed)}"
     links = [(failed if report.failed else "Nothing failed where a model was called", FAILURES_PAGE)]
     if report.related.systems or report.answers.systems:
-        links.append(("Times and estimates", RUN_PAGE))
+        links.append(("Times of runs", RUN_PAGE))
     return Page(
         title=month_name(month),
         path=[_HOME, (month, "")],
         lead=report.lead,
-        links=[*links, *_OTHER_FORMS],
+        links=[*links, _JSON],
         notes=report.notes,
         sections=[
             corpus_section(root, month, report.steps, ledger),
@@ -238,7 +238,7 @@ def answers_page(report: MonthReport) -> Page:
         title=f"Answers to questions, {month_name(report.month)}",
         path=[_HOME, (report.month, "index.html"), ("answers", "")],
         lead=f"{number_of(len(data.questions), 'question')}{systems}, each from the papers up to this month.",
-        links=[("What failed or was left out", FAILURES_PAGE), ("Times and estimates", RUN_PAGE), *_OTHER_FORMS],
+        links=[("What failed or was left out", FAILURES_PAGE), ("Times of runs", RUN_PAGE), _JSON],
         notes=[*report.notes, *no_answer],
         sections=report.answer_sections,
     )
@@ -261,7 +261,7 @@ def run_page(month: str, related: RelatedWorkData, answers: AnswersData) -> Page
     links = [("Calls, tokens and money of related work", "index.html#cost")] if related.systems else []
     links += [("Calls, tokens and money of answers", f"{ANSWERS_PAGE}#cost-of-answers")] if answers.called_model else []
     return Page(
-        title=f"Times and estimates, {month_name(month)}",
+        title=f"Times of runs, {month_name(month)}",
         path=[_HOME, (month, "index.html"), ("times", "")],
         lead="These figures differ from run to run, so no other page has them.",
         links=links,

@@ -23,12 +23,12 @@ from pipeline.report.corpus import (
     funnel,
 )
 from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE
+from pipeline.report.month_json import month_json
 from pipeline.report.question_page import QuestionTally, question_pages
 from pipeline.report.related_work_data import RelatedWorkData, read_related_work
 from pipeline.report.rendering import render, templates_digest
 from pipeline.report.retrieval import read_retrieval, retrieval_notes, retrieval_section
 from pipeline.report.task_page import TaskTally, task_pages
-from pipeline.report.text_formats import month_json, month_markdown
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
@@ -113,14 +113,16 @@ def _files(root: DataRoot, month: str, related: RelatedWorkData, answers: Answer
     if answers.questions:
         yield ANSWERS_PAGE, render(_SECTIONS, pages.answers_page(report))
     yield FAILURES_PAGE, render(_SECTIONS, pages.failures_page(report))
-    yield "report.md", month_markdown(report)
     yield "report.json", month_json(report)
     yield "index.html", render(_SECTIONS, pages.month_page(root, report))
 
 
 def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
-    """Remove pages of tasks and questions that no longer exist, and temporary files of a killed run."""
-    for pattern in ("task-*.html", "question-*.html", ANSWERS_PAGE, ".*.tmp"):
+    """Remove pages of tasks and questions that no longer exist, and temporary files of a killed run.
+
+    `report.md` is of earlier versions.
+    """
+    for pattern in ("task-*.html", "question-*.html", ANSWERS_PAGE, "report.md", ".*.tmp"):
         for file in folder.glob(pattern):
             if file.name not in names:
                 file.unlink(missing_ok=True)
@@ -129,7 +131,7 @@ def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """What the pages show besides the rows of tables: templates, settings, ledgers, notes of files, people's ratings.
 
-    Times and estimates are not among them: a run that changes no row does not make the report out of date.
+    Times are not among them: a run that changes no row does not make the report out of date.
     """
     root, settings = workspace.root, workspace.settings
     prices = known_prices(settings)

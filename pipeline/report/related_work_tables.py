@@ -1,4 +1,4 @@
-"""Tables and figures of related work: the ChatCite paper's beside ours, citations, stability, and checks of the judge.
+"""Tables and figures of related work: the ChatCite paper's beside ours, citations, stability, and a second judge.
 
 The published values are those of arXiv 2403.02574v1.
 """
@@ -14,7 +14,6 @@ from typing import Any
 
 from pipeline.evaluation.annotation.rating_results import MEAN
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
-from pipeline.evaluation.judging import ALONE, TOGETHER
 from pipeline.evaluation.rouge import FLOOR
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.report.figures import (
@@ -607,114 +606,44 @@ def _stability_grid(stability: Sequence[Mapping[str, Any]]) -> Grid:
     return Grid("stability", "Spread of repeated runs", columns, rows, about=about)
 
 
-def judge_section(data: RelatedWorkData) -> Section | None:
-    """Order, judging alone, a second judge, length, entropy of votes; None where nothing was judged."""
-    if not data.judgements:
+def judges_section(data: RelatedWorkData) -> Section | None:
+    """The judges side by side, and their agreement; None for a single one."""
+    judges = data.scores.judges()
+    if len(judges) < 2:
         return None
-    text = "Does the G-Score hold when the order changes, when each section is marked alone, and with another judge?"
-    grids = (_ways(data), _vote_entropy(data), _judge_agreement(data), _lengths(data))
-    return Section(
-        "judging",
-        "Checks of the G-Score that the paper does not have",
-        (text,),
-        with_rows(*grids),
-    )
-
-
-def _judging_ways(data: RelatedWorkData) -> list[tuple[str, str, str]]:
-    """(mode, judge, name) of each way in which sections were marked."""
-    return [
-        (mode, judge, f"{judge}, {name}")
-        for judge in data.scores.judges()
-        for mode, name in ((TOGETHER, "together"), (ALONE, "alone"))
-        if any(data.scores.by_task(system, "g_score", mode, judge) for system in data.systems)
-    ]
-
-
-def _ways(data: RelatedWorkData) -> Grid:
-    ways = _judging_ways(data)
     rows = [
-        [
-            words(system),
-            *(mean_cell(data.scores.mean(system, "g_score", mode, judge), "two") for mode, judge, _ in ways),
-        ]
+        [words(system), *(mean_cell(data.scores.mean(system, "g_score", judge=judge), "two") for judge in judges)]
         for system in data.systems
     ]
-    repeats = 1 + max((row["repeat"] for row in data.judgements if row["mode"] == TOGETHER), default=0)
-    about = (
-        f"Together: all systems of a task in one conversation, {number_of(repeats, 'time')}, each time in another "
-        "order; the mean of these. Alone: each section by itself."
-    )
-    columns = ["System", *(name for *_, name in ways)]
-    return Grid("ways", "G-Score by way of judging", columns, rows, about=about, best_of=columns[1:])
+    about = "The G-Score, mean over tasks. No mean mixes marks of two judges."
+    columns = ["System", *judges]
+    beside = Grid("judges", "G-Score by judge", columns, rows, about=about, best_of=columns[1:])
+    return Section("judging", "A second judge", (), (beside, _agreement_grid(data, judges)))
 
 
-def _vote_entropy(data: RelatedWorkData) -> Grid:
-    from pipeline.evaluation.statistics import vote_disorder
+def _agreement_grid(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
+    """Agreement of every two judges on the G-Scores of sections."""
+    from pipeline.evaluation.statistics import agreement
 
-    judges: list[tuple[str, str | None]] = [(judge, judge) for judge in data.scores.judges()]
-    judges += [("all judges together", None)] if len(judges) > 1 else []
-    rows = [
-        [name, disorder.bits, percent_cell(disorder.share), percent_cell(disorder.unanimous), disorder.tasks]
-        for name, judge in judges
-        if (disorder := vote_disorder(data.judgements, judge)) is not None
-    ]
-    columns = ["Judge", "Entropy, bits", "Of the maximum", "Unanimous tasks", "Tasks"]
-    about = (
-        "Entropy of the votes for the best section of one task over the orders, mean over tasks: 0 bits where all "
-        "votes go to one system. The maximum is that of votes spread as evenly as so many can be."
-    )
-    return Grid("votes", "Entropy of votes", columns, rows, about=about)
-
-
-def _judge_agreement(data: RelatedWorkData) -> Grid:
-    """Agreement of every two ways of judging: judges with one another, together with alone."""
-    from pipeline.evaluation.statistics import agreement, same_mark, section_scores, values_by_system
-
+    scores = {
+        judge: {
+            (task, system): value
+            for system in data.systems
+            for task, value in data.scores.by_task(system, "g_score", judge=judge).items()
+        }
+        for judge in judges
+    }
     rows = []
-    for (mode, judge, name), (other_mode, other, other_name) in combinations(_judging_ways(data), 2):
-        if mode != other_mode and judge != other:
-            continue
-        first, second = (
-            section_scores(values_by_system(data.judgements, in_mode, by))
-            for in_mode, by in ((mode, judge), (other_mode, other))
-        )
-        agreed = agreement(first, second)
+    for first, second in combinations(judges, 2):
+        agreed = agreement(scores[first], scores[second])
         if agreed is not None:
-            of_mode = [row for row in data.judgements if row["mode"] == mode]
-            same = same_mark(of_mode, judge, other) if judge != other else None
             rows.append(
-                [f"{name} and {other_name}", agreed.spearman, percent_cell(agreed.same_order), agreed.mean_difference,
-                 percent_cell(same), agreed.sections]
+                [f"{first} and {second}", agreed.spearman, percent_cell(agreed.same_order), agreed.mean_difference,
+                 agreed.sections]
             )  # fmt: skip
-    columns = ["Two ways of judging", "Spearman", "Same order", "Mean difference", "Same mark", "Sections"]
+    columns = ["Two judges", "Spearman", "Same order", "Mean difference", "Sections"]
     about = (
         "Spearman: rank correlation over all sections. Same order: of two sections of one task that neither marks "
-        "equally, the share that both put in one order. Mean difference: the second G-Score less the first. Same mark: "
-        "the share of equal single marks for the same section in the same order, for two judges."
+        "equally, the share that both put in one order. Mean difference: the second G-Score less the first."
     )
     return Grid("agreement", "Agreement of judges", columns, rows, about=about)
-
-
-def _lengths(data: RelatedWorkData) -> Grid:
-    from pipeline.evaluation.statistics import correlation_within_tasks, rank_correlation
-
-    rows = []
-    lengths = _by_section(data, "words", TOGETHER, "")
-    for mode, judge, name in _judging_ways(data):
-        marks = _by_section(data, "g_score", mode, judge)
-        both = sorted(lengths.keys() & marks.keys())
-        rho = rank_correlation([lengths[key] for key in both], [marks[key] for key in both])
-        within = mean_cell(correlation_within_tasks(lengths, marks), "two")
-        rows.append([name, rho, within, len(both)])
-    columns = ["Way of judging", "All sections", "Within a task, mean", "Sections"]
-    about = "Spearman's correlation of a section's words with its G-Score; above 0 where longer sections score higher."
-    return Grid("length", "Length and G-Score", columns, rows, about=about)
-
-
-def _by_section(data: RelatedWorkData, metric: str, mode: str, judge: str) -> dict[tuple[str, str], float]:
-    return {
-        (task, system): value
-        for system in data.systems
-        for task, value in data.scores.by_task(system, metric, mode, judge).items()
-    }

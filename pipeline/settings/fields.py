@@ -330,9 +330,6 @@ class OperationsSettings(BaseModel):
     serve_token: SecretStr | None = Field(
         None, description="Token that every request to citeloom serve must bring; required off loopback."
     )
-    otel_endpoint: str | None = Field(
-        None, description="OpenTelemetry collector, OTLP over HTTP (http://localhost:4318); empty to send nothing."
-    )
 
 
 class ClusterSettings(BaseModel):

@@ -21,6 +21,7 @@ _NO_DRAFTS = "models draft no questions any more; write a question set (docs/met
 REMOVED = {
     "CITELOOM_DRAFT_PAPERS": _NO_DRAFTS,
     "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
+    "CITELOOM_OTEL_ENDPOINT": "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took",
 }
 """Settings of the version before that left → what holds instead."""
 

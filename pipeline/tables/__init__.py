@@ -635,7 +635,7 @@ HUMAN_GRADES = Table(
     version=2,
 )
 
-RETIRED_TABLES = ("question_drafts", "question_reviews")
+RETIRED_TABLES = ("question_drafts", "question_reviews", "judge_checks", "estimates")
 """Tables and other folders of data roots of before that nothing reads or writes any more: they can be deleted."""
 
 TABLES: Mapping[str, Table] = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from selenium.webdriver.remote.webelement import WebElement
 
 WIDTHS = (1280, 390)
-# The backgrounds of all pages of reports, of forms, and of `citeloom serve`.
+# The backgrounds of all pages of reports, of annotators, and of `citeloom serve`.
 COLOURS = {"light": "rgb(252, 251, 248)", "dark": "rgb(21, 23, 26)"}
 # Chromium as root in a container, with nothing that calls home.
 FLAGS = (

@@ -24,5 +24,5 @@ class Read(Settings):
 NO_ROW = {
     "data", "local", "llm_url", "llm_api_key", "llm_concurrency", "llm_timeout", "llm_price", "models",
     "llm_budget_calls", "llm_budget_tokens", "llm_budget_money", "llm_budget_name",
-    "otel_endpoint", "executor", "embedder_device", "embedder_precision", "embedder_tokens",
+    "executor", "embedder_device", "embedder_precision", "embedder_tokens",
 }  # fmt: skip

@@ -1,5 +1,5 @@
-"""Blind annotation by people: sheets and forms out, filled-in files in, agreement with each other and the judge.
+"""Blind annotation by people: pages to read and sheets to fill in, import of filled-in sheets, agreement.
 
-One mechanism for every schema. A schema says what is shown, what is filled in, which values are allowed and into which
-table they go: `ratings` of related-work sections, `grades` of answers to questions.
+One mechanism for both kinds: `ratings` of related-work sections and `grades` of answers to questions. A row class of
+`rows` says what is filled in on a line and into which table it goes.
 """

@@ -15,16 +15,7 @@ from pipeline import tables
 from pipeline.arxiv.months import select_months
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export, Item
-from pipeline.evaluation.annotation.study import (
-    Entry,
-    Schema,
-    Study,
-    Unit,
-    assign_letters,
-    check_name,
-    select_items,
-    sha256,
-)
+from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items, sha256
 from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, read_grades
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import abstract_url
@@ -101,20 +92,6 @@ def digests(root: DataRoot, month: str) -> dict[tuple[str, str], str]:
     return {(question, system): words.digest(system) for question, words in texts for system in words.answers}
 
 
-GRADES = Schema(
-    name="grades",
-    table=tables.HUMAN_GRADES,
-    annotator="grader",
-    item_id="question_id",
-    group=("label",),
-    entries={
-        part: (Entry("verdict", {verdict: verdict for verdict in verdicts}, f"one of {', '.join(verdicts)}"),)
-        for part, verdicts in VERDICTS.items()
-    },
-    shown=("text", "question", "answer", "papers"),
-)
-
-
 def export_grades(
     root: DataRoot, name: str, months: str, systems: Sequence[str] | None, *, items: int, seed: int
 ) -> Export:
@@ -128,7 +105,7 @@ def export_grades(
         raise MissingInput(
             f"of --months {months}, no answer was graded: set CITELOOM_QUESTIONS and run citeloom run --months {months}"
         )
-    selection = select_items(grades, systems, most=items, seed=seed)
+    selection = select_items(grades, systems, "questions", most=items, seed=seed)
     check_name(name, selection.systems)
     silent: Counter[str] = Counter()
     units: dict[str, Unit] = {}
@@ -140,24 +117,25 @@ def export_grades(
         if not speaking:
             continue
         item = f"Q{len(shown) + 1:02}"
-        letters = assign_letters(seed, question, speaking)
-        mine = {f"{item}-{letter}": _units(item, f"{item}-{letter}", of_question[system], texts[question])
-                for letter, system in letters.items()}  # fmt: skip
-        units |= {unit: each for of_label in mine.values() for unit, each in of_label.items()}
-        shown.append(_item(item, texts[question], mine))
+        answers = {
+            f"{item}-{letter}": _units(item, f"{item}-{letter}", of_question[system], texts[question])
+            for letter, system in assign_letters(seed, question, speaking).items()
+        }
+        units |= {unit: each for of_answer in answers.values() for unit, each in of_answer.items()}
+        shown.append(_item(item, texts[question], answers))
     if not units:
         raise MissingInput("no answer has anything to grade: all abstained, or claim nothing")
     silent_notes = [f"{count} answers of {system} abstain or claim nothing: they need no grader"
                     for system, count in sorted(silent.items())]  # fmt: skip
-    answers = len({unit.label for unit in units.values()})
-    workload = f"each annotator has {len(units):,} claims of {answers} answers to {len(shown)} questions to grade"
+    answered = len({unit.label for unit in units.values()})
+    workload = f"each annotator has {len(units):,} claims of {answered} answers to {len(shown)} questions to grade"
     return Export(
-        schema=GRADES,
         study=Study(kind="grades", study=name, seed=seed, units=units),
         items=tuple(shown),
         systems=selection.systems,
-        words={"verdicts": VERDICTS, "meanings": MEANINGS, "answers": answers},
-        notes=(*selection.notes("questions"), *silent_notes, workload),
+        shown=("text", "allowed"),
+        words={"meanings": MEANINGS},
+        notes=(*selection.notes, *silent_notes, workload),
         lacking=selection.lacking,
     )
 
@@ -185,27 +163,24 @@ def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionText
 
 def _units(item: str, label: str, grade: Grade, texts: QuestionTexts) -> dict[str, Unit]:
     """Unit id → unit, of every claim and gold claim of an answer."""
-    claims: dict[Part, list[str]] = {
-        "claim": [claim["claim"] for claim in grade["claims"]], "gold": [gold["claim"] for gold in grade["gold"]],
-    }  # fmt: skip
+    parts: tuple[tuple[Part, Sequence[Mapping[str, str]]], ...] = (("claim", grade["claims"]), ("gold", grade["gold"]))
     return {
         f"{label}-{part}-{number}": Unit(
-            item=item, label=label, month=texts.month, item_id=grade["question_id"],
-            system=grade["system"], text_sha256=texts.digest(grade["system"]), part=part, number=number, text=text,
+            item=item, label=label, month=texts.month, item_id=grade["question_id"], system=grade["system"],
+            text_sha256=texts.digest(grade["system"]), part=part, number=number, text=claim["claim"],
         )
-        for part, of_part in claims.items()
-        for number, text in enumerate(of_part, 1)
+        for part, claims in parts
+        for number, claim in enumerate(claims, 1)
     }  # fmt: skip
 
 
-def _item(name: str, texts: QuestionTexts, labels: Mapping[str, Mapping[str, Unit]]) -> Item:
-    answers, cells = [], {}
-    for label, units in labels.items():
+def _item(name: str, texts: QuestionTexts, answers: Mapping[str, Mapping[str, Unit]]) -> Item:
+    """answers: label → unit id → unit."""
+    view, lines = [], {}
+    for label, units in answers.items():
         answer = texts.answers[next(iter(units.values())).system]
-        claims: dict[Part, dict[str, str]] = {
-            part: {unit: each.text or "" for unit, each in units.items() if each.part == part} for part in VERDICTS
-        }
-        answers.append({"label": label, "paragraphs": parted(answer), "claims": claims})
+        claims = {part: {unit: each.text for unit, each in units.items() if each.part == part} for part in VERDICTS}
+        view.append({"label": label, "paragraphs": parted(answer), "claims": claims})
         for unit, each in units.items():
-            cells[unit] = (each.text or "", texts.question, answer, " ; ".join(texts.papers))
-    return Item(name, {"text": texts.question, "papers": texts.papers, "answers": answers}, cells)
+            lines[unit] = (each.text or "", each.row_class.model_fields["verdict"].description or "")
+    return Item(name, {"name": name, "text": texts.question, "papers": texts.papers, "answers": view}, lines)

@@ -1,295 +1,276 @@
-"""Import of the sheets and forms that annotators send back: files are checked, letters become systems, rows are added.
+"""Import of the sheets that annotators send back: lines are checked, labels become systems, rows are stored.
 
-A file is CSV of the form, or of a spreadsheet program: with a byte order mark or without, commas, semicolons or tabs
-between cells, columns in any order. It is of one study and one annotator, and its faults are reported together.
-All files are checked before anything is written, and a month's file is complete or as it was; an import that was killed
-between two months is completed by the same command.
+A sheet is of one study and one annotator. What is wrong is reported with file, line and column: a line that is wrong
+costs no other line, and a file that is no sheet costs no other file. A month's file is complete or as it was; an import
+that was killed is completed by the same command.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
-from collections import Counter, defaultdict
+import io
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import ValidationError
 
 from pipeline import __version__
 from pipeline.engine.locks import month_lock
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError
-from pipeline.evaluation.annotation.export import unguarded
-from pipeline.evaluation.annotation.grades import GRADES
-from pipeline.evaluation.annotation.ratings import RATINGS
-from pipeline.evaluation.annotation.study import Entry, Schema, Study, read_key, study_names
-from pipeline.storage.csv_texts import Record, column_name, columns, decoded, read_content, records
+from pipeline.errors import MissingInput, SettingError
+from pipeline.evaluation.annotation.rows import RatingRow, SheetRow
+from pipeline.evaluation.annotation.study import Study, read_key, study_names
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
-from pipeline.tables import Table
+from pipeline.tables.writers import parse_writer
 
-SCHEMAS: Mapping[str, Schema] = {schema.name: schema for schema in (RATINGS, GRADES)}
-_KNOWN = {column for schema in SCHEMAS.values() for column in schema.columns}
-_WANTED = "a file that an annotator sent back"
 _LONGEST_NAME = 100
-_FAULTS_REPORTED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was filled in for one unit. place: file and line, for messages. values: column → value, None if empty."""
+    """A line of a sheet: its number in the file, and column → cell."""
 
-    place: str
-    unit: str
-    values: Mapping[str, Any]
+    number: int
+    cells: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
-    """A file: its study, its annotator, its lines, its digest, and what the user should know of it."""
+class Sheet:
+    """A sheet that came back. rows: unit id → what was filled in, of the lines that are right; faults: what is wrong
+    with the others, by line and column."""
 
-    file: Path
     study: Study
     annotator: str
-    lines: tuple[Line, ...]
+    rows: Mapping[str, SheetRow]
+    faults: Sequence[str]
     sha256: str
-    notes: tuple[str, ...]
 
 
-def read_returned(root: DataRoot, file: Path, *, name: str | None = None, annotator: str | None = None) -> Returned:
-    """Read a file that an annotator sent back. name: the study, if the file does not say it; annotator: in place of the
-    name in the file.
+def read_sheet(root: DataRoot, file: Path, annotator: str | None = None) -> Sheet:
+    """Read a sheet that an annotator sent back. annotator: in place of the name in the file.
 
-    Raises SettingError with the file, each line that cannot be read, its column and what is allowed; MissingInput for
-    a study that is not there.
+    Raises SettingError for a file that is no sheet, or is not of one study and one annotator; MissingInput for a study
+    that is not there.
     """
-    content = read_content(file, _WANTED)
-    head, *rest = records(file, decoded(file, content), _KNOWN, _WANTED)
-    header = [column_name(cell) for cell in head.cells]
-    cells = {f"{file} line {record.line}": _stripped(record, header) for record in rest}
-    study = read_key(root, _study_name(file, cells, name))
-    schema = SCHEMAS[study.kind]
-    _, notes = columns(file, head, ("unit", *schema.filled_in[:-1]), schema.columns)
-    who = _annotator(file, cells, annotator)
-    faults: list[str] = []
-    units = {unit.casefold(): unit for unit in study.units}
-    lines = []
-    for place, row in cells.items():
-        unit = units.get(row["unit"].casefold())
-        faults += _faults_of_place(place, row, unit, next(iter(study.units)))
-        if unit is not None:
-            lines.append(Line(place, unit, _values(place, row, schema.entries[study.units[unit].part], faults)))
-    faults += _contradictions(lines, study, schema)
-    if faults:
-        more = [f"and {len(faults) - _FAULTS_REPORTED} more faults"] if len(faults) > _FAULTS_REPORTED else []
-        raise SettingError("\n".join([*faults[:_FAULTS_REPORTED], *more]))
-    return Returned(file, study, who, tuple(lines), hashlib.sha256(content).hexdigest(), tuple(notes))
-
-
-def _stripped(record: Record, header: Sequence[str]) -> dict[str, str]:
-    return {name: cell.strip() for name, cell in record.by_column(header).items()}
-
-
-def _study_name(file: Path, cells: Mapping[str, Mapping[str, str]], name: str | None) -> str:
-    for place, row in cells.items():
-        study = row.get("study", "")
-        if study and study != (name := name or study):
-            raise SettingError(f"{place}: it is of study {study[:100]!r}, not of {name}: import that by itself")
-    if name is None:
-        raise SettingError(f"{file} does not say of which study it is: give --name")
-    return name
-
-
-def _annotator(file: Path, cells: Mapping[str, Mapping[str, str]], override: str | None) -> str:
-    """The annotator of a file: a name on one line counts for all, as nobody should have to write it forty times."""
-    names: dict[str, str] = {}
-    for place, row in cells.items():
-        names.setdefault(" ".join(unguarded(row.get("annotator", "")).split()), place)
-    names.pop("", None)
-    if override is not None:
-        names = {" ".join(override.split()): "--annotator"}
-    name, place = next(iter(names.items()), ("", str(file)))
-    for other, other_place in names.items():
-        if other.casefold() != name.casefold():
-            raise SettingError(
-                f"{other_place}: annotator is {other[:100]!r}, and {name[:100]!r} on {place}: split the file, or give "
-                "--annotator"
-            )
-    if not name:
-        raise SettingError(f"{file}: the annotator is not named: fill in the column annotator, or give --annotator")
+    content, lines = _read_lines(file)
+    study = read_key(root, _only("study", lines))
+    name = " ".join((annotator or _only("annotator", lines)).split())
     if len(name) > _LONGEST_NAME or not name.isprintable():
-        raise SettingError(f"{place}: annotator is {name[:100]!r}: give {_LONGEST_NAME} printable characters at most")
-    return name
+        raise SettingError(f"annotator is {name[:100]!r}: give {_LONGEST_NAME} printable characters at most")
+    missing = [column for column in study.row_class.model_fields if column not in lines[0].cells]
+    if missing:
+        raise SettingError(f"it has no column {', '.join(missing)}: keep the columns of the sheet")
+    rows, faults = _check_lines(lines, study)
+    return Sheet(study, name, rows, faults, hashlib.sha256(content).hexdigest())
 
 
-def _faults_of_place(place: str, cells: Mapping[str, str], unit: str | None, example: str) -> Iterator[str]:
-    if cells[""]:
-        yield f"{place}: it has more cells than there are columns ({cells[''][:40]!r}): put quotes around its comment"
-    if unit is None:
-        yield f"{place}: unit is {cells['unit'][:40]!r}: keep the units of the sheet, such as {example}"
+def _read_lines(file: Path) -> tuple[bytes, list[Line]]:
+    """The bytes of a CSV file, and its lines that are not empty; cells beyond the columns are under the name ''."""
+    try:
+        content = file.read_bytes()
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        header = [cell.strip() for cell in next(reader, [])]
+        lines, before = [], reader.line_num
+        for cells in reader:
+            row = dict(zip(header, cells, strict=False)) | {"": "".join(cells[len(header) :])}
+            if any(cells):
+                lines.append(Line(before + 1, dict.fromkeys(header, "") | row))
+            before = reader.line_num
+    except OSError as error:
+        raise SettingError(f"it cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SettingError(f"it is no CSV file in UTF-8 ({error}): save it as CSV, in UTF-8 with commas") from None
+    missing = [column for column in ("study", "annotator", "unit") if column not in header]
+    if missing or not lines:
+        lacking = f"no column {', '.join(missing)}" if missing else "no line below its columns"
+        raise SettingError(
+            f"it has {lacking}: give a sheet of citeloom annotate export, saved as CSV in UTF-8 with commas"
+        )
+    return content, lines
 
 
-def _values(place: str, cells: Mapping[str, str], entries: Sequence[Entry], faults: list[str]) -> dict[str, Any]:
-    """Column → value of a line; what cannot be read is added to `faults`."""
-    values: dict[str, Any] = {"comment": unguarded(cells.get("comment", "")).strip() or None}
-    for entry in entries:
-        try:
-            values[entry.name] = entry.value(cells[entry.name])
-        except ValueError as error:
-            faults.append(f"{place}: {error}")
-    return values
+def _only(column: str, lines: Iterable[Line]) -> str:
+    """The one value of a column; on some lines it may be empty, as nobody should have to write a name forty times."""
+    values: dict[str, tuple[str, int]] = {}
+    for line in lines:
+        value = " ".join(line.cells[column].split())
+        values.setdefault(value.casefold(), (value, line.number))
+    values.pop("", None)
+    if len(values) > 1:
+        named = " and ".join(f"{value[:100]!r} on line {number}" for value, number in [*values.values()][:2])
+        raise SettingError(f"column {column} has {named}: a file is of one {column}")
+    if not values:
+        raise SettingError(f"column {column} is empty: fill it in" + (" or give --annotator" * (column == "annotator")))
+    return next(iter(values.values()))[0]
 
 
-def _contradictions(lines: Sequence[Line], study: Study, schema: Schema) -> Iterator[str]:
-    counted = Counter(line.unit for line in lines)
-    for unit in (unit for unit, count in counted.items() if count > 1):
-        places = " and ".join(line.place for line in lines if line.unit == unit)
-        yield f"{places}: unit {unit} is there twice: leave one line"
-    best = [line for line in lines if line.values.get(schema.best)]
-    for item in study.items:
-        places = " and ".join(line.place for line in best if study.units[line.unit].item == item)
-        if " and " in places:
-            yield f"{places}: {schema.best} is marked more than once in {item}: leave one"
+def _check_lines(lines: Sequence[Line], study: Study) -> tuple[dict[str, SheetRow], list[str]]:
+    """Unit id → row of the lines that are right, and what is wrong with the others."""
+    units = {unit.casefold(): unit for unit in study.units}
+    rows: dict[str, SheetRow] = {}
+    numbers: dict[str, int] = {}
+    faults: list[str] = []
+    for line in lines:
+        written = line.cells["unit"].strip()
+        unit = units.get(written.casefold())
+        if unit is None:
+            fault = f"column unit: {written[:40]!r}: keep the units of the sheet, such as {min(study.units)}"
+        elif unit in numbers:
+            fault = f"column unit: {unit} is on line {numbers[unit]} too: leave one line"
+        elif line.cells[""].strip():
+            fault = "more cells than columns: put quotes around the comment"
+        else:
+            numbers[unit] = line.number
+            row_class = study.units[unit].row_class
+            try:
+                rows[unit] = row_class.model_validate({name: line.cells[name] for name in row_class.model_fields})
+                continue
+            except ValidationError as error:
+                fault = "; ".join(_cell_fault(line, row_class, str(each["loc"][0])) for each in error.errors())
+        faults.append(f"line {line.number}, {fault}")
+    return rows, [*faults, *_settle_choices(rows, numbers, study)]
 
 
-Group = tuple[str, ...]
-"""Study, annotator in small letters, and what `Schema.group` names: what an import replaces as a whole."""
+def _cell_fault(line: Line, row_class: type[SheetRow], column: str) -> str:
+    allowed = row_class.model_fields[column].description
+    return f"column {column}: {line.cells[column][:40]!r}: write {allowed}, or leave it empty"
+
+
+def _settle_choices(rows: dict[str, SheetRow], numbers: Mapping[str, int], study: Study) -> Iterator[str]:
+    """Mark the others of an item as not the best where one is; where several are marked, nothing is known of any.
+    Yields what is wrong."""
+    best: dict[str, list[str]] = defaultdict(list)
+    for unit, row in rows.items():
+        if isinstance(row, RatingRow) and row.preferred:
+            best[study.units[unit].item].append(unit)
+    for item, marked in best.items():
+        if len(marked) > 1:
+            places = " and ".join(f"line {numbers[unit]}" for unit in marked)
+            yield f"{places}, column preferred: marked more than once in {item}: leave one"
+    for unit, row in rows.items():
+        if isinstance(row, RatingRow):
+            choice = bool(row.preferred) if len(best[study.units[unit].item]) == 1 else None
+            rows[unit] = row.model_copy(update={"preferred": choice})
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What an import did. replaced: rows that the same person had given before; notes: what the user should know."""
+class ImportedSheet:
+    """What an import did with one file.
 
-    studies: tuple[str, ...]
-    annotators: tuple[str, ...]
-    rows: int
-    replaced: int
-    tables: Mapping[str, tuple[str, ...]]
-    notes: tuple[str, ...]
+    rows: how many were stored; replaced: how many that the same person had given before are gone; filled: cells that
+    are filled in, of `cells`; faults: what is wrong and not imported, by line and column.
+    """
 
-
-@dataclass(slots=True)
-class _Month:
-    """New rows of one month of a table. files: name with a piece of its digest → digest."""
-
-    schema: Schema
-    groups: dict[Group, list[dict[str, Any]]] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
+    file: str
+    study: str | None = None
+    annotator: str | None = None
+    rows: int = 0
+    replaced: int = 0
+    filled: int = 0
+    cells: int = 0
+    faults: Sequence[str] = ()
 
 
-def import_files(
-    workspace: Workspace,
-    files: Sequence[Path],
-    *,
-    name: str | None = None,
-    annotator: str | None = None,
-) -> Imported:
-    """Import files that annotators sent back. name and annotator: as for `read_returned`.
+def import_files(workspace: Workspace, files: Iterable[Path], *, annotator: str | None = None) -> list[ImportedSheet]:
+    """Import sheets that annotators sent back. annotator: as for `read_sheet`.
 
-    What a person gave to a group (a task, an answer) replaces what the same person gave to it before; of two files,
-    the later one counts. Lines without any entry are left out. Raises SettingError with file, line and column where
-    anything cannot be read, and then nothing is imported; MissingInput for a study that is not there. Waits while
+    What a person gave to a group (a task, an answer) replaces what the same person gave to it before, but for lines
+    that are wrong or missing now; of two files, the later one counts. Lines without any entry are left out. Waits while
     another import runs.
     """
-    root = workspace.root
-    returned = [read_returned(root, file, name=name, annotator=annotator) for file in files]
-    months: dict[tuple[str, str], _Month] = {}
-    notes = [note for each in returned for note in _add(months, each)]
     with month_lock(workspace, "annotations", "all"):
-        _spell_annotators(root, months)
-        # All earlier rows are read, and so known to be sound, before anything is written.
-        before = {key: _rows(root, month.schema.table, key[1]) for key, month in months.items()}
-        replaced = 0
-        for key, month in sorted(months.items()):
-            stay = [row for row in before[key] if month.schema.group_of(row) not in month.groups]
-            replaced += len(before[key]) - len(stay)
-            _write(root, key[1], month, stay)
-    rows = [(month.schema, row) for month in months.values() for group in month.groups.values() for row in group]
-    return Imported(
-        studies=tuple(sorted({file.study.study for file in returned})),
-        annotators=tuple(sorted({row[schema.annotator] for schema, row in rows})),
-        rows=len(rows),
-        replaced=replaced,
-        tables={table: tuple(sorted(month for of, month in months if of == table)) for table, _ in sorted(months)},
-        notes=tuple(notes),
-    )
+        return [_import(workspace.root, file, annotator) for file in files]
 
 
-def _add(months: dict[tuple[str, str], _Month], returned: Returned) -> Iterator[str]:
-    """Add a file's rows to their months; yield notes."""
-    yield from returned.notes
-    study, schema = returned.study, SCHEMAS[returned.study.kind]
-    rows = [(line.unit, schema.row(study.study, returned.annotator, study.units[line.unit], values))
-            for line, values in _filled(returned.lines, study, schema)]  # fmt: skip
-    if not rows:
-        raise SettingError(f"{returned.file} has no entry: nothing of it can be imported")
-    by_month: dict[str, dict[Group, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    for unit, row in rows:
-        by_month[study.units[unit].month][schema.group_of(row)].append(row)
-    for month, groups in by_month.items():
-        target = months.setdefault((schema.table.name, month), _Month(schema))
-        for group in sorted(groups.keys() & target.groups.keys()):
-            yield f"{returned.file} replaces what an earlier file has of {returned.annotator} on {group[-1]}"
-        target.groups |= groups
+def _import(root: DataRoot, file: Path, override: str | None) -> ImportedSheet:
+    try:
+        sheet = read_sheet(root, file, override)
+    except (SettingError, MissingInput) as error:
+        return ImportedSheet(str(file), faults=[str(error)])
+    study, row_class = sheet.study, sheet.study.row_class
+    stored = {month: _stored_rows(root, study, month) for month in study.months}
+    earlier = [row for rows in stored.values() for row in rows if _is_of(row, sheet)]
+    # Anna and anna are one: the first spelling stays.
+    annotator = earlier[0][row_class.annotator] if earlier else sheet.annotator
+    new = _table_rows(sheet, annotator)
+    replaced = 0
+    for month, rows in new.items():
+        stay = [row for row in stored[month] if not _is_of(row, sheet)]
+        kept = _kept([row for row in stored[month] if _is_of(row, sheet)], rows, sheet)
+        replaced += len(stored[month]) - len(stay) - len(kept)
         # Files that come back often have the same name.
-        target.files[f"{returned.file.name} {returned.sha256[:8]}"] = returned.sha256
-    filled, cells = _progress(schema, study, [row for _, row in rows])
-    if filled < cells:
-        yield f"{returned.file}: {returned.annotator} filled in {filled:,} of {cells:,} cells"
+        _write(root, study, month, [*stay, *kept, *rows], {f"{file.name} {sheet.sha256[:8]}": sheet.sha256})
+    imported = [row for rows in new.values() for row in rows]
+    nothing = [] if imported or sheet.faults else ["no line of it has an entry"]
+    return ImportedSheet(
+        str(file), study.study, annotator, len(imported), replaced, *_progress(study, imported),
+        faults=[*sheet.faults, *nothing],
+    )  # fmt: skip
 
 
-def _filled(lines: Sequence[Line], study: Study, schema: Schema) -> Iterator[tuple[Line, Mapping[str, Any]]]:
-    """The lines with an entry. Where an item has a best label, the others are marked as not the best."""
-    decided = {study.units[line.unit].item for line in lines if line.values.get(schema.best)}
-    for line in lines:
-        values = dict(line.values)
-        if schema.best:
-            values[schema.best] = bool(values[schema.best]) if study.units[line.unit].item in decided else None
-        if any(value is not None for value in values.values()):
-            yield line, values
-
-
-def _progress(schema: Schema, study: Study, rows: Iterable[Row]) -> tuple[int, int]:
-    """Cells that are filled in, of all that are to be: comments and choices of the best left aside."""
-    columns = [name for name in schema.filled_in if name not in ("comment", schema.best)]
-    return sum(row[name] is not None for row in rows for name in columns), len(study.units) * len(columns)
-
-
-def _spell_annotators(root: DataRoot, months: Mapping[tuple[str, str], _Month]) -> None:
-    """Spell names of annotators as the table does, so that Anna and anna are one."""
-    for schema in {month.schema.name: month.schema for month in months.values()}.values():
-        columns = ["study", schema.annotator]
-        spelling = {
-            (row["study"], row[schema.annotator].casefold()): row[schema.annotator]
-            for month in root.months(schema.table)
-            for row in root.iterate(schema.table, month, columns)
-        }
-        new = (m for m in months.values() if m.schema is schema)
-        for row in (row for month in new for rows in month.groups.values() for row in rows):
-            of = row["study"], row[schema.annotator].casefold()
-            row[schema.annotator] = spelling.setdefault(of, row[schema.annotator])
-
-
-def _rows(root: DataRoot, table: Table, month: str) -> list[Row]:
+def _stored_rows(root: DataRoot, study: Study, month: str) -> list[Row]:
+    table = study.row_class.table
     return [*root.rows(table, month)] if root.file(table, month).exists() else []
 
 
-def _write(root: DataRoot, month: str, new: _Month, stay: Iterable[Row]) -> None:
+def _is_of(row: Row, sheet: Sheet) -> bool:
+    """Whether a stored row is of the study and the annotator of a sheet."""
+    name = row[sheet.study.row_class.annotator]
+    return bool(row["study"] == sheet.study.study and name.casefold() == sheet.annotator.casefold())
+
+
+def _table_rows(sheet: Sheet, annotator: str) -> dict[str, list[Row]]:
+    """Month → rows of the table, of the lines with an entry."""
+    row_class = sheet.study.row_class
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for unit_id, row in sheet.rows.items():
+        unit, values = sheet.study.units[unit_id], row.model_dump()
+        if any(value is not None for value in values.values()):
+            known = {
+                **unit.model_dump(), **parse_writer(unit.system).columns, **values,
+                "study": sheet.study.study, row_class.annotator: annotator, row_class.item_id: unit.item_id,
+            }  # fmt: skip
+            rows[unit.month].append({name: known[name] for name in row_class.table.schema.names})
+    return rows
+
+
+def _kept(earlier: Iterable[Row], new: Iterable[Row], sheet: Sheet) -> list[Row]:
+    """The annotator's earlier rows that stay: of other groups, and of lines that are wrong or missing now."""
+    row_class = sheet.study.row_class
+    groups = {row[row_class.group] for row in new}
+    decided = {row[row_class.group] for row in new if row.get("preferred")}
+    return [
+        {**row, "preferred": False} if row[row_class.group] in decided else row
+        for row in earlier
+        if row[row_class.group] not in groups or row_class.unit_id(row) not in sheet.rows
+    ]
+
+
+def _write(root: DataRoot, study: Study, month: str, rows: Iterable[Row], inputs: Mapping[str, str]) -> None:
     """Write a month, sorted; the same rows and files give the same bytes."""
-    schema, table = new.schema, new.schema.table
+    row_class, table = study.row_class, study.row_class.table
     file = root.file(table, month)
     old = read_provenance(file)
-    inputs = {**(old.inputs if old else {}), **new.files}
+    inputs = {**(old.inputs if old else {}), **inputs}
     fingerprint = hashlib.sha256("\n".join(sorted(inputs.values())).encode()).hexdigest()
-    columns = [name for name in ("study", schema.annotator, "label", "part", "number") if name in table.schema.names]
-    rows = [*stay, *(row for group in new.groups.values() for row in group)]
+    order = ("study", row_class.annotator, *row_class.unit_columns)
     with MonthWriter(table, file) as writer:
-        for row in sorted(rows, key=lambda row: [row[column] for column in columns]):
+        for row in sorted(rows, key=lambda row: [row[column] for column in order]):
             writer.add(row)
         writer.commit(
             Provenance(table.name, month, table.version, 1, __version__, fingerprint, {}, dict(sorted(inputs.items())))
         )
+
+
+def _progress(study: Study, rows: Iterable[Row]) -> tuple[int, int]:
+    """Cells that are filled in, of all that are to be: comments and choices of the best left aside."""
+    marks = study.row_class.marks
+    return sum(row[name] is not None for row in rows for name in marks), len(study.units) * len(marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,15 +287,15 @@ class StudyStatus:
 
 def read_status(root: DataRoot) -> list[StudyStatus]:
     """The studies of a data root, by name. Raises PermanentFailure where a key is damaged."""
-    found = []
+    studies = []
     for study in (read_key(root, name) for name in study_names(root)):
-        schema = SCHEMAS[study.kind]
         by_annotator: dict[str, list[Row]] = defaultdict(list)
-        for month in study.months:
-            for row in _rows(root, schema.table, month):
-                if row["study"] == study.study:
-                    by_annotator[row[schema.annotator]].append(row)
-        cells = _progress(schema, study, ())[1]
-        filled = {name: _progress(schema, study, rows)[0] for name, rows in sorted(by_annotator.items())}
-        found.append(StudyStatus(study.study, study.kind, len(study.items), len(study.units), cells, filled))
-    return found
+        for row in (row for month in study.months for row in _stored_rows(root, study, month)):
+            if row["study"] == study.study:
+                by_annotator[row[study.row_class.annotator]].append(row)
+        filled = {name: _progress(study, rows)[0] for name, rows in sorted(by_annotator.items())}
+        items = {unit.item for unit in study.units.values()}
+        studies.append(
+            StudyStatus(study.study, study.kind, len(items), len(study.units), _progress(study, ())[1], filled)
+        )
+    return studies

@@ -1,7 +1,7 @@
-"""Ratings of related-work sections: six marks and a preference, as in ChatCite's human study.
+"""Ratings of related-work sections: what raters read, and what the six marks ask, as in ChatCite's human study.
 
 Names and order of the six criteria are ChatCite's (arXiv 2403.02574, section 4); the words are ours, and say the same
-as the judge's, but for consistency: raters see the gold section only if the study is made so.
+as the judge's, but for consistency where raters do not see the gold section.
 """
 
 from __future__ import annotations
@@ -9,23 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
 
 from pipeline import tables
 from pipeline.arxiv.months import select_months
 from pipeline.errors import MissingInput
 from pipeline.evaluation.annotation.export import Export, Item
-from pipeline.evaluation.annotation.study import (
-    Entry,
-    Schema,
-    Study,
-    Unit,
-    assign_letters,
-    check_name,
-    select_items,
-    sha256,
-)
+from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items, sha256
 from pipeline.evaluation.cited import paragraphs
+from pipeline.index.links import abstract_url
 from pipeline.related_work.task_reader import section_rows
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
@@ -35,7 +26,6 @@ from pipeline.tables.writers import writer_name
 TARGET_CHARS = 3_500
 # A bibliography item that stands in for a title; the longest of the real papers have some 400 characters.
 _ITEM_CHARS = 600
-_YES, _NO = ("x", "1", "yes", "y", "true"), ("0", "no", "n", "false")
 _QUESTIONS = {
     "coherence": "Do the sentences build on one another to a connected text, rather than a heap of related facts?",
     "comparative": (
@@ -58,40 +48,12 @@ def digests(root: DataRoot, month: str) -> dict[tuple[str, str], str]:
     return {(row["task_id"], writer_name(row)): sha256(row["text"]) for row in rows}
 
 
-RATINGS = Schema(
-    name="ratings",
-    table=tables.HUMAN_RATINGS,
-    annotator="rater",
-    item_id="task_id",
-    group=("task_id",),
-    entries={
-        "section": (
-            *(
-                Entry(name, {str(mark): mark for mark in range(1, 6)}, "a whole number from 1 to 5")
-                for name in tables.CRITERIA
-            ),
-            Entry(
-                "preferred", {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO)}, "x for the best section of a task",
-                best_of_item=True,
-            ),
-        )
-    },
-    shown=("title",),
-)  # fmt: skip
-
-
-def criteria(*, with_gold: bool) -> list[dict[str, str]]:
-    """The six criteria in ChatCite's order, each with the `name` of its column, its `heading` and its `question`.
-
-    with_gold: whether raters see the section that was published.
-    """
+def criteria(*, with_gold: bool) -> dict[str, str]:
+    """Criterion → what it asks, in ChatCite's order. with_gold: whether raters see the section that was published."""
     reference = "the published section" if with_gold else "the target paper and with what you know of the cited works"
     consistency = f"Does what it says agree with {reference}, and does it contradict neither that nor itself?"
     questions = {"consistency": consistency, **_QUESTIONS}
-    return [
-        {"name": name, "heading": name.replace("_", " ").capitalize(), "question": questions[name]}
-        for name in tables.CRITERIA
-    ]
+    return {name: questions[name] for name in tables.CRITERIA}
 
 
 def export_ratings(
@@ -102,54 +64,59 @@ def export_ratings(
     Raises SettingError for a name or system that cannot be taken, MissingInput where no task fits.
     """
     available = select_months(months, root.months(tables.RELATED_WORK_TASKS))
-    month_of, texts, with_section = _available(root, available)
-    if not any(texts.values()):
+    month_of, writers, without_gold = _available(root, available, with_gold=with_gold)
+    if without_gold and not writers:
+        raise MissingInput(f"of --months {months}, no task has a gold section: give --without-gold")
+    if not any(writers.values()):
         raise MissingInput(f"of --months {months}, no section is written: run citeloom run --months {months}")
-    needed = {"the gold section": with_section} if with_gold else {}
-    selection = select_items(texts, systems, most=items, seed=seed, needed=needed)
+    selection = select_items(writers, systems, "tasks", most=items, seed=seed)
     check_name(name, selection.systems)
     rows = _rows(root, {task_id: month_of[task_id] for task_id in selection.item_ids})
     units: dict[str, Unit] = {}
     shown = []
     for number, task_id in enumerate(selection.item_ids, 1):
-        task, sections = rows[task_id]
-        letters = assign_letters(seed, task_id, selection.systems)
-        mine = {
-            f"T{number:02}-{letter}": Unit(
-                item=f"T{number:02}", label=f"T{number:02}-{letter}", month=month_of[task_id], item_id=task_id,
-                system=system, text_sha256=sha256(sections[system]), part="section",
-            )
-            for letter, system in letters.items()
-        }  # fmt: skip
-        units |= mine
-        labelled = {unit.label: sections[unit.system] for unit in mine.values()}
-        shown.append(_item(f"T{number:02}", task, labelled, with_gold=with_gold))
+        item = f"T{number:02}"
+        task, texts = rows[task_id]
+        sections = {}
+        for letter, system in assign_letters(seed, task_id, selection.systems).items():
+            label = f"{item}-{letter}"
+            sections[label] = texts[system]
+            units[label] = Unit(
+                item=item, label=label, month=month_of[task_id], item_id=task_id,
+                system=system, text_sha256=sha256(texts[system]), part="section",
+            )  # fmt: skip
+        shown.append(_item(item, task, sections, with_gold=with_gold))
+    notes = [f"{without_gold} tasks have no gold section, and are left out (--without-gold)"] if without_gold else []
     return Export(
-        schema=RATINGS,
         study=Study(kind="ratings", study=name, seed=seed, units=units),
         items=tuple(shown),
         systems=selection.systems,
+        shown=("title",),
         words={"criteria": criteria(with_gold=with_gold), "with_gold": with_gold},
-        notes=(*selection.notes("tasks"), f"each annotator has {len(units)} sections of {len(shown)} tasks to rate"),
+        notes=(*notes, *selection.notes, f"each annotator has {len(units)} sections of {len(shown)} tasks to rate"),
         lacking=selection.lacking,
     )
 
 
-def _available(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, str], dict[str, set[str]], set[str]]:
-    """Task → its month, task → the systems that wrote a section for it, and the tasks that have a gold section."""
+def _available(
+    root: DataRoot, months: Sequence[str], *, with_gold: bool
+) -> tuple[dict[str, str], dict[str, set[str]], int]:
+    """Task → its month, task → the systems that wrote a section for it, and how many tasks are left out because they
+    have no gold section."""
     month_of: dict[str, str] = {}
-    texts: dict[str, set[str]] = {}
-    with_gold = set()
+    writers: dict[str, set[str]] = {}
+    without_gold = 0
     for month in months:
         for task in root.iterate(tables.RELATED_WORK_TASKS, month, ["task_id", "gold"]):
+            if with_gold and not (task["gold"] or "").strip():
+                without_gold += 1
+                continue
             month_of[task["task_id"]] = month
-            texts[task["task_id"]] = set()
-            if (task["gold"] or "").strip():
-                with_gold.add(task["task_id"])
+            writers[task["task_id"]] = set()
         for row in section_rows(root, month):
-            if row["task_id"] in month_of and (row["text"] or "").strip():
-                texts[row["task_id"]].add(writer_name(row))
-    return month_of, texts, with_gold
+            if row["task_id"] in writers and (row["text"] or "").strip():
+                writers[row["task_id"]].add(writer_name(row))
+    return month_of, writers, without_gold
 
 
 def _rows(root: DataRoot, month_of: Mapping[str, str]) -> dict[str, tuple[Row, dict[str, str]]]:
@@ -166,24 +133,28 @@ def _rows(root: DataRoot, month_of: Mapping[str, str]) -> dict[str, tuple[Row, d
 
 
 def _item(name: str, task: Row, sections: Mapping[str, str], *, with_gold: bool) -> Item:
-    numbers = {reference["number"] for reference in task["references"]}
-    target, cut = beginning(task["description"] or "", task["title"] or "")
     title = task["title"] or name
+    target, cut = beginning(task["description"] or "", task["title"] or "")
+    numbers = {reference["number"] for reference in task["references"]}
     view = {
         "name": name,
         "title": title,
         "target": [*_parts(target)],
         "cut": cut,  # whether there is more of the target
-        "references": [_reference(row) for row in task["references"]],
+        "references": [
+            {
+                "number": reference["number"],
+                "title": reference["title"] or (reference["text"] or "")[:_ITEM_CHARS] or "(no title)",
+                "year": reference["year"],
+                "arxiv_id": reference["arxiv_id"],
+                "url": abstract_url(reference["arxiv_id"] or ""),
+            }
+            for reference in task["references"]
+        ],
         "gold": paragraphs(task["gold"], numbers) if with_gold else None,
         "sections": {label: paragraphs(text, numbers) for label, text in sections.items()},
     }
     return Item(name, view, dict.fromkeys(sections, (title,)))
-
-
-def _reference(row: Mapping[str, Any]) -> dict[str, Any]:
-    title = row["title"] or (row["text"] or "")[:_ITEM_CHARS] or "(no title)"
-    return {"number": row["number"], "title": title, "year": row["year"], "arxiv_id": row["arxiv_id"]}
 
 
 def _parts(target: str) -> Iterator[tuple[bool, str]]:

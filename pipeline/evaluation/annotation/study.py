@@ -1,4 +1,4 @@
-"""Annotation studies: the schema of what people fill in, and the key to what they see.
+"""Annotation studies: which texts annotators see under which labels, and the key to them.
 
 The key lies in the data root (`annotations/<name>/key.json`) and not beside the sheets: the folder of sheets is sent to
 annotators as it is, and a key in it would end their being blind.
@@ -12,99 +12,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.evaluation.annotation.rows import ROW_CLASSES, Kind, SheetRow
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
-from pipeline.storage.writing import Row, write_whole
-from pipeline.tables import Table
-from pipeline.tables.writers import full_name, parse_writer
+from pipeline.storage.writing import write_whole
+from pipeline.tables.writers import full_name
 
 FOLDER = "annotations"
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
-# Spreadsheet programs write 4.0, or 4,0 where that is the custom.
-_WHOLE = re.compile(r"([0-9]+)[.,]0+", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A column that annotators fill in.
-
-    values: what may be written, in small letters with `_` for white space → what goes into the table. allowed: the same
-    in words, for messages. best_of_item: whether it marks one label of each item, as the best.
-    """
-
-    name: str
-    values: Mapping[str, int | str | bool | None]
-    allowed: str
-    best_of_item: bool = False
-
-    def value(self, cell: str) -> int | str | bool | None:
-        """The value of a cell, None for an empty one. Raises ValueError, with what is allowed, for any other."""
-        word = "_".join(cell.casefold().replace("_", " ").split())
-        if whole := _WHOLE.fullmatch(word):
-            word = whole[1]
-        if word and word not in self.values:
-            raise ValueError(f"{self.name} is {cell[:40]!r}: write {self.allowed}, or leave it empty")
-        return self.values.get(word)
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """What one kind of annotation is.
-
-    annotator, item_id: columns of the table that name the person, and the task or question. group: its columns within
-    which an import replaces all that the same person gave before. entries: part of an item → what is filled in for it.
-    shown: columns of the sheet that annotators read.
-    """
-
-    name: Literal["ratings", "grades"]
-    table: Table
-    annotator: str
-    item_id: str
-    group: tuple[str, ...]
-    entries: Mapping[str, tuple[Entry, ...]]
-    shown: tuple[str, ...]
-
-    @property
-    def filled_in(self) -> tuple[str, ...]:
-        """Columns of the sheet that annotators fill in."""
-        names = dict.fromkeys(entry.name for entries in self.entries.values() for entry in entries)
-        return (*names, "comment")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All columns of the sheet."""
-        return ("study", "annotator", "unit", *self.filled_in, *self.shown)
-
-    @property
-    def best(self) -> str:
-        """The column that marks the best of an item; empty where there is none."""
-        entries = (entry for of_part in self.entries.values() for entry in of_part)
-        return next((entry.name for entry in entries if entry.best_of_item), "")
-
-    def row(self, study: str, annotator: str, unit: Unit, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The table's row of what one person filled in for one unit."""
-        row = {
-            "study": study,
-            self.annotator: annotator,
-            self.item_id: unit.item_id,
-            **parse_writer(unit.system).columns,
-            "label": unit.label,
-            "part": unit.part,
-            "number": unit.number,
-            "text": unit.text,
-            "text_sha256": unit.text_sha256,
-            **values,
-        }
-        return {name: row[name] for name in self.table.schema.names}
-
-    def group_of(self, row: Row) -> tuple[str, ...]:
-        """Study, annotator and group of a row. Names of annotators are compared without regard to capitals."""
-        return row["study"], row[self.annotator].casefold(), *(row[column] for column in self.group)
 
 
 class Unit(BaseModel):
@@ -122,9 +42,14 @@ class Unit(BaseModel):
     item_id: str
     system: str
     text_sha256: str
-    part: str
+    part: Literal["section", "claim", "gold"]
     number: int | None = None
     text: str | None = None
+
+    @property
+    def row_class(self) -> type[SheetRow]:
+        """What is filled in on its line."""
+        return ROW_CLASSES[self.part]
 
 
 class Study(BaseModel):
@@ -133,7 +58,7 @@ class Study(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal["citeloom-annotation-1"] = "citeloom-annotation-1"
-    kind: Literal["ratings", "grades"]
+    kind: Kind
     study: str
     seed: int
     units: Annotated[Mapping[str, Unit], Field(min_length=1)]
@@ -144,9 +69,9 @@ class Study(BaseModel):
         return sorted({unit.month for unit in self.units.values()})
 
     @property
-    def items(self) -> list[str]:
-        """The names of its items, in their order."""
-        return list(dict.fromkeys(unit.item for unit in self.units.values()))
+    def row_class(self) -> type[SheetRow]:
+        """The class of its first line; the class variables are those of every line."""
+        return next(iter(self.units.values())).row_class
 
 
 def sha256(*parts: str) -> str:
@@ -168,53 +93,38 @@ def assign_letters(seed: int, item_id: str, systems: Collection[str]) -> dict[st
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Items that a study takes. lacking: system → items without a text of it, left out; fitting: items that fit."""
+    """Items that a study takes. lacking: system → items without a text of it, left out; notes: the same in words."""
 
     systems: tuple[str, ...]
     item_ids: tuple[str, ...]
     lacking: Mapping[str, int]
-    fitting: int
-    requested: int
-
-    def notes(self, items: str) -> list[str]:
-        """What the user should know of the selection. items: what they are, in words."""
-        notes = [f"{count} {items} have nothing of {name}, and are left out" for name, count in self.lacking.items()]
-        if self.fitting < min(self.requested, len(self.item_ids) + 1):
-            notes.append(f"there are {self.fitting} {items}, and {self.requested} were requested")
-        return notes
+    notes: tuple[str, ...]
 
 
 def select_items(
-    texts: Mapping[str, Collection[str]],
-    systems: Sequence[str] | None,
-    *,
-    most: int,
-    seed: int,
-    needed: Mapping[str, Collection[str]] | None = None,
+    texts: Mapping[str, Collection[str]], systems: Sequence[str] | None, noun: str, *, most: int, seed: int
 ) -> Selection:
     """Select items by the seed, of those that have a text of every system: means over different items do not compare.
 
     texts: item id → the writers that have a text for it. systems: None for all; one without a model means the only
-    writer with it. needed: what an item must have besides, in words → the items that have it. Raises SettingError for
-    a system without any text, MissingInput where no item fits.
+    writer with it. noun: what the items are, for notes. Raises SettingError for a system without any text, MissingInput
+    where no item fits.
     """
-    there = sorted({name for names in texts.values() for name in names})
-    systems = [full_name(name, there) for name in systems or ()]
-    unknown = sorted(set(systems) - set(there))
+    available = sorted({name for names in texts.values() for name in names})
+    named = sorted({full_name(name, available) for name in systems or ()})
+    unknown = sorted(set(named) - set(available))
     if unknown:
-        raise SettingError(f"--systems: there is nothing of {', '.join(unknown)}; there is {', '.join(there)}")
-    wanted = tuple(sorted(set(systems))) if systems else tuple(there)
-    missing = {item: [name for name in wanted if name not in names] for item, names in texts.items()}
-    for name, items in (needed or {}).items():
-        for item in texts.keys() - set(items):
-            missing[item].append(name)
-    lacking = Counter(name for names in missing.values() for name in names)
-    fitting = [item for item, names in missing.items() if not names]
+        raise SettingError(f"--systems: there is nothing of {', '.join(unknown)}; there is {', '.join(available)}")
+    wanted = named or available
+    lacking = Counter(name for name in wanted for names in texts.values() if name not in names)
+    fitting = [item for item, names in texts.items() if set(wanted) <= set(names)]
     if not fitting:
         counts = ", ".join(f"{count} without {name}" for name, count in sorted(lacking.items()))
         raise MissingInput(f"nothing has a text of every system ({counts}): run the systems, or name fewer --systems")
-    selected = shuffled(seed, "items", fitting)[:most]
-    return Selection(wanted, tuple(selected), dict(sorted(lacking.items())), len(fitting), most)
+    notes = [f"{count} {noun} have nothing of {name}, and are left out" for name, count in sorted(lacking.items())]
+    if len(fitting) < most:
+        notes.append(f"there are {len(fitting)} {noun}, and {most} were requested")
+    return Selection(tuple(wanted), tuple(shuffled(seed, "items", fitting)[:most]), dict(lacking), tuple(notes))
 
 
 def check_name(name: str, systems: Iterable[str]) -> str:

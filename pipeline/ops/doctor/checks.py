@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from pipeline.answering.stages import check_answering
-from pipeline.engine import telemetry
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm.client import check_model
@@ -63,7 +62,6 @@ def refused_settings(workspace: Workspace) -> Iterator[Finding]:
         partial(_check_writers, settings),
         partial(check_answering, settings),
         *(partial(check_model, settings, name) for name in (None, *settings.judges) if name != OVERLAP_JUDGE),
-        partial(telemetry.check, settings),
     )
     messages = []
     for check in checks:

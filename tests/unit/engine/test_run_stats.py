@@ -1,15 +1,12 @@
-"""Statistics of past runs: how long they took, and what they were expected to cost."""
+"""Statistics of past runs: how long they took."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pipeline.engine.run_stats import (
-    StageEstimate,
     StageTiming,
-    note_estimates,
     note_timing,
-    read_estimates,
     read_timings,
 )
 from pipeline.storage.data_root import DataRoot
@@ -46,21 +43,3 @@ def test_a_file_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(damage)
         assert read_timings(root, "scores", "2024-03") == []
-
-
-def test_an_estimate_stays_until_the_same_stage_is_estimated_again(tmp_path: Path) -> None:
-    root = DataRoot(tmp_path)
-    first, second, third = (StageEstimate(calls, 100 * calls, 0.5, 2.0) for calls in (1, 2, 3))
-    note_estimates(root, "2024-03", {"key_elements": first, "g_scores": first})
-    note_estimates(root, "2024-03", {"g_scores": second})
-    note_estimates(root, "2024-04", {"g_scores": third})
-    assert read_estimates(root, "2024-03") == {"key_elements": first, "g_scores": second}
-
-
-def test_an_estimate_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
-    root = DataRoot(tmp_path)
-    assert read_estimates(root, "2024-03") == {}
-    (tmp_path / "estimates").mkdir()
-    for damage in ("{", "[3]", '{"g_scores": {"calls": 3}}'):
-        (tmp_path / "estimates" / "2024-03.json").write_text(damage)
-        assert read_estimates(root, "2024-03") == {}

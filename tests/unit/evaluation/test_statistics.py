@@ -1,4 +1,4 @@
-"""Intervals, differences, agreement and entropy by hand and by theory."""
+"""Intervals, differences and agreement by hand and by theory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,10 @@ from pipeline.evaluation.statistics import (
     Estimate,
     agreement,
     clear_winner,
-    correlation_within_tasks,
     estimate,
     mean_ends,
-    normalised_vote_entropy,
     paired_difference,
     rank_correlation,
-    same_mark,
-    section_scores,
-    values_by_system,
-    vote_disorder,
-    vote_entropy,
     votes_by_task,
 )
 from pipeline.tables import CRITERIA
@@ -36,10 +29,10 @@ from pipeline.tables import CRITERIA
 Row = dict[str, Any]
 
 
-def judgement(task: str, marks: dict[str, int], repeat: int = 0, judge: str = "one", mode: str = "together") -> Row:
+def judgement(task: str, marks: dict[str, int], repeat: int = 0, judge: str = "one") -> Row:
     """A row of `g_scores`: systems in the order given, each with one mark for all criteria; the highest is best."""
     return {
-        "task_id": task, "mode": mode, "judge": judge, "repeat": repeat, "order": list(marks),
+        "task_id": task, "mode": "together", "judge": judge, "repeat": repeat, "order": list(marks),
         "marks": [{"system": system, **dict.fromkeys(CRITERIA, mark)} for system, mark in marks.items()],
         "best": max(marks, key=lambda system: marks[system]) if len(marks) > 1 else None,
     }  # fmt: skip
@@ -138,18 +131,6 @@ def test_rank_correlation_is_that_of_the_definition_and_none_of_too_few_or_of_a_
     assert rank_correlation(words, scores) == pytest.approx(expected)
 
 
-def test_within_tasks_a_difference_between_tasks_does_not_correlate() -> None:
-    """In one task all is long and good, in the other short and bad; within each, the longer is the worse."""
-    sections = [(task, system) for task in "ab" for system in "xyz"]
-    words = dict(zip(sections, [100, 101, 102, 900, 901, 902], strict=True))
-    scores = dict(zip(sections, [2.0, 1.0, 0.0, 5.0, 4.0, 3.0], strict=True))
-    pooled = rank_correlation(list(words.values()), list(scores.values()))
-    assert pooled is not None
-    assert pooled > 0
-    assert correlation_within_tasks(words, scores) == Estimate(-1.0, -1.0, -1.0, 2)
-    assert correlation_within_tasks(words, dict.fromkeys(scores, 1.0)) is None
-
-
 def test_agreement_counts_the_pairs_that_neither_scores_alike() -> None:
     first = {("a", "x"): 1.0, ("a", "y"): 2.0, ("a", "z"): 3.0, ("b", "x"): 4.0, ("b", "y"): 4.0, ("c", "x"): 1.0}
     second = {("a", "x"): 2.0, ("a", "y"): 1.0, ("a", "z"): 5.0, ("b", "x"): 4.0, ("b", "y"): 5.0, ("d", "x"): 1.0}
@@ -163,74 +144,17 @@ def test_agreement_counts_the_pairs_that_neither_scores_alike() -> None:
     assert agreement({("a", "x"): 1.0}, {("a", "x"): 2.0}) == Agreement(1, 1, None, None, 0, 1.0)
 
 
-def test_judges_agree_exactly_where_their_marks_of_one_conversation_do() -> None:
-    rows = [
-        judgement("a", {"x": 3, "y": 2}, judge="one"),
-        judgement("a", {"x": 3, "y": 4}, judge="two"),
-        judgement("b", {"x": 3, "y": 2}, judge="one"),
-        judgement("b", {"x": 4, "y": 2}, judge="two"),
-        judgement("b", {"y": 5, "x": 1}, judge="two", repeat=1),
-        judgement("c", {"x": 3, "y": 2}, judge="three"),
-    ]
-    assert same_mark(rows, "one", "two") == pytest.approx(2 / 4)
-    assert same_mark(rows, "one", "four") is None
-
-
 @pytest.mark.parametrize(("votes", "winner"), [("xyx", "x"), ("x", "x"), ("xy", None), ("xxyyz", None), ("", None)])
 def test_the_winner_has_more_votes_than_any_other(votes: str, winner: str | None) -> None:
     assert clear_winner(votes) == winner
 
 
-def test_values_stand_by_system_and_task_in_the_order_of_repeats() -> None:
+def test_votes_are_by_task_in_the_order_of_repeats() -> None:
     rows = [
         judgement("a", {"x": 3, "y": 2}, repeat=1),
-        judgement("a", {"x": 5, "y": 1}),
-        judgement("a", {"x": 4}, mode="alone"),
-        judgement("b", {"x": 2, "y": 2}, judge="two"),
+        judgement("a", {"y": 3, "x": 2}),
+        judgement("b", {"x": 3, "y": 2}, judge="two"),
+        judgement("c", {"x": 3}),
     ]
-    together = values_by_system(rows, "together")
-    assert together == {"x": {"a": [5.0, 3.0], "b": [2.0]}, "y": {"a": [1.0, 2.0], "b": [2.0]}}
-    assert section_scores(together)["a", "x"] == 4.0
-    assert values_by_system(rows, "alone", criterion="fluency") == {"x": {"a": [4.0]}}
-    assert values_by_system(rows, "together", judge="two") == {"x": {"b": [2.0]}, "y": {"b": [2.0]}}
-
-
-@pytest.mark.parametrize(("votes", "bits"), [("xxx", 0), ("xyyx", 1), ("xyz", math.log2(3)), ("x", None), ("", None)])
-def test_votes_that_agree_have_no_entropy_and_a_split_in_two_one_bit(votes: str, bits: float | None) -> None:
-    assert vote_entropy(votes) == pytest.approx(bits)
-
-
-@pytest.mark.parametrize(
-    ("votes", "systems", "share"),
-    [
-        ("xyz", 8, 1),
-        ("xyx", 2, 1),  # three votes over two cannot be evener
-        ("xxxy", 2, 0.811278),
-        ("xx", 1, None),
-        ("x", 4, None),
-    ],
-)
-def test_the_highest_entropy_is_what_so_many_votes_can_have(votes: str, systems: int, share: float | None) -> None:
-    assert normalised_vote_entropy(votes, systems) == pytest.approx(share, abs=1e-6)
-
-
-@given(st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=20))
-def test_a_share_of_the_highest_entropy_lies_between_0_and_1(votes: list[str]) -> None:
-    found = normalised_vote_entropy(votes, 8)
-    assert found is not None
-    assert -1e-12 <= found <= 1 + 1e-12
-
-
-def test_disorder_is_the_mean_over_tasks_with_two_votes() -> None:
-    rows = [
-        *(judgement("a", {"x": 3, "y": 2}, repeat=repeat) for repeat in range(2)),
-        judgement("b", {"x": 3, "y": 2}),
-        judgement("b", {"y": 3, "x": 2}, repeat=1),
-        judgement("c", {"x": 3, "y": 2}),
-        judgement("c", {"x": 3}, mode="alone"),
-    ]
-    found = vote_disorder(rows)
-    assert found is not None
-    assert (found.bits, found.share, found.tasks, found.unanimous) == (0.5, 0.5, 2, 0.5)
-    assert vote_disorder(rows, judge="two") is None
-    assert votes_by_task(rows) == {"a": ["x", "x"], "b": ["x", "y"], "c": ["x"]}
+    assert votes_by_task(rows) == {"a": ["y", "x"], "b": ["x"]}
+    assert votes_by_task(rows, judge="two") == {"b": ["x"]}

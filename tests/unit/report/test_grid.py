@@ -1,4 +1,4 @@
-"""Tables of a report: how a number is told, and that HTML, Markdown and JSON tell the same."""
+"""Tables of a report: how a number is told, and as what in JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import pytest
 
 from pipeline.report.grid import Cell, Grid, RowGroup
-from pipeline.report.text_formats import escape_markdown
 
 
 @pytest.mark.parametrize(
@@ -41,11 +40,3 @@ def test_in_json_what_there_is_not_is_null_and_a_number_with_an_interval_an_obje
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="1 cells under 2 columns"):
         Grid("k", "Title", ("a", "b"), [["x"]])
-
-
-@pytest.mark.parametrize("text", ["a|b", "<b>", "[x](javascript:y)", "*x*", "`x`", "#x", "&lt;", "![p](u)"])
-def test_markup_in_markdown_is_escaped_sign_by_sign(text: str) -> None:
-    shown = escape_markdown(text)
-    assert shown.replace("\\", "") == text.replace("\\", "")
-    assert escape_markdown(f"a\n\n{text}\x00 ") == f"a {shown}\N{REPLACEMENT CHARACTER}"
-    assert all(shown[place - 1] == "\\" for place, sign in enumerate(shown) if sign in "|<>[]()*`#&!" and place)

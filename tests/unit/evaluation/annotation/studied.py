@@ -8,12 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError
 from pipeline.evaluation.annotation.export import Export
-from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.annotation.importer import ImportedSheet, import_files
 from pipeline.evaluation.annotation.ratings import export_ratings
 from pipeline.evaluation.annotation.study import write_key
 from pipeline.storage.data_root import DataRoot
@@ -61,7 +58,7 @@ def _section(name: str, system: str, place: int, text: Text) -> Row:
 
 def exported(root: DataRoot, name: str = "pilot", **settings: Any) -> Export:
     """A study of the month, with its key."""
-    given: Row = {"items": 10, "seed": 7, "with_gold": False} | settings
+    given: Row = {"items": 10, "seed": 7, "with_gold": True} | settings
     months, systems = given.pop("months", "all"), given.pop("systems", SYSTEMS)
     export = export_ratings(root, name, months, systems, **given)
     write_key(root, export.study)
@@ -80,10 +77,10 @@ def filled(export: Export, annotator: str, /, **cells: str) -> list[Row]:
     return rows
 
 
-def as_csv(rows: Sequence[Mapping[str, str]], delimiter: str = ",", columns: Sequence[str] | None = None) -> str:
+def as_csv(rows: Sequence[Mapping[str, str]]) -> str:
     """Lines as a spreadsheet program saves them."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns or list(rows[0]), delimiter=delimiter, extrasaction="ignore")
+    writer = csv.DictWriter(text, list(rows[0]))
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
@@ -96,15 +93,22 @@ def sent_back(folder: Path, rows: Sequence[Mapping[str, str]], name: str = "rati
     return file
 
 
+def imported(work: Workspace, file: Path, **options: Any) -> ImportedSheet:
+    """Import one file of which every line is right."""
+    (sheet,) = import_files(work, [file], **options)
+    assert sheet.faults == []
+    return sheet
+
+
+def refused(work: Workspace, file: Path, **options: Any) -> str:
+    """What is wrong with a file of which nothing is imported; nothing that was there before is changed."""
+    before = {file: file.read_bytes() for file in work.root.path.glob("human_*/*")}
+    (sheet,) = import_files(work, [file], **options)
+    assert {file: file.read_bytes() for file in work.root.path.glob("human_*/*")} == before
+    assert (sheet.rows, len(sheet.faults)) == (0, 1)
+    return str(sheet.faults[0])
+
+
 def kept(root: DataRoot, month: str = MONTH) -> list[Row]:
     """The ratings of a month as they are kept."""
     return root.rows(HUMAN_RATINGS, month)
-
-
-def refused(work: Workspace, *files: Path, **options: Any) -> str:
-    """The message with which an import is refused; nothing that was there before is changed."""
-    before = {file: file.read_bytes() for file in work.root.path.glob("human_*/*")}
-    with pytest.raises(CiteloomError) as error:
-        import_files(work, files, **options)
-    assert {file: file.read_bytes() for file in work.root.path.glob("human_*/*")} == before
-    return str(error.value)

@@ -50,13 +50,13 @@ def rated(sheet: Path, best: str) -> Path:
 def test_ratings_go_out_come_back_and_have_results(citeloom: Callable[..., Any], tmp_path: Path) -> None:
     out = export(citeloom, "ratings", "--annotators", 2)
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        "README.txt", "form-1.html", "form-2.html", "sheet-1.csv", "sheet-2.csv",
+        "page-1.html", "page-2.html", "sheet-1.csv", "sheet-2.csv",
     }  # fmt: skip
     assert "the key is " in out.stderr
     files = [rated(tmp_path / "out" / f"sheet-{number}.csv", letter) for number, letter in enumerate("AB", 1)]
     back = citeloom("import", *files)
     assert back.exit_code == 0, back.output
-    assert "24 rows by annotator-1, annotator-2, study pilot, into human_ratings of 2024-03" in back.stdout
+    assert "sheet-2.csv: imported 12 rows by annotator-2, study pilot: 72 of 72 cells are filled in" in back.stdout
     status = " ".join(citeloom("status").stdout.split())
     assert "pilot" in status
     assert "annotator-1 72 of 72, annotator-2 72 of 72" in status
@@ -73,7 +73,7 @@ def test_grades_go_out_come_back_and_have_results(citeloom: Callable[..., Any], 
     files = [fill(tmp_path / "out" / f"sheet-{number}.csv", verdict) for number, verdict in enumerate(verdicts, 1)]
     back = citeloom("import", *files)
     assert back.exit_code == 0, back.output
-    assert "21 rows by annotator-1, annotator-2, annotator-3, study pilot, into human_grades of 2024-03" in back.stdout
+    assert "sheet-3.csv: imported 7 rows by annotator-3, study pilot" in back.stdout
     results = citeloom("results", "grades")
     assert results.exit_code == 0, results.output
     words = " ".join(results.output.split())
@@ -87,12 +87,12 @@ def test_every_command_gives_one_json_document(
     citeloom: Callable[..., Any], tmp_path: Path, kind: str, who: str
 ) -> None:
     out = json.loads(export(citeloom, kind, "--json", "--items", 1).stdout)
-    assert (out["study"], out["kind"], out["items"], len(out["files"])) == ("pilot", kind, 1, 7)
+    assert (out["study"], out["kind"], out["items"], len(out["files"])) == ("pilot", kind, 1, 6)
     assert Path(out["key"]) == tmp_path / "data" / "annotations" / "pilot" / "key.json"
     sheet = tmp_path / "out" / "sheet-1.csv"
     file = rated(sheet, "A") if kind == "ratings" else fill(sheet, always("correct", "held"))
-    back = json.loads(citeloom("import", file, "--json").stdout)
-    assert (back["rows"], back["tables"]) == (out["units"], {f"human_{kind}": [MONTH]})
+    (back,) = json.loads(citeloom("import", file, "--json").stdout)["sheets"]
+    assert (back["rows"], back["faults"]) == (out["units"], [])
     (status,) = json.loads(citeloom("status", "--json").stdout)["studies"]
     assert status["filled"] == {"annotator-1": status["cells"]}
     results = json.loads(citeloom("results", kind, "--json", "--months", MONTH).stdout)
@@ -124,7 +124,7 @@ def test_the_judge_is_shown_beside_the_raters(citeloom: Callable[..., Any], tmp_
         (("export", "grades", "--to", "out", "--name", "arxivbot"), 2, "reveals arxivbot"),
         (("export", "grades", "--to", "out", "--systems", "gpt"), 2, "nothing of gpt; there is arxivbot, direct"),
         (("export", "grades", "--to", "out", "--months", "2031-01"), 2, "2031-01"),
-        (("export", "grades", "--to", "out", "--with-gold"), 2, "--with-gold is for ratings"),
+        (("export", "grades", "--to", "out", "--without-gold"), 2, "--without-gold is for ratings"),
         (("import", "nowhere.csv"), 2, "nowhere.csv"),
         (("results", "ratings"), 1, "citeloom annotate import"),
         (("results", "grades"), 1, "citeloom annotate import"),
@@ -140,10 +140,16 @@ def test_what_is_wrong_is_named(
     assert not (tmp_path / "data" / "annotations").exists()
 
 
-def test_a_refused_file_leaves_nothing_behind(citeloom: Callable[..., Any], tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_sheet_is_listed_and_the_rest_is_imported(
+    citeloom: Callable[..., Any], tmp_path: Path
+) -> None:
     export(citeloom, "ratings")
-    good, bad = (rated(tmp_path / "out" / f"sheet-{number}.csv", "A") for number in (1, 2))
+    bad = rated(tmp_path / "out" / "sheet-1.csv", "A")
     bad.write_text(bad.read_text().replace(",4,", ",9,", 1))
-    done = citeloom("import", good, bad)
-    assert (done.exit_code, "sheet-2.csv line 2: consistency is '9'" in done.stderr) == (2, True), done.output
-    assert not (tmp_path / "data" / "human_ratings").exists()
+    form = tmp_path / "form.csv"
+    form.write_text("{}")
+    done = citeloom("import", bad, form)
+    assert done.exit_code == 1, done.output
+    assert "sheet-1.csv: line 2, column consistency: '9': write a whole number from 1 to 5" in done.stderr
+    assert "form.csv: it has no column study, annotator, unit" in done.stderr
+    assert "imported 11 rows by annotator-1" in done.stdout

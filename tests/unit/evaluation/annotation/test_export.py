@@ -1,26 +1,17 @@
-"""What annotators receive: blind, inert whatever the texts hold, the same for the same seed."""
+"""What raters receive: blind, inert whatever the texts hold, the same for the same seed."""
 
 from __future__ import annotations
 
-import base64
-import csv
-import hashlib
-import io
 import re
+from itertools import cycle
 from pathlib import Path
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.evaluation.annotation.export import (
-    annotator_files,
-    csv_bytes,
-    guarded,
-    unguarded,
-    write_files,
-)
-from pipeline.evaluation.annotation.ratings import RATINGS, TARGET_CHARS, beginning, criteria
+from pipeline.evaluation.annotation.export import Export, write_files
+from pipeline.evaluation.annotation.ratings import TARGET_CHARS, beginning, criteria
 from pipeline.evaluation.annotation.study import (
     assign_letters,
     check_name,
@@ -29,32 +20,21 @@ from pipeline.evaluation.annotation.study import (
     select_items,
     write_key,
 )
+from pipeline.evaluation.cited import printable
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, RELATED_WORK_SYSTEMS
+from tests.unit.evaluation.annotation.people_month import rows_of
 from tests.unit.evaluation.annotation.studied import MONTH, SYSTEMS, exported, workspace, write_month
+from tests.unit.evaluation.hostile import HOSTILE
+from tests.unit.report.test_pages import folded
 
 pytestmark = pytest.mark.slow
 
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "</script><script>alert(1)</script>",
-    "</title></style></textarea><img src=x onerror=alert(1)>",
-    "\" onfocus=\"alert(1)\" autofocus x=\"",
-    "' onfocus='alert(1)' autofocus x='",
-    "<svg onload=alert(1)>",
-    "{{ 7 * 7 }} {% raw %}{{ name }}{% endraw %}",
-    "<form action=https://evil.example/><button>Go</button></form>",
-    "<input name=T01-A-fluency value=5 checked>",
-    "<meta http-equiv=refresh content=0;url=https://evil.example/>",
-    "[Reference 1](javascript:alert(1)) [Reference \"><script>alert(1)</script>]",
-    "javascript:alert(1)",
-)  # fmt: skip
-FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", "'=1", "''-1")
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "＝1+1")
 _ELEMENTS = {
-    "html", "head", "meta", "title", "style", "body", "form", "header", "main", "footer", "h1", "h2", "h3", "p", "bdi",
-    "a", "span", "div", "section", "article", "details", "summary", "dl", "dt", "dd", "ol", "li", "fieldset", "legend",
-    "label", "input", "textarea", "button", "noscript", "script",
+    "html", "head", "meta", "title", "style", "body", "header", "main", "h1", "h2", "h3", "h4", "p", "bdi", "a", "span",
+    "div", "section", "article", "dl", "dt", "dd", "ol", "li", "strong", "em",
 }  # fmt: skip
 
 
@@ -66,23 +46,19 @@ def root(tmp_path: Path) -> DataRoot:
     return root
 
 
-def parsed(page: bytes) -> LexborHTMLParser:
-    return LexborHTMLParser(page.decode())
+def files_of(export: Export, folder: Path, annotators: int = 1) -> dict[str, Path]:
+    """Name → file of all that annotators receive."""
+    return {file.name: file for file in write_files(export, folder, annotators)}
 
 
-def nodes(page: bytes) -> list[LexborNode]:
-    top = parsed(page).root
-    assert top is not None
-    return list(top.traverse(include_text=False))
-
-
-def cells(sheet: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(sheet.decode("utf-8-sig"), newline="")))
+def parsed(page: Path) -> LexborHTMLParser:
+    return LexborHTMLParser(page.read_text())
 
 
 @pytest.mark.parametrize("with_gold", [False, True])
-def test_no_system_model_or_setting_is_named_in_anything_that_raters_get(root: DataRoot, with_gold: bool) -> None:
-    files = annotator_files(exported(root, with_gold=with_gold), 1)
+def test_no_system_model_or_setting_is_named_in_anything_that_raters_get(
+    root: DataRoot, tmp_path: Path, with_gold: bool
+) -> None:
     told = {
         *RELATED_WORK_SYSTEMS,
         "some-model-7b",
@@ -90,8 +66,8 @@ def test_no_system_model_or_setting_is_named_in_anything_that_raters_get(root: D
         "2403.9",
         *(f"{name}=" for name in Settings.model_fields),
     }
-    for name, content in files.items():
-        text = content.decode().lower()
+    for name, file in files_of(exported(root, with_gold=with_gold), tmp_path / "out").items():
+        text = file.read_text().lower()
         # Sections say of which task they are, as the texts of these tests do to be told apart.
         text = re.sub(r"text number \d on 2403\.\d{5}", "", text)
         spelt = re.sub(r"[^a-z0-9]", "", text)
@@ -100,20 +76,19 @@ def test_no_system_model_or_setting_is_named_in_anything_that_raters_get(root: D
 
 
 def test_the_key_is_not_among_what_raters_get(root: DataRoot, tmp_path: Path) -> None:
-    choice = exported(root)
-    files = write_files(choice, tmp_path / "sheets", 1)
-    assert sorted(file.name for file in (tmp_path / "sheets").iterdir()) == sorted(file.name for file in files)
-    assert {file.name for file in files} == {"README.txt", "form-1.html", "sheet-1.csv"}
+    export = exported(root, seed=771)
+    files = files_of(export, tmp_path / "out")
+    assert {file.name for file in (tmp_path / "out").iterdir()} == set(files) == {"page-1.html", "sheet-1.csv"}
     assert key_file(root, "pilot").parent.parent.parent == root.path
-    assert str(choice.study.seed) not in (tmp_path / "sheets" / "README.txt").read_text()
+    assert not [name for name, file in files.items() if "771" in file.read_text()]
 
 
-def test_each_letter_is_the_text_of_its_system(root: DataRoot) -> None:
+def test_each_label_is_the_text_of_its_system(root: DataRoot, tmp_path: Path) -> None:
     export = exported(root)
-    page = parsed(annotator_files(export, 1)["form-1.html"])
-    assert len(page.css("article[data-unit]")) == 4 * len(SYSTEMS)
-    for article in page.css("article[data-unit]"):
-        unit = export.study.units[article.attributes["data-unit"] or ""]
+    articles = parsed(files_of(export, tmp_path)["page-1.html"]).css("article")
+    assert len(articles) == 4 * len(SYSTEMS)
+    for article in articles:
+        unit = export.study.units[article.attributes["aria-labelledby"] or ""]
         place = SYSTEMS.index(unit.system)
         assert article.css_first(".prose").text().strip().startswith(f"Text number {place} on {unit.item_id[:10]}.")
 
@@ -125,22 +100,24 @@ def test_letters_are_shuffled_over_tasks() -> None:
         assign_letters(1, "task", [f"system{number}" for number in range(27)])
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_order(root: DataRoot) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_order(root: DataRoot, tmp_path: Path) -> None:
     one, again, other = exported(root), exported(root), exported(root, "other", seed=8)
-    assert annotator_files(one, 2) == annotator_files(again, 2)
+    first, second = files_of(one, tmp_path / "1", 2), files_of(again, tmp_path / "2", 2)
+    assert [file.read_bytes() for file in first.values()] == [file.read_bytes() for file in second.values()]
     assert one.study == again.study
     assert list(one.study.units.values()) != list(other.study.units.values())
 
 
-def test_each_annotator_has_the_same_units_in_an_order_of_their_own(root: DataRoot) -> None:
+def test_each_annotator_has_the_same_units_in_an_order_of_their_own(root: DataRoot, tmp_path: Path) -> None:
     write_month(root, "2024-04", tasks=8)
-    few, more = (annotator_files(exported(root), annotators) for annotators in (2, 3))
-    units = [[row["unit"] for row in cells(more[f"sheet-{number}.csv"])] for number in (1, 2, 3)]
+    export = exported(root)
+    few, more = (files_of(export, tmp_path / f"{annotators}", annotators) for annotators in (2, 3))
+    units = [[row["unit"] for row in rows_of(more[f"sheet-{number}.csv"])] for number in (1, 2, 3)]
     assert sorted(units[0]) == sorted(units[1]) == sorted(units[2])
     assert len({tuple(unit) for unit in units}) == 3
-    assert [node.attributes["data-unit"] for node in parsed(more["form-2.html"]).css("[data-unit]")] == units[1]
-    assert {row["annotator"] for row in cells(more["sheet-2.csv"])} == {"annotator-2"}
-    assert few["sheet-2.csv"] == more["sheet-2.csv"], "one more annotator changes no sheet that is out"
+    assert [each.attributes["aria-labelledby"] for each in parsed(more["page-2.html"]).css("article")] == units[1]
+    assert {row["annotator"] for row in rows_of(more["sheet-2.csv"])} == {"annotator-2"}
+    assert few["sheet-2.csv"].read_bytes() == more["sheet-2.csv"].read_bytes(), "no sheet that is out changes"
 
 
 def test_the_key_is_read_back_as_it_was_and_no_other_study_takes_its_name(root: DataRoot) -> None:
@@ -174,7 +151,7 @@ def test_a_name_that_is_no_file_or_reveals_a_system_or_its_model_is_refused(name
 
 def test_a_system_is_an_opaque_label_that_may_hold_its_model() -> None:
     texts = {f"task {number}": ("zero_shot@gpt-4", "zero_shot@gpt-3.5-turbo") for number in range(3)}
-    selection = select_items(texts, ["zero_shot@gpt-4", "zero_shot@gpt-3.5-turbo"], most=2, seed=1)
+    selection = select_items(texts, ["zero_shot@gpt-4", "zero_shot@gpt-3.5-turbo"], "tasks", most=2, seed=1)
     assert selection.systems == ("zero_shot@gpt-3.5-turbo", "zero_shot@gpt-4")
     assert check_name("pilot", selection.systems) == "pilot"
 
@@ -189,15 +166,18 @@ def test_only_tasks_with_a_section_of_every_system_are_taken_and_no_more_than_re
     assert any("8 tasks have nothing of few_shot" in note for note in choice.notes)
     assert any("there are 4 tasks, and 10 were requested" in note for note in choice.notes)
     fewer = exported(root, "second", items=3)
-    assert fewer.study.items == ["T01", "T02", "T03"]
+    assert [item.name for item in fewer.items] == ["T01", "T02", "T03"]
     assert fewer.notes[-1] == "each annotator has 9 sections of 3 tasks to rate"
 
 
 def test_a_task_without_a_gold_section_is_left_out_only_where_that_is_shown(root: DataRoot) -> None:
     write_month(root, "2024-04", text=lambda text: "" if text.startswith("The authors") else text)
-    assert exported(root).lacking == {}
-    choice = exported(root, "second", with_gold=True)
-    assert (choice.lacking, len(choice.items)) == ({"the gold section": 4}, 4)
+    assert len(exported(root, with_gold=False).items) == 8
+    export = exported(root, "second")
+    assert len(export.items) == 4
+    assert export.notes[0] == "4 tasks have no gold section, and are left out (--without-gold)"
+    with pytest.raises(MissingInput, match="no task has a gold section: give --without-gold"):
+        exported(root, "third", months="2024-04")
 
 
 def test_where_no_task_fits_it_is_said_what_is_missing(root: DataRoot, tmp_path: Path) -> None:
@@ -208,110 +188,75 @@ def test_where_no_task_fits_it_is_said_what_is_missing(root: DataRoot, tmp_path:
         exported(workspace(tmp_path / "empty").root)
 
 
-def test_the_sheet_has_a_line_for_each_section_and_nothing_filled_in(root: DataRoot) -> None:
-    choice = exported(root)
-    content = annotator_files(choice, 1)["sheet-1.csv"]
-    rows = cells(content)
-    assert content.startswith(b"\xef\xbb\xbf")
-    assert tuple(rows[0]) == RATINGS.columns
+def test_the_sheet_has_a_line_for_each_section_and_nothing_filled_in(root: DataRoot, tmp_path: Path) -> None:
+    sheet = files_of(exported(root), tmp_path)["sheet-1.csv"]
+    rows = rows_of(sheet)
+    assert sheet.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert tuple(rows[0]) == ("study", "annotator", "unit", "title", *CRITERIA, "preferred", "comment")
     assert len(rows) == 4 * len(SYSTEMS)
-    given = {(row["study"], row["annotator"], row["preferred"], row["comment"]) for row in rows}
-    assert given == {("pilot", "annotator-1", "", "")}
-    assert all(row[criterion] == "" for row in rows for criterion in CRITERIA)
+    assert {(row["study"], row["annotator"]) for row in rows} == {("pilot", "annotator-1")}
+    assert {row[column] for row in rows for column in (*CRITERIA, "preferred", "comment")} == {""}
     task = rows[0]["unit"][:3]
     assert [row["unit"] for row in rows[:3]] == [f"{task}-A", f"{task}-B", f"{task}-C"]
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
-def test_a_cell_that_a_spreadsheet_would_compute_becomes_text_and_comes_back(formula: str) -> None:
-    assert guarded(formula).startswith("'")
-    assert unguarded(guarded(formula)) == formula
-    row = next(csv.reader(io.StringIO(csv_bytes([[formula]]).decode("utf-8-sig"), newline="")))
-    assert row == [f"'{formula}"]
-    for other in ("", "a=1", "'quoted'", "it's -1", "4"):
-        assert guarded(other) == unguarded(other) == other
+def test_a_cell_that_a_spreadsheet_would_compute_is_text(root: DataRoot, tmp_path: Path, formula: str) -> None:
+    write_month(root, text=lambda text: f"{formula} {text}")
+    titles = {row["title"] for row in rows_of(files_of(exported(root), tmp_path)["sheet-1.csv"])}
+    assert len(titles) == 4
+    assert all(title.startswith(f"'{formula} Weights") for title in titles)
 
 
-@pytest.mark.parametrize("payload", HOSTILE)
-def test_a_hostile_text_is_shown_and_does_nothing(root: DataRoot, payload: str) -> None:
-    write_month(root, text=lambda text: f"{payload} {text}")
-    page = annotator_files(exported(root, with_gold=True), 1)["form-1.html"]
-    shown = " ".join(parsed(page).text().split())
-    for words in ("Weights for retrieval, part 0", "We learn weights.", "Cited work 1", "Text number 0", "The authors"):
-        assert " ".join(f"{payload} {words}".split()) in shown
+def test_hostile_texts_are_shown_and_do_nothing(root: DataRoot, tmp_path: Path) -> None:
+    payloads = cycle(HOSTILE)
+    write_month(root, tasks=8, text=lambda text: f"{next(payloads)} {text}")
+    page = files_of(exported(root), tmp_path)["page-1.html"]
+    shown = folded(parsed(page).text())
+    assert [payload for payload in HOSTILE if folded(printable(payload)) not in shown] == []
     assert_inert(page)
 
 
-def assert_inert(page: bytes) -> None:
-    for node in nodes(page):
+def assert_inert(page: Path) -> None:
+    """Nothing on the page is active, and no address leads elsewhere than to references and arXiv."""
+    top = parsed(page).root
+    assert top is not None
+    for node in top.traverse(include_text=False):
         assert node.tag in _ELEMENTS, node.tag
         for name, value in node.attributes.items():
             assert not name.startswith("on"), name
             if name in ("href", "src", "action", "formaction"):
                 assert re.match(r"#T\d\d-reference-\d+$|https://arxiv\.org/abs/", value or ""), value
-    assert [len(parsed(page).css(tag)) for tag in ("script", "style", "form", "meta[http-equiv]")] == [1, 1, 1, 1]
-    assert not parsed(page).css("input:not([type=radio]):not([name=annotator])")
+    assert [len(parsed(page).css(tag)) for tag in ("style", "meta[http-equiv]")] == [1, 1]
+    policy = parsed(page).css_first("meta[http-equiv]").attributes["content"]
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def test_the_form_allows_its_own_style_and_script_and_nothing_else(root: DataRoot) -> None:
-    page, other = (
-        parsed(annotator_files(exported(root, name, seed=seed), 1)["form-1.html"])
-        for seed, name in enumerate(("one", "two"))
-    )
-
-    def source(tag: str) -> str:
-        text = page.css_first(tag).text()
-        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-    policy = page.css_first("meta[http-equiv]").attributes["content"]
-    assert policy == (
-        f"default-src 'none'; style-src {source('style')}; script-src {source('script')}; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    assert page.css_first("script").text() == other.css_first("script").text()
-    assert page.css_first("form").attributes["data-content"] != other.css_first("form").attributes["data-content"]
-
-
-def test_every_field_has_a_name_that_a_screen_reader_says(root: DataRoot) -> None:
-    page = parsed(annotator_files(exported(root), 1)["form-1.html"])
-    assert len(page.css("fieldset")) == 4 * (3 * 6 + 1)
-    assert_fields_are_named(page)
-
-
-def assert_fields_are_named(page: LexborHTMLParser) -> None:
-    assert len(page.css("fieldset")) == len(page.css("fieldset > legend:first-child")) > 0
-    for field in page.css("input, textarea"):
-        assert field.parent is not None
-        assert field.parent.tag == "label" or page.css(f"label[for={field.attributes['id']}]"), field.html
+def test_citations_lead_to_the_list_and_headings_are_those_of_the_target_alone(root: DataRoot, tmp_path: Path) -> None:
+    write_month(root, text=lambda text: f"## {text}" if text.startswith("Text") else text)
+    page = parsed(files_of(exported(root), tmp_path)["page-1.html"])
+    section = page.css_first("#T01 article .prose")
+    assert [link.attributes["href"] for link in section.css("a")] == ["#T01-reference-1"]
+    assert "and on [Reference 9]." in section.text()
+    reference = " ".join(page.css_first("#T01-reference-1").text().split())
+    assert reference == "[Reference 1] Cited work 1 (2021) arXiv:2401.00001"
+    assert [node.text() for node in page.css("#T01 > .prose h4")] == ["Abstract", "Introduction"]
+    assert section.text().strip().startswith("## Text number")
     ids = [node.attributes["id"] for node in page.css("[id]")]
     assert len(ids) == len(set(ids))
 
 
-def test_citations_lead_to_the_list_and_headings_are_those_of_the_target_alone(root: DataRoot) -> None:
-    write_month(root, text=lambda text: f"## {text}" if text.startswith("Text") else text)
-    page = parsed(annotator_files(exported(root), 1)["form-1.html"])
-    section = page.css_first("article[data-item=T01] .prose")
-    assert [link.attributes["href"] for link in section.css("a")] == ["#T01-reference-1"]
-    assert "and on [Reference 9]." in section.text()
-    assert " ".join(page.css_first("#T01-reference-1").text().split()) == "[Reference 1] Cited work 1 (2021) arXiv"
-    assert [node.text() for node in page.css("#T01 > details h3")] == ["Abstract", "Introduction"]
-    assert section.text().strip().startswith("## Text number")
-
-
 @pytest.mark.parametrize("with_gold", [False, True])
-def test_all_six_marks_are_explained_and_the_published_section_is_shown_only_where_asked(
-    root: DataRoot, with_gold: bool
+def test_all_six_marks_are_explained_and_the_published_section_is_shown_unless_left_out(
+    root: DataRoot, tmp_path: Path, with_gold: bool
 ) -> None:
-    files = annotator_files(exported(root, with_gold=with_gold), 1)
-    for criterion in criteria(with_gold=with_gold):
-        for name in ("README.txt", "form-1.html"):
-            text = " ".join(parsed(files[name]).text().split())
-            assert criterion["heading"] in text
-            assert criterion["question"] in text
-    assert b"&#" not in files["README.txt"]
-    assert (b"published section" in files["README.txt"]) == with_gold
-    showing = {name for name, content in files.items() if b"The authors wrote this themselves" in content}
-    assert showing == ({"form-1.html"} if with_gold else set())
+    files = files_of(exported(root, with_gold=with_gold), tmp_path)
+    page = parsed(files["page-1.html"])
+    explained = {name.text(): question.text() for name, question in zip(page.css("dt"), page.css("dd"), strict=True)}
+    assert explained == criteria(with_gold=with_gold)
+    assert ("published section" in page.text()) == with_gold
+    showing = {name for name, file in files.items() if "The authors wrote this themselves" in file.read_text()}
+    assert showing == ({"page-1.html"} if with_gold else set())
 
 
 def test_of_a_long_target_whole_paragraphs_are_shown() -> None:

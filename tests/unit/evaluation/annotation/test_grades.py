@@ -6,14 +6,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.grade_results import GradeResults, pool_months, read_month_grades
+from pipeline.evaluation.annotation.grades import MEANINGS
 from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.answers.grades import Grade, read_grades
-from pipeline.storage.provenance import read_provenance
-from pipeline.tables import HUMAN_GRADES, QUESTIONS
+from pipeline.evaluation.cited import printable
+from pipeline.tables import ANSWER_GRADES, HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
     SYSTEMS,
@@ -25,9 +27,12 @@ from tests.unit.evaluation.annotation.people_month import (
     rows_of,
     write_answers,
 )
-from tests.unit.evaluation.annotation.studied import refused
+from tests.unit.evaluation.annotation.studied import imported
+from tests.unit.evaluation.annotation.test_export import assert_inert
 from tests.unit.evaluation.answers.graded import grade
-from tests.unit.evaluation.made_up import workspace
+from tests.unit.evaluation.hostile import HOSTILE
+from tests.unit.evaluation.made_up import workspace, write_table
+from tests.unit.report.test_pages import folded
 
 pytestmark = pytest.mark.slow
 
@@ -46,21 +51,33 @@ def results(work: Workspace, grades: list[Grade]) -> GradeResults:
     return pool_months({MONTH: read_month_grades(work.root, MONTH, grades)})
 
 
-def test_a_sheet_has_a_line_for_each_claim_with_the_words_to_grade_it_by(work: Workspace, tmp_path: Path) -> None:
+def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(work: Workspace, tmp_path: Path) -> None:
     for first in (3, 5, 7):
         write_answers(work.root, f"2024-0{first + 1}", first=first)
     export, files = give_out(work.root, tmp_path / "out")
     rows = rows_of(files[0])
     assert {row["unit"] for row in rows} == set(export.study.units)
     assert len(rows) == 4 * LINES
-    assert rows[0]["papers"] == "Boats, https://arxiv.org/abs/2403.00001"
-    assert {row["question"][:2] for row in rows} == {"'="}
     assert all(row["text"] == export.study.units[row["unit"]].text for row in rows)
     assert export.notes[-1] == "each annotator has 28 claims of 12 answers to 8 questions to grade"
-    for file in files:
+    for number, file in enumerate(files, 1):
+        page = LexborHTMLParser((tmp_path / "out" / f"page-{number}.html").read_text())
+        lines = [(each.css_first("span").text(), each.css_first("bdi").text()) for each in page.css(".lines li")]
+        assert lines == [(row["unit"], row["text"]) for row in rows_of(file)]
         questions = [row["unit"][:3] for row in rows_of(file)]
         changes = sum(one != other for one, other in pairwise(questions))
         assert changes == 8 - 1, "answers to one question stand side by side"
+
+
+def test_page_and_sheet_say_what_may_be_written(work: Workspace, tmp_path: Path) -> None:
+    _, files = give_out(work.root, tmp_path / "out")
+    page = LexborHTMLParser((tmp_path / "out" / "page-1.html").read_text())
+    meanings = [(name.text(), words.text()) for name, words in zip(page.css("dt"), page.css("dd"), strict=True)]
+    assert meanings == [pair for part in MEANINGS.values() for pair in part.items()]
+    assert "Boats, https://arxiv.org/abs/2403.00001" in page.text()
+    assert {(row["unit"].split("-")[2], row["allowed"]) for row in rows_of(files[0])} == {
+        ("claim", "one of correct, partly, wrong, not_checkable"), ("gold", "one of held, partly, not"),
+    }  # fmt: skip
 
 
 def test_no_file_that_graders_get_names_a_system_a_verdict_of_the_judge_or_the_key(
@@ -68,12 +85,28 @@ def test_no_file_that_graders_get_names_a_system_a_verdict_of_the_judge_or_the_k
 ) -> None:
     give_out(work.root, tmp_path / "out")
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
-        "README.txt", *(f"form-{n}.html" for n in (1, 2, 3)), *(f"sheet-{n}.csv" for n in (1, 2, 3)),
+        *(f"page-{n}.html" for n in (1, 2, 3)), *(f"sheet-{n}.csv" for n in (1, 2, 3)),
     ]  # fmt: skip
     for file in (tmp_path / "out").glob("*"):
         text = file.read_text(encoding="utf-8-sig")
         assert not [word for word in (*SYSTEMS, "control", "judge") if word in text]
     assert {row["verdict"] for row in rows_of(tmp_path / "out" / "sheet-1.csv")} == {""}
+
+
+def test_hostile_texts_are_shown_and_do_nothing(work: Workspace, tmp_path: Path) -> None:
+    payloads = " ".join(HOSTILE)
+    write_answers(work.root, words=payloads)
+    rows = work.root.rows(ANSWER_GRADES, MONTH)
+    for row in rows:
+        for claim in (*row["claims"], *row["gold"]):
+            claim["claim"] = f"{payloads} {claim['claim']}"
+    write_table(work.root, ANSWER_GRADES, MONTH, rows)
+    export, _ = give_out(work.root, tmp_path / "out", 1)
+    page = tmp_path / "out" / "page-1.html"
+    assert_inert(page)
+    shown = folded(LexborHTMLParser(page.read_text()).text()).count(folded(printable(payloads)))
+    answers_of_direct = len({unit.label for unit in export.study.units.values() if unit.system == "direct"})
+    assert shown == len(export.study.units) + answers_of_direct
 
 
 def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_out(
@@ -94,9 +127,9 @@ def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_ou
 
 def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path: Path) -> None:
     export, files = give_out(work.root, tmp_path / "out")
-    done = import_files(work, [fill(files[0], always("Correct", "held"), comment="Sure; quite sure.")])
+    sheet = imported(work, fill(files[0], always("Correct", "held"), comment="Sure; quite sure."))
+    assert (sheet.study, sheet.annotator, sheet.rows) == ("pilot", "annotator-1", LINES)
     rows = work.root.rows(HUMAN_GRADES, MONTH)
-    assert (done.rows, done.annotators, done.tables) == (LINES, ("annotator-1",), {"human_grades": (MONTH,)})
     systems = {unit.label: unit.system for unit in export.study.units.values()}
     assert all(systems[row["label"]] == row["system"] for row in rows)
     assert {(row["question_id"], row["system"], row["part"], row["text"], row["verdict"]) for row in rows} == {
@@ -106,55 +139,52 @@ def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path
         ("q2", "arxivbot", "gold", "Fact 1.", "held"),
     }  # fmt: skip
     assert [row["comment"] for row in rows if row["comment"]] == ["Sure; quite sure."]
-    assert read_provenance(work.root.file(HUMAN_GRADES, MONTH)).inputs  # type: ignore[union-attr]
 
 
 def test_who_grades_an_answer_again_replaces_it_and_no_other(work: Workspace, tmp_path: Path) -> None:
     _, files = give_out(work.root, tmp_path / "out")
-    import_files(work, [fill(files[0], always("correct", "held"), annotator="Ada")])
+    imported(work, fill(files[0], always("correct", "held"), annotator="Ada"))
     label = label_of(rows_of(files[0])[0])
     again = fill(files[1], lambda row: "partly" if label_of(row) == label else "", annotator="ADA")
-    done = import_files(work, [again])
+    sheet = imported(work, again)
     rows = work.root.rows(HUMAN_GRADES, MONTH)
     assert len(rows) == LINES
     assert {row["label"] for row in rows if row["verdict"] == "partly"} == {label}
     assert {row["grader"] for row in rows} == {"Ada"}
-    assert done.replaced == sum(row["label"] == label for row in rows)
-    assert any("ADA filled in" in note for note in done.notes)
+    assert (sheet.replaced, sheet.rows) == (sheet.filled, sum(row["label"] == label for row in rows))
 
 
 def test_a_comment_alone_is_kept_without_a_verdict(work: Workspace, tmp_path: Path) -> None:
     _, files = give_out(work.root, tmp_path / "out")
-    done = import_files(work, [fill(files[0], lambda row: "", comment="=cannot tell")])
+    sheet = imported(work, fill(files[0], lambda row: "", comment="=cannot tell"))
     assert [(row["verdict"], row["comment"]) for row in work.root.rows(HUMAN_GRADES, MONTH)] == [(None, "=cannot tell")]
-    assert any("filled in 0 of 7 cells" in note for note in done.notes)
+    assert (sheet.filled, sheet.cells) == (0, 7)
     assert (results(work, month_grades()).verdicts, results(work, month_grades()).comments) == (0, 1)
 
 
 @pytest.mark.parametrize("written", ["Not checkable", "not_checkable", " NOT CHECKABLE "])
 def test_verdicts_are_read_as_people_write_them(work: Workspace, tmp_path: Path, written: str) -> None:
     _, files = give_out(work.root, tmp_path / "out")
-    import_files(work, [fill(files[0], always(written, "held"))])
+    imported(work, fill(files[0], always(written, "held")))
     assert {row["verdict"] for row in work.root.rows(HUMAN_GRADES, MONTH) if row["part"] == "claim"} == {
         "not_checkable"
     }
 
 
-@pytest.mark.parametrize(
-    ("gold", "told"),
-    [
-        (False, "is 'perhaps': write one of correct, partly, wrong, not_checkable"),
-        (True, "is 'perhaps': write one of held, partly, not, or"),
-        (True, "is 'correct': write one of held, partly, not, or"),
-    ],
-)
-def test_a_verdict_that_is_none_on_such_a_claim_is_refused(
-    work: Workspace, tmp_path: Path, gold: bool, told: str
-) -> None:
+def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(work: Workspace, tmp_path: Path) -> None:
     _, (sheet, *_) = give_out(work.root, tmp_path / "out")
-    written = told.split("'")[1]
-    fill(sheet, always("correct", written) if gold else always(written, "held"))
-    assert f"verdict {told}" in refused(work, sheet)
+    (done,) = import_files(work, [fill(sheet, always("correct", "correct"))])
+    assert done.rows == 4
+    assert {fault.partition(", ")[2] for fault in done.faults} == {
+        "column verdict: 'correct': write one of held, partly, not, or leave it empty"
+    }
+    (done,) = import_files(work, [fill(sheet, always("held", "held"))])
+    assert {fault.partition(", ")[2] for fault in done.faults} == {
+        "column verdict: 'held': write one of correct, partly, wrong, not_checkable, or leave it empty"
+    }
+    assert {(row["part"], row["verdict"]) for row in work.root.rows(HUMAN_GRADES, MONTH)} == {
+        ("claim", "correct"), ("gold", "held"),
+    }  # fmt: skip
 
 
 def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work: Workspace, tmp_path: Path) -> None:
@@ -164,7 +194,7 @@ def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work
     found = results(work, read_grades(work.root, MONTH))
     assert (found.outdated, found.answers, found.verdicts) == (0, 3, 2 * LINES)
     write_answers(work.root, words=" Mended.")
-    assert import_files(work, filled).notes == ()
+    assert [sheet.replaced for sheet in import_files(work, filled)] == [LINES, LINES]
     found = results(work, read_grades(work.root, MONTH))
     assert (found.outdated, found.answers) == (2 * 2, 2)
     regraded = [grade(["correct"], ["held"], system="arxivbot"), *month_grades()[1:]]

@@ -49,10 +49,12 @@ def test_a_strict_grader_beside_a_lenient_judge_until_answers_are_split_anew(cor
     assert list(export.systems) == WRITERS
     rows = rows_of(sheet)
     assert len(rows) == len(export.study.units) > 0
-    assert all("https://arxiv.org/abs/" in row["papers"] and row["question"] and row["answer"] for row in rows)
+    page = (tmp_path / "out" / "page-1.html").read_text()
+    assert all(question.view["text"] in page and "https://arxiv.org/abs/" in page for question in export.items)
     import_files(place, [fill(sheet, always("wrong", "not"))])
     told = found(place)
-    assert (told.outdated, told.verdicts, told.answers) == (0, len(rows), export.words["answers"])
+    answers = {unit.label for unit in export.study.units.values()}
+    assert (told.outdated, told.verdicts, told.answers) == (0, len(rows), len(answers))
     assert {system.system: system.people["factual"].value for system in told.systems} == dict.fromkeys(WRITERS, 0.0)
     assert {system.system: system.judged["coverage"].value for system in told.systems} == dict.fromkeys(WRITERS, 1.0)
     assert told.accuracy["scripted"]["claim"].same == 0
