@@ -121,9 +121,8 @@ def month_grades_section(
 ) -> Section | None:
     """People's grades of a month beside those of its judges; how to have them where there are none; None where no
     answer was graded. names: as for `read_month_grades`. Raises as `DataRoot.iterate` does."""
-    if not grades:
-        return None
-    return grades_section(pool_months({month: read_month_grades(root, month, grades, shown=names)}))
+    people = pool_months({month: read_month_grades(root, month, grades, shown=names)})
+    return None if people.empty and not grades else grades_section(people)
 
 
 def pooled_grades_section(months: Mapping[str, MonthGrades]) -> Section | None:
@@ -146,10 +145,11 @@ def grades_section(people: GradeResults) -> Section:
             "annotate import reads them."
         )
         return Section(key, title, (text, *outdated))
+    what = "claims into which the judge had split the answers" if people.accuracy else "sentences of the answers"
     text = (
         f"{number_of(len(people.graders), 'grader')}, {number_of(people.verdicts, 'verdict')} on "
         f"{number_of(people.answers, 'answer')} to {number_of(people.questions, 'question')}, without knowing the "
-        "systems. They graded the claims into which the judge had split the answers, and could add none."
+        f"systems. They graded the {what}, and could add none."
     )
     agreed = [(_PARTS[part], _ALPHA[part], alpha) for part, alpha in people.agreement.items() if alpha.count]
     grids = [_agreement_grid("answer_graders", "Agreement of graders", "graded", "question", people.questions, agreed)]
@@ -199,13 +199,18 @@ def _accuracy_grids(people: GradeResults) -> list[Grid]:
 
 def _table_by_people(people: GradeResults) -> list[Grid]:
     groups = []
-    for judge in people.accuracy:
+    for judge in dict.fromkeys(system.judge for system in people.systems):
         mine = sorted(
             (system for system in people.systems if system.judge == judge),
             key=lambda each: answering_order(each.system),
         )
-        rows = [_comparison_row(each, measure) for measure in COMPARED for each in mine if measure in each.people]
-        groups += [RowGroup(rows, judge)] if rows else []
+        rows = [
+            _comparison_row(each, measure)
+            for measure, _ in COMPARED.values()
+            for each in mine
+            if measure in each.people
+        ]
+        groups += [RowGroup(rows, judge or "No judge")] if rows else []
     columns = ["Share", "System", "People", "Judge", "Difference", "Questions"]
     about = (
         "The two shares of arXivBot's Table 1 by people (mean over graders) and by the judge, for the same claims of "

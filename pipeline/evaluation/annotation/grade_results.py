@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.grades import SILENT, VERDICTS, Part, digests
-from pipeline.evaluation.answers.grades import Grade
-from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.annotation.grades import NO_JUDGE, SILENT, VERDICTS, Part, question_texts, ungraded
+from pipeline.evaluation.answers.grades import CLAIM_POINTS, GOLD_POINTS, Grade
 from pipeline.evaluation.statistics import Level, alpha
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables import HUMAN_GRADES
 from pipeline.tables.writers import with_shown_name
 
-COMPARED = ("factual", "coverage")
+COMPARED: Mapping[Part, tuple[str, Mapping[str, float]]] = {
+    "claim": ("factual", CLAIM_POINTS), "gold": ("coverage", GOLD_POINTS),
+}  # fmt: skip
+"""Part → its measure in `answer_measures`, and the points of its verdicts."""
 # What cannot be checked is neither more nor less than the other verdicts on claims; those on gold claims have an order.
 _LEVELS: Mapping[Part, Level] = {"claim": "nominal", "gold": "ordinal"}
 _COLUMNS = [name for name in HUMAN_GRADES.schema.names if name not in ("label", "number")]
@@ -62,7 +65,8 @@ class Accuracy:
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
     """One system by people and by one judge: measure → mean over the questions that people graded it on, of the same
-    claims. difference: people less judge, None for fewer than two questions."""
+    claims. difference: people less judge, None for fewer than two questions and for NO_JUDGE, whose `judged` are
+    empty."""
 
     judge: str
     system: str
@@ -126,15 +130,25 @@ def read_month_grades(
     study: str | None = None,
     shown: Mapping[str, str] | None = None,
 ) -> MonthGrades:
-    """A month's rows, of one study or of all. shown: name of a writer → the name that stands for it in the grades.
+    """A month's rows, of one study or of all. Without grades of judges, those of people are on sentences of answers.
+    shown: name of a writer → the name that stands for it in the grades.
 
     Raises as `DataRoot.iterate` does.
     """
     if not root.file(HUMAN_GRADES, month).exists():
         return MonthGrades((), grades)
     names = shown or {}
+    texts = question_texts(root, month)
+    if not grades:
+        grades = [
+            {**grade, "system": names.get(grade["system"], grade["system"])} for grade in ungraded(texts.values())
+        ]
     claims = {key for grade in grades for key in claims_of(grade)}
-    current = {(question, names.get(name, name)): digest for (question, name), digest in digests(root, month).items()}
+    current = {
+        (question, names.get(system, system)): words.digest(system)
+        for question, words in texts.items()
+        for system in words.answers
+    }
     found = (row for row in root.iterate(HUMAN_GRADES, month, _COLUMNS) if study in (None, row["study"]))
     rows = [with_shown_name(row, shown) for row in found]
     up_to_date: list[Row] = [
@@ -171,7 +185,7 @@ def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 
         comments=sum(row["comment"] is not None for row in rows),
         outdated=outdated,
         agreement=graders_agreement(verdicts),
-        accuracy={judge: judge_accuracy(mine, verdicts) for judge, mine in by_judge.items()} if rows else {},
+        accuracy={judge: judge_accuracy(mine, verdicts) for judge, mine in by_judge.items() if rows and judge},
         systems=tuple(system for judge, mine in by_judge.items() for system in compare_systems(judge, mine, verdicts)),
     )
 
@@ -196,15 +210,12 @@ def verdicts_by_claim(rows: Iterable[Row]) -> dict[ClaimKey, dict[str, str]]:
 
 def claims_of(grade: Grade) -> dict[ClaimKey, str | None]:
     """Claim → the judge's verdict, of every claim and gold claim of a grade."""
-    return {_claim_key(grade, part, claim): claim["verdict"] for part, claims in _parts(grade) for claim in claims}
-
-
-def _parts(grade: Grade) -> tuple[tuple[Part, Sequence[Row]], ...]:
-    return ("claim", grade["claims"]), ("gold", grade["gold"])
-
-
-def _claim_key(grade: Grade, part: Part, claim: Row) -> ClaimKey:
-    return ClaimKey(grade["question_id"], grade["system"], part, claim["claim"])
+    parts: tuple[tuple[Part, Sequence[Row]], ...] = (("claim", grade["claims"]), ("gold", grade["gold"]))
+    return {
+        ClaimKey(grade["question_id"], grade["system"], part, claim["claim"]): claim["verdict"]
+        for part, claims in parts
+        for claim in claims
+    }
 
 
 def graders_agreement(verdicts: Verdicts) -> dict[Part, statistics.Estimate]:
@@ -251,61 +262,52 @@ def _accuracy(
     )
 
 
-@dataclass(slots=True)
-class _Values:
-    """A measure of one system: question → one value for each grader, theirs and the judge's on the same claims."""
-
-    people: dict[str, list[float]] = field(default_factory=dict)
-    judged: dict[str, list[float]] = field(default_factory=dict)
-
-
 def compare_systems(judge: str, grades: Sequence[Grade], verdicts: Verdicts) -> Iterator[SystemComparison]:
     """Each system that was graded. Every grader's verdicts count alike: an answer's share is the mean over those who
-    graded it, and the judge's is that of the same claims."""
-    values: dict[str, dict[str, _Values]] = defaultdict(lambda: defaultdict(_Values))
-    for grader in sorted({name for by_grader in verdicts.values() for name in by_grader}):
-        mine = {key: by_grader[grader] for key, by_grader in verdicts.items() if grader in by_grader}
-        for people, judged in _pairs(grades, mine):
-            first, second = answer_measures(people), answer_measures(judged)
-            for name in (name for name in COMPARED if name in first and name in second):
-                measure = values[people["system"]][name]
-                measure.people.setdefault(people["question_id"], []).append(first[name])
-                measure.judged.setdefault(people["question_id"], []).append(second[name])
-    for system, measures in sorted(values.items()):
-        yield SystemComparison(
-            judge=judge,
-            system=system,
-            people={name: statistics.estimate(of.people) for name, of in measures.items()},
-            judged={name: statistics.estimate(of.judged) for name, of in measures.items()},
-            difference={name: statistics.paired_difference(of.people, of.judged) for name, of in measures.items()},
-        )
-
-
-def _pairs(grades: Sequence[Grade], mine: Mapping[ClaimKey, str]) -> Iterator[tuple[Grade, Grade]]:
-    """Answers as one grader graded them, and as the judge did on the same claims.
+    graded it, and the judge's is that of the same claims.
 
     No sheet has answers that abstain or claim nothing, and yet they hold no gold claim: they count for questions of
     which the grader graded gold claims in another answer.
     """
-    systems = {key.system for key in mine}
-    with_gold = {key.question_id for key in mine if key.part == "gold"}
-    for grade in (grade for grade in grades if grade["system"] in systems):
-        if grade["outcome"] in SILENT:
-            if grade["question_id"] in with_gold:
-                yield grade, grade
-            continue
-        judged = {key: verdict for key, verdict in claims_of(grade).items() if verdict is not None and key in mine}
-        if judged:
-            yield regraded(grade, {key: mine[key] for key in judged}), regraded(grade, judged)
+    people, judged = _by_system(), _by_system()
+    for grader in sorted({name for by_grader in verdicts.values() for name in by_grader}):
+        mine = {key: by_grader[grader] for key, by_grader in verdicts.items() if grader in by_grader}
+        systems = {key.system for key in mine}
+        for grade in (grade for grade in grades if grade["system"] in systems):
+            theirs, of_judge = _verdicts_on_the_same(grade, mine)
+            for part, (measure, points) in COMPARED.items():
+                for values, given in ((people, theirs), (judged, of_judge)):
+                    marks = [points[verdict] for key, verdict in given.items() if key.part == part]
+                    if marks:
+                        values[grade["system"]][measure][grade["question_id"]].append(fmean(marks))
+    for system, measures in sorted(people.items()):
+        by_judge = judged[system]
+        yield SystemComparison(
+            judge=judge,
+            system=system,
+            people={name: statistics.estimate(values) for name, values in measures.items()},
+            judged={name: statistics.estimate(by_judge[name]) for name in measures},
+            difference={
+                name: statistics.paired_difference(values, by_judge[name]) for name, values in measures.items()
+            },
+        )
 
 
-def regraded(grade: Grade, verdicts: Mapping[ClaimKey, str]) -> Grade:
-    """A grade with these verdicts alone, without quotes; what has none of them has no verdict."""
-    claims_by_part = {
-        part: [
-            {**claim, "verdict": verdicts.get(_claim_key(grade, part, claim)), "quote": "", "quoted": None}
-            for claim in claims
-        ]
-        for part, claims in _parts(grade)
-    }
-    return {**grade, "claims": claims_by_part["claim"], "gold": claims_by_part["gold"]}
+def _verdicts_on_the_same(
+    grade: Grade, mine: Mapping[ClaimKey, str]
+) -> tuple[Mapping[ClaimKey, str], Mapping[ClaimKey, str]]:
+    """A grader's verdicts on an answer, and the judge's on the same claims; none of NO_JUDGE."""
+    judged = {key: verdict for key, verdict in claims_of(grade).items() if verdict is not None}
+    if grade["outcome"] in SILENT:
+        question = grade["question_id"]
+        graded = any(key.part == "gold" and key.question_id == question for key in mine)
+        theirs = judged if graded else {}
+    else:
+        known = claims_of(grade) if grade["judge"] == NO_JUDGE else judged
+        theirs = {key: mine[key] for key in known if key in mine}
+    return theirs, {} if grade["judge"] == NO_JUDGE else {key: judged[key] for key in theirs}
+
+
+def _by_system() -> dict[str, dict[str, dict[str, list[float]]]]:
+    """System → measure → question → a value for each grader."""
+    return defaultdict(lambda: defaultdict(lambda: defaultdict(list)))

@@ -1,7 +1,8 @@
 """Grades of answers to questions: a verdict on each claim of an answer, and on each gold claim beside it.
 
-Annotators see the claims into which a judge split the answers, without the judge's verdicts, quotes and passages:
-passages that were looked up are part of what is tested, so people go by the papers themselves.
+Annotators see the claims into which a judge split the answers, or the sentences of answers that no judge graded. They
+see neither verdicts, quotes nor passages of a judge: passages that were looked up are part of what is tested, so people
+go by the papers themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Gr
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import abstract_url
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
 from pipeline.wikipedia.root import month_in
 
@@ -43,36 +45,64 @@ SILENT = ("abstained", "claims_nothing")
 """Outcomes that leave nothing to annotate."""
 
 
+NO_JUDGE = ""
+"""The judge of answers that no model graded."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionTexts:
-    """The words that grades do not hold: of a question and of each system's answer to it."""
+    """A question with its gold claims, and system → its answer: a row of `answers`."""
 
+    question_id: str
     question: str
     month: str
     papers: tuple[str, ...]
-    answers: Mapping[str, str]
+    gold: tuple[str, ...]
+    answers: Mapping[str, Row]
 
     def digest(self, system: str) -> str:
         """SHA-256 of the question and a system's answer."""
-        return sha256(self.question, self.answers[system])
+        return sha256(self.question, self.answers[system]["text"])
+
+    def ungraded(self, system: str) -> Grade:
+        """A system's answer as people grade it where no judge did: each sentence is a claim."""
+        answer = self.answers[system]
+        sentences = dict.fromkeys(" ".join(each["text"].split()) for each in answer["sentences"])
+        claims = [] if answer["abstained"] else [text for text in sentences if any(map(str.isalnum, text))]
+        return {
+            "question_id": self.question_id,
+            "system": system,
+            "judge": NO_JUDGE,
+            "outcome": "abstained" if answer["abstained"] else "answered" if claims else "claims_nothing",
+            "claims": [{"claim": text, "verdict": None} for text in claims],
+            # An answer without claims holds no gold claim.
+            "gold": [{"claim": text, "verdict": None if claims else "not"} for text in self.gold],
+        }
 
 
 def question_texts(root: DataRoot, month: str) -> dict[str, QuestionTexts]:
-    """Question id → its words and those of its answers, of a month. Raises as `DataRoot.iterate` does."""
+    """Question id → its words and its answers, of a month. Raises as `DataRoot.iterate` does."""
     if not root.file(tables.QUESTIONS, month).exists():
         return {}
-    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    answers: dict[str, dict[str, Row]] = defaultdict(dict)
     if root.file(tables.ANSWERS, month).exists():
-        for row in root.iterate(tables.ANSWERS, month, ["question_id", "system", "model", "text"]):
-            answers[row["question_id"]][writer_name(row)] = row["text"]
-    rows = root.rows(tables.QUESTIONS, month, ["question_id", "question", "papers"])
+        columns = ["question_id", "system", "model", "text", "sentences", "abstained"]
+        for row in root.iterate(tables.ANSWERS, month, columns):
+            answers[row["question_id"]][writer_name(row)] = row
+    rows = root.rows(tables.QUESTIONS, month, ["question_id", "question", "papers", "claims"])
     titles = _titles(root, {paper for row in rows for paper in row["papers"]})
     return {
         row["question_id"]: QuestionTexts(
-            row["question"], month, tuple(titles[paper] for paper in row["papers"]), answers[row["question_id"]]
+            row["question_id"], row["question"], month, tuple(titles[paper] for paper in row["papers"]),
+            tuple(claim["claim"] for claim in row["claims"]), answers[row["question_id"]],
         )
         for row in rows
-    }
+    }  # fmt: skip
+
+
+def ungraded(texts: Iterable[QuestionTexts]) -> list[Grade]:
+    """The answers of questions that no judge graded, as people grade them."""
+    return [words.ungraded(system) for words in texts for system in words.answers]
 
 
 def _titles(root: DataRoot, papers: Iterable[str]) -> dict[str, str]:
@@ -86,24 +116,18 @@ def _titles(root: DataRoot, papers: Iterable[str]) -> dict[str, str]:
     return titles
 
 
-def digests(root: DataRoot, month: str) -> dict[tuple[str, str], str]:
-    """(Question, system) → SHA-256 of question and answer, of a month. Raises as `DataRoot.iterate` does."""
-    texts = question_texts(root, month).items()
-    return {(question, system): words.digest(system) for question, words in texts for system in words.answers}
-
-
 def export_grades(
     root: DataRoot, name: str, months: str, systems: Sequence[str] | None, *, items: int, seed: int
 ) -> Export:
-    """A study of questions to which every system has a graded answer, `items` at most. systems: None for all.
+    """A study of questions to which every system has an answer, `items` at most. systems: None for all.
 
     Raises SettingError for a name or system that cannot be taken, MissingInput where no question fits.
     """
-    graded = root.months(tables.ANSWER_GRADES)
-    texts, grades = _read(root, select_months(months, graded) if graded else [])
+    answered = root.months(tables.ANSWERS)
+    texts, grades = _read(root, select_months(months, answered) if answered else [])
     if not any(grades.values()):
         raise MissingInput(
-            f"of --months {months}, no answer was graded: set CITELOOM_QUESTIONS and run citeloom run --months {months}"
+            f"of --months {months}, there is no answer: set CITELOOM_QUESTIONS and run citeloom run --months {months}"
         )
     selection = select_items(grades, systems, "questions", most=items, seed=seed)
     check_name(name, selection.systems)
@@ -127,8 +151,8 @@ def export_grades(
         raise MissingInput("no answer has anything to grade: all abstained, or claim nothing")
     silent_notes = [f"{count} answers of {system} abstain or claim nothing: they need no grader"
                     for system, count in sorted(silent.items())]  # fmt: skip
-    answered = len({unit.label for unit in units.values()})
-    workload = f"each annotator has {len(units):,} claims of {answered} answers to {len(shown)} questions to grade"
+    labels = {unit.label for unit in units.values()}
+    workload = f"each annotator has {len(units):,} claims of {len(labels)} answers to {len(shown)} questions to grade"
     return Export(
         study=Study(kind="grades", study=name, seed=seed, units=units),
         items=tuple(shown),
@@ -142,7 +166,8 @@ def export_grades(
 
 def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionTexts], dict[str, dict[str, Grade]]]:
     """Question → its words, and question → system → a grade. All judges have the same claims before them, so any will
-    do: the first by name."""
+    do: the first in the table. Sentences are graded only where no judge graded any of these months."""
+    of_judges = {month: read_grades(root, month) for month in months}
     texts: dict[str, QuestionTexts] = {}
     grades: dict[str, dict[str, Grade]] = {}
     for month in months:
@@ -154,7 +179,7 @@ def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionText
             )
         texts |= new
         grades |= {question: {} for question in new}
-        for grade in read_grades(root, month):
+        for grade in of_judges[month] if any(of_judges.values()) else ungraded(new.values()):
             question_id, system = grade["question_id"], grade["system"]
             if question_id in new and system in new[question_id].answers:
                 grades[question_id].setdefault(system, grade)
@@ -180,7 +205,7 @@ def _item(name: str, texts: QuestionTexts, answers: Mapping[str, Mapping[str, Un
     for label, units in answers.items():
         answer = texts.answers[next(iter(units.values())).system]
         claims = {part: {unit: each.text for unit, each in units.items() if each.part == part} for part in VERDICTS}
-        view.append({"label": label, "paragraphs": parted(answer), "claims": claims})
+        view.append({"label": label, "paragraphs": parted(answer["text"]), "claims": claims})
         for unit, each in units.items():
             lines[unit] = (each.text or "", each.row_class.model_fields["verdict"].description or "")
     return Item(name, {"name": name, "text": texts.question, "papers": texts.papers, "answers": view}, lines)

@@ -39,13 +39,16 @@ def write_answers(
     numbers = (first, first + 1)
     write_table(
         root, tables.QUESTIONS, month,
-        [{"question_id": f"q{n}", "question": f"=Do boats float, {n}?", "papers": [PAPER]} for n in numbers],
+        [{"question_id": f"q{n}", "question": f"=Do boats float, {n}?", "papers": [PAPER],
+          "claims": [{"claim": "Fact 1."}]} for n in numbers],
     )  # fmt: skip
+    texts = {system: words if system == "direct" else "" for system in SYSTEMS}
     rows = [
-        {"question_id": f"q{n}", "system": system, "text": f"Answer {n} of one.{words if system == 'direct' else ''}"}
-        for system in SYSTEMS
+        {"question_id": f"q{n}", "system": system, "text": f"Answer {n} of one.{more}", "abstained": False,
+         "sentences": [{"text": f"Answer {n} of one."}, {"text": "..."}]}
+        for system, more in texts.items()
         for n in numbers
-    ]
+    ]  # fmt: skip
     write_table(root, tables.ANSWERS, month, rows)
     mine = month_grades(first=first) if grades is None else grades
     write_table(root, tables.ANSWER_GRADES, month, mine)

@@ -12,12 +12,9 @@ from pipeline.evaluation.annotation.grade_results import (
     graders_agreement,
     judge_accuracy,
     majority,
-    regraded,
     verdicts_by_claim,
 )
 from pipeline.evaluation.annotation.grades import Part
-from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.results import answers_agreement
 from tests.unit.evaluation.answers.graded import grade
 
 GRADES = [
@@ -97,17 +94,6 @@ def test_graders_who_all_agree_have_an_alpha_of_one() -> None:
     assert split.count == 4
 
 
-def test_peoples_verdicts_stand_in_for_the_judges() -> None:
-    """alpha's claims of question 1 are both correct for people, half of them for the judge; what they left alone has
-    no verdict."""
-    decided = majority(VERDICTS)
-    found = [regraded(grade, decided) for grade in GRADES]
-    assert answer_measures(found[0])["factual"] == 1.0
-    assert answer_measures(GRADES[0])["factual"] == 0.5
-    assert "factual" not in answer_measures(found[1])
-    assert "coverage" not in answer_measures(found[2])
-
-
 def test_systems_are_compared_on_the_claims_of_each_grader() -> None:
     """Of alpha's claims on question 1, graders 0 and 1 have 1 and 1, grader 2 has 0 and 1/2; question 2 has 0 for all.
     The judge has 1/2 and 0 of the same claims."""
@@ -117,11 +103,3 @@ def test_systems_are_compared_on_the_claims_of_each_grader() -> None:
     assert alpha.judged["factual"].value == pytest.approx((0.5 + 0) / 2)
     # beta abstains from question 2, whose gold claims nobody graded: one question.
     assert found["beta"].people["coverage"].count == 1
-
-
-def test_whole_answers_of_two_judges_are_compared_too() -> None:
-    second = [regraded(grade, majority(VERDICTS)) for grade in GRADES[:3]]
-    found = answers_agreement(GRADES, second, "factual")
-    assert found is not None
-    assert (found.tasks, found.sections, found.mean_difference) == (2, 2, 0.25)
-    assert answers_agreement(GRADES, [], "factual") is None

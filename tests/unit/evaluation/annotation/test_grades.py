@@ -15,7 +15,8 @@ from pipeline.evaluation.annotation.grades import MEANINGS
 from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.answers.grades import Grade, read_grades
 from pipeline.evaluation.cited import printable
-from pipeline.tables import ANSWER_GRADES, HUMAN_GRADES, QUESTIONS
+from pipeline.report.people_tables import month_grades_section
+from pipeline.tables import ANSWER_GRADES, ANSWERS, HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
     SYSTEMS,
@@ -203,8 +204,39 @@ def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work
     assert results(work, regraded).answers == 0
 
 
-def test_without_grades_or_with_a_question_of_two_months_there_are_no_sheets(work: Workspace, tmp_path: Path) -> None:
-    with pytest.raises(MissingInput, match="no answer was graded: set CITELOOM_QUESTIONS"):
+def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(work: Workspace, tmp_path: Path) -> None:
+    write_answers(work.root, grades=[])
+    _, files = give_out(work.root, tmp_path / "out", 1)
+    assert {(row["unit"].split("-", 2)[2], row["text"]) for row in rows_of(files[0])} == {
+        ("claim-1", "Answer 1 of one."), ("claim-1", "Answer 2 of one."), ("gold-1", "Fact 1."),
+    }  # fmt: skip
+    imported(work, fill(files[0], always("partly", "held")))
+    found = results(work, [])
+    assert (found.verdicts, found.outdated, found.accuracy) == (8, 0, {})
+    for system in found.systems:
+        assert (system.people["factual"].value, system.people["coverage"].value) == (0.5, 1.0)
+        assert (system.judged["factual"].value, system.difference["factual"]) == (None, None)
+    assert [system.system for system in found.systems] == list(SYSTEMS)
+    assert results(work, month_grades()).outdated == 4, "the judge split these answers otherwise"
+    section = month_grades_section(work.root, MONTH, [])
+    assert section is not None
+    assert [grid.key for grid in section.grids] == ["people_table_1"]
+
+
+def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(work: Workspace, tmp_path: Path) -> None:
+    write_answers(work.root, grades=[])
+    answers = [row | {"abstained": row["system"] == "direct"} for row in work.root.rows(ANSWERS, MONTH)]
+    write_table(work.root, ANSWERS, MONTH, answers)
+    export, files = give_out(work.root, tmp_path / "out", 1, systems=["arxivbot", "direct"])
+    assert "2 answers of direct abstain or claim nothing: they need no grader" in export.notes
+    imported(work, fill(files[0], always("correct", "held")))
+    found = {system.system: system.people for system in results(work, []).systems}
+    assert found["arxivbot"]["coverage"].value == 1.0
+    assert "direct" not in found, "nobody graded any answer of it"
+
+
+def test_without_answers_or_with_a_question_of_two_months_there_are_no_sheets(work: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(MissingInput, match="there is no answer: set CITELOOM_QUESTIONS"):
         give_out(workspace(tmp_path / "empty").root, tmp_path / "out")
     write_answers(work.root, "2024-04")
     with pytest.raises(SettingError, match="question q1 is asked in 2024-03 and in 2024-04"):
