@@ -40,8 +40,18 @@ LLM_STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, STABILITY, AN
 def writer_models(settings: Settings) -> list[str]:
     """The names of the models that the writers of CITELOOM_SYSTEMS and CITELOOM_ANSWER_SYSTEMS call, and of the default
     model. Raises SettingError for an unknown system."""
+    return sorted(_called_models(settings) | {settings.llm_model})
+
+
+def calls_model(settings: Settings) -> bool:
+    """Whether a run calls a language model, to write or to judge. Raises as `writer_models` does."""
+    judging = [stage for stage in (G_SCORES, ANSWER_GRADES) if not stage.disabled_reason(settings)]
+    return bool(judging or _called_models(settings))
+
+
+def _called_models(settings: Settings) -> set[str]:
     writers = [writer for writer, _ in (*RELATED_WORK_WRITERS.chosen(settings), *ANSWERING_WRITERS.chosen(settings))]
-    return sorted({writer.model for writer in writers if writer.model} | {settings.llm_model})
+    return {writer.model for writer in writers if writer.model}
 
 
 CORPUS_STAGES: tuple[Stage, ...] = (

@@ -44,7 +44,7 @@ from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.index import close_indexes
 from pipeline.index.fusion import By
-from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
+from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import get_model, settings_for
 from pipeline.settings import Settings
@@ -209,7 +209,7 @@ async def _answer_all(job: Job, writer: Writer, system: AnsweringSystem, questio
 
 def _search(job: Job, span: MonthSpan, by: By) -> Search:
     """The search of the index; for an estimate, whose queries are made up, passages of the month instead."""
-    if not isinstance(job.workspace, ClientWorkspace):
+    if not job.rehearsal:
         return index_search(job.workspace, span, by)
     rows = job.workspace.root.iterate(tables.PASSAGES, job.month, PASSAGE_COLUMNS)
     passages = [RetrievedPassage.of(row, job.month) for row in islice(rows, job.settings.answer_candidates * 2)]

@@ -167,7 +167,8 @@ def estimate(months: MonthsOption = "all", systems: SystemsOption = None, as_jso
     if as_json:
         print_json(estimated.as_json())
         return 0
-    out.print(_estimate_table(estimated))
+    if estimated.parts:
+        out.print(_estimate_table(estimated))
     for note in estimated.notes:
         print_note(note)
     return 0

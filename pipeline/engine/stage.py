@@ -101,6 +101,8 @@ class Job:
     stage: Stage
     force: bool = False
     """Ignore earlier results."""
+    rehearsal: bool = False
+    """Only count what would be asked of language models: answers are invented, and the rows are thrown away."""
     ledger: list[Row] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """Facts of the month that depend on its inputs alone; written into the file's metadata."""

@@ -24,11 +24,12 @@ from pipeline.llm.models import Model, get_model, judge_models
 from pipeline.llm.rehearsal import ASSUMED_SHARE, ASSUMED_UNLIMITED, Rehearsal, words
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.settings import Settings
-from pipeline.stages import LLM_STAGES, writer_models
+from pipeline.stages import LLM_STAGES, calls_model, writer_models
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
 from pipeline.tables.writers import Writer
 
+_NO_MODEL = "there is nothing to pay: no system calls a model, and no judge is one"
 _LABELS = ("month", "stage", "system", "model")
 
 
@@ -126,13 +127,16 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
             f"{describe_months(list(not_ready))}: no {' and '.join(stage.name for stage in needed)} yet, whose calls "
             f"are counted: run citeloom run --months {selection} --until related_work_tasks first, which asks no model"
         )
+    readiness = tuple(_readiness_notes(workspace, needed, ready, not_ready))
+    if not calls_model(settings):
+        return Estimate((), ready, not_ready, priced=False, notes=(_NO_MODEL, *readiness))
     answers: dict[tuple[str, int], Any] = {}
     rehearsed = [item for month in ready for item in _rehearse_month(workspace, month, answers)]
     parts = tuple(part for part, _ in rehearsed)
     notes = (
         _basis(", ".join(writer_models(settings)), max((requests for _, requests in rehearsed), default=0)),
         *_price_notes(settings),
-        *_readiness_notes(workspace, needed, ready, not_ready),
+        *readiness,
         *_budget_notes(settings, sum_parts(parts)),
     )
     priced = any(model.prices.known for model in _models_used(settings))
@@ -169,7 +173,7 @@ def _rehearse_month(
             for part in _parts(stage, workspace, month):
                 rehearsal = Rehearsal(_invent_answer, answers)
                 client_workspace = ClientWorkspace(workspace.settings, rehearsal.make_client)
-                job = _RehearsalJob(client_workspace, month, stage, invented=invented)
+                job = _RehearsalJob(client_workspace, month, stage, rehearsal=True, invented=invented)
                 with without_waiting():
                     rows += [row for row in (part or stage).build(job) if isinstance(row, Mapping)]
                 cost = _cost_of(rehearsal, stage, part, month)

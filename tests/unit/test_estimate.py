@@ -32,6 +32,7 @@ from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of
 from tests.unit.answering.corpus import MARCH, build_corpus
 from tests.unit.answering.staging import ASKING, BEAM, answers_of, reading, staged, write_set
+from tests.unit.evaluation.made_up import workspace as plain_workspace
 from tests.unit.related_work.building import workspace, write_corpus, write_month
 
 pytestmark = pytest.mark.slow
@@ -189,6 +190,14 @@ def test_an_estimate_over_the_budget_says_so(tmp_path: Path) -> None:
         found = estimate(place, [MONTH])
     over = [note for note in found.notes if "BUDGET" in note]
     assert [note.split(":")[0] for note in over] == ["CITELOOM_LLM_BUDGET_CALLS is 5"]
+
+
+def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path: Path) -> None:
+    place = plain_workspace(tmp_path, dump_dir=tmp_path / "dump", systems="extractive,lead", judges="overlap")
+    write_corpus(place, TASKS)
+    found = estimate(place, [MONTH])
+    assert (found.parts, found.total().calls, found.months) == ((), 0, (MONTH,))
+    assert found.notes[0].startswith("there is nothing to pay")
 
 
 def test_money_of_a_judge_alone_is_money_too(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from pipeline.evaluation.passages import (
     read_vectors,
 )
 from pipeline.index.papers import rows_of_papers
-from pipeline.llm.client import ClientWorkspace, open_client
+from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together
 from pipeline.llm.models import Model, judge_models, judges_fingerprint
@@ -130,8 +130,7 @@ def _evidence(
     passages = passages_by_paper(rows_of_papers(root, tables.PASSAGES, papers, PASSAGE_COLUMNS))
     every_claim = {claim for of_question in claims.values() for claim in of_question}
     search = ClaimSearch(sorted(every_claim), settings, make)
-    rehearsed = isinstance(job.workspace, ClientWorkspace)
-    vectors = {} if rehearsed or not search.claims else read_vectors(root, papers, model_name(settings))
+    vectors = {} if job.rehearsal or not search.claims else read_vectors(root, papers, model_name(settings))
     job.notes["evidence_ranked_by"] = "vectors and words" if vectors else "words alone"
     evidence: dict[tuple[str, str], tuple[Passage, ...]] = {}
     for question_id, of_question in claims.items():

@@ -32,7 +32,7 @@ from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.overlap_judge import fingerprint as overlap_fingerprint
 from pipeline.evaluation.passages import Passage, among, paragraphs_of, search
 from pipeline.evaluation.retrieval.pool import passages_by_paper
-from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
+from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import judge_models
 from pipeline.related_work.task_reader import in_corpus, reference_months
@@ -169,7 +169,7 @@ def _with_passages(job: Job, cases: Sequence[_Case], make: Callable[[Settings], 
 
 def _is_long_rehearsal(job: Job, claims: Mapping[str, Sequence[str]]) -> bool:
     """Whether an estimate would wait for vectors of claims that it has made up itself."""
-    return isinstance(job.workspace, ClientWorkspace) and sum(map(len, claims.values())) > MOST_REHEARSED
+    return job.rehearsal and sum(map(len, claims.values())) > MOST_REHEARSED
 
 
 def _passages(case: _Case, found: Mapping[tuple[str, str], tuple[Passage, ...]], most: int) -> tuple[Passage, ...]:
@@ -191,7 +191,7 @@ def _judge_by_overlap(
     """
     judged: list[tuple[JudgeRequest, Judged] | None] = [None] * len(cases)
     places = [place for place, case in enumerate(cases) if case.unjudged is None]
-    if not places or isinstance(job.workspace, ClientWorkspace):
+    if not places or job.rehearsal:
         return judged
     judge = OverlapJudge.of(job.settings, make)
     for done in range(0, len(places), OVERLAP_BATCH):

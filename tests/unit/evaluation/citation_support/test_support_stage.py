@@ -247,7 +247,7 @@ def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path: Path, claims:
     write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(passage_rows("2401.00001")))
     rehearsal = Rehearsal(lambda prompt, tokens, own: own)
     stage = stage_with(WordEmbedder() if claims == 1 else None)
-    job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage)
+    job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage, rehearsal=True)
     with without_waiting():
         assert len(list(stage.build(job))) == claims
     assert rehearsal.count("calls") == claims
@@ -294,5 +294,5 @@ def test_the_fingerprint_names_the_overlap_judge_whose_estimate_loads_no_embedde
     assert named["prompt"] != other["prompt"]
     rehearsal = Rehearsal(lambda _prompt, _tokens, word: word)
     stage = stage_with(None)
-    list(stage.build(Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage)))
+    list(stage.build(Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage, rehearsal=True)))
     assert rehearsal.count("calls") == 0
