@@ -29,11 +29,10 @@ from pipeline.evaluation.stages import (
     RETRIEVAL_QUERIES,
     RETRIEVAL_SCORES,
     SCORES,
-    STABILITY,
 )
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.llm.models import settings_for
-from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES, element_models
+from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES, element_models, repeat_settings
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.report.stages import REPORT
@@ -46,7 +45,9 @@ def _element_settings(settings: Settings) -> dict[str, Any]:
 
 
 def _summary_settings(settings: Settings) -> dict[str, Any]:
-    return {**writer_settings(RELATED_WORK_WRITERS.chosen(settings), settings), "imported": settings.imported_sections}
+    chosen = RELATED_WORK_WRITERS.chosen(settings)
+    repeats = {f"{writer.name} repeats": repeat_settings(system, settings) for writer, system in chosen}
+    return {**writer_settings(chosen, settings), **repeats, "imported": settings.imported_sections}
 
 
 def _answer_settings(settings: Settings) -> dict[str, Any]:
@@ -151,13 +152,6 @@ STAGE_ASSETS = (
         CITATION_SUPPORT,
         "evaluation",
         "Whether a cited work says what the citing sentence claims: a verdict with the words it rests on.",
-        kinds=("parquet", "openai"),
-    ),
-    StageAsset(
-        STABILITY,
-        "evaluation",
-        "ChatCite with and without reflection, written again with other samples and in other orders of references. "
-        "Without rows unless CITELOOM_STABILITY_TASKS says on how many tasks.",
         kinds=("parquet", "openai"),
     ),
     StageAsset(

@@ -86,11 +86,12 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
     A G-Score is the mean of all judges that marked the systems of a task together.
     """
-    columns = ["metric", "mode", "system", "model", "value"]
+    columns = ["metric", "mode", "system", "model", "repeat", "value"]
     values: dict[str, list[float]] = defaultdict(list)
     for row in workspace.root.iterate(tables.SCORES, month, columns):
-        marked_alone = row["metric"] == "g_score" and row["mode"] != TOGETHER
-        if row["metric"] in _PLOTTED and row["value"] is not None and not marked_alone:
+        # A section that was marked alone, or a repeat, is compared with no other's.
+        compared = row["mode"] == TOGETHER or (row["metric"] != "g_score" and row["repeat"] == 0)
+        if row["metric"] in _PLOTTED and row["value"] is not None and compared:
             values[f"{_PLOTTED[row['metric']]}/{Writer(row['system'], row['model']).name}"].append(row["value"])
     means = {name: round(fmean(values[name]), 4) for name in sorted(values)}
     if not means:

@@ -21,7 +21,6 @@ from pipeline.evaluation.stages import (
     RETRIEVAL_QUERIES,
     RETRIEVAL_SCORES,
     SCORES,
-    STABILITY,
 )
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
@@ -30,10 +29,10 @@ from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.report.stages import REPORT
 from pipeline.settings import Settings
 
-JUDGING_STAGES = (G_SCORES, CITATION_SUPPORT, STABILITY, ANSWER_GRADES)
+JUDGING_STAGES = (G_SCORES, CITATION_SUPPORT, ANSWER_GRADES)
 """Stages that ask a judge, a language model too."""
 
-LLM_STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, STABILITY, ANSWERS, ANSWER_GRADES)
+LLM_STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, ANSWERS, ANSWER_GRADES)
 """Stages that ask a language model."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STAGE_NAMES = (
     "dump_members", "metadata", "papers", "passages", "references", "citations", "embeddings", "index_receipts",
     "retrieval_queries", "retrieval_scores", "questions", "related_work_tasks", "key_elements", "summaries",
-    "g_scores", "citation_support", "stability", "answers", "answer_grades", "scores", "answer_scores",
+    "g_scores", "citation_support", "answers", "answer_grades", "scores", "answer_scores",
     "report",
 )  # fmt: skip
 ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "wikichat", "direct", "extractive")

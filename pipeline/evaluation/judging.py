@@ -1,5 +1,7 @@
 """The stage `g_scores`: which conversations each judge is led through, and their rows.
 
+The sections of a task are judged together, and each alone; a repeat of a section is judged alone only.
+
 Every conversation is a coroutine of its own, and none waits for another's answer. What a row says of calls and tokens
 counts cached calls as the rest, so that a resumed run writes the same bytes as an undisturbed one.
 """
@@ -32,7 +34,10 @@ _DESCRIPTION_CHARS = 8_000
 
 @dataclass(frozen=True, slots=True)
 class _Assignment:
-    """What one judge is to judge in one conversation: sections of a case in an order, for which time."""
+    """What one judge is to judge in one conversation: sections of a case in an order.
+
+    repeat: of this conversation where sections are judged together, of the section where it is judged alone.
+    """
 
     case: Case
     mode: str
@@ -42,14 +47,16 @@ class _Assignment:
 
     @property
     def place(self) -> str:
-        return f"repeat {self.repeat}" if self.mode == TOGETHER else f"of {self.order[0]}"
+        if self.mode == TOGETHER:
+            return f"repeat {self.repeat}"
+        return f"of {self.order[0]}" + (f" repeat {self.repeat}" if self.repeat else "")
 
 
 def build(job: Job) -> Iterator[Row]:
     """Rows of `g_scores`, by task, mode, judge, repeat and order; what could not be judged is in the ledger."""
     models = judge_models(job.settings)
-    cases = [case for case in _cases(job) if _has_gold(job, case)]
-    assignments = [assignment for case in cases for assignment in _assignments(case, job.settings, models)]
+    tasks = [repeats for repeats in _cases(job) if _has_gold(job, repeats[0])]
+    assignments = [assignment for repeats in tasks for assignment in _assignments(repeats, job.settings, models)]
     judgements = run(_judge_all(job, models, assignments)) if assignments else []
     results = sorted(zip(assignments, judgements, strict=True), key=lambda pair: _key(pair[0]))
     _note(job, results)
@@ -67,14 +74,17 @@ def case_of(task: Mapping[str, Any], sections: Mapping[str, str]) -> Case:
     )
 
 
-def _cases(job: Job) -> list[Case]:
-    """The tasks for which anything was written, by task id."""
-    sections: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "text"]):
-        sections[row["task_id"]][writer_name(row)] = row["text"]
-    tasks = job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS)
-    cases = [case_of(task, sections[task["task_id"]]) for task in tasks if task["task_id"] in sections]
-    return sorted(cases, key=lambda case: case.task_id)
+def _cases(job: Job) -> list[list[Case]]:
+    """The tasks for which anything was written, by task id: for each a case of every repeat, from 0."""
+    sections: dict[str, dict[int, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    for row in job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "repeat", "text"]):
+        sections[row["task_id"]][row["repeat"]][writer_name(row)] = row["text"]
+    cases = [
+        [case_of(task, texts) for _, texts in sorted(sections[task["task_id"]].items())]
+        for task in job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS)
+        if task["task_id"] in sections
+    ]
+    return sorted(cases, key=lambda repeats: repeats[0].task_id)
 
 
 def _has_gold(job: Job, case: Case) -> bool:
@@ -89,20 +99,26 @@ def _reference_line(reference: Mapping[str, Any]) -> str:
     return f"[Reference {reference['number']}] {reference['title']}{year}"
 
 
-def _assignments(case: Case, settings: Settings, models: Sequence[Model]) -> Iterator[_Assignment]:
-    """All over one case: every judge, the systems together in so many orders, then, where set, each by itself.
+def _assignments(repeats: Sequence[Case], settings: Settings, models: Sequence[Model]) -> Iterator[_Assignment]:
+    """All over one task: every judge, the systems together in so many orders, then, where set, each by itself.
+
+    repeats: the case of every repeat, from 0. Writers with repeats are judged by themselves whatever is set.
 
     The orders are those of the task whatever CITELOOM_JUDGE_REPEATS is, so more repeats keep the answers that are
     there; and they are the same for every judge, so that judges compare in the same conversations.
     """
+    case = repeats[0]
+    repeated = repeats[1].sections if len(repeats) > 1 else {}
     # By short names: judgements that were paid for before writers had models stay usable.
     names = {short: name for name, short in short_names(case.sections).items()}
     shown = islice(shown_orders(case.task_id, names), settings.judge_repeats)
     orders = [tuple(names[short] for short in order) for order in shown]
     for model in models:
         yield from (_Assignment(case, TOGETHER, model, repeat, order) for repeat, order in enumerate(orders))
-        if settings.judge_alone:
-            yield from (_Assignment(case, ALONE, model, 0, (writer,)) for writer in case.sections)
+        alone = case.sections if settings.judge_alone else repeated
+        yield from (_Assignment(case, ALONE, model, 0, (writer,)) for writer in alone)
+        for repeat, again in enumerate(repeats[1:], 1):
+            yield from (_Assignment(again, ALONE, model, repeat, (writer,)) for writer in again.sections)
 
 
 async def _judge_all(job: Job, models: Sequence[Model], assignments: Sequence[_Assignment]) -> list[Judgement]:
@@ -145,6 +161,11 @@ def named_judgement(row: Mapping[str, Any], shown: Mapping[str, str] | None = No
         column: [names.get(name, name) for name in row[column] or ()] for column in ("order", "cut") if column in row
     }
     return named | {"best": names.get(row["best"], row["best"])}
+
+
+def of_repeat(row: Mapping[str, Any]) -> bool:
+    """Whether a row of `g_scores` has the marks of a repeat of a section, which is compared with no other's."""
+    return bool(row["mode"] == ALONE and row["repeat"])
 
 
 def _key(assignment: _Assignment) -> tuple[Any, ...]:

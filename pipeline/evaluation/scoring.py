@@ -64,7 +64,8 @@ def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
             )
             continue
         yield from _plain(task, summary)
-        yield from _citations(job, task, summary, supports.get(summary["task_id"], []))
+        judged = None if summary["repeat"] else supports.get(summary["task_id"], [])
+        yield from _citations(job, task, summary, judged)
 
 
 def _of_floor(tasks: Mapping[str, Row]) -> Iterator[_Score]:
@@ -89,19 +90,22 @@ def _supports(job: Job, writer: Writer) -> dict[str, list[Row]]:
 def _plain(task: Row, summary: Row) -> Iterator[_Score]:
     against_gold = rouge(task["gold"], summary["text"]) if task["gold"].strip() else {}
     for metric, value in {**against_gold, "words": float(len(summary["text"].split()))}.items():
-        yield _Score(task["task_id"], summary["system"], summary["model"] or "", metric, "", "", 0, "", value)
+        yield _of_section(summary, metric, value)
 
 
-def _citations(job: Job, task: Row, summary: Row, support: list[Row]) -> Iterator[_Score]:
-    judge = _judge(support)
-    for metric, value in citation_measures(task, summary, support).items():
+def _citations(job: Job, task: Row, summary: Row, support: list[Row] | None) -> Iterator[_Score]:
+    """support: the verdicts on its citations; None for a repeat, of which nobody judges them."""
+    judge = _judge(support or ())
+    for metric, value in citation_measures(task, summary, support or ()).items():
         by_verdict = metric.startswith(_BY_VERDICT)
         # A section that cites nothing has a recall of 0, but not where nobody judges citations.
-        if job.settings.support_citations or not by_verdict:
-            yield _Score(
-                task["task_id"], summary["system"], summary["model"] or "", metric, "", judge if by_verdict else "", 0,
-                "", value,
-            )  # fmt: skip
+        if not by_verdict or (job.settings.support_citations and support is not None):
+            yield _of_section(summary, metric, value, judge if by_verdict else "")
+
+
+def _of_section(summary: Row, metric: str, value: float, judge: str = "") -> _Score:
+    model = summary["model"] or ""
+    return _Score(summary["task_id"], summary["system"], model, metric, "", judge, summary["repeat"], "", value)
 
 
 def _judge(support: Iterable[Row]) -> str:

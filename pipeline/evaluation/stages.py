@@ -13,7 +13,7 @@ from pipeline.answering.stages import questions_disabled_reason
 from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.engine.stage import Stage
 from pipeline.engine.systems import System
-from pipeline.evaluation import judging, scoring, stability
+from pipeline.evaluation import judging, scoring
 from pipeline.evaluation.answers import build as answers
 from pipeline.evaluation.citation_support import build as support
 from pipeline.evaluation.retrieval import queries
@@ -84,17 +84,6 @@ CITATION_SUPPORT = Stage(
     version=2,
     inputs=support.inputs,
     disabled_reason=_citations_off,
-    pool="llm",
-)
-
-STABILITY = Stage(
-    table=tables.STABILITY,
-    build=stability.build,
-    upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS),
-    settings=("stability_tasks", "stability_repeats"),
-    version=4,
-    inputs=stability.inputs,
-    disabled_reason=stability.off,
     pool="llm",
 )
 

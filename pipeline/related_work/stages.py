@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,20 @@ from pipeline.storage.writing import Row
 from pipeline.tables import Table
 from pipeline.tables.writers import Writer
 
-_SECTIONS = TextKind("section", "task", "task_id", "title", only_known=False)
+_IMPORTED = TextKind("section", "task", "task_id", "title", only_known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A section to be written. repeat: 0 for the one that is compared with others, else another sample of it."""
+
+    task: Task
+    repeat: int = 0
+
+    @property
+    def name(self) -> str:
+        """Its subject in the ledger."""
+        return f"{self.task.task_id} repeat {self.repeat}" if self.repeat else self.task.task_id
 
 
 def _task_rows(job: Job) -> list[dict[str, Any]]:
@@ -57,14 +70,9 @@ def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, Sour
 
 
 def element_models(settings: Settings) -> list[str]:
-    """The models that key elements are extracted by: those of the writers that read key elements, and the default
-    model where stability is measured. Raises SettingError as `Writers.chosen` does."""
-    models = {
-        writer.model
-        for writer, system in RELATED_WORK_WRITERS.chosen(settings)
-        if system.reads_elements and writer.model
-    }
-    return sorted(models | ({settings.llm_model} if settings.stability_tasks else set()))
+    """The models of the writers that read key elements. Raises SettingError as `Writers.chosen` does."""
+    chosen = RELATED_WORK_WRITERS.chosen(settings)
+    return sorted({writer.model for writer, system in chosen if system.reads_elements and writer.model})
 
 
 def _element_parts(workspace: Workspace, month: str) -> list[Part]:
@@ -140,11 +148,12 @@ def _imported_part(workspace: Workspace) -> list[Part]:
 
 def _build_imported(file: Path, job: Job) -> Iterator[Row]:
     tasks = {task.task_id: task for task in read_tasks(job, _task_rows(job), with_texts=False)}
-    imported = read_texts(file, _SECTIONS, {task_id: task.title for task_id, task in tasks.items()}, SYSTEMS)
+    imported = read_texts(file, _IMPORTED, {task_id: task.title for task_id, task in tasks.items()}, SYSTEMS)
     job.notes["imported"] = list(imported.notes)
     for text in sorted(imported.texts, key=lambda text: (text.system, text.subject_id)):
         task = tasks[text.subject_id]
-        yield _summary_row(task, Writer(text.system), make_summary(text.text, task.numbers, {}, Spent()), "{}")
+        summary = make_summary(text.text, task.numbers, {}, Spent())
+        yield _summary_row(_Section(task), Writer(text.system), summary, "{}")
 
 
 def _writer_part(workspace: Workspace, month: str, writer: Writer, system: RelatedWorkSystem) -> Part:
@@ -154,9 +163,10 @@ def _writer_part(workspace: Workspace, month: str, writer: Writer, system: Relat
         columns=writer.columns,
         build=partial(_build_summaries, writer, system),
         reads=((tables.RELATED_WORK_TASKS, None), *elements),
-        settings=system.chosen_settings(settings_for(workspace.settings, writer.model, "CITELOOM_SYSTEMS")),
+        settings=system.chosen_settings(settings_for(workspace.settings, writer.model, "CITELOOM_SYSTEMS"))
+        | repeat_settings(system, workspace.settings),
         version=system.version,
-        inputs=writer_inputs(writer, system, workspace, month),
+        inputs=_writer_inputs(writer, system, workspace, month),
     )
 
 
@@ -164,21 +174,37 @@ def _build_summaries(writer: Writer, system: RelatedWorkSystem, job: Job) -> Ite
     rows = _task_rows(job)
     tasks = tasks_for(job, rows, system)
     if system.write_all is not None:
+        sections = [_Section(task) for task in tasks]
         summaries = system.write_all(tasks, job.settings)
     else:
         elements = read_elements(job, rows, writer.model) if system.reads_elements else {}
-        summaries = run(_write_all(job, writer, system, tasks, elements))
+        sections = list(_sections(tasks, job.settings))
+        summaries = run(_write_all(job, writer, system, sections, elements))
     job.notes["citations"] = _citation_notes(summaries)
     settings = json.dumps(system.chosen_settings(settings_for(job.settings, writer.model)), sort_keys=True)
-    for task, summary in zip(tasks, summaries, strict=True):
+    for section, summary in zip(sections, summaries, strict=True):
         if not summary.text:
-            job.leave_out(task.task_id, "empty_summary", f"{writer.name} wrote nothing")
+            job.leave_out(section.name, "empty_summary", f"{writer.name} wrote nothing")
         truncated = summary.trace.get("truncated")
         if truncated:
             texts = ", ".join(f"{kind.replace('_', ' ')}: {count}" for kind, count in truncated.items())
             detail = f"ended at the longest answer (CITELOOM_DRAFT_TOKENS, or the model's own limit): {texts}"
-            job.leave_out(task.task_id, "truncated", detail)
-        yield _summary_row(task, writer, summary, settings)
+            job.leave_out(section.name, "truncated", detail)
+        yield _summary_row(section, writer, summary, settings)
+
+
+def repeat_settings(system: RelatedWorkSystem, settings: Settings) -> dict[str, object]:
+    """The settings of repeats, by name, where a system's sections have any: without a model they would be equal."""
+    names = ("summary_repeats", "repeated_tasks")
+    repeated = system.calls_model and settings.summary_repeats > 1 and settings.repeated_tasks
+    return {name: getattr(settings, name) for name in names} if repeated else {}
+
+
+def _sections(tasks: Sequence[Task], settings: Settings) -> Iterator[_Section]:
+    """Every section that a model is to write, by task and repeat; the first tasks have repeats."""
+    for place, task in enumerate(tasks):
+        repeats = settings.summary_repeats if place < settings.repeated_tasks else 1
+        yield from (_Section(task, repeat) for repeat in range(repeats))
 
 
 def _citation_notes(summaries: Iterable[Summary]) -> dict[str, int]:
@@ -194,24 +220,26 @@ async def _write_all(
     job: Job,
     writer: Writer,
     system: RelatedWorkSystem,
-    tasks: Sequence[Task],
+    sections: Sequence[_Section],
     elements: Mapping[str, Sequence[KeyElements]],
 ) -> list[Summary]:
     settings = settings_for(job.settings, writer.model)
 
-    async def write(client: LlmClient, task: Task) -> Summary:
-        return await system.write(client.view(system.name), task, elements.get(task.task_id, ()), settings)
+    async def write(client: LlmClient, section: _Section) -> Summary:
+        view = client.view(system.name, section.repeat)
+        return await system.write(view, section.task, elements.get(section.task.task_id, ()), settings)
 
     async with open_client(job.workspace, writer.model) as client:
-        summaries = await side_by_side(write(client, task) for task in tasks)
+        summaries = await side_by_side(write(client, section) for section in sections)
         job.measured |= client.usage.measured()
     return summaries
 
 
-def _summary_row(task: Task, writer: Writer, summary: Summary, settings: str) -> Row:
+def _summary_row(section: _Section, writer: Writer, summary: Summary, settings: str) -> Row:
     return {
-        "task_id": task.task_id,
+        "task_id": section.task.task_id,
         **writer.columns,
+        "repeat": section.repeat,
         "settings": settings,
         "text": summary.text,
         "sentences": [asdict(sentence) for sentence in summary.sentences],
@@ -224,7 +252,7 @@ def _model_fingerprint(settings: Settings, model: str) -> str:
     return get_model(settings, model, "CITELOOM_SYSTEMS").fingerprint
 
 
-def writer_inputs(writer: Writer, system: RelatedWorkSystem, workspace: Workspace, month: str) -> Mapping[str, str]:
+def _writer_inputs(writer: Writer, system: RelatedWorkSystem, workspace: Workspace, month: str) -> Mapping[str, str]:
     """Digests of what a writer's sections of a month depend on besides tasks, key elements and settings, by name."""
     inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
     if writer.model is not None:

@@ -110,7 +110,7 @@ class AnswersData(MonthData):
         self.add_written(read.answers)
         for system, hops in zip(read.answers["system"].to_pylist(), read.answers["hops"].to_pylist(), strict=True):
             self.hops.setdefault(system, Counter())[hops] += 1
-        self.grading.add(read.grading, ("judge",))
+        self.grading.add(read.grading, "judge")
         self.accounts.add(root, month, (*self.parts(tables.ANSWERS), tables.ANSWER_GRADES.name))
 
 

@@ -40,7 +40,6 @@ RELATED_WORK_STAGES = (
     tables.SUMMARIES.name,
     tables.G_SCORES.name,
     tables.CITATION_SUPPORT.name,
-    tables.STABILITY.name,
     tables.SCORES.name,
 )
 ANSWER_STAGES = (

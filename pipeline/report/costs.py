@@ -25,7 +25,6 @@ _OTHER_COSTS = {
     tables.KEY_ELEMENTS.name: "Key elements, for all systems that use them",
     tables.G_SCORES.name: "Judging: G-Score",
     tables.CITATION_SUPPORT.name: "Judging: citations",
-    tables.STABILITY.name: "Stability: repeated writing and judging",
 }
 _TOTAL = "All"
 
@@ -36,24 +35,22 @@ class Cost:
 
     items: int = 0
     calls: int = 0
-    tokens: Counter[tuple[tuple[str, ...], str]] = field(default_factory=Counter)
-    """(Models that share them, `prompt_tokens` or `completion_tokens`) → tokens. A row that was written and judged has
-    two models, and its tokens cannot be told apart."""
+    tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(Model, `prompt_tokens` or `completion_tokens`) → tokens."""
 
-    def add(self, table: pa.Table, models: Sequence[str]) -> None:
-        """Add the rows of a month. models: columns with the models whose tokens these are."""
+    def add(self, table: pa.Table, model: str) -> None:
+        """Add the rows of a month. model: the column with the model whose tokens these are."""
         self.items += table.num_rows
-        sums = table.group_by(list(models), use_threads=False).aggregate([(name, "sum") for name in USAGE])
+        sums = table.group_by(model, use_threads=False).aggregate([(name, "sum") for name in USAGE])
         for row in sums.to_pylist():
             self.calls += row["calls_sum"] or 0
-            sharing = tuple(sorted({row[name] for name in models if row[name]}))
             for name in USAGE[1:]:
-                self.tokens[sharing, name] += row[f"{name}_sum"] or 0
+                self.tokens[row[model] or "", name] += row[f"{name}_sum"] or 0
 
     @property
     def models(self) -> set[str]:
         """Every model that wrote or judged, one that needs no tokens too."""
-        return {model for sharing, _ in self.tokens for model in sharing}
+        return {model for model, _ in self.tokens if model}
 
     def tokens_of(self, kind: str) -> int:
         """Tokens of one kind, `prompt_tokens` or `completion_tokens`, of all models."""
@@ -61,18 +58,13 @@ class Cost:
 
 
 def money_of(cost: Cost, prices: Mapping[str, Prices]) -> float | None:
-    """Money for the tokens of models with a price, answers from the cache included; None where no model has one.
-
-    Tokens that several models share are taken at the highest price.
-    """
+    """Money for the tokens of models with a price, answers from the cache included; None where no model has one."""
     if not cost.models & prices.keys():
         return None
-    total = 0.0
-    for (sharing, kind), number in sorted(cost.tokens.items()):
-        known = [prices[model] for model in sharing if model in prices]
-        dearest = max((price.read if kind == "prompt_tokens" else price.written for price in known), default=0.0)
-        total += number * dearest / 1e6
-    return total
+    return sum(
+        prices[model].cost(cost.tokens[model, "prompt_tokens"], cost.tokens[model, "completion_tokens"])
+        for model in sorted(cost.models & prices.keys())
+    )
 
 
 @dataclass(slots=True)
@@ -131,7 +123,7 @@ def answer_costs(data: AnswersData) -> list[CostLine]:
 def related_work_cost_section(data: RelatedWorkData) -> Section:
     """Calls, tokens and money of related work; the same after every run, since it follows from the rows."""
     about = (
-        "Items are sections, papers read, judgements, citations or repeats. A prompt counts once for each of its "
+        "Items are sections, papers read, judgements or citations. A prompt counts once for each of its "
         "samples; an endpoint that returns several samples for one request bills it once."
     )
     said = "All answers count, those taken from the cache too."
@@ -190,12 +182,10 @@ def _price_notes(costs: Sequence[Cost], prices: Mapping[str, Prices]) -> list[st
         return []
     listed = "; ".join(f"{model} {price.read:g} and {price.written:g}" for model, price in prices.items())
     notes = [f"Prices for a million tokens read and written, in the currency of the settings: {listed}."]
-    paid = {model for cost in costs for (sharing, _), number in cost.tokens.items() if number for model in sharing}
+    paid = {model for cost in costs for (model, _), number in cost.tokens.items() if number and model}
     unpriced = paid - prices.keys()
     if unpriced:
         notes.append(f"No price is set for {', '.join(sorted(unpriced))}; the money leaves its tokens out.")
-    if any(len(sharing) > 1 for cost in costs for sharing, _ in cost.tokens):
-        notes.append("Repeats have the tokens of writer and judge together, all taken at the higher price.")
     return notes
 
 

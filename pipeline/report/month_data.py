@@ -53,7 +53,7 @@ class MonthData:
         """Add a month's rows with the columns `system` and `model`, systems by their names in the report."""
         for system in sorted(set(table["system"].to_pylist())):
             mine = table.filter(pc.equal(table["system"], system))
-            self.written.setdefault(system, Cost()).add(mine, ("model",))
+            self.written.setdefault(system, Cost()).add(mine, "model")
 
     def part_of(self, table: Table, system: str) -> str:
         """The name under which the runs of a table note what a system took."""

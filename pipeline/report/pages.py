@@ -249,7 +249,7 @@ def failures_page(report: MonthReport) -> Page:
     return Page(
         title=f"What failed or was left out, {month_name(report.month)}",
         path=[_HOME, (report.month, "index.html"), ("failures", "")],
-        lead="Stages that call a language model: key elements, sections, judgements, citations, repeats and scores; "
+        lead="Stages that call a language model: key elements, sections, judgements, citations and scores; "
         "questions, answers and their grades. The month's page has what the earlier stages left out.",
         sections=report.failures,
         contents=False,

@@ -12,42 +12,32 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, current_ratings, rating_results
-from pipeline.evaluation.judging import TOGETHER, named_judgement
+from pipeline.evaluation.judging import TOGETHER, named_judgement, of_repeat
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
 from pipeline.report.costs import USAGE, Cost
 from pipeline.report.month_data import MonthData, Row, preferred_first, read_or_empty, writer_names
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import CRITERIA, Table
-from pipeline.tables.writers import with_shown_name, with_writer_names
+from pipeline.tables import Table
+from pipeline.tables.writers import with_writer_names
 
 MonthTables = Mapping[str, pa.Table]
 """Name of a table → its rows of a month."""
 
 _SUPPORT = ["system", "verdict", "unjudged", "quote_found"]
 _JUDGEMENT = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]
-_REPEATED = [
-    "task_id", "system", "varied", "repeat", "rouge1", "rouge2", "rougeL", "coverage", "g_score",
-    *(f"g_{criterion}" for criterion in CRITERIA), "model", "judge",
-]  # fmt: skip
-# What was paid for beside the sections: table → its columns with the models whose tokens a row has.
-_BESIDE: dict[str, tuple[str, ...]] = {
-    tables.KEY_ELEMENTS.name: ("model",),
-    tables.G_SCORES.name: ("judge",),
-    tables.CITATION_SUPPORT.name: ("judge",),
-    tables.STABILITY.name: ("model", "judge"),
-}
+# What was paid for beside the sections: table → its column with the model whose tokens a row has.
+_BESIDE = {tables.KEY_ELEMENTS.name: "model", tables.G_SCORES.name: "judge", tables.CITATION_SUPPORT.name: "judge"}
 _COLUMNS: dict[str, list[str]] = {
     tables.RELATED_WORK_TASKS.name: ["task_id"],
-    tables.SCORES.name: ["task_id", "system", "model", "metric", "value", "judge", "mode"],
-    tables.SUMMARIES.name: ["system", "model", *USAGE],
-    **{name: [*models, *USAGE] for name, models in _BESIDE.items()},
+    tables.SCORES.name: ["task_id", "system", "model", "metric", "value", "judge", "mode", "repeat"],
+    tables.SUMMARIES.name: ["system", "model", "repeat", *USAGE],
+    **{name: [model, *USAGE] for name, model in _BESIDE.items()},
     tables.CITATION_SUPPORT.name: [*_SUPPORT, "model", "judge", *USAGE],
 }
 _DETAILS: dict[str, list[str]] = {
     tables.G_SCORES.name: [*_JUDGEMENT, *USAGE],
-    tables.STABILITY.name: [*_REPEATED, *USAGE],
     tables.HUMAN_RATINGS.name: list(RATING_COLUMNS),
 }
 
@@ -109,7 +99,11 @@ class RelatedWorkData(MonthData):
     """System → its citations by verdict, `unjudged: <why>` for those without."""
     quotes: dict[str, Counter[bool]] = field(default_factory=dict)
     """System → its supported citations by whether the quote was found."""
-    stability: list[Row] = field(default_factory=list)
+    sections: Counter[str] = field(default_factory=Counter)
+    """System → its sections, repeats not counted."""
+    repeats: list[Row] = field(default_factory=list)
+    """Scores of the tasks that were written repeatedly, of every repeat; those of the G-Score from sections that were
+    marked alone."""
     ratings: list[Row] = field(default_factory=list)
     outdated_ratings: int = 0
     """Ratings of sections that have changed since."""
@@ -140,14 +134,15 @@ class RelatedWorkData(MonthData):
         """Add a month as `read_month` read it."""
         self.months.append(month)
         self.tasks += read[tables.RELATED_WORK_TASKS.name].num_rows
-        self.add_written(with_writer_names(read[tables.SUMMARIES.name], self.names))
-        for name, models in _BESIDE.items():
-            self.beside.setdefault(name, Cost()).add(read[name], models)
-        self.scores.add(with_writer_names(read[tables.SCORES.name], self.names))
+        summaries = with_writer_names(read[tables.SUMMARIES.name], self.names)
+        self.add_written(summaries)
+        self.sections.update(summaries.filter(pc.equal(summaries["repeat"], 0))["system"].to_pylist())
+        for name, model in _BESIDE.items():
+            self.beside.setdefault(name, Cost()).add(read[name], model)
+        self._add_scores(with_writer_names(read[tables.SCORES.name], self.names))
         self._add_support(with_writer_names(read[tables.CITATION_SUPPORT.name], self.names))
         judgements = _rows(read, tables.G_SCORES, _JUDGEMENT)
-        self.judgements += [named_judgement(row, self.names) for row in judgements]
-        self.stability += [with_shown_name(row, self.names) for row in _rows(read, tables.STABILITY, _REPEATED)]
+        self.judgements += [named_judgement(row, self.names) for row in judgements if not of_repeat(row)]
         ratings = _rows(read, tables.HUMAN_RATINGS, RATING_COLUMNS)
         current = current_ratings(root, month, ratings)
         self.ratings += [{**row, "system": self.names.get(row["system"], row["system"])} for row in current]
@@ -157,6 +152,14 @@ class RelatedWorkData(MonthData):
             if provenance is not None and provenance.notes.get("off"):
                 self.off[name] = str(provenance.notes["off"])
         self.accounts.add(root, month, (*self.beside, *self.parts(tables.SUMMARIES)))
+
+    def _add_scores(self, table: pa.Table) -> None:
+        together = pc.fill_null(pc.equal(table["mode"], TOGETHER), fill_value=False)
+        of_repeats = pc.and_(pc.greater(table["repeat"], 0), pc.invert(together))
+        self.scores.add(table.filter(pc.invert(of_repeats)))
+        tasks = pc.unique(table.filter(of_repeats)["task_id"])
+        repeated = table.filter(pc.and_(pc.is_in(table["task_id"], tasks), pc.invert(together)))
+        self.repeats += repeated.to_pylist()
 
     def _add_support(self, table: pa.Table) -> None:
         counts = table.group_by(_SUPPORT, use_threads=False).aggregate([([], "count_all")])
@@ -170,8 +173,8 @@ class RelatedWorkData(MonthData):
 def read_related_work(
     root: DataRoot, month: str, judges: Sequence[str], prices: Mapping[str, Prices]
 ) -> RelatedWorkData:
-    """One month with its single judgements, ratings and repeats. Raises as `read_month` does."""
-    names = writer_names(root, [month], tables.SUMMARIES, tables.STABILITY)
+    """One month with its single judgements and ratings. Raises as `read_month` does."""
+    names = writer_names(root, [month], tables.SUMMARIES)
     data = RelatedWorkData(prices, names, scores=Scores(judges))
     data.add_month(root, month, read_month(root, month, details=True))
     return data
@@ -180,7 +183,7 @@ def read_related_work(
 def read_month(root: DataRoot, month: str, *, details: bool) -> MonthTables:
     """What a report needs of a month's tables, by name; no rows of a table that is missing.
 
-    details: single judgements, ratings, repeats and other modes of judging too, which only a month's page shows.
+    details: single judgements, ratings and other modes of judging too, which only a month's page shows.
 
     Raises as `DataRoot.read` does for a file that is damaged or of another version, before anything is counted.
     """

@@ -15,6 +15,7 @@ from typing import Any
 from pipeline.evaluation.annotation.rating_results import MEAN
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.evaluation.rouge import FLOOR
+from pipeline.evaluation.stability import Spread, spread
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.report.figures import (
     Bar,
@@ -48,7 +49,7 @@ from pipeline.report.grid import (
     with_rows,
 )
 from pipeline.report.related_work_data import RelatedWorkData
-from pipeline.tables import CITATION_SUPPORT, CRITERIA, RELATED_WORK_SYSTEMS, STABILITY
+from pipeline.tables import CITATION_SUPPORT, CRITERIA, RELATED_WORK_SYSTEMS
 from pipeline.tables.writers import by_system, parse_writer
 
 PUBLISHED, OURS = "As published", "Ours"
@@ -112,13 +113,11 @@ _CITATION_DEFINITIONS = (
     "references that the task does not have, mean per section.",
 )
 _VERDICTS = {"supported": "Supported", "partly": "Partly supported", "not": "Not supported"}
-# The paper's Figure 3 varies the samples; the order of the references is our addition.
-_VARIED = {"samples": "other samples, references in their order", "order": "references in other orders"}
 _STABILITY_METRICS = (
     ("g_score", "G-Score"),
     *((f"g_{criterion}", criterion_name(criterion)) for criterion in CRITERIA),
     ("rouge1", "R-1"),
-    ("coverage", "Coverage"),
+    ("reference_coverage", "Coverage"),
 )  # fmt: skip
 _DIFFERENCE_METRICS: tuple[tuple[str, str, float], ...] = (
     ("g_score", "G-Score", 1), ("rouge1", "R-1", 1), ("rouge2", "R-2", 1), ("rougeLsum", "R-L by sentence", 1),
@@ -191,9 +190,9 @@ def _paper_table(
 def _unmarked_sections(data: RelatedWorkData, systems: Sequence[str]) -> list[str]:
     marked = {system: len(data.scores.by_task(system, "g_score")) for system in systems}
     fewer = [
-        f"{words(system)} {count(number)} of {count(data.written[system].items)}"
+        f"{words(system)} {count(number)} of {count(data.sections[system])}"
         for system, number in marked.items()
-        if number < data.written[system].items
+        if number < data.sections[system]
     ]
     return [f"G-Score and best are of fewer tasks: {', '.join(fewer)}."] if fewer and data.scores.judge else []
 
@@ -207,7 +206,7 @@ def leaderboard(data: RelatedWorkData) -> Grid:
         if any(data.scores.by_task(system, metric) for system in data.systems)
     ]
     rows = [
-        [words(system), data.model_of(system), *_means(data, system, measures), data.written[system].items]
+        [words(system), data.model_of(system), *_means(data, system, measures), data.sections[system]]
         for system in best_first
     ]
     names = [name for _, name, _ in measures]
@@ -270,7 +269,7 @@ def _main_row(data: RelatedWorkData, system: str) -> Row:
     metrics = (*_ROUGE, "g_score")
     means = [mean_cell(data.scores.mean(system, metric), "two") for metric in metrics]
     vote = mean_cell(data.scores.mean(system, "g_vote"), "two", 100)
-    return [words(system), data.model_of(system), *means, vote, data.written[system].items]
+    return [words(system), data.model_of(system), *means, vote, data.sections[system]]
 
 
 def criteria_section(data: RelatedWorkData) -> Section | None:
@@ -480,7 +479,7 @@ def citation_section(data: RelatedWorkData) -> Section:
     parts: list[Any] = []
     if measures:
         columns = ["System", *(name for _, name, _ in measures), "Tasks"]
-        rows = [[words(system), *_means(data, system, measures), data.written[system].items] for system in data.systems]
+        rows = [[words(system), *_means(data, system, measures), data.sections[system]] for system in data.systems]
         labels = ", ".join(judge_label(judge, "citation_support") for judge in judges)
         best_of = [name for _, name, form in measures if form == "percent"]
         about = f"Means over tasks; {basis(data, labels)}."
@@ -541,64 +540,50 @@ def _retention_parts(data: RelatedWorkData) -> list[Any]:
 
 
 def stability_section(data: RelatedWorkData) -> Section:
-    """Figure 3: the spread of repeated runs with reflection and without; how to measure it where it was not."""
+    """Figure 3: the spread of repeated runs, with reflection and without; how to measure it where it was not."""
     title = "Stability (Figure 3)"
-    if not data.stability:
-        reason = data.off.get(STABILITY.name) or "the table stability has no rows"
+    rows = [row for row in data.repeats if row["judge"] in (None, data.scores.judge)]
+    spreads = {metric: spread(rows, metric) for metric, _ in _STABILITY_METRICS}
+    systems = sorted({each.system for of_metric in spreads.values() for each in of_metric})
+    if not systems:
         text = (
-            f"Not measured: {reason}. Set CITELOOM_STABILITY_TASKS to the number of tasks to write repeatedly, "
-            "CITELOOM_STABILITY_REPEATS times with other samples and as often with their references in another order. "
-            "citeloom estimate tells the cost first."
+            "Not measured: no section was written repeatedly. Set CITELOOM_SUMMARY_REPEATS to the number of times that "
+            "each system which calls a model is to write the first CITELOOM_REPEATED_TASKS tasks, and name chatcite "
+            "and chatcite_no_reflection among CITELOOM_SYSTEMS. citeloom estimate tells the cost first."
         )
         return Section("stability", title, (text,))
-    tasks = {row["task_id"] for row in data.stability}
-    models, judges = (
-        ", ".join(sorted({row[name] for row in data.stability if row[name]})) for name in ("model", "judge")
-    )
-    marked = f", each section marked alone by {judges}" if judges else ""
+    tasks = {row["task_id"] for row in rows}
+    models = ", ".join(sorted({data.model_of(system) for system in systems}))
+    marked = f", each section marked alone by {data.scores.judge}" if spreads["g_score"] else ""
     text = (
-        f"{number_of(len(tasks), 'task')} written repeatedly{f' by {models}' if models else ''}{marked}. A run is one "
-        "repeat over all these tasks; its value is their mean. The paper shows such box plots without saying how many "
-        "runs or which tasks they cover; it varies only the samples."
+        f"{number_of(len(tasks), 'task')} written repeatedly by {models}{marked}. A run is one repeat over all these "
+        "tasks; its value is their mean. The paper shows such box plots without saying how many runs or which tasks "
+        "they cover."
     )
-    return Section("stability", title, (text,), (*_stability_figures(data.stability), _stability_grid(data.stability)))
+    return Section("stability", title, (text,), (*_stability_figures(spreads), _stability_grid(spreads)))
 
 
-def _stability_figures(rows: Sequence[Mapping[str, Any]]) -> list[BoxFigure]:
-    """For each thing varied, boxes of the G-Score and of its six marks over the runs."""
-    from pipeline.evaluation.stability import spread
-
-    figures = []
+def _stability_figures(spreads: Mapping[str, Sequence[Spread]]) -> list[BoxFigure]:
+    """Boxes of the G-Score and of its six marks over the runs; none where nothing was marked."""
+    groups = []
+    for metric, heading in _STABILITY_METRICS:
+        if metric.startswith("g_") and (of_metric := spreads[metric]):
+            boxes = [box(words(each.system), system_colour(each.system), each.runs, 1.0, 5.0) for each in of_metric]
+            groups.append((heading, boxes))
     ticks = [((mark - 1) / 4, str(mark)) for mark in range(1, 6)]
-    for varied, name in _VARIED.items():
-        groups = []
-        for metric, heading in _STABILITY_METRICS:
-            if metric.startswith("g_"):
-                spreads = [each for each in spread(rows, metric) if each.varied == varied]
-                boxes = [box(words(each.system), system_colour(each.system), each.runs, 1.0, 5.0) for each in spreads]
-                groups += [(heading, boxes)] if boxes else []
-        if groups:
-            about = "Axis from 1 to 5. The box spans the quartiles, the line is the median, each dot is a run."
-            figures.append(
-                BoxFigure(f"Figure 3: G-Score and its six marks over repeated runs, {name}", groups, ticks, about)
-            )
-    return figures
+    about = "Axis from 1 to 5. The box spans the quartiles, the line is the median, each dot is a run."
+    return [BoxFigure("Figure 3: G-Score and its six marks over repeated runs", groups, ticks, about)] if groups else []
 
 
-def _stability_grid(stability: Sequence[Mapping[str, Any]]) -> Grid:
-    from pipeline.evaluation.stability import spread
-
+def _stability_grid(spreads: Mapping[str, Sequence[Spread]]) -> Grid:
     rows = []
     for metric, name in _STABILITY_METRICS:
-        form: Form = "percent" if metric == "coverage" else "two"
-        for each in sorted(spread(stability, metric), key=lambda each: list(_VARIED).index(each.varied)):
+        form: Form = "percent" if metric == "reference_coverage" else "two"
+        for each in spreads[metric]:
             numbers = [Cell(value, form) for value in (each.mean, each.low, each.median, each.high)]
             deviations = [Cell(value, "three") for value in (each.sd, each.sd_of_a_task)]
-            rows.append([name, words(each.system), each.varied, *numbers, *deviations, len(each.runs), each.tasks])
-    columns = [
-        "Metric", "System", "Varied", "Mean", "Least", "Median",
-        "Most", "SD of runs", "SD of a task", "Runs", "Tasks",
-    ]  # fmt: skip
+            rows.append([name, words(each.system), *numbers, *deviations, len(each.runs), each.tasks])
+    columns = ["Metric", "System", "Mean", "Least", "Median", "Most", "SD of runs", "SD of a task", "Runs", "Tasks"]
     about = (
         "SD: standard deviation, of whole runs and of one task's repeats, which is how much a single section may vary. "
         "Coverage: share of the task's references that are cited. A task whose repeats lack the metric is left out."

@@ -47,7 +47,6 @@ REPORT = Stage(
         tables.SUMMARIES,
         tables.G_SCORES,
         tables.CITATION_SUPPORT,
-        tables.STABILITY,
         tables.SCORES,
         tables.QUESTIONS,
         tables.ANSWERS,

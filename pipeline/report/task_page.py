@@ -150,9 +150,10 @@ def _task_pages(root: DataRoot, month: str, ids: Sequence[str], data: RelatedWor
     )
     for task_id in ids:
         (task,) = tasks[task_id]
+        sections = sorted((row for row in summaries[task_id] if row["repeat"] == 0), key=writer_name)
         page = _task_page(
             task,
-            [with_shown_name(row, data.names) for row in sorted(summaries[task_id], key=writer_name)],
+            [with_shown_name(row, data.names) for row in sections],
             sorted(elements[task_id], key=lambda row: (row["number"], row["model"])),
             [named_judgement(row, data.names) for row in judgements[task_id]],
             [with_shown_name(row, data.names) for row in support[task_id]],

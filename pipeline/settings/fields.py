@@ -218,14 +218,10 @@ class JudgeSettings(BaseModel):
     judge_repeats: int = Field(
         3, ge=1, description="Times that each judge marks a task's systems side by side, each time in another order."
     )
-    judge_alone: bool = Field(True, description="Also have each section marked by itself.")
+    judge_alone: bool = Field(True, description="Also have each section marked by itself, as repeated ones always are.")
     support_passages: int = Field(3, ge=1, description="Passages of a cited work that a judge of a citation reads.")
     support_citations: int = Field(
         1000, ge=0, description="Most citations of one section that are judged, the rest are counted; 0 for none."
-    )
-    stability_tasks: int = Field(0, ge=0, description="Tasks of a month on which stability is measured; 0 for none.")
-    stability_repeats: int = Field(
-        5, ge=2, description="Times that each of these tasks is written, with other samples and in other orders."
     )
 
 
@@ -275,6 +271,15 @@ class RelatedWorkSettings(BaseModel):
         None, description="Folder of related-work tasks as JSON files, added to those of their months; empty for none."
     )
     max_tasks: int = Field(1000, ge=0, description="Most related-work tasks of one month.")
+    summary_repeats: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="Times that each system which calls a model writes a task, each time by other samples.",
+    )
+    repeated_tasks: int = Field(
+        5, ge=0, description="Tasks of a month, the first by id, that are written CITELOOM_SUMMARY_REPEATS times."
+    )
     imported_sections: Path | None = Field(
         None, description="CSV file of related-work sections written elsewhere, judged beside ours; empty for none."
     )

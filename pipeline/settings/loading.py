@@ -18,10 +18,13 @@ from pipeline.settings.validators import WITH_PASSWORD
 TEST_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
 
 _NO_DRAFTS = "models draft no questions any more; write a question set (docs/methods/questions.md)"
+_REPEATS = "set CITELOOM_SUMMARY_REPEATS, and CITELOOM_REPEATED_TASKS to the number of tasks"
 REMOVED = {
     "CITELOOM_DRAFT_PAPERS": _NO_DRAFTS,
     "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
     "CITELOOM_OTEL_ENDPOINT": "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took",
+    "CITELOOM_STABILITY_REPEATS": _REPEATS,
+    "CITELOOM_STABILITY_TASKS": _REPEATS,
 }
 """Settings of the version before that left → what holds instead."""
 

@@ -361,11 +361,12 @@ RELATED_WORK_SYSTEMS = (
 )  # fmt: skip
 SUMMARIES = Table(
     "summaries",
-    "one writer's related work for one task",
+    "one writer's related work for one task, once or several times",
     schema(
         ("task_id", TEXT, "task"),
         ("system", TEXT, "system that wrote, as CITELOOM_SYSTEMS or the file of imported sections names it"),
         ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
+        ("repeat", pa.int32(), "0 for the section that is compared with others; from 1, other samples of it"),
         ("settings", TEXT, "settings of the system, JSON"),
         ("text", TEXT, "the section, citations as [Reference i]"),
         (
@@ -376,6 +377,7 @@ SUMMARIES = Table(
         ("trace", TEXT, "drafts, votes and what was kept, round by round, JSON"),
         *llm_usage("LLM calls that it took, key elements not counted"),
     ),
+    version=2,
     rows_per_group=50,  # a trace of every draft and vote can be 1 MB
 )
 
@@ -386,7 +388,7 @@ G_SCORES = Table(
         ("task_id", TEXT, "task"),
         ("mode", TEXT, "together: all writers in one conversation, as the paper has it; alone: one writer by itself"),
         ("judge", TEXT, "judging model"),
-        ("repeat", pa.int32(), "repeat, from 0, each with an order of its own"),
+        ("repeat", pa.int32(), "together: from 0, each with an order of its own; alone: repeat of the section"),
         ("order", TEXTS, "writers (system@model) in the order in which the judge saw them"),
         ("marks", pa.list_(G_MARKS), "six marks from 1 to 5 for each writer, in that order"),
         ("best", TEXT, "writer voted the best; null where one was judged alone"),
@@ -417,32 +419,6 @@ CITATION_SUPPORT = Table(
     ),
     version=2,
 )
-STABILITY = Table(
-    "stability",
-    "one repeat of one system on one task",
-    schema(
-        ("task_id", TEXT, "task"),
-        ("system", TEXT, "system that wrote"),
-        ("model", TEXT, "model that wrote"),
-        ("varied", TEXT, "samples: other samples, references in their order; order: references in another order"),
-        ("repeat", pa.int32(), "repeat, from 0"),
-        ("order", pa.list_(pa.int32()), "numbers of the references in the order in which they were taken"),
-        ("text", TEXT, "the section, citations as [Reference i]"),
-        ("rouge1", pa.float64(), "ROUGE-1 F1 against the gold section, in percent"),
-        ("rouge2", pa.float64(), "ROUGE-2 F1, in percent"),
-        ("rougeL", pa.float64(), "ROUGE-L F1 with the text as one sequence, in percent"),
-        ("rougeLsum", pa.float64(), "ROUGE-L F1 sentence by sentence, in percent"),
-        ("coverage", pa.float64(), "share of the task's references that the section cites"),
-        *(
-            (f"g_{criterion}", pa.float64(), "its mark, judged alone, 1 to 5; null where it could not be judged")
-            for criterion in CRITERIA
-        ),
-        ("g_score", pa.float64(), "G-Score, the mean of these marks"),
-        ("judge", TEXT, "judging model"),
-        *llm_usage("LLM calls that writing and judging took"),
-    ),
-    version=3,
-)
 SCORES = Table(
     "scores",
     "one metric of one writer on one task",
@@ -459,7 +435,7 @@ SCORES = Table(
         ("judge", TEXT, "judging model; null where none judged"),
         ("mode", TEXT, "together or alone, as the judge saw the writers; null where none judged"),
         ("order", TEXT, "writers in the order in which the judge saw them; null where none judged"),
-        ("repeat", pa.int32(), "repeat of the judgement, from 0"),
+        ("repeat", pa.int32(), "together: repeat of the judgement, from 0; else repeat of the section"),
     ),
     version=3,
 )
@@ -635,7 +611,7 @@ HUMAN_GRADES = Table(
     version=2,
 )
 
-RETIRED_TABLES = ("question_drafts", "question_reviews", "judge_checks", "estimates")
+RETIRED_TABLES = ("question_drafts", "question_reviews", "judge_checks", "estimates", "stability")
 """Tables and other folders of data roots of before that nothing reads or writes any more: they can be deleted."""
 
 TABLES: Mapping[str, Table] = {
@@ -643,7 +619,7 @@ TABLES: Mapping[str, Table] = {
     for table in (
         DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, REFERENCES, CITATIONS, EMBEDDINGS, INDEX_RECEIPTS, RETRIEVAL_QUERIES,
         RETRIEVAL_SCORES, RELATED_WORK_TASKS, KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT,
-        STABILITY, SCORES, HUMAN_RATINGS, HUMAN_GRADES, QUESTIONS, ANSWERS, ANSWER_GRADES,
+        SCORES, HUMAN_RATINGS, HUMAN_GRADES, QUESTIONS, ANSWERS, ANSWER_GRADES,
         ANSWER_SCORES, REPORT, CHANGES, LEDGER,
     )
 }  # fmt: skip

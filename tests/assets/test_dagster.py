@@ -36,9 +36,7 @@ from tests.assets.conftest import MONTHS, Place
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONTH = MONTHS[0]
-DISABLED = {"stability"}
 NAMES = [stage.name for stage in STAGES]
-ENABLED = [name for name in NAMES if name not in DISABLED]
 GROUPS = {"corpus", "search", "related_work", "answers", "evaluation"}
 
 
@@ -64,7 +62,7 @@ def metadata_of(instance: dg.DagsterInstance, name: str, month: str) -> dict[str
     return {key: value.value for key, value in newest.metadata.items()}
 
 
-@pytest.mark.parametrize("name", ENABLED)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(
     place: Place, instance: dg.DagsterInstance, name: str
 ) -> None:
@@ -79,7 +77,7 @@ def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(
         assert {key: told[f"left_out/{key}"] for key in written.left_out} == written.left_out
 
 
-@pytest.mark.parametrize("name", ENABLED)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_preview_is_a_table_of_at_most_five_rows(instance: dg.DagsterInstance, name: str) -> None:
     told = metadata_of(instance, name, "2024-04")
     head, rule, *rows = told["preview"].splitlines()
@@ -190,14 +188,12 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty: Place) -> N
     assert file.exists()
 
 
-def test_a_disabled_stage_cannot_be_materialized_and_says_why(place: Place, instance: dg.DagsterInstance) -> None:
-    specs = {spec.key.to_user_string(): spec for spec in definitions_of(place).resolve_all_asset_specs()}
-    for name in DISABLED:
-        assert "CITELOOM_" in (specs[name].description or "").partition("To enable it")[0]
-        assert instance.get_materialized_partitions(dg.AssetKey(name)) == set()
-    nodes = {node.name for node in definitions_of(place).resolve_job_def("refresh_corpus").nodes}
-    assert not nodes & DISABLED
-    assert not {dep.asset_key.to_user_string() for dep in specs["report"].deps} & DISABLED
+def test_a_disabled_stage_cannot_be_materialized_and_says_why(place: Place) -> None:
+    definitions, name = definitions_of(place.with_settings(support_citations=0)), "citation_support"
+    specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
+    assert "CITELOOM_SUPPORT_CITATIONS" in (specs[name].description or "").partition("To enable it")[0]
+    assert name not in {node.name for node in definitions.resolve_job_def("refresh_corpus").nodes}
+    assert name not in {dep.asset_key.to_user_string() for dep in specs["report"].deps}
 
 
 def test_stages_that_read_a_disabled_one_run_in_both_doors(own: Place) -> None:
@@ -286,7 +282,7 @@ def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
     Dagster compares a month with its own inputs alone, `citeloom status` counts what is below as well.
     """
     fields = " ".join(f'm{month.replace("-", "")}: staleStatus(partition: "{month}")' for month in MONTHS)
-    keys = ", ".join(f'{{path: ["{name}"]}}' for name in ENABLED)
+    keys = ", ".join(f'{{path: ["{name}"]}}' for name in NAMES)
     query = f"{{ assetNodes(assetKeys: [{keys}]) {{ assetKey {{ path }} {fields} }} }}"
     with place.entered():
         done = subprocess.run(
@@ -297,7 +293,7 @@ def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
     nodes = json.loads(answer)["data"]["assetNodes"]
     states = {node["assetKey"]["path"][-1]: node for node in nodes}
     stale: set[tuple[str, str]] = set()
-    for stage in choose_stages(select=ENABLED):
+    for stage in STAGES:
         for month in MONTHS:
             below = any((table.name, month) in stale for table in stage.upstream)
             if below or states[stage.name][f"m{month.replace('-', '')}"] == "STALE":
@@ -308,7 +304,7 @@ def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
 def stale_in_status(place: Place) -> set[tuple[str, str]]:
     """Stages and months that `citeloom status` shows as out of date."""
     rows = json.loads(place.invoke("status", "--json").stdout)
-    return {(row["stage"], row["month"]) for row in rows if row["state"] == "stale" and row["stage"] in ENABLED}
+    return {(row["stage"], row["month"]) for row in rows if row["state"] == "stale"}
 
 
 @pytest.mark.faults

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.evaluation import statistics
 from pipeline.evaluation.annotation.ratings import digests
-from pipeline.evaluation.judging import named_judgement
+from pipeline.evaluation.judging import named_judgement, of_repeat
 from pipeline.evaluation.statistics import Estimate, alpha, estimate
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
 from pipeline.tables.writers import full_name, short_names, writer_name
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MEAN = "mean"
 """In place of a criterion: the mean of the six, of raters who gave all six."""
 RATING_COLUMNS = [name for name in HUMAN_RATINGS.schema.names if name not in ("label", "comment")]
-G_SCORE_COLUMNS = ["task_id", "mode", "judge", "marks", "best"]
+G_SCORE_COLUMNS = ["task_id", "mode", "judge", "repeat", "marks", "best"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -100,7 +100,8 @@ def read_rating_results(root: DataRoot, months: Sequence[str], study: str | None
         ratings += current
         outdated += len(rows) - len(current)
     shown = short_names(row["system"] for row in ratings)
-    scores = (named_judgement(row, shown) for month in judged for row in root.iterate(G_SCORES, month, G_SCORE_COLUMNS))
+    judgements = (row for month in judged for row in root.iterate(G_SCORES, month, G_SCORE_COLUMNS))
+    scores = (named_judgement(row, shown) for row in judgements if not of_repeat(row))
     return rating_results([{**row, "system": shown[row["system"]]} for row in ratings], scores, outdated)
 
 

@@ -35,7 +35,7 @@ from pipeline.evaluation.retrieval.pool import passages_by_paper
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import judge_models
-from pipeline.related_work.task_reader import in_corpus, reference_months
+from pipeline.related_work.task_reader import in_corpus, reference_months, section_rows
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer, writer_of
@@ -101,14 +101,17 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
 
 
 def _cases(job: Job) -> list[_Case]:
-    """Every citation of the month in order, with why it is not judged where that can be told without reading."""
+    """Every citation of the month in order, with why it is not judged where that can be told without reading.
+
+    Those of repeats are left out.
+    """
     tasks = {
         row["task_id"]: {each["number"]: each for each in row["references"]}
         for row in job.iterate(tables.RELATED_WORK_TASKS, ["task_id", "references"])
     }
     readable = _readable(job, tasks.values())
     sections = sorted(
-        job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "sentences"]),
+        section_rows(job.workspace.root, job.month, ["task_id", "system", "model", "sentences"]),
         key=lambda row: (row["task_id"], row["system"], row["model"] or ""),
     )
     cases: list[_Case] = []

@@ -86,12 +86,13 @@ def write_month(
     judged: bool = True,
     model: str = "some-model",
     judges: Sequence[str] = (),
-    repeats: int = 0,
+    repeats: int = 1,
     raters: int = 0,
 ) -> None:
     """Every table that a report reads. `text` is applied to each text that comes from papers or models.
 
-    judges: those of G-Scores, the writing model where none is named; repeats: of stability; raters: of each task.
+    judges: those of G-Scores, the writing model where none is named; repeats: of each section; raters: of
+    each task.
     """
     ids = [f"{month[2:4]}{month[5:]}.{90001 + number}" for number in range(papers)]
     task_rows = [task(ids[number], text) for number in range(tasks)]
@@ -99,14 +100,13 @@ def write_month(
     write_table(root, tables.RELATED_WORK_TASKS, month, task_rows)
     write_table(root, tables.KEY_ELEMENTS, month, (e for row in task_rows for e in elements(row, text, model)))
     written = (summary(row, system, text, model) for system in sorted(systems) for row in task_rows)
-    write_table(root, tables.SUMMARIES, month, written)
+    write_table(root, tables.SUMMARIES, month, (row | {"repeat": n} for row in written for n in range(repeats)))
     who = (judges or (model,)) if judged else ()
-    marked = [row for task_row in task_rows for row in judgements(task_row, systems, who)]
+    marked = [row for task_row in task_rows for row in judgements(task_row, systems, who, repeats)]
     write_table(root, tables.G_SCORES, month, (by_writers(row, model) for row in marked))
     supported = [c | {"model": model} for row in task_rows for s in systems for c in citations(row, s, text, model)]
     write_table(root, tables.CITATION_SUPPORT, month, supported)
-    write_table(root, tables.STABILITY, month, (r for row in task_rows for r in repeated(row, repeats, model)))
-    scored = (row | {"model": model} for r in task_rows for s in systems for row in scores(r, s, marked))
+    scored = (row | {"model": model} for r in task_rows for s in systems for row in scores(r, s, marked, repeats))
     write_table(root, tables.SCORES, month, scored)
     if raters:
         shown = {(row["task_id"], s): summary(row, s, text, model)["text"] for row in task_rows for s in systems}
@@ -228,7 +228,7 @@ def summary(row: Row, system: str, text: Text = same, model: str = "some-model")
         for sentence in told.sentences
     ]
     return {
-        "task_id": row["task_id"], "system": system, "model": model, "settings": "{}", "text": told.text,
+        "task_id": row["task_id"], "system": system, "model": model, "repeat": 0, "settings": "{}", "text": told.text,
         "sentences": sentences, "trace": trace(system, text),
         "calls": 42 if system in SEARCHING else 1, "prompt_tokens": 61_204, "completion_tokens": 9_120,
     }  # fmt: skip
@@ -274,13 +274,14 @@ def _round(reference: int, text: Text) -> Row:
     }  # fmt: skip
 
 
-def judgements(row: Row, systems: Sequence[str], judges: Sequence[str]) -> Iterable[Row]:
-    """Each judge's, in two orders together, and of each system alone; the first system is voted the best."""
+def judgements(row: Row, systems: Sequence[str], judges: Sequence[str], repeats: int = 1) -> Iterable[Row]:
+    """Each judge's, in two orders together, and of each repeat of each system alone; the first system is voted the
+    best."""
     for judge in judges:
         for repeat, order in enumerate((list(reversed(systems)), list(systems))):
             yield _judgement(row, judge, "together", repeat, order, systems[0])
         for system in systems:
-            yield _judgement(row, judge, "alone", 0, [system], None)
+            yield from (_judgement(row, judge, "alone", repeat, [system], None) for repeat in range(repeats))
 
 
 def _judgement(row: Row, judge: str, mode: str, repeat: int, order: Sequence[str], best: str | None) -> Row:
@@ -336,21 +337,6 @@ def _citation(
     }  # fmt: skip
 
 
-def repeated(row: Row, repeats: int, model: str) -> Iterable[Row]:
-    for system in ("chatcite", "chatcite_no_reflection"):
-        for varied in ("order", "samples"):
-            for repeat in range(repeats):
-                mark = 2.5 + 0.4 * repeat + (0.7 if system == "chatcite" else 0.0)
-                yield {
-                    "task_id": row["task_id"], "system": system, "model": model, "varied": varied, "repeat": repeat,
-                    "order": [1, 2, 3], "text": GOLD, "rouge1": 20.0 + repeat, "rouge2": 5.0, "rougeL": 18.0,
-                    "rougeLsum": 19.0,
-                    "coverage": 1.0, "g_score": min(mark, 5.0),
-                    **{f"g_{criterion}": min(mark, 5.0) for criterion in CRITERIA}, "judge": model, "calls": 9,
-                    "prompt_tokens": 900, "completion_tokens": 90,
-                }  # fmt: skip
-
-
 def rated(row: Row, systems: Sequence[str], raters: int) -> Iterable[dict[str, Any]]:
     for rater in range(raters):
         for place, system in enumerate(systems):
@@ -361,7 +347,7 @@ def rated(row: Row, systems: Sequence[str], raters: int) -> Iterable[dict[str, A
             }  # fmt: skip
 
 
-def scores(row: Row, system: str, judgements: Iterable[Row]) -> Iterable[Row]:
+def scores(row: Row, system: str, judgements: Iterable[Row], repeats: int = 1) -> Iterable[Row]:
     """As the stage makes them: ROUGE, citations, and the judgements in long form."""
     base = {"task_id": row["task_id"], "system": system, "repeat": 0}
     seed = int(hashlib.sha256(f"{row['task_id']}{system}".encode()).hexdigest(), 16)
@@ -373,8 +359,9 @@ def scores(row: Row, system: str, judgements: Iterable[Row]) -> Iterable[Row]:
     plain = {"rouge1": 25.5 + seed % 4, "rouge2": 6.25, "rougeL": 22.125, "rougeLsum": 24.5, **shares, **counts}
     if system in SEARCHING:
         plain["retention"] = 0.9
-    for metric, value in plain.items():
-        yield {**base, "metric": metric, "value": value, "judge": None, "mode": None, "order": None}
+    for repeat in range(repeats):
+        named = {**base, "repeat": repeat, "judge": None, "mode": None, "order": None}
+        yield from ({**named, "metric": metric, "value": value / (1 + repeat)} for metric, value in plain.items())
     for judged in judgements:
         if judged["task_id"] == row["task_id"]:
             yield from _long_form(base, judged, system)

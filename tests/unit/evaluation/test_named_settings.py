@@ -39,7 +39,7 @@ def place(tmp_path: Path) -> Iterator[Workspace]:
         given = {"models": write_models(tmp_path / "settings", llm.url, "first", "second"), "judges": "first,second"}
         given |= {"systems": ",".join(tables.RELATED_WORK_SYSTEMS)}
         given |= {"dump_dir": tmp_path}  # the sample's own would bring its questions
-        small = {"stability_tasks": 1, "stability_repeats": 2, "chatcite_examples": 1, "chatcite_samples": 2}
+        small = {"summary_repeats": 2, "repeated_tasks": 1, "chatcite_examples": 1, "chatcite_samples": 2}
         settings = Read(llm_url=llm.url, llm_model="scripted", data=tmp_path, _env_file=None, **given, **small)  # type: ignore[call-arg, arg-type]
         place = Workspace(settings)
         write_corpus(place, {1: ["2403.00001", "2403.00002"]})

@@ -1,4 +1,4 @@
-"""Stability: what is repeated, in which orders, by which calls, and how far the repeats lie apart."""
+"""Repeats of sections: which calls they take, how they are marked and scored, and how far they lie apart."""
 
 from __future__ import annotations
 
@@ -14,124 +14,77 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Outcome, Workspace
-from pipeline.errors import MissingInput
-from pipeline.evaluation.stability import FIGURE_3, Target, orders, reordered, spread
-from pipeline.evaluation.stages import STABILITY
+from pipeline.engine.stage import Workspace
+from pipeline.evaluation.stability import spread
+from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
-from pipeline.tables import CRITERIA
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.related_work.building import make_elements, make_task, workspace, write_corpus
+from tests.unit.evaluation.made_up import write_table
+from tests.unit.related_work.building import workspace, write_corpus
 
 pytestmark = pytest.mark.slow
 
 MONTH = "2024-05"
+FIRST, SECOND, THIRD = (f"2405.0000{number}#S2" for number in (1, 2, 3))
 TASKS = {
     2: ["2403.00003", "2403.00001"],
-    1: ["2403.00001", "2403.00002", "2403.00004", "2403.00005"],
-    3: ["2403.00006", "2403.00002", "2403.00001"],
+    1: ["2403.00001", "2403.00002", "2403.00004"],
+    3: ["2403.00006", "2403.00002"],
 }
-FEW = {"systems": "chatcite", "chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1}
-Undisturbed = tuple[Workspace, Outcome, ScriptedLlm]
+FEW = {"chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1, "judge_repeats": 1, "judge_alone": False}
+SYSTEMS = "chatcite,chatcite_no_reflection,lead"
+STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, SCORES)
 
 
 def prepared(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
-    """A workspace whose tasks have their key elements."""
-    place = workspace(llm, folder, **{"stability_tasks": 2, "stability_repeats": 3, **FEW, **settings})
+    given = {"systems": SYSTEMS, "summary_repeats": 3, "repeated_tasks": 2, "support_citations": 1, **FEW, **settings}
+    place = workspace(llm, folder, **given)
     write_corpus(place, TASKS)
-    run_stage(KEY_ELEMENTS, place, MONTH)
+    write_table(place.root, tables.PASSAGES, "2024-03", [])
     return place
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Undisturbed]:
-    """A month that was repeated by default, for tests that change nothing of it."""
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, ScriptedLlm]]:
+    """A month of which two of three tasks are written three times."""
     with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path_factory.mktemp("undisturbed"))
-        yield place, run_stage(STABILITY, place, MONTH), llm
+        place = prepared(llm, tmp_path_factory.mktemp("repeated"))
+        for stage in STAGES:
+            run_stage(stage, place, MONTH)
+        yield place, llm
 
 
-def rows_of(place: Workspace, **wanted: Any) -> list[dict[str, Any]]:
-    rows = place.root.rows(tables.STABILITY, MONTH)
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+def sections(place: Workspace) -> dict[tuple[str, str, int], str]:
+    rows = place.root.rows(tables.SUMMARIES, MONTH)
+    return {(row["task_id"], row["system"], row["repeat"]): row["text"] for row in rows}
 
 
-def ledger(place: Workspace) -> list[tuple[str, str]]:
-    rows = pq.read_table(place.root.ledger_file("stability", MONTH)).to_pylist()
-    return [(row["subject"], row["reason"]) for row in rows]
-
-
-def test_the_first_tasks_are_repeated_with_and_without_reflection(undisturbed: Undisturbed) -> None:
-    place, outcome, _ = undisturbed
-    found = [(row["task_id"], row["system"], row["varied"], row["repeat"]) for row in rows_of(place)]
-    assert found == sorted(found)
-    # Task 2 has two references, thus two orders.
-    assert Counter(each[:3] for each in found) == {
-        (task, system, varied): 2 if (task, varied) == ("2405.00002#S2", "order") else 3
-        for task in ("2405.00001#S2", "2405.00002#S2")
-        for system in FIGURE_3
-        for varied in ("order", "samples")
+def test_the_first_tasks_are_written_again_by_each_system_that_calls_a_model(
+    repeated: tuple[Workspace, ScriptedLlm],
+) -> None:
+    place, _ = repeated
+    written = sections(place)
+    assert Counter((task, system) for task, system, _ in written) == {
+        (task, system): 1 if system == "lead" or task == THIRD else 3
+        for task in (FIRST, SECOND, THIRD)
+        for system in SYSTEMS.split(",")
     }
-    assert dict(outcome.left_out) == {"no_other_order": 1}
-    assert ledger(place) == [("2405.00002#S2", "no_other_order")]
+    for system in ("chatcite", "chatcite_no_reflection"):
+        assert len({written[FIRST, system, repeat] for repeat in range(3)}) == 3
 
 
-def test_every_writer_that_calls_a_model_is_repeated(tmp_path: Path) -> None:
-    with ScriptedLlm(models=("scripted", "other")) as llm:
-        models = write_models(tmp_path / "settings", llm.url, "other")
-        systems = "chatcite,few_shot,zero_shot@other,lead"
-        place = prepared(llm, tmp_path, models=models, systems=systems, stability_tasks=1)
-        outcome = run_stage(STABILITY, place, MONTH)
-    writers = {(row["system"], row["model"]) for row in rows_of(place)}
-    assert writers == {
-        ("chatcite", "scripted"),
-        ("chatcite_no_reflection", "scripted"),
-        ("few_shot", "scripted"),
-        ("zero_shot", "other"),
-    }
-    assert {row["calls"] for row in rows_of(place, system="zero_shot")} == {1 + 1}
-    assert len({row["text"] for row in rows_of(place, system="few_shot", varied="samples")}) == 3
-    assert outcome.measured["llm_calls"] == sum(row["calls"] for row in rows_of(place))
-
-
-def test_rows_say_what_was_written_and_what_it_is_worth(undisturbed: Undisturbed) -> None:
-    place, _, _ = undisturbed
-    for row in rows_of(place):
-        assert (row["model"], row["judge"]) == ("scripted", "scripted")
-        assert row["g_score"] == pytest.approx(statistics.fmean(row[f"g_{criterion}"] for criterion in CRITERIA))
-        assert row["coverage"] == 1
-        assert all(0 <= row[metric] <= 100 for metric in ("rouge1", "rouge2", "rougeL", "rougeLsum"))
-        assert row["prompt_tokens"] > 0 < row["completion_tokens"]
-    # One draft for each of four references, and one judgement.
-    assert {row["calls"] for row in rows_of(place, task_id="2405.00001#S2", system="chatcite_no_reflection")} == {5}
-    assert {row["calls"] for row in rows_of(place, task_id="2405.00001#S2", system="chatcite")} == {4 * (2 + 1) + 1}
-
-
-def test_other_samples_keep_the_order_and_other_orders_keep_the_samples(undisturbed: Undisturbed) -> None:
-    place, _, _ = undisturbed
-    first = {"task_id": "2405.00001#S2", "system": "chatcite"}
-    samples, order = (rows_of(place, **first, varied=varied) for varied in ("samples", "order"))
-    assert {tuple(row["order"]) for row in samples} == {(1, 2, 3, 4)}
-    assert len({tuple(row["order"]) for row in order}) == 3
-    assert all(sorted(row["order"]) == [1, 2, 3, 4] for row in order)
-    assert order[0]["order"] == [1, 2, 3, 4]
-    assert order[0]["text"] == samples[0]["text"]
-    assert len({row["text"] for row in samples}) == 3
-    without = [rows_of(place, **first | {"system": "chatcite_no_reflection"}, varied=v) for v in ("samples", "order")]
-    assert all(len({row["text"] for row in rows}) == 3 for rows in without)
-
-
-def test_repeat_0_is_the_section_of_the_month_and_pays_for_none_of_it(tmp_path: Path) -> None:
+def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path, systems=",".join(FIGURE_3))
-        run_stage(SUMMARIES, place, MONTH)
-        run_stage(STABILITY, place, MONTH)
-    for system in FIGURE_3:
-        section = next(row for row in place.root.rows(tables.SUMMARIES, MONTH) if row["system"] == system)
-        for varied in ("samples", "order"):
-            (row,) = rows_of(place, task_id=section["task_id"], system=system, varied=varied, repeat=0)
-            assert row["text"] == section["text"]
+        place = prepared(llm, tmp_path, summary_repeats=1)
+        for stage in STAGES[:2]:
+            run_stage(stage, place, MONTH)
+        once = sections(place)
+        more = prepared(llm, tmp_path)
+        assert state(SUMMARIES, more, MONTH) is State.STALE
+        run_stage(SUMMARIES, more, MONTH)
+        assert state(SUMMARIES, prepared(llm, tmp_path, summary_repeats=4), MONTH) is State.STALE
+    assert once.items() < sections(more).items()
     paid = Counter(
         (str(body["messages"]), body["seed"] + place)
         for body in llm.requests
@@ -141,103 +94,78 @@ def test_repeat_0_is_the_section_of_the_month_and_pays_for_none_of_it(tmp_path: 
     assert set(paid.values()) == {1}
 
 
-def test_a_second_run_pays_nothing_and_writes_the_same_bytes(undisturbed: Undisturbed) -> None:
-    place, _, llm = undisturbed
-    before, asked = place.root.file(tables.STABILITY, MONTH).read_bytes(), len(llm.requests)
+def test_a_second_run_pays_nothing_and_writes_the_same_bytes(repeated: tuple[Workspace, ScriptedLlm]) -> None:
+    place, llm = repeated
+    before, asked = place.root.file(tables.SUMMARIES, MONTH).read_bytes(), len(llm.requests)
     settings = place.settings.model_copy(update={"llm_concurrency": 50})
-    outcome = run_stage(STABILITY, Workspace(settings), MONTH, force=True)
+    run_stage(SUMMARIES, Workspace(settings), MONTH, force=True)
     assert len(llm.requests) == asked
-    assert place.root.file(tables.STABILITY, MONTH).read_bytes() == before
-    assert outcome.measured["llm_cached"] == outcome.measured["llm_calls"] == sum(r["calls"] for r in rows_of(place))
+    assert place.root.file(tables.SUMMARIES, MONTH).read_bytes() == before
 
 
-def test_a_judge_of_its_own_only_marks_and_keeps_with_the_writer_to_the_limit_on_calls(tmp_path: Path) -> None:
-    with ScriptedLlm(models=("scripted", "strict"), latency=0.01) as llm:
-        models = write_models(tmp_path / "settings", llm.url, "strict", concurrency=2)
-        place = prepared(llm, tmp_path, models=models, judges="strict", llm_concurrency=2)
-        llm.at_once = 0
-        outcome = run_stage(STABILITY, place, MONTH)
-        assert llm.at_once == 2
-    assert {(row["model"], row["judge"]) for row in rows_of(place)} == {("scripted", "strict")}
-    assert {"response_format" in body for body in llm.requests if body["model"] == "strict"} == {True}
-    assert outcome.measured["llm_calls"] == sum(row["calls"] for row in rows_of(place))
+def test_repeats_are_marked_alone_by_each_judge_and_take_no_part_in_a_vote(
+    repeated: tuple[Workspace, ScriptedLlm], tmp_path: Path
+) -> None:
+    place, _ = repeated
+    rows = place.root.rows(tables.G_SCORES, MONTH)
+    together = [(row["task_id"], row["repeat"], len(row["order"])) for row in rows if row["mode"] == "together"]
+    assert together == [(task, 0, 3) for task in (FIRST, SECOND, THIRD)]
+    alone = [(row["task_id"], row["order"][0], row["repeat"]) for row in rows if row["mode"] == "alone"]
+    assert sorted(alone) == [
+        (task, f"{system}@scripted", repeat)
+        for task in (FIRST, SECOND)
+        for system in ("chatcite", "chatcite_no_reflection")
+        for repeat in range(3)
+    ]
+    with ScriptedLlm(models=("scripted", "strict")) as two:
+        models = write_models(tmp_path / "settings", two.url, "strict")
+        both = prepared(two, tmp_path, models=models, judges="scripted,strict", judge_alone=True)
+        for stage in STAGES[:3]:
+            run_stage(stage, both, MONTH)
+    modes = Counter((row["judge"], row["mode"]) for row in both.root.rows(tables.G_SCORES, MONTH))
+    # Alone: the 9 sections that are compared, and two repeats of two systems on two tasks.
+    assert modes == {(judge, mode): n for judge in both.settings.judges for mode, n in (("together", 3), ("alone", 17))}
 
 
-def test_a_section_that_could_not_be_judged_has_no_score_and_is_in_the_ledger(tmp_path: Path) -> None:
+def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(
+    repeated: tuple[Workspace, ScriptedLlm],
+) -> None:
+    place, _ = repeated
+    rows = [row for row in place.root.rows(tables.SCORES, MONTH) if row["task_id"] == FIRST and row["mode"] is None]
+    of_repeat = [{row["metric"] for row in rows if (row["system"], row["repeat"]) == ("chatcite", n)} for n in (0, 1)]
+    assert {"rouge1", "rougeLsum", "reference_coverage", "words"} <= of_repeat[1] <= of_repeat[0]
+    assert not any(metric.startswith(("citation_precision", "citation_recall")) for metric in of_repeat[1])
+    citations = place.root.rows(tables.CITATION_SUPPORT, MONTH)
+    assert {row["task_id"] for row in citations} == {FIRST, SECOND, THIRD}
+    cited = {(row["task_id"], row["system"], row["sentence"], row["number"]) for row in citations}
+    assert len(cited) == len(citations)
+
+
+def test_a_repeat_that_could_not_be_judged_is_in_the_ledger(tmp_path: Path) -> None:
     def rule(asked: Asked) -> str | None:
-        judged = asked.schema is not None and "consistency" in asked.body["messages"][0]["content"]
-        return "no marks" if judged and "Target 2" in asked.prompt else None
+        alone = asked.schema is not None and set(asked.schema["properties"]) == {"A"}
+        return "no marks" if alone and "Target 2" in asked.prompt else None
 
     with ScriptedLlm(rule) as llm:
-        place = prepared(llm, tmp_path)
-        outcome = run_stage(STABILITY, place, MONTH)
-    unjudged = rows_of(place, g_score=None)
-    assert {row["task_id"] for row in unjudged} == {"2405.00002#S2"}
-    assert len(unjudged) == outcome.left_out["unreadable_judgement"] == 2 * (2 + 3)
-    assert ("2405.00002#S2 chatcite@scripted order 1", "unreadable_judgement") in ledger(place)
-    assert all(each.tasks == 1 for each in spread(rows_of(place)))
+        place = prepared(llm, tmp_path, systems="chatcite")
+        for stage in STAGES[:3]:
+            run_stage(stage, place, MONTH)
+    rows = pq.read_table(place.root.ledger_file("g_scores", MONTH)).to_pylist()
+    unread = [row["detail"] for row in rows if row["subject"] == SECOND and row["reason"] == "unreadable_judgement"]
+    assert any("alone, of chatcite@scripted repeat 2" in detail for detail in unread)
 
 
-def test_without_tasks_nothing_is_asked(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path)
-        write_corpus(place, TASKS)
-        run_stage(KEY_ELEMENTS, place, MONTH)
-        asked = len(llm.requests)
-        outcome: Outcome = run_stage(STABILITY, place, MONTH)
-        assert len(llm.requests) == asked
-    assert (outcome.rows, outcome.notes["off"]) == (0, "CITELOOM_STABILITY_TASKS is 0")
-    assert outcome.disabled
-
-
-def test_more_repeats_or_another_judge_make_a_month_stale(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path, stability_tasks=1)
-        run_stage(STABILITY, place, MONTH)
-        given = {"stability_tasks": 1, "stability_repeats": 3, **FEW}
-        assert state(STABILITY, workspace(llm, tmp_path, **given, llm_concurrency=9), MONTH) is State.DONE
-        judge = {"models": write_models(tmp_path / "settings", llm.url, "other"), "judges": "other"}
-        for change in ({"stability_repeats": 4}, judge, {"chatcite_votes": 2}):
-            assert state(STABILITY, workspace(llm, tmp_path, **given | change), MONTH) is State.STALE
-
-
-def test_orders_begin_with_the_own_and_are_the_same_for_every_count() -> None:
-    numbers = list(range(1, 11))
-    found = orders("2405.00001#S2", numbers, 8)
-    assert found[0] == tuple(numbers)
-    assert len(set(found)) == 8
-    assert all(sorted(order) == numbers for order in found)
-    assert orders("2405.00001#S2", numbers, 3) == found[:3]
-    assert orders("2405.00002#S2", numbers, 8)[1:] != found[1:]
-
-
-@pytest.mark.parametrize(("references", "there_are"), [(0, 1), (1, 1), (2, 2), (3, 6), (4, 9)])
-def test_no_order_comes_twice_where_there_are_few(references: int, there_are: int) -> None:
-    found = orders("t", range(1, references + 1), 9)
-    assert len(found) == len(set(found)) == there_are
-
-
-def test_a_reordered_task_keeps_numbers_with_their_papers() -> None:
-    task, elements = make_task(3), make_elements(4)
-    moved, known = reordered(Target({}, task, elements), (3, 1, 2))
-    assert [reference.number for reference in moved.references] == [3, 1, 2]
-    assert [reference.title for reference in moved.references] == [f"Reference title {i}" for i in (3, 1, 2)]
-    assert [text.splitlines()[0] for text in moved.texts[1:]] == [f"# Reference title {i}" for i in (3, 1, 2)]
-    assert known == [elements[0], elements[3], elements[1], elements[2]]
-    assert moved.numbers == task.numbers
-
-
-def repeated(values: Mapping[str, Sequence[float | None]], system: str = "chatcite") -> list[dict[str, Any]]:
+def scores(values: Mapping[str, Sequence[float | None]], system: str = "chatcite") -> list[dict[str, Any]]:
     return [
-        {"task_id": task, "system": system, "varied": "samples", "repeat": place, "g_score": value}
-        for task, given in values.items()
-        for place, value in enumerate(given)
+        {"task_id": task, "system": system, "metric": "g_score", "repeat": repeat, "value": value}
+        for task, of_task in values.items()
+        for repeat, value in enumerate(of_task)
     ]
 
 
 def test_spread_is_over_runs_and_within_tasks() -> None:
     values = {"a": [1.0, 2.0, 3.0, 5.0], "b": [2.0, 2.0, 4.0, 3.0]}
-    (found,) = spread(list(reversed(repeated(values))))
+    (found,) = spread(list(reversed(scores(values))))
     runs = [1.5, 2.0, 3.5, 4.0]
     assert found.runs == tuple(runs)
     assert (found.low, found.high, found.mean) == (1.5, 4.0, 2.75)
@@ -248,28 +176,15 @@ def test_spread_is_over_runs_and_within_tasks() -> None:
 
 
 def test_a_task_that_lacks_a_score_is_in_no_run_and_what_was_not_repeated_has_no_spread() -> None:
-    (found,) = spread(repeated({"a": [1.0, 3.0], "b": [5.0, None]}))
+    (found,) = spread(scores({"a": [1.0, 3.0], "b": [5.0, None], "c": [2.0]}))
     assert (found.runs, found.tasks) == ((1.0, 3.0), 1)
     assert spread([]) == []
-    assert spread(repeated({"a": [3.0]})) == []
-    assert spread(repeated({"a": [3.0, None], "b": [None, 2.0]})) == []
+    assert spread(scores({"a": [3.0]})) == []
+    assert spread(scores({"a": [3.0, None], "b": [None, 2.0]})) == []
 
 
-def test_systems_and_what_was_varied_stand_apart() -> None:
-    rows = repeated({"a": [1.0, 2.0]}) + repeated({"a": [4.0, 4.0]}, "chatcite_no_reflection")
-    rows += [row | {"varied": "order"} for row in rows]
-    names = [(each.system, each.varied, each.mean) for each in spread(rows)]
-    assert names == [
-        ("chatcite", "order", 1.5),
-        ("chatcite", "samples", 1.5),
-        ("chatcite_no_reflection", "order", 4.0),
-        ("chatcite_no_reflection", "samples", 4.0),
-    ]
-
-
-def test_key_elements_of_other_references_are_not_repeated_from(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path)
-        write_corpus(place, {**TASKS, 1: TASKS[1][:2]})
-        with pytest.raises(MissingInput, match="--until key_elements"):
-            run_stage(STABILITY, place, MONTH)
+def test_systems_and_metrics_have_spreads_of_their_own() -> None:
+    rows = scores({"a": [1.0, 2.0]}) + scores({"a": [4.0, 4.0]}, "chatcite_no_reflection")
+    rows += [row | {"metric": "rouge1", "value": 9.0} for row in rows]
+    assert [(each.system, each.mean) for each in spread(rows)] == [("chatcite", 1.5), ("chatcite_no_reflection", 4.0)]
+    assert [each.mean for each in spread(rows, "rouge1")] == [9.0, 9.0]

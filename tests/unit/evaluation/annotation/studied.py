@@ -51,8 +51,8 @@ def _task(name: str, number: int, text: Text) -> Row:
 def _section(name: str, system: str, place: int, text: Text) -> Row:
     words = text(f"Text number {place} on {name[:10]}. It builds on [Reference 1], and on [Reference 9].")
     return {
-        "task_id": name, "system": system, "model": None, "settings": "{}", "text": words, "sentences": [],
-        "trace": "{}", "calls": 3, "prompt_tokens": 10, "completion_tokens": 5,
+        "task_id": name, "system": system, "model": None, "repeat": 0, "settings": "{}", "text": words,
+        "sentences": [], "trace": "{}", "calls": 3, "prompt_tokens": 10, "completion_tokens": 5,
     }  # fmt: skip
 
 

@@ -127,7 +127,7 @@ def write_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> None:
     sections = {(row["task_id"], row["system"]): f"{row['system']} on {row['task_id']}" for row in ratings}
     write_table(
         root, SUMMARIES, month,
-        [{"task_id": task, "system": system, "text": text} for (task, system), text in sections.items()],
+        [{"task_id": task, "system": system, "repeat": 0, "text": text} for (task, system), text in sections.items()],
     )  # fmt: skip
     rated = [row | {"text_sha256": sha256(sections[row["task_id"], row["system"]])} for row in ratings]
     write_table(root, HUMAN_RATINGS, month, rated)

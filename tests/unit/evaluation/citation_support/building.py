@@ -63,8 +63,8 @@ def section(
         for sentence in made.sentences
     ]
     return {
-        "task_id": task_id, "system": system, "model": "scripted", "settings": "{}", "text": made.text,
-        "sentences": sentences, "trace": json.dumps(made.trace), "calls": 1, "prompt_tokens": 10,
+        "task_id": task_id, "system": system, "model": "scripted", "repeat": 0, "settings": "{}",
+        "text": made.text, "sentences": sentences, "trace": json.dumps(made.trace), "calls": 1, "prompt_tokens": 10,
         "completion_tokens": 10,
     }  # fmt: skip
 
