@@ -20,11 +20,11 @@ from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
 from pipeline.ops.refresh.plan import Changes, find_changes, stages_in_use
 from pipeline.ops.refresh.stages import CHANGES, take_baseline
-from pipeline.ops.run_months import months_of_status, stages_of
+from pipeline.ops.run_months import months_of_status
+from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import listing_cache
 from pipeline.tables import Table
-from pipeline.wikipedia.root import refuse_arxiv
 
 # A page of the UI with more is no longer read; the figures count all.
 _MOST_ROWS = 100
@@ -47,7 +47,6 @@ def arxiv_changes(
 ) -> dg.MaterializeResult[None]:
     """A run, not the tick of a schedule, which Dagster ends after a minute: a harvest may take a quarter of an hour."""
     try:
-        refuse_arxiv(workspace)
         in_dump = months_in_dump(workspace.settings)
         offer_months(context.instance, in_dump)
         ask_arxiv = workspace.settings.refresh_harvest
@@ -154,7 +153,7 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
 def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
     """The rows of `month_status` that are failed or stale, and a failure to read the month's status at all."""
     try:
-        rows = month_status(stages_of(workspace), workspace, month)
+        rows = month_status(STAGES, workspace, month)
     finally:
         close_indexes()  # other processes may need the embedded index
     failure = read_failure(workspace, "run", month)

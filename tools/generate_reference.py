@@ -32,7 +32,6 @@ PAGES = {
     "status": "../how-to/operate.md",
     "estimate": "../how-to/language-model.md",
     "fetch-html": "../how-to/fetch-pages.md",
-    "import-wikipedia": "../methods/wikipedia.md",
     "export": "../how-to/export.md",
     "search": "../methods/search.md",
     "ask": "../methods/answering.md",

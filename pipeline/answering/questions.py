@@ -22,7 +22,6 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 
@@ -34,8 +33,6 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
-from pipeline.wikipedia.ids import is_page
-from pipeline.wikipedia.root import held_snapshot, month_in
 
 Kind = Literal["author", "dataset", "summary", "limitation", "comparison"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -57,25 +54,13 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _paper(value: Any, info: ValidationInfo) -> str:
-    """The context of the validation is the snapshot of Wikipedia, None for a set on arXiv's papers."""
+def _paper(value: Any) -> str:
     if isinstance(value, float):
         raise ValueError(f"{value} is a number: put quotes around the id, else it loses zeros")
-    if info.context is not None:
-        return _article(value, info.context)
     arxiv_id = normalize_arxiv_id(value) if isinstance(value, str) else None
     if arxiv_id is None:
         raise ValueError(f"{value!r} is not an arXiv id: write it as '2403.02574' or 'cs/0112017'")
     return arxiv_id
-
-
-def _article(value: Any, snapshot: str) -> str:
-    if not (isinstance(value, str) and is_page(value.strip())):
-        raise ValueError(
-            f"{value!r} is not the id of an article, and the data root holds Wikipedia as of {snapshot}: write it as "
-            "'enwiki:12345', the wiki's database name and the page's number there"
-        )
-    return value.strip()
 
 
 def _phrase(value: str) -> str:
@@ -123,17 +108,14 @@ class Question(BaseModel):
     claims: Annotated[tuple[GoldClaim, ...], Field(min_length=1)]
     reviewed: bool = False
     date: Annotated[str | None, BeforeValidator(_day)] = None
-    _snapshot: str | None = None
-    """Of a question on articles of Wikipedia, the month as of which the data root has them: their ids have none."""
 
     @property
     def month(self) -> str:
         """The month of the newest of its papers, YYYY-MM: before it nobody could have answered in full."""
-        return self._snapshot or max(month for paper in self.papers if (month := month_of(paper)))
+        return max(month for paper in self.papers if (month := month_of(paper)))
 
     @model_validator(mode="after")
-    def _fits_together(self, info: ValidationInfo) -> Question:
-        self._snapshot = info.context
+    def _fits_together(self) -> Question:
         for paper, count in Counter(self.papers).items():
             if count > 1:
                 raise ValueError(f"papers has {paper} {count} times: name each paper once")
@@ -146,10 +128,8 @@ class Question(BaseModel):
         return self
 
 
-def read_questions(file: Path, snapshot: str | None = None) -> tuple[Question, ...]:
+def read_questions(file: Path) -> tuple[Question, ...]:
     """The questions of a file, in its order: JSON lines, or a YAML list where it ends in `.yaml` or `.yml`.
-
-    snapshot: the month of the snapshot of Wikipedia whose articles the set is on; None where it is on arXiv's papers.
 
     Raises SettingError that names file, line, question and field, for the first five faults at once, where the file
     cannot be read, holds no question, or two questions have one id.
@@ -161,7 +141,7 @@ def read_questions(file: Path, snapshot: str | None = None) -> tuple[Question, .
     except UnicodeDecodeError as error:
         raise SettingError(f"{file} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
     entries = _yaml_entries(file, text) if file.suffix.lower() in (".yaml", ".yml") else _json_entries(file, text)
-    return _checked(file, entries, snapshot)
+    return _checked(file, entries)
 
 
 def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
@@ -193,7 +173,7 @@ def _yaml_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
         loader.dispose()
 
 
-def _checked(file: Path, entries: Iterable[tuple[int, Any]], snapshot: str | None) -> tuple[Question, ...]:
+def _checked(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, ...]:
     questions: list[Question] = []
     faults: list[str] = []
     lines: dict[str, int] = {}
@@ -202,7 +182,7 @@ def _checked(file: Path, entries: Iterable[tuple[int, Any]], snapshot: str | Non
             faults.append(f"line {line}: is not an object with the fields of a question")
             continue
         try:
-            question = Question.model_validate(entry, context=snapshot)
+            question = Question.model_validate(entry)
         except ValidationError as error:
             faults += [f"line {line}{_named(entry)}, {_field(fault)}: {_message(fault)}" for fault in error.errors()]
             continue
@@ -270,10 +250,10 @@ class PosedQuestion:
     gold_passages: Mapping[int, tuple[str, ...]]
 
 
-def paper_months(root: DataRoot, questions: Iterable[Question]) -> list[str]:
-    """The months of all papers of some questions, oldest first; for articles of Wikipedia the snapshot's."""
+def paper_months(questions: Iterable[Question]) -> list[str]:
+    """The months of all papers of some questions, oldest first."""
     papers = {paper for question in questions for paper in question.papers}
-    return sorted({month for paper in papers if (month := month_in(root, paper))})
+    return sorted({month for paper in papers if (month := month_of(paper))})
 
 
 def passages_of_papers(root: DataRoot, questions: Iterable[Question]) -> dict[str, list[Row]]:
@@ -290,15 +270,9 @@ def read_posed_questions(rows: Iterable[Row]) -> list[PosedQuestion]:
     return [_read_row(row) for row in rows]
 
 
-def question_set_file(settings: Settings) -> Path | None:
-    """The file of the question set, None if there is none; a data root of Wikipedia does not use the sample's."""
-    return settings.questions if held_snapshot(DataRoot(settings.data_root)) else settings.question_set
-
-
 def read_question_set(settings: Settings) -> tuple[Question, ...]:
     """All questions of the set; none where there is no set. Raises SettingError as `read_questions` does."""
-    file = question_set_file(settings)
-    return read_questions(file, held_snapshot(DataRoot(settings.data_root))) if file else ()
+    return read_questions(settings.question_set) if settings.question_set else ()
 
 
 def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[dict[str, Any]]:
@@ -310,7 +284,7 @@ def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[di
 
 
 def _read_row(row: Row) -> PosedQuestion:
-    # Without validation: articles have other ids than papers, and the date may be a month.
+    # Without validation, since the date may be a month.
     claims = tuple(
         GoldClaim.model_construct(claim=item["claim"], paper=item["arxiv_id"], evidence=tuple(item["evidence"]))
         for item in row["claims"]

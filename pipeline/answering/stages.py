@@ -30,7 +30,6 @@ from pipeline.answering.questions import (
     gold_passages,
     paper_months,
     passages_of_papers,
-    question_set_file,
     read_posed_questions,
     read_question_set,
 )
@@ -57,7 +56,7 @@ _ANSWERS = TextKind("answer", "question", "question_id", "question", only_known=
 
 def questions_disabled_reason(settings: Settings) -> str:
     """Why no question is asked, if there is no question set; else empty."""
-    return "" if question_set_file(settings) else "CITELOOM_QUESTIONS names no question set"
+    return "" if settings.question_set else "CITELOOM_QUESTIONS names no question set"
 
 
 def _build_questions(job: Job) -> Iterator[Row]:
@@ -87,7 +86,7 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     of_month = [question for question in questions if question.month == month]
     others = sorted(Counter(question.month for question in questions).items())
     described = json.dumps([[question.model_dump() for question in of_month], others], sort_keys=True)
-    months = paper_months(workspace.root, of_month)
+    months = paper_months(of_month)
     return {
         "questions": hashlib.sha256(described.encode()).hexdigest(),
         "passages of their papers": digest_of(workspace, tables.PASSAGES, months),
@@ -240,7 +239,7 @@ def _writer_inputs(writer: Writer, system: AnsweringSystem, workspace: Workspace
 def _imported_part(workspace: Workspace) -> list[Part]:
     """The part of imported answers; none where no file is set. It costs nothing, so it is read in every run."""
     file = workspace.settings.imported_answers
-    if file is None or question_set_file(workspace.settings) is None:
+    if file is None or workspace.settings.question_set is None:
         return []
     content = read_content(file, "CITELOOM_IMPORTED_ANSWERS a CSV file of answers")
     # The whole set: answers to questions outside of it are refused, and questions without an answer are reported.

@@ -44,7 +44,6 @@ PANELS: Mapping[str, Commands] = {
         "estimate": status.estimate,
         "harvest": sources.harvest,
         "fetch-html": sources.fetch_html,
-        "import-wikipedia": sources.import_wikipedia,
         "export": export.export,
     },
     "Search and read": {

@@ -42,13 +42,14 @@ def status(
 
     from pipeline.cli.console import out, print_error, print_json, print_note
     from pipeline.engine.status import month_status
-    from pipeline.ops.run_months import months_of_status, stages_of
+    from pipeline.ops.run_months import months_of_status
+    from pipeline.stages import STAGES
     from pipeline.storage.store import listing_cache
 
     workspace = open_workspace()
     selected, trouble = months_of_status(workspace, months)
     with listing_cache():
-        rows = [row for month in selected for row in month_status(stages_of(workspace), workspace, month)]
+        rows = [row for month in selected for row in month_status(STAGES, workspace, month)]
     if trouble:
         print_error(trouble)
     if retired := workspace.root.retired_note():

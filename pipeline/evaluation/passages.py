@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
 from pipeline.answering.questions import Question
+from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.evaluation.retrieval.pool import matrix_of
 from pipeline.index.exact import fused_scores, lexical_scores
 from pipeline.index.papers import rows_of_papers, tables_of_papers
-from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -145,7 +145,7 @@ def search(
     claim_search = ClaimSearch(sorted(every_claim), settings, make or make_embedder)
     months: dict[str | None, set[str]] = defaultdict(set)
     for arxiv_id in claims:
-        months[month_in(root, arxiv_id)].add(arxiv_id)
+        months[month_of(arxiv_id)].add(arxiv_id)
     ranked = RankedPassages()
     for papers in months.values():
         vectors = read_vectors(root, papers, model_name(settings)) if make else {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.links import abstract_url, passage_url
@@ -18,7 +18,6 @@ from pipeline.index.opening import live_index
 from pipeline.index.passage_index import ScoredPassage
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import Table
-from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +59,7 @@ class PaperReference:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper, or an article of Wikipedia, with its passages and references in the order of the page.
+    """A paper with its passages and references in the order of the page.
 
     month: YYYY-MM, of the tables that hold it. url: its page on arXiv.
     """
@@ -84,7 +83,7 @@ def read_paper(root: DataRoot, identifier: str) -> Paper:
     not hold the paper, PermanentFailure if a table cannot be read.
     """
     arxiv_id = normalize_arxiv_id(identifier) or identifier.strip()
-    month = month_in(root, arxiv_id)
+    month = month_of(arxiv_id)
     rows = [] if month is None else _rows(root, tables.PAPERS, arxiv_id, _PAPER_COLUMNS)
     if month is None or not rows:
         raise MissingInput(
@@ -139,13 +138,13 @@ def rows_of_papers(
 def tables_of_papers(
     root: DataRoot, table: Table, identifiers: Collection[str], columns: list[str]
 ) -> Iterator[pa.Table]:
-    """The rows of these papers or articles, month by month, of the months that the table has, by row group.
+    """The rows of these papers, month by month, of the months that the table has, by row group.
 
     Row groups without any of them are not read. Raises PermanentFailure if a month's file is damaged.
     """
     by_month: dict[str, set[str]] = defaultdict(set)
     for identifier in identifiers:
-        by_month[month_in(root, identifier) or ""].add(identifier)
+        by_month[month_of(identifier) or ""].add(identifier)
     for month in sorted(by_month.keys() & set(root.months(table))):
         yield from root.tables_with(table, month, "arxiv_id", by_month[month], columns)
 
@@ -217,7 +216,7 @@ def _warn_about(lost: Sequence[ScoredPassage]) -> None:
 def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
     """(text to search for, the paper that it is of): a paper's title and abstract, or a passage under its headings.
 
-    identifier: of a paper (arXiv id), an article of Wikipedia, or a passage. Raises SettingError if the corpus does not
+    identifier: of a paper (arXiv id) or a passage. Raises SettingError if the corpus does not
     hold it, MissingInput if nothing is indexed.
     """
     try:

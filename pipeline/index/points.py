@@ -81,7 +81,7 @@ def _joined(
 
 
 def _venues(root: DataRoot, month: str) -> dict[str, list[str]]:
-    """The words of each paper's journal reference and comment; Wikipedia's articles have no metadata."""
+    """The words of each paper's journal reference and comment."""
     if month not in root.months(tables.METADATA):
         return {}
     rows = root.rows(tables.METADATA, month, _METADATA)

@@ -116,7 +116,7 @@ def _points_exist(workspace: Workspace, month: str, written: Provenance) -> bool
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """Into which collection the month goes: a month without passages has the same rows whatever made them; and the
-    metadata, of which points have the venue. Wikipedia's articles have none."""
+    metadata, of which points have the venue."""
     collection = layout_of(workspace, month)[0].collection(workspace.settings.qdrant_collection)
     return {"collection": collection, "metadata": digest_of_table(workspace, tables.METADATA, [month])}
 

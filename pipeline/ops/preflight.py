@@ -17,7 +17,6 @@ from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import JUDGING_STAGES, LLM_STAGES, writer_models
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
-from pipeline.wikipedia.root import refuse_arxiv
 
 # Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.
 _DEMO_MARK = "holds-the-demo"
@@ -29,8 +28,6 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     check_data_root(workspace)
     if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
         raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
-    if names & {"dump_members", "metadata", "papers"}:
-        refuse_arxiv(workspace)
     if "embeddings" in names:
         model_name(settings)
     if "index_receipts" in names:

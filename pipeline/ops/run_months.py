@@ -17,10 +17,10 @@ from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code
 from pipeline.index import close_indexes
 from pipeline.ops.checks import CHECKS
 from pipeline.stages import CORPUS_STAGES, STAGES
+from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import listing_cache
-from pipeline.tables import DUMP_MEMBERS, PAPERS
-from pipeline.wikipedia.root import held_snapshot, is_own
+from pipeline.tables import DUMP_MEMBERS
 
 
 @dataclass(slots=True)
@@ -150,19 +150,14 @@ def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: boo
 
 
 def known_months(workspace: Workspace, selection: str) -> list[str]:
-    """The months of the dump that a selection names; raises SettingError where it names none of them.
-
-    A data root of Wikipedia has one month, its snapshot's.
-    """
-    if held_snapshot(workspace.root):
-        return select_months(selection, workspace.root.months(PAPERS))
+    """The months of the dump that a selection names; raises SettingError where it names none of them."""
+    _refuse_wikipedia(workspace.root)
     return select_months(selection, months_in_dump(workspace.settings))
 
 
 def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], str | None]:
     """The months of the dump and of the data root that a selection names, and what is wrong with the dump, or None."""
-    if held_snapshot(workspace.root):
-        return known_months(workspace, selection), None
+    _refuse_wikipedia(workspace.root)
     in_root = set(workspace.root.months(DUMP_MEMBERS))
     try:
         months = select_months(selection, in_root.union(months_in_dump(workspace.settings)))
@@ -188,8 +183,10 @@ def failed_stages(workspace: Workspace, failures: Sequence[Failure]) -> list[Sta
     return [stage for stage in STAGES if stage.name in failed or workspace.root.months(stage.table)]
 
 
-def stages_of(workspace: Workspace) -> Sequence[Stage]:
-    """The stages that have work on a data root: on Wikipedia's, few."""
-    if held_snapshot(workspace.root):
-        return [stage for stage in STAGES if is_own(stage.name, workspace.settings)]
-    return STAGES
+def _refuse_wikipedia(root: DataRoot) -> None:
+    """Raise SettingError for a data root that an earlier version filled with Wikipedia, whose ids are no arXiv ids."""
+    if (root.path / "holds-wikipedia").exists():
+        raise SettingError(
+            f"CITELOOM_DATA: {root.path} holds Wikipedia, which this version no longer reads: name another folder, or "
+            "delete this one"
+        )

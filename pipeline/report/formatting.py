@@ -125,7 +125,7 @@ def is_sample(arxiv_id: str) -> bool:
 
 
 def paper_link(arxiv_id: str | None) -> str:
-    """The abstract page of a paper, always on arxiv.org or Wikipedia; empty for no paper and for a sample paper."""
+    """The abstract page of a paper, always on arxiv.org; empty for no paper and for a sample paper."""
     return "" if not arxiv_id or is_sample(arxiv_id) else abstract_url(arxiv_id)
 
 

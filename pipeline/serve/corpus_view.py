@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
-from pipeline.ops.run_months import months_of_status, stages_of
+from pipeline.ops.run_months import months_of_status
 from pipeline.report.corpus import count_left_out, reasons_text, rows_out
+from pipeline.stages import STAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def read_corpus(workspace: Workspace) -> CorpusView:
 def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
     root = workspace.root
     receipts = root.rows(tables.INDEX_RECEIPTS, month) if month in root.months(tables.INDEX_RECEIPTS) else []
-    status = [row for row in month_status(stages_of(workspace), workspace, month) if not row["off"]]
+    status = [row for row in month_status(STAGES, workspace, month) if not row["off"]]
     states = [row["state"] for row in status]
     reasons: dict[str, int] = {}
     for (_, reason), count in count_left_out(root, month).items():

@@ -141,7 +141,6 @@ def test_a_command_that_left_is_refused_with_its_replacement_and_is_not_in_the_h
         ["relate", "--target", "FILE", "--reference", "2403.00001"],
         ["relate", "--task", "FILE"],
         ["import-tasks", "FILE", "--output", "out"],
-        ["import-wikipedia", "FILE"],
         ["annotate", "import", "FILE"],
         ["search", "--queries", "FILE"],
     ],
@@ -192,6 +191,15 @@ def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
         for part in status_report(rows):
             console.print(part)
     return capture.get().splitlines()
+
+
+@pytest.mark.parametrize("command", ["run", "status", "refresh"])
+def test_a_data_root_of_wikipedia_is_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "holds-wikipedia").write_text("2024-09\n")
+    monkeypatch.setenv("CITELOOM_DATA", str(tmp_path))
+    done = CliRunner().invoke(app, [command])
+    assert (done.exit_code, "holds Wikipedia" in done.stderr) == (2, True), done.output
 
 
 def test_status_leaves_out_stages_that_no_month_has_reached_and_those_that_are_off() -> None:

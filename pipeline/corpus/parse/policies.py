@@ -106,12 +106,6 @@ def author_macro(macro: str) -> str:
     return _AUTHOR_MACROS.get(macro.strip(), "")
 
 
-def joined_lines(raw: str) -> str:
-    """The lines of an address on one line, with commas between."""
-    raw = with_dollars(raw)
-    return ", ".join(filter(None, (" ".join(line.split()).strip(" ,") for line in raw.split(LINE))))
-
-
 def visible(text: str) -> int:
     """Characters that are neither white space nor marks of ours."""
     # 2.6 ns a character; to split the text into words takes 6. What is dropped is what there is most of: what

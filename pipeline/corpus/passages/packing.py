@@ -86,23 +86,21 @@ def pack(paper: Mapping[str, Any]) -> list[Passage]:
     """The passages of one row of the `papers` table, in document order, front matter first.
 
     Every block is in one of them, or its parts in several. Short text before the first section, such as a note on the
-    authors, goes with the front matter. Only an arXiv paper has front matter; an article of Wikipedia has none.
+    authors, goes with the front matter.
     """
     groups: list[_Group] = []
     for _, section in groupby(_split_blocks(paper["blocks"]), key=attrgetter("section_path")):
         groups += _absorb(_join_blocks(section), _is_absorbed)
     groups = _absorb(groups, _is_absorbed_across_sections)
-    month = month_of(paper["arxiv_id"])
-    if month is None:
-        return [_passage(group) for group in groups]
     notes = groups.pop(0).blocks if groups and not groups[0].path and groups[0].words < FEWEST_WORDS else []
-    return [*_front_matter(paper, month, notes), *_abstract(paper), *map(_passage, groups)]
+    return [*_front_matter(paper, notes), *_abstract(paper), *map(_passage, groups)]
 
 
-def _front_matter(paper: Mapping[str, Any], month: str, notes: Sequence[Passage]) -> list[Passage]:
+def _front_matter(paper: Mapping[str, Any], notes: Sequence[Passage]) -> list[Passage]:
     """Authors, affiliations, title, date and categories, a topic of arXivBot's questions, in a passage of their own."""
     authors = "; ".join(map(_describe_author, paper["authors"]))
-    date = f"{_MONTHS[int(month[5:]) - 1]} {month[:4]}"
+    year, _, month = (month_of(paper["arxiv_id"]) or "").partition("-")
+    date = f"{_MONTHS[int(month) - 1]} {year}"
     lines = [
         paper["title"],
         f"Authors: {authors}" if authors else "",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline import tables
+from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import select_months
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export, Item
@@ -23,7 +24,6 @@ from pipeline.index.links import abstract_url
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
-from pipeline.wikipedia.root import month_in
 
 Part = Literal["claim", "gold"]
 VERDICTS: Mapping[Part, tuple[str, ...]] = {"claim": CLAIM_VERDICTS, "gold": GOLD_VERDICTS}
@@ -108,7 +108,7 @@ def ungraded(texts: Iterable[QuestionTexts]) -> list[Grade]:
 def _titles(root: DataRoot, papers: Iterable[str]) -> dict[str, str]:
     """Paper → its title, if the corpus has it, and its address."""
     titles = {paper: abstract_url(paper) for paper in papers}
-    for month in sorted({month for paper in titles if (month := month_in(root, paper))}):
+    for month in sorted({month for paper in titles if (month := month_of(paper))}):
         if root.file(tables.PAPERS, month).exists():
             for row in root.iterate(tables.PAPERS, month, ["arxiv_id", "title"]):
                 if row["arxiv_id"] in titles and row["title"]:

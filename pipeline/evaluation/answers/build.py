@@ -84,7 +84,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """The judges, their prompts, the embedder's model, and the months of passages and vectors that claims are judged
     by."""
     rows = workspace.root.rows(tables.QUESTIONS, month)
-    months = paper_months(workspace.root, (question.question for question in read_posed_questions(rows)))
+    months = paper_months(question.question for question in read_posed_questions(rows))
     read = (tables.PASSAGES, tables.EMBEDDINGS)
     held = {f"{table.name} of the papers": digest_of(workspace, table, months) for table in read}
     judges = judges_fingerprint(workspace.settings)

@@ -34,7 +34,6 @@ from pipeline.ops.export.rights import Texts, licences_of
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.storage.writing import write_whole
 from pipeline.tables import LEDGER, METADATA, PAPERS
-from pipeline.wikipedia.root import held_snapshot
 
 Progress = Callable[[str], None]
 
@@ -55,10 +54,6 @@ def export(workspace: Workspace, request: ExportRequest, progress: Progress = la
     progress: called with each step. Raises SettingError where this cannot be exported there, MissingInput where there
     is nothing to export, and what reading tables and the hub raise.
     """
-    if held_snapshot(workspace.root) is not None:
-        raise SettingError(
-            f"{workspace.root.path} holds Wikipedia: an export knows the licences of arXiv's papers only"
-        )
     if "://" in request.to:
         return _export_to_hub(workspace, request, progress)
     folder = Path(request.to).expanduser().resolve()

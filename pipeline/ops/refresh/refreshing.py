@@ -24,7 +24,6 @@ from pipeline.report.publish import write_overall_page
 from pipeline.stages import LLM_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import DataPath
-from pipeline.wikipedia.root import refuse_arxiv
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,6 @@ def refresh(
     those that the corpus was run to. Raises SettingError for unsuitable settings or months.
     """
     check_data_root(workspace)
-    refuse_arxiv(workspace)
     months = known_months(workspace, selection)
     stages = stages_in_use(workspace, until)
     changes = find_changes(workspace, months, stages, ask_arxiv=ask_arxiv)

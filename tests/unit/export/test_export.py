@@ -294,12 +294,6 @@ def test_nothing_to_export_is_said(workspace: Workspace, folder: Path) -> None:
     assert {config["config_name"] for config in front(folder)["configs"]} == {"metadata"}
 
 
-def test_wikipedia_is_not_exported(workspace: Workspace, folder: Path) -> None:
-    (workspace.root.path / "holds-wikipedia").write_text("2024-09\n")
-    with pytest.raises(SettingError, match="Wikipedia"):
-        run(workspace, folder)
-
-
 def test_the_command_answers_in_json_and_refuses_with_its_exit_code(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

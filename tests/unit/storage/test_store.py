@@ -85,9 +85,9 @@ def test_what_is_not_there_is_absent_and_no_error_of_the_store(root: DataRoot) -
         MissingInput, match=r"ledger of 2024-03 does not exist \(s3://corpus/root/ledger/2024-03.parquet\)"
     ):
         root.read(LEDGER, MONTH)
-    assert not (root.path / "holds-wikipedia").exists()
+    assert not (root.path / "holds-the-demo").exists()
     with pytest.raises(FileNotFoundError):
-        (root.path / "holds-wikipedia").read_text()
+        (root.path / "holds-the-demo").read_text()
 
 
 def test_a_damaged_object_is_named_and_said_to_be_damaged(root: DataRoot) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.paper import PageError
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, pack, with_ids
@@ -21,12 +22,13 @@ COLUMNS = pa.schema([PAPERS.schema.field(name) for name in PAPER_COLUMNS])
 
 
 def papers_of(dump: Path) -> list[dict[str, Any]]:
-    """The papers of a folder of zips as far as their pages tell."""
+    """The papers of a folder of zips as far as their pages tell; a page whose name is no arXiv id is given one."""
     rows = []
-    for name, content in pages_of(dump):
+    for number, (name, content) in enumerate(pages_of(dump)):
         with suppress(PageError):
             row = html.parse(content).as_row()
-            about = {"arxiv_id": Path(name).stem, "title": row["title"] or "", "categories": ["cs.IR"]}
+            arxiv_id = normalize_arxiv_id(Path(name).stem) or f"2403.{number:05}"
+            about = {"arxiv_id": arxiv_id, "title": row["title"] or "", "categories": ["cs.IR"]}
             rows.append(row | about)
     return rows
 
