@@ -61,6 +61,7 @@ def _show_paper(shown: Paper, citing: Sequence[CitingPaper], *, as_json: bool) -
     if as_json:
         print_json(asdict(shown))
         return
+    citing = read_citing_papers(root, shown.arxiv_id)
     known = sum(reference.arxiv_id is not None for reference in shown.references)
     lines = [
         visible(shown.title),

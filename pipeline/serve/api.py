@@ -14,7 +14,7 @@ from starlette.responses import Response
 from pipeline import __version__
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.errors import MissingInput, SettingError
-from pipeline.index.papers import CitingPaper, Paper, PaperReference, read_paper
+from pipeline.index.papers import CitingPaper, Paper, PaperReference, read_citing_papers, read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
 from pipeline.serve.corpus_view import CorpusView
 from pipeline.serve.guard import PROBLEM_TYPE, Problem
@@ -23,7 +23,6 @@ from pipeline.serve.paper_view import (
     Heading,
     RelatedPaper,
     bibtex_of,
-    citing_papers,
     find_papers,
     outline_of,
     papers_citing_the_same,
@@ -94,7 +93,7 @@ def _references(site: Site, request: Request) -> list[PaperReference]:
 
 
 def _cited_by(site: Site, request: Request) -> list[CitingPaper]:
-    return citing_papers(site.root, _arxiv_id(request))
+    return read_citing_papers(site.root, _arxiv_id(request))
 
 
 def _citing_the_same(site: Site, request: Request) -> list[RelatedPaper]:

@@ -23,13 +23,13 @@ from pipeline.corpus.parse.policies import without_markers
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 from pipeline.index.links import abstract_url
-from pipeline.index.papers import Paper, PaperPassage, read_paper
+from pipeline.index.papers import Paper, PaperPassage, read_citing_papers, read_paper
 from pipeline.index.quotes import find_quote
 from pipeline.index.relevance import Relevance
 from pipeline.index.search import Hit
 from pipeline.llm.prompts import as_data, fenced
 from pipeline.serve.guard import problem_of
-from pipeline.serve.paper_view import bibtex_of, citing_papers, find_papers, outline_of, section_passages, titles_of
+from pipeline.serve.paper_view import bibtex_of, find_papers, outline_of, section_passages, titles_of
 from pipeline.serve.search_results import SearchForm, SearchResults, run_search
 from pipeline.serve.site import LONGEST_QUERY, Site
 
@@ -245,7 +245,7 @@ class CorpusTools:
 
     def cited_by(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> PaperResults:
         """List the papers of this corpus that cite a paper, which need not be in the corpus itself."""
-        papers = citing_papers(self._site.root, arxiv_id)
+        papers = read_citing_papers(self._site.root, arxiv_id)
         entries = [
             PaperEntry(
                 arxiv_id=paper.arxiv_id,

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.titles import title_words
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
@@ -115,7 +114,7 @@ def read_paper_view(root: DataRoot, identifier: str) -> PaperView:
         paper=paper,
         outline=outline_of(paper),
         in_corpus=titles_of(root, (reference.arxiv_id for reference in paper.references if reference.arxiv_id)),
-        cited_by=tuple(citing_papers(root, paper.arxiv_id)),
+        cited_by=tuple(read_citing_papers(root, paper.arxiv_id)),
         citing_the_same=tuple(papers_citing_the_same(root, paper)),
         quality=_read_quality(root, paper),
         bibtex=bibtex_of([paper]),
@@ -130,11 +129,6 @@ def outline_of(paper: Paper) -> tuple[Heading, ...]:
             path = passage.section_path[:depth]
             headings.setdefault(path, Heading(path[-1], depth, passage.passage_id))
     return tuple(headings.values())
-
-
-def citing_papers(root: DataRoot, arxiv_id: str) -> list[CitingPaper]:
-    """The papers of the corpus that cite a paper; none for an article of Wikipedia."""
-    return read_citing_papers(root, arxiv_id) if normalize_arxiv_id(arxiv_id) else []
 
 
 def titles_of(root: DataRoot, arxiv_ids: Iterable[str]) -> dict[str, str]:
@@ -196,7 +190,7 @@ def _bibtex_fields(paper: Paper) -> dict[str, Any]:
         "title": paper.title,
         "authors": paper.authors,
         "year": paper.year,
-        "arxiv_id": paper.arxiv_id if normalize_arxiv_id(paper.arxiv_id) else None,
+        "arxiv_id": paper.arxiv_id,
         "primary_category": paper.categories[0] if paper.categories else "",
     }
 
