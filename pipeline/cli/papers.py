@@ -49,7 +49,7 @@ def paper(
     if references:
         _show_references(shown, as_json=as_json)
     else:
-        citing = read_citing_papers(root, shown.arxiv_id) if not as_json and ":" not in shown.arxiv_id else []
+        citing = read_citing_papers(root, shown.arxiv_id) if not as_json else []
         _show_paper(shown, citing, as_json=as_json)
     return 0
 
@@ -61,7 +61,6 @@ def _show_paper(shown: Paper, citing: Sequence[CitingPaper], *, as_json: bool) -
     if as_json:
         print_json(asdict(shown))
         return
-    citing = read_citing_papers(root, shown.arxiv_id)
     known = sum(reference.arxiv_id is not None for reference in shown.references)
     lines = [
         visible(shown.title),
