@@ -171,7 +171,7 @@ def probe_instance(workspace: Workspace) -> Iterator[Finding]:
     """What `citeloom doctor` says of the instance. Raises as `dagster_home` and `open_instance` do."""
     home = workspace.local / "dagster"
     if not (home / "dagster.yaml").is_file() and workspace.settings.dagster_pg_url is None:
-        yield ok("dagster", f"{home} does not exist yet: the first run creates it")
+        yield ok(f"{home} does not exist yet: the first run creates it")
     else:
         yield from describe_state(home, examine(dagster_home(workspace)))
 
@@ -180,18 +180,18 @@ def describe_state(home: Path, state: InstanceState) -> Iterator[Finding]:
     """The schema of the databases, runs whose process is gone, and pools that they hold."""
     if state.outdated:
         message = f"its databases have an older schema ({', '.join(state.outdated)})"
-        yield problem("dagster", message, f"DAGSTER_HOME={home} dagster instance migrate, with nothing running")
+        yield problem(message, f"DAGSTER_HOME={home} dagster instance migrate, with nothing running")
     if state.dead:
         message = f"{len(state.dead)} unfinished runs have no process: {', '.join(state.dead[:5])}"
-        yield warning("dagster", message, "start citeloom ui, which ends them and frees their pools")
+        yield warning(message, "start citeloom ui, which ends them and frees their pools")
     holders = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pools.items())
     orphaned = bool(holders) and not state.running
     if orphaned:
         message = f"pools are held although no run is active: {holders}"
-        yield warning("dagster", message, "start citeloom ui, which frees them")
+        yield warning(message, "start citeloom ui, which frees them")
     if not (state.outdated or state.dead or orphaned):
         pools = f"; pools held: {holders}" if holders else ""
-        yield ok("dagster", f"{home}: {len(state.running)} active runs{pools}")
+        yield ok(f"{home}: {len(state.running)} active runs{pools}")
 
 
 def _is_outdated(store: Any) -> bool:

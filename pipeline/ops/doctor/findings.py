@@ -13,6 +13,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 
 DATA_ROOT = "data root"
+# Reading the directory of a zip of 1.3 million pages takes 5 s; importing torch from a slow disk takes longer.
+SECONDS = 60.0
 
 
 class FindingState(StrEnum):
@@ -26,7 +28,10 @@ class FindingState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one probe: a line on what was seen, and the way out where something is wrong."""
+    """The result of one probe: a line on what was seen, and the way out where something is wrong.
+
+    name: of the probe, or of what is examined where a probe examines several things.
+    """
 
     name: str
     state: FindingState
@@ -36,59 +41,68 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One topic. way_out: if it fails or exceeds `seconds`. writes: whether it needs a writable data root."""
+    """One question. way_out: if it fails or does not end in time. writes: whether it needs a writable data root."""
 
     name: str
+    question: str
     run: Callable[[Workspace], Iterable[Finding]]
     way_out: str
-    seconds: float = 10.0
     writes: bool = False
 
 
-def ok(name: str, message: str) -> Finding:
+def ok(message: str, name: str = "") -> Finding:
     """Nothing is wrong."""
     return Finding(name, FindingState.OK, message)
 
 
-def warning(name: str, message: str, way_out: str) -> Finding:
+def warning(message: str, way_out: str, name: str = "") -> Finding:
     """A run works, but perhaps not as expected."""
     return Finding(name, FindingState.WARNING, message, way_out)
 
 
-def problem(name: str, message: str, way_out: str) -> Finding:
+def problem(message: str, way_out: str, name: str = "") -> Finding:
     """A run would fail."""
     return Finding(name, FindingState.PROBLEM, message, way_out)
 
 
-def not_asked(name: str, message: str) -> Finding:
-    """Not probed, because the settings or the options of the command do not ask for it."""
-    return Finding(name, FindingState.NOT_CHECKED, message)
+def not_checked(message: str) -> Finding:
+    """Not examined, because the settings or the options of the command do not ask for it."""
+    return Finding("", FindingState.NOT_CHECKED, message)
 
 
-def run_probes(probes: Sequence[Probe], workspace: Workspace) -> list[Finding]:
-    """The findings of all probes, which run one after another: two that import torch at once may see half of it."""
+def run_probes(
+    probes: Sequence[Probe],
+    workspace: Workspace,
+    on_question: Callable[[str], None] = lambda question: None,
+    seconds: float = SECONDS,
+) -> list[Finding]:
+    """The findings of all probes, which run one after another: two that import torch at once may see half of it.
+
+    on_question: receives each question before its answer is looked for. seconds: the most that a probe may take.
+    """
     findings: list[Finding] = []
     writable = True
     for probe in probes:
+        on_question(probe.question)
         if probe.writes and not writable:
-            findings.append(not_asked(probe.name, "it needs a data root that can be written"))
-            continue
-        results = _run_in_time(probe, workspace)
-        findings += results
+            results = [not_checked("it needs a data root that can be written")]
+        else:
+            results = _run_in_time(probe, workspace, seconds)
+        findings += [replace(finding, name=finding.name or probe.name) for finding in results]
         if probe.name == DATA_ROOT:
             writable = all(finding.state is not FindingState.PROBLEM for finding in results)
     secrets = collect_secrets(workspace.settings)
     return [masked(finding, secrets) for finding in findings]
 
 
-def _run_in_time(probe: Probe, workspace: Workspace) -> list[Finding]:
+def _run_in_time(probe: Probe, workspace: Workspace, seconds: float) -> list[Finding]:
     """Run a probe in a thread, which is abandoned when its time is over: a dead network drive never answers."""
     findings: list[Finding] = []
     thread = threading.Thread(target=lambda: findings.extend(_run(probe, workspace)), daemon=True, name=probe.name)
     thread.start()
-    thread.join(probe.seconds)
+    thread.join(seconds)
     if thread.is_alive():
-        return [problem(probe.name, f"no end within {probe.seconds:g} s", probe.way_out)]
+        return [problem(f"no end within {seconds:g} s", probe.way_out)]
     return findings
 
 
@@ -97,10 +111,10 @@ def _run(probe: Probe, workspace: Workspace) -> list[Finding]:
     try:
         findings += probe.run(workspace)
     except (CiteloomError, OSError) as error:
-        findings.append(problem(probe.name, _one_line(error), probe.way_out))
+        findings.append(problem(_one_line(error), probe.way_out))
     except Exception as error:
         message = f"unexpected {type(error).__name__}: {_one_line(error)}"
-        findings.append(problem(probe.name, message, probe.way_out))
+        findings.append(problem(message, probe.way_out))
     return findings
 
 

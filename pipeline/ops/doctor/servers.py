@@ -1,4 +1,4 @@
-"""Probes of the servers that runs talk to: arXiv and the vector store (Qdrant or Edge)."""
+"""Probes of the servers that runs talk to: arXiv, the vector store (Qdrant or Edge), and language models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from pipeline.index import close_indexes
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
-from pipeline.ops.doctor.findings import Finding, FindingState, not_asked, ok, problem, warning
+from pipeline.llm.embedded import packaged_model
+from pipeline.llm.models import Model, get_model, judge_models, shown_url
+from pipeline.ops.doctor.findings import Finding, FindingState, not_checked, ok, problem, warning
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,17 +41,17 @@ def arxiv_rate(workspace: Workspace, pace: Pace | None = None) -> Iterator[Findi
     rest = (pace or Pace()).rest()
     if rest > NOTED_WAIT_SECONDS:
         message = f"arXiv asked for a pause: no request for another {duration(rest)}"
-        yield warning("arxiv rate", message, "wait; runs on this machine wait by themselves")
+        yield warning(message, "wait; runs on this machine wait by themselves")
     else:
-        yield ok("arxiv rate", "arXiv may be asked, once in 3 s by all runs of this machine together")
+        yield ok("arXiv may be asked, once in 3 s by all runs of this machine together")
 
 
 def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> Iterator[Finding]:
     """Whether arXiv's API and OAI-PMH answer; without `online` nothing is sent."""
     if not online:
-        yield not_asked("arxiv", "with --online the doctor asks whether arXiv answers")
+        yield not_checked("with --online the doctor asks whether arXiv answers")
     elif (pace or Pace()).rest() > NOTED_WAIT_SECONDS:
-        yield not_asked("arxiv", "arXiv asked for a pause and is left alone")
+        yield not_checked("arXiv asked for a pause and is left alone")
     else:
         settings = workspace.settings
         query = f"?id_list={_PAPER}&max_results=1"
@@ -66,8 +68,8 @@ def _arxiv_service(
 
     def read(answer: Answer) -> Finding:
         if answer.status == 200 and expected in answer.body:
-            return ok("arxiv", f"{url} answers")
-        return problem("arxiv", f"{url} answers with status {answer.status}, and not as arXiv does", way_out)
+            return ok(f"{url} answers")
+        return problem(f"{url} answers with status {answer.status}, and not as arXiv does", way_out)
 
     try:
         # One try, without back-off: other runs of the machine wait only as long as arXiv asks.
@@ -75,7 +77,7 @@ def _arxiv_service(
         with RateLimitedClient(service, settings, pace=pace) as client:
             return client.get(url + query, read)
     except (TransientFailure, PermanentFailure) as error:
-        return problem("arxiv", str(error).removesuffix(f": {way_out}"), way_out)
+        return problem(str(error).removesuffix(f": {way_out}"), way_out)
 
 
 def qdrant(workspace: Workspace) -> Iterator[Finding]:
@@ -97,9 +99,9 @@ def _edge(workspace: Workspace) -> Iterator[Finding]:
     if holder is not None and _is_other_process(holder[0]):
         message = f"Qdrant Edge in {folder}, held by process {holder[0]} ({holder[1]})"
         way_out = "wait for it to end, or set CITELOOM_QDRANT_URL to a server, which serves many processes"
-        yield warning("qdrant", message, way_out)
+        yield warning(message, way_out)
     else:
-        yield ok("qdrant", f"Qdrant Edge {version('qdrant-edge-py')} in {folder}, not in use")
+        yield ok(f"Qdrant Edge {version('qdrant-edge-py')} in {folder}, not in use")
     yield _collection(workspace, collections, live)
 
 
@@ -145,22 +147,20 @@ def _server_version(connection: Connection, http: httpx2.Client) -> Finding:
         root = http.get("/").json()
         number = str(root["version"]) if "qdrant" in str(root["title"]).lower() else ""
     except HTTPError as error:
-        return problem("qdrant", f"{url} does not answer ({error})", way_out)
+        return problem(f"{url} does not answer ({error})", way_out)
     except (ValueError, KeyError, TypeError):
         number = ""
     if not number:
-        return problem("qdrant", f"{url} is not a Qdrant server", way_out)
+        return problem(f"{url} is not a Qdrant server", way_out)
     server, client = _major_minor(number), _major_minor(version("qdrant-client"))
     message = f"{url} is Qdrant {number}"
     if server < _OLDEST_QDRANT:
         oldest = ".".join(map(str, _OLDEST_QDRANT))
-        return problem(
-            "qdrant", f"{message}; {oldest} is the oldest supported", f"update it; {_TESTED_QDRANT} is tested"
-        )
+        return problem(f"{message}; {oldest} is the oldest supported", f"update it; {_TESTED_QDRANT} is tested")
     if server[0] != client[0] or server[1] > client[1] + 1:
         message = f"{message}, newer than the client ({version('qdrant-client')}) supports"
-        return warning("qdrant", message, f"update citeloom's qdrant-client, or use a server of {_TESTED_QDRANT}")
-    return ok("qdrant", f"{message}; {_TESTED_QDRANT} is tested")
+        return warning(message, f"update citeloom's qdrant-client, or use a server of {_TESTED_QDRANT}")
+    return ok(f"{message}; {_TESTED_QDRANT} is tested")
 
 
 def _major_minor(number: str) -> tuple[int, int]:
@@ -177,15 +177,15 @@ def _api_key(connection: Connection, http: httpx2.Client, *, has_key: bool) -> F
     anonymous = httpx2.get(http.base_url.join("/collections"), timeout=_SECONDS, trust_env=not loopback).status_code
     if status in (401, 403):
         fault = "is refused" if has_key else "is not set, and the server asks for one"
-        return problem("qdrant key", f"CITELOOM_QDRANT_API_KEY {fault}", "set it to the server's key")
+        return problem(f"CITELOOM_QDRANT_API_KEY {fault}", "set it to the server's key", name="qdrant key")
     if status != 200:
-        return problem("qdrant key", f"the server answers a listing with status {status}", "see the server's log")
+        return problem(f"the server answers a listing with status {status}", "see the server's log", name="qdrant key")
     if anonymous == 200 and (has_key or not loopback):
         way_out = "set the server's key (QDRANT__SERVICE__API_KEY), and CITELOOM_QDRANT_API_KEY to it"
-        return warning("qdrant key", "the server answers anybody who reaches it, without a key", way_out)
+        return warning("the server answers anybody who reaches it, without a key", way_out, name="qdrant key")
     if anonymous == 200:
-        return ok("qdrant key", "none, on this machine's own address")
-    return ok("qdrant key", "accepted; without it the server refuses")
+        return ok("none, on this machine's own address", name="qdrant key")
+    return ok("accepted; without it the server refuses", name="qdrant key")
 
 
 def _grpc(connection: Connection) -> Iterator[Finding]:
@@ -194,23 +194,67 @@ def _grpc(connection: Connection) -> Iterator[Finding]:
     slower = "points are sent over HTTP, which takes more than twice the time"
     way_out = "open the port, or give it as CITELOOM_QDRANT_GRPC_PORT"
     if port is None:
-        yield warning("qdrant grpc", f"no gRPC port is known: {slower}", way_out)
+        yield warning(f"no gRPC port is known: {slower}", way_out, name="qdrant grpc")
         return
     try:
         with socket.create_connection((connection.address.host, port), timeout=_SECONDS):
-            yield ok("qdrant grpc", f"port {port} can be reached")
+            yield ok(f"port {port} can be reached", name="qdrant grpc")
     except OSError as error:
-        yield warning("qdrant grpc", f"port {port} cannot be reached ({error}): {slower}", way_out)
+        yield warning(f"port {port} cannot be reached ({error}): {slower}", way_out, name="qdrant grpc")
 
 
 def _collection(workspace: Workspace, collections: Collections, live: str | None) -> Finding:
     """Whether there is a collection, and whether it has the model and the layout of the settings."""
     if live is None:
-        return ok("collection", f"there is no {collections.alias} yet: the first run creates it")
+        return ok(f"there is no {collections.alias} yet: the first run creates it", name="collection")
     layout = collections.collection(live).layout()
     if layout is None:
-        return problem("collection", f"searches should use {live}, which does not exist", "run citeloom reindex")
+        return problem(f"searches should use {live}, which does not exist", "run citeloom reindex", name="collection")
     if not is_layout_of_settings(workspace, layout):
         message = f"searches use {live} ({layout.describe()}), which differs from the settings"
-        return problem("collection", message, "run citeloom reindex, or set the embedder and quantization back")
-    return ok("collection", f"searches use {live} ({layout.describe()})")
+        return problem(message, "run citeloom reindex, or set the embedder and quantization back", name="collection")
+    return ok(f"searches use {live} ({layout.describe()})", name="collection")
+
+
+def language_models(workspace: Workspace) -> Iterator[Finding]:
+    """The writer's and each judge's endpoint, or the embedded model; one that serves several roles is asked once."""
+    first, *second = judge_models(workspace.settings)
+    roles = {"llm": get_model(workspace.settings), "judge": first} | ({"second judge": second[0]} if second else {})
+    probed: set[str] = set()
+    for role, model in roles.items():
+        if model.name in probed:
+            continue
+        probed.add(model.name)
+        if model.url is None:
+            packaged_model()
+            yield ok(f"the embedded {model.name}, which writes poor text; CITELOOM_LLM_URL sets another one", name=role)
+        else:
+            yield replace(_probe_endpoint(model, model.url), name=role)
+
+
+def _probe_endpoint(model: Model, url: str) -> Finding:
+    """Whether it can be reached, accepts the key, and lists the model: its list of models costs nothing."""
+    import httpx2
+
+    model.check()
+    address, url_setting, key_setting = shown_url(url), model.setting("url"), model.setting("api_key")
+    key = model.api_key.get_secret_value() if model.api_key else ""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        response = httpx2.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_SECONDS)
+        models = [str(item["id"]) for item in response.json()["data"]] if response.status_code == 200 else []
+    except httpx2.HTTPError as error:
+        return problem(f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}")
+    except (ValueError, KeyError, TypeError):
+        return problem(f"{address}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)")
+    if response.status_code in (401, 403):
+        fault = "is refused" if key else "is not set, and the endpoint asks for one"
+        return problem(f"{address}: {key_setting} {fault}", f"set {key_setting} to a key that it accepts")
+    if response.status_code != 200:
+        message = f"{address} answers, but lists no models (status {response.status_code}): {model.name} may be there"
+        return warning(message, f"check that {url_setting} ends as the service documents, mostly in /v1")
+    if model.name not in models:
+        some = ", ".join(models[:5]) + (", …" if len(models) > 5 else "")
+        message = f"{address} does not list {model.name}, but {some or 'nothing'}"
+        return problem(message, f"set {model.setting('model')} to a model that it lists")
+    return ok(f"{address} lists {model.name}; {'the key is accepted' if key else 'no key'}")

@@ -21,7 +21,7 @@ VALID = {
 @pytest.fixture
 def findings(workspace: MakeWorkspace) -> Findings:
     """Runs the probe of the cluster under the given settings."""
-    probe = Probe("cluster", checks.cluster, "see the head", seconds=60.0)
+    probe = Probe("cluster", "Does it answer?", checks.cluster, "see the head")
     return lambda **settings: run_probes([probe], workspace(**settings))
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.ops.doctor import models
-from pipeline.ops.doctor.checks import invalid_settings, refused_settings
+from pipeline.ops.doctor.checks import embedding_model, gpu, invalid_settings, refused_settings
 from pipeline.ops.doctor.findings import FindingState
 from resources.dagster_home import InstanceState, describe_state, probe_instance
 from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
@@ -18,15 +17,15 @@ def test_a_folder_that_lacks_files_of_bge_m3_is_refused_and_a_hub_name_is_not_fe
     workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingError, match=r"lacks config\.json"):
-        list(models.embedding_model(workspace(embedder="bge-m3", embedder_path=str(tmp_path))))
-    absent = one(models.embedding_model(workspace(embedder="bge-m3", embedder_path="nobody/none")))
+        list(embedding_model(workspace(embedder="bge-m3", embedder_path=str(tmp_path))))
+    absent = one(embedding_model(workspace(embedder="bge-m3", embedder_path="nobody/none")))
     assert (absent.state, "not in the hub's cache" in absent.seen) == (WARNING, True)
-    assert one(models.embedding_model(workspace())).state is OK
+    assert one(embedding_model(workspace())).state is OK
 
 
 def test_a_device_that_torch_cannot_use_is_refused(workspace: MakeWorkspace) -> None:
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_DEVICE"):
-        list(models.gpu(workspace(embedder_device="cuda:99")))
+        list(gpu(workspace(embedder_device="cuda:99")))
 
 
 def test_a_home_that_does_not_exist_yet_is_not_opened(workspace: MakeWorkspace, tmp_path: Path) -> None:

@@ -24,20 +24,24 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def _fine(workspace: Workspace) -> Iterator[Finding]:
-    yield ok("fine", "seen")
+    yield ok("seen")
+
+
+FINE = Probe("fine", "Fine?", _fine, "")
 
 
 def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -> None:
     def foreseen(workspace: Workspace) -> Iterator[Finding]:
-        yield ok("first", "half of it")
+        yield ok("half of it", name="first")
         raise PermanentFailure("the file x is broken")
 
     def unforeseen(workspace: Workspace) -> Iterator[Finding]:
         raise ZeroDivisionError("by zero")
         yield
 
+    asked: list[str] = []
     found = run_probes(
-        [Probe("a", foreseen, "mend x"), Probe("b", unforeseen, "mend y"), Probe("c", _fine, "")], workspace
+        [Probe("a", "A?", foreseen, "mend x"), Probe("b", "B?", unforeseen, "mend y"), FINE], workspace, asked.append
     )
     assert [(each.name, each.state, each.seen, each.way_out) for each in found] == [
         ("first", OK, "half of it", ""),
@@ -45,6 +49,7 @@ def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -
         ("b", PROBLEM, "unexpected ZeroDivisionError: by zero", "mend y"),
         ("fine", OK, "seen", ""),
     ]
+    assert asked == ["A?", "B?", "Fine?"]
 
 
 def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
@@ -52,9 +57,9 @@ def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
 
     def hanging(workspace: Workspace) -> Iterator[Finding]:
         ended.wait()
-        yield ok("late", "")
+        yield ok("")
 
-    found = run_probes([Probe("drive", hanging, "see the mount", 0.1), Probe("c", _fine, "")], workspace)
+    found = run_probes([Probe("drive", "Drive?", hanging, "see the mount"), FINE], workspace, seconds=0.1)
     ended.set()
     assert [(each.name, each.state) for each in found] == [("drive", PROBLEM), ("fine", OK)]
     assert found[0].way_out == "see the mount"
@@ -65,7 +70,7 @@ def test_no_finding_shows_a_secret(workspace: Workspace) -> None:
         yield Finding("a", PROBLEM, f"{KEY} is refused", f"not {KEY} at https://me:word@host/v1")
         raise RuntimeError(f"{PASSWORD} failed for postgresql://me:{PASSWORD}@127.0.0.1/runs")
 
-    told = repr(run_probes([Probe("b", repeating, "")], workspace))
+    told = repr(run_probes([Probe("b", "B?", repeating, "")], workspace))
     assert "sentinel" not in told
     assert "word" not in told
     assert "*** is refused" in told
@@ -73,9 +78,9 @@ def test_no_finding_shows_a_secret(workspace: Workspace) -> None:
 
 def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(workspace: Workspace) -> None:
     probes = [
-        Probe(DATA_ROOT, lambda workspace: [problem(DATA_ROOT, "read-only", "name another folder")], ""),
-        Probe("dump", _fine, "", writes=True),
-        Probe("python", _fine, ""),
+        Probe(DATA_ROOT, "Root?", lambda workspace: [problem("read-only", "name another folder")], ""),
+        Probe("dump", "Dump?", _fine, "", writes=True),
+        FINE,
     ]
     findings = run_probes(probes, workspace)
     assert [(finding.name, finding.state) for finding in findings] == [

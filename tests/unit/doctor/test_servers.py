@@ -16,7 +16,7 @@ from werkzeug import Request, Response
 
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.index.passage_index import Layout
-from pipeline.ops.doctor import models, servers
+from pipeline.ops.doctor import servers
 from pipeline.ops.doctor.findings import Finding, FindingState
 from tests.models_file import write_models
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING, MakeWorkspace
@@ -110,7 +110,7 @@ def _edge_with(folder: Path, layout: Layout) -> Path:
 def test_an_index_of_another_model_and_who_holds_it_are_told(workspace: MakeWorkspace, tmp_path: Path) -> None:
     folder = _edge_with(tmp_path / "data", Layout("another model", 8, sparse=True))
     place = workspace()
-    assert states(servers.qdrant(place)) == {"qdrant": OK, "collection": PROBLEM}
+    assert states(servers.qdrant(place)) == {"": OK, "collection": PROBLEM}
     holder = folder.with_name(f"{folder.name}.holder.json")
     holder.write_text(json.dumps({"pid": os.getppid(), "program": "citeloom"}))
     held = list(servers.qdrant(place))
@@ -140,7 +140,7 @@ def test_an_endpoint_is_asked_for_its_models(
     workspace: MakeWorkspace, httpserver: HTTPServer, model: str, key: str | None, told: str
 ) -> None:
     url = play_llm(httpserver, "small", "judge")
-    (found,) = models.language_models(workspace(llm_url=url, llm_model=model, llm_api_key=key))
+    (found,) = servers.language_models(workspace(llm_url=url, llm_model=model, llm_api_key=key))
     assert told in found.seen
     assert (found.state is OK) == (told.startswith("lists small"))
 
@@ -152,7 +152,7 @@ def test_a_judge_is_asked_with_its_own_key(
     monkeypatch.setenv("JUDGE_KEY", "wrong")
     file = write_models(tmp_path, url, "judge", api_key_env="JUDGE_KEY")
     settings = {"llm_url": url, "llm_model": "small", "llm_api_key": KEY, "models": file, "judges": "judge"}
-    writer, judge = models.language_models(workspace(**settings))
+    writer, judge = servers.language_models(workspace(**settings))
     assert (writer.name, writer.state) == ("llm", OK)
     assert (judge.name, judge.state, judge.seen.split(": ")[1]) == (
         "judge",
@@ -167,8 +167,8 @@ def test_an_endpoint_that_tells_no_models_may_do_all_the_same(
 ) -> None:
     httpserver.expect_request("/v1/models").respond_with_data("<html>", status=status)
     url = httpserver.url_for("/v1")
-    (found,) = models.language_models(workspace(llm_url=url, llm_model="m"))
-    (down,) = models.language_models(workspace(llm_url=f"{nobody_listens()}/v1", llm_model="m"))
+    (found,) = servers.language_models(workspace(llm_url=url, llm_model="m"))
+    (down,) = servers.language_models(workspace(llm_url=f"{nobody_listens()}/v1", llm_model="m"))
     assert (found.state, down.state, "cannot be reached" in down.seen) == (state, PROBLEM, True)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.ops.doctor import storage
+from pipeline.ops.doctor import checks
 from pipeline.ops.doctor.findings import FindingState, Probe, run_probes
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
@@ -28,39 +28,39 @@ from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
 def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
     workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, kind: str, executor: str, state: FindingState
 ) -> None:
-    monkeypatch.setattr(storage, "mount_of", lambda folder: ("server:/x", kind))
-    found = one(storage.data_root(workspace(executor=executor)))
+    monkeypatch.setattr(checks, "mount_of", lambda folder: ("server:/x", kind))
+    found = one(checks.data_root(workspace(executor=executor)))
     assert (found.state, kind in found.seen) == (state, True)
 
 
 def test_a_disk_with_hardly_any_space_is_a_problem(workspace: MakeWorkspace) -> None:
-    full, enough = (one(storage.space(workspace(), lambda path, free=free: free << 20)) for free in (255, 257))
+    full, enough = (one(checks.space(workspace(), lambda path, free=free: free << 20)) for free in (255, 257))
     assert (full.state, enough.state) == (PROBLEM, OK)
 
 
 def test_a_data_root_that_cannot_be_written_is_refused(workspace: MakeWorkspace, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
-    (found,) = run_probes([Probe("data root", storage.data_root, "set another")], workspace())
+    (found,) = run_probes([Probe("data root", "Can it be written?", checks.data_root, "set another")], workspace())
     assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (PROBLEM, True, "set another")
 
 
 def test_a_broken_zip_is_told_beside_what_is_whole(workspace: MakeWorkspace, tmp_path: Path) -> None:
     dump = Path(shutil.copytree(SAMPLE_DUMP, tmp_path / "dump"))
     (dump / "torn.zip").write_bytes(b"PK\x03\x04 and no end")
-    broken, whole = storage.dump(workspace(dump_dir=dump))
+    broken, whole = checks.dump(workspace(dump_dir=dump))
     assert (broken.state, "torn.zip" in broken.seen, whole.state) == (PROBLEM, True, OK)
     assert "28 pages of 3 months (2024-03 to 2024-05)" in whole.seen
 
 
 def test_the_age_of_a_snapshot_is_that_of_its_last_lines(workspace: MakeWorkspace) -> None:
-    found = one(storage.snapshot(workspace()))
+    found = one(checks.snapshot(workspace()))
     assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (OK, True)
 
 
 def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(workspace: MakeWorkspace, tmp_path: Path) -> None:
     old = tmp_path / "old.jsonl"
     old.write_text('{"id": "2403.1", "update_date": "2024-03-05"}\n')
-    found = one(storage.snapshot(workspace(metadata_snapshot=old)))
+    found = one(checks.snapshot(workspace(metadata_snapshot=old)))
     assert (found.state, "citeloom harvest" in found.way_out) == (WARNING, True)
 
 
@@ -78,12 +78,12 @@ def test_what_a_snapshot_is_shows_in_its_first_line(
     workspace: MakeWorkspace, tmp_path: Path, name: str, content: bytes, told: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    found = one(storage.snapshot(workspace(metadata_snapshot=tmp_path / name)))
+    found = one(checks.snapshot(workspace(metadata_snapshot=tmp_path / name)))
     assert told in found.seen
 
 
 def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(workspace: MakeWorkspace, tmp_path: Path) -> None:
-    absent = one(storage.snapshot(workspace(metadata_snapshot=tmp_path / "absent")))
-    none = one(storage.snapshot(workspace(metadata_snapshot="", arxiv_api=False)))
-    api = one(storage.snapshot(workspace(metadata_snapshot="", arxiv_api=True)))
+    absent = one(checks.snapshot(workspace(metadata_snapshot=tmp_path / "absent")))
+    none = one(checks.snapshot(workspace(metadata_snapshot="", arxiv_api=False)))
+    api = one(checks.snapshot(workspace(metadata_snapshot="", arxiv_api=True)))
     assert [each.state for each in (absent, none, api)] == [PROBLEM, PROBLEM, OK]
