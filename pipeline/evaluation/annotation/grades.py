@@ -15,9 +15,10 @@ from typing import Literal
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import select_months
+from pipeline.corpus.passages.text import text_digest
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export, Item
-from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items, sha256
+from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items
 from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, read_grades
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import abstract_url
@@ -62,7 +63,7 @@ class QuestionTexts:
 
     def digest(self, system: str) -> str:
         """SHA-256 of the question and a system's answer."""
-        return sha256(self.question, self.answers[system]["text"])
+        return text_digest(f"{self.question}\0{self.answers[system]['text']}")
 
     def ungraded(self, system: str) -> Grade:
         """A system's answer as people grade it where no judge did: each sentence is a claim."""

@@ -12,9 +12,10 @@ from itertools import takewhile
 
 from pipeline import tables
 from pipeline.arxiv.months import select_months
+from pipeline.corpus.passages.text import text_digest
 from pipeline.errors import MissingInput
 from pipeline.evaluation.annotation.export import Export, Item
-from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items, sha256
+from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items
 from pipeline.evaluation.cited import paragraphs
 from pipeline.index.links import abstract_url
 from pipeline.related_work.task_reader import section_rows
@@ -45,7 +46,7 @@ _QUESTIONS = {
 def digests(root: DataRoot, month: str) -> dict[tuple[str, str], str]:
     """(Task, system) → SHA-256 of the section, of a month. Raises as `DataRoot.iterate` does."""
     rows = section_rows(root, month)
-    return {(row["task_id"], writer_name(row)): sha256(row["text"]) for row in rows}
+    return {(row["task_id"], writer_name(row)): text_digest(row["text"]) for row in rows}
 
 
 def criteria(*, with_gold: bool) -> dict[str, str]:
@@ -83,7 +84,7 @@ def export_ratings(
             sections[label] = texts[system]
             units[label] = Unit(
                 item=item, label=label, month=month_of[task_id], item_id=task_id,
-                system=system, text_sha256=sha256(texts[system]), part="section",
+                system=system, text_sha256=text_digest(texts[system]), part="section",
             )  # fmt: skip
         shown.append(_item(item, task, sections, with_gold=with_gold))
     notes = [f"{without_gold} tasks have no gold section, and are left out (--without-gold)"] if without_gold else []

@@ -74,11 +74,6 @@ class Study(BaseModel):
         return next(iter(self.units.values())).row_class
 
 
-def sha256(*parts: str) -> str:
-    """SHA-256 of some texts."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
 def shuffled(seed: int, purpose: str, names: Iterable[str]) -> list[str]:
     """Names in an order that follows from seed and purpose alone, the same with every Python and machine."""
     return sorted(names, key=lambda name: hashlib.sha256(f"{seed}\0{purpose}\0{name}".encode()).digest())

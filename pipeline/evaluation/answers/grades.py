@@ -74,14 +74,12 @@ def gold_shown_by_hop(
         return None, {}
     hops = [{passage.passage_id for passage in hop} for hop in answered.shown] or [set()]
     known = {place: set(ids) for place in range(len(question.claims)) if (ids := gold_passages.get(place))}
-    first = {place: _first(ids, hops) for place, ids in known.items()}
+    first = {
+        place: next((hop for hop, shown in enumerate(hops, 1) if ids & shown), None) for place, ids in known.items()
+    }
     shares = [
         sum(first_hop is not None and first_hop <= hop for first_hop in first.values()) / len(first)
         for hop in range(1, len(hops) + 1)
         if first
     ]
     return shares, first
-
-
-def _first(wanted: set[str], hops: Sequence[set[str]]) -> int | None:
-    return next((hop for hop, ids in enumerate(hops, 1) if wanted & ids), None)

@@ -31,7 +31,7 @@ from pipeline.evaluation.citation_support.measures import Citation, citations_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.overlap_judge import fingerprint as overlap_fingerprint
 from pipeline.evaluation.passages import Passage, among, paragraphs_of, search
-from pipeline.evaluation.retrieval.pool import passages_by_paper
+from pipeline.evaluation.retrieval.pool import papers_with_passages
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import judge_models
@@ -131,7 +131,7 @@ def _readable(job: Job, tasks: Iterable[Mapping[int, Mapping[str, Any]]]) -> set
         reference["arxiv_id"] for references in tasks for reference in references.values() if in_corpus(reference)
     }
     months = sorted({month_of(arxiv_id) or "" for arxiv_id in wanted} & set(job.workspace.root.months(tables.PASSAGES)))
-    return {arxiv_id for month in months for arxiv_id in passages_by_paper(job.workspace, month) if arxiv_id in wanted}
+    return {arxiv_id for month in months for arxiv_id in papers_with_passages(job.workspace, month) & wanted}
 
 
 def _of_section(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import pyarrow as pa
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
-from pipeline.corpus.passages.text import embedded_text
+from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.embedding.columns import SCHEMA, sparse_rows
 from pipeline.embedding.embedder import SparseRows
 from pipeline.engine.digests import digest_of
@@ -92,15 +91,11 @@ def choose(workspace: Workspace, month: str, cited: Sequence[Sequence[str]], mod
             break
         chosen.update((paper, month_of[paper]) for paper in new)
         room, asked = room - needed, asked + 1
-    for paper in sorted(sizes.keys() - chosen.keys(), key=_hash):
+    for paper in sorted(sizes.keys() - chosen.keys(), key=text_digest):
         if sizes[paper] > room:
             break
         chosen[paper], room = month_of[paper], room - sizes[paper]
     return Choice(chosen, asked, len(sizes), sum(sizes.values()))
-
-
-def _hash(arxiv_id: str) -> str:
-    return hashlib.sha256(arxiv_id.encode()).hexdigest()
 
 
 def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int], dict[str, str]]:
@@ -111,9 +106,9 @@ def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int]
     months: dict[str, str] = {}
     for other in sorted(set(months_until(workspace, month)) & set(workspace.root.months(tables.EMBEDDINGS))):
         rows = workspace.root.read(tables.EMBEDDINGS, other, ["arxiv_id", "model"])
-        found = _count(rows.filter(pc.equal(rows["model"], model))["arxiv_id"])
-        sizes |= found
-        months |= dict.fromkeys(found, other)
+        papers = rows.filter(pc.equal(rows["model"], model))["arxiv_id"].value_counts().to_pylist()
+        sizes |= {paper["values"]: paper["counts"] for paper in papers}
+        months |= {paper["values"]: other for paper in papers}
     return sizes, months
 
 
@@ -194,13 +189,9 @@ def months_of(workspace: Workspace, month: str, papers: Iterable[str]) -> list[s
     return [other for other in months_until(workspace, month) if other in named]
 
 
-def passages_by_paper(workspace: Workspace, month: str) -> dict[str, int]:
-    """How many passages each paper of a month has; a paper without one cannot be found and is not named."""
-    return _count(workspace.root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"])
-
-
-def _count(column: pa.ChunkedArray) -> dict[str, int]:
-    return {pair["values"]: pair["counts"] for pair in column.value_counts().to_pylist()}
+def papers_with_passages(workspace: Workspace, month: str) -> set[str]:
+    """The papers of a month that have a passage: no search finds the others."""
+    return set(workspace.root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"].unique().to_pylist())
 
 
 def earlier_digests(workspace: Workspace, month: str, months: Iterable[str], *read: Table) -> Mapping[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import uuid
 from collections.abc import Iterator, Mapping
@@ -12,9 +11,9 @@ from typing import Any
 from pipeline import tables
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.corpus.passages.text import count_words
+from pipeline.corpus.passages.text import count_words, text_digest
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.retrieval.pool import earlier_digests, months_of, passages_by_paper
+from pipeline.evaluation.retrieval.pool import earlier_digests, months_of, papers_with_passages
 from pipeline.storage.writing import Row
 
 # Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front matter cites nobody.
@@ -97,16 +96,12 @@ def build_queries(job: Job) -> Iterator[Row]:
     """The month's queries in the order of its passages, at most `retrieval_queries`, drawn by the hash of their ids."""
     most = job.settings.retrieval_queries
     found = list(_distinct(job)) if most else []
-    drawn = {query.query_id for query in sorted(found, key=_place_in_draw)[:most]}
+    drawn = {query.query_id for query in sorted(found, key=lambda query: text_digest(query.query_id))[:most]}
     for query in found:
         if query.query_id in drawn:
             yield query.row()
         else:
             job.leave_out(query.passage_id, "over_retrieval_queries", f"CITELOOM_RETRIEVAL_QUERIES is {most}")
-
-
-def _place_in_draw(query: Query) -> str:
-    return hashlib.sha256(query.query_id.encode()).hexdigest()
 
 
 def _distinct(job: Job) -> list[Query]:
@@ -148,7 +143,7 @@ def _resolved(job: Job) -> Mapping[tuple[str, str], str]:
     wanted = {row["cited_arxiv_id"] for row in rows if row["cited_arxiv_id"]}
     there: set[str] = set()
     for month in months_of(job.workspace, job.month, wanted):
-        there |= wanted & passages_by_paper(job.workspace, month).keys()
+        there |= wanted & papers_with_passages(job.workspace, month)
     return {
         (row["arxiv_id"], row["key"]): row["cited_arxiv_id"]
         for row in rows

@@ -66,7 +66,8 @@ def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
     found = Rankings()
     lexical = SparseScores(lexical_rows(pool.texts), idf=True)
     sparse = None if vectors.sparse is None else SparseScores(vectors.sparse, idf=False)
-    for block in _blocks(len(queries.texts)):
+    for start in range(0, len(queries.texts), BLOCK):
+        block = slice(start, start + BLOCK)
         dense = np.stack([each.dense for each in queries.vectors[block]]) @ vectors.dense.T
         by_words = lexical.of([lexical_query(text) for text in queries.texts[block]])
         for own, by_dense, words in zip(queries.own[block], dense, by_words, strict=True):
@@ -81,10 +82,6 @@ def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
             for own, scores in zip(queries.own[block], by_sparse, strict=True):
                 found.sparse.append(papers_by_score(_without(only_positive(scores), pool, own), pool))
     return found
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, count, BLOCK))
 
 
 def only_positive(scores: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.corpus.passages.text import text_digest
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import K1, B
 from pipeline.engine.stage import Job, Workspace
@@ -57,7 +57,7 @@ def build_scores(
     A month without queries has no rows, and no model is loaded for it. Raises SettingError where a model is not there,
     PermanentFailure where a month's embeddings are of earlier texts than its passages.
     """
-    drawn = sorted(job.rows(tables.RETRIEVAL_QUERIES), key=_draw_order)
+    drawn = sorted(job.rows(tables.RETRIEVAL_QUERIES), key=lambda row: text_digest(row["query_id"]))
     if not drawn:
         job.notes["no_scores"] = _why_none(job)
         return
@@ -72,10 +72,6 @@ def build_scores(
     _rank(run)
     _note(run)
     yield from _rows(run)
-
-
-def _draw_order(row: Mapping[str, Any]) -> str:
-    return hashlib.sha256(str(row["query_id"]).encode()).hexdigest()
 
 
 def _that_fit(job: Job, queries: Rows, choice: pools.Choice) -> Rows:

@@ -10,8 +10,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from pipeline import tables
+from pipeline.corpus.passages.text import text_digest
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.annotation.study import sha256
 from pipeline.evaluation.retrieval.scoring import METRICS
 from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import cited_numbers, make_summary
@@ -111,7 +111,7 @@ def write_month(
     if raters:
         shown = {(row["task_id"], s): summary(row, s, text, model)["text"] for row in task_rows for s in systems}
         ratings = (r for row in task_rows for r in rated(row, systems, raters))
-        digests = {place: sha256(words) for place, words in shown.items()}
+        digests = {place: text_digest(words) for place, words in shown.items()}
         rows = [r | {"text_sha256": digests[r["task_id"], r["system"]], "model": model} for r in ratings]
         write_table(root, tables.HUMAN_RATINGS, month, rows)
     for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.corpus.passages.text import text_digest
 from pipeline.evaluation.annotation.rating_results import MEAN, RatingResults, rating_results, read_rating_results
-from pipeline.evaluation.annotation.study import sha256
 from pipeline.report.people_tables import rating_results_section
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
@@ -129,7 +129,7 @@ def write_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> None:
         root, SUMMARIES, month,
         [{"task_id": task, "system": system, "repeat": 0, "text": text} for (task, system), text in sections.items()],
     )  # fmt: skip
-    rated = [row | {"text_sha256": sha256(sections[row["task_id"], row["system"]])} for row in ratings]
+    rated = [row | {"text_sha256": text_digest(sections[row["task_id"], row["system"]])} for row in ratings]
     write_table(root, HUMAN_RATINGS, month, rated)
 
 

@@ -16,7 +16,7 @@ from pipeline.answering.questions import gold_passages, read_questions
 from pipeline.corpus.parse import html
 from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.evaluation.answers import splitting
-from pipeline.evaluation.answers.splitting import CLAIM, GOLD, SPLIT, in_shown_order, prompt_digest
+from pipeline.evaluation.answers.splitting import CLAIM, GOLD, SPLIT, prompt_digest
 from pipeline.evaluation.passages import ClaimSearch, Passage, evidence_for, passages_by_paper
 from pipeline.settings import Settings
 from tests.unit.evaluation.answers.graded import OTHER, PAPER, PASSAGES, evidence_by_words, question
@@ -66,12 +66,6 @@ def test_claims_are_encoded_once_and_vectors_are_fused_with_words() -> None:
 def test_a_claim_about_papers_without_passages_has_none() -> None:
     assert evidence_by_words(question(papers=("2401.00009",)), ["A."], 3) == {("q1", "A."): ()}
     assert evidence_by_words(question(), [], 3) == {}
-
-
-def test_an_order_depends_on_the_question_and_the_names_alone() -> None:
-    names = list("abcdef")
-    assert in_shown_order("q1", names) == in_shown_order("q1", names[::-1])
-    assert len({tuple(in_shown_order(f"q{number}", names)) for number in range(9)}) > 5
 
 
 def test_the_digest_holds_every_prompt() -> None:

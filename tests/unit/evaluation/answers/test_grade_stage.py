@@ -97,15 +97,6 @@ def test_claims_are_judged_by_passages_of_the_questions_papers_alone(corpus: Wor
     assert any(found == {QUILLNET, FERNS} for question_id, found, _ in shown if question_id == "shade")
 
 
-def test_no_prompt_of_a_judge_names_a_system(corpus: Workspace, tmp_path: Path) -> None:
-    with ScriptedLlm(judging, reading) as llm:
-        place = staged(corpus, tmp_path, llm, BEAM, FUSION)
-        run_all(place)
-    asked = [body for body in llm.requests if form_of(Asked(body, 0)) in JUDGING_FORMS]
-    assert {form_of(Asked(body, 0)) for body in asked} == JUDGING_FORMS
-    assert not [body for body in asked if re.search("arxivbot|wikichat|direct", json.dumps(body["messages"]))]
-
-
 def test_two_judges_have_the_same_claims_before_them_rows_of_their_own_and_one_progress(
     corpus: Workspace, tmp_path: Path
 ) -> None:

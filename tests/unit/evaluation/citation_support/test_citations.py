@@ -38,13 +38,6 @@ def test_a_judge_is_told_which_citation_is_meant_and_no_number() -> None:
     assert cited.marked == "Unlike [another work], [this work] weighs stones, as [this work] says."
 
 
-def test_a_limit_takes_citations_from_the_whole_of_a_section() -> None:
-    assert evenly_spaced(3, 5) == [0, 1, 2]
-    assert evenly_spaced(10, 2) == [2, 7]
-    assert evenly_spaced(9, 3) == [1, 4, 7]
-    assert evenly_spaced(0, 4) == []
-
-
 @given(st.integers(0, 500), st.integers(1, 60))
 def test_a_limit_is_kept_and_no_place_is_taken_twice(count: int, most: int) -> None:
     taken = evenly_spaced(count, most)

@@ -95,13 +95,6 @@ def test_a_verdict_comes_with_the_place_of_its_quote(tmp_path: Path) -> None:
     assert form["properties"]["quote"]["maxLength"] == QUOTE_CHARS
 
 
-def test_an_answer_that_cannot_be_read_is_no_verdict(tmp_path: Path) -> None:
-    found, llm = answered(tmp_path, json.dumps({"quote": "", "verdict": "perhaps"}))
-    assert (found.verdict, found.spent.calls) == (None, 2)
-    assert found.failure is not None
-    assert llm.generations == 2
-
-
 @pytest.mark.parametrize(
     "quote", ["Unlike [another work]", "It weighs quartz." + " And more." * QUOTE_CHARS], ids=["of sentence", "long"]
 )

@@ -115,15 +115,6 @@ def test_rows_stand_by_task_system_sentence_and_number(tmp_path: Path) -> None:
     assert llm.generations == 3  # four sections say the same of the same works: three questions, each asked once
 
 
-def test_with_vectors_the_passages_are_ranked_by_both(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, llm)
-        write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(passage_rows("2401.00001")))
-        outcome, rows = judged(work, WordEmbedder())
-    assert outcome.notes["works_ranked"] == {"by_vectors_and_words": 1, "by_words_alone": 0}
-    assert rows[0]["passages"][0]["anchor"] == "S1.p2"
-
-
 def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(tmp_path: Path) -> None:
     text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6)) + " So it is [Reference 9]."
     with ScriptedLlm() as llm:
