@@ -12,7 +12,6 @@ from assets.details import (
     retrieval_details,
     score_means,
 )
-from assets.operations import OPERATIONS
 from assets.stage_asset import StageAsset, writer_settings
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import ANSWERING_WRITERS
@@ -191,5 +190,4 @@ STAGE_ASSETS = (
         "answers",
         "Factual and coverage shares of every answer, and how much of what it needed retrieval showed.",
     ),
-    *OPERATIONS,
 )

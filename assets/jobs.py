@@ -8,12 +8,13 @@ from assets import OWNER_METADATA
 
 _CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
 _HARVEST = dg.AssetSelection.assets("arxiv_changes")
+_SUMMARY = dg.AssetSelection.assets("refresh_summary")
 
 # A job may not bear the name of an asset, hence the verb. The schedule, the sensors and backfills start it, with the
 # executor of the definitions.
 refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
-    selection=dg.AssetSelection.all() - _CHECKS_OF_ALL_MONTHS - _HARVEST,
+    selection=dg.AssetSelection.all() - _CHECKS_OF_ALL_MONTHS - _HARVEST - _SUMMARY,
     description="Every stage of one month, from the zips to the report; what is up to date is skipped.",
     metadata=OWNER_METADATA,
 )
@@ -23,6 +24,14 @@ find_changes = dg.define_asset_job(
     "find_changes",
     selection=_HARVEST,
     description="Ask arXiv what changed, and find the months to refresh; their runs follow.",
+    metadata=OWNER_METADATA,
+    executor_def=dg.in_process_executor,
+)
+
+summarize_refresh = dg.define_asset_job(
+    "summarize_refresh",
+    selection=_SUMMARY,
+    description="Count what the last refresh changed, once its runs have ended.",
     metadata=OWNER_METADATA,
     executor_def=dg.in_process_executor,
 )

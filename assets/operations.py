@@ -1,4 +1,4 @@
-"""The assets of operation: what arXiv changed, what a refresh changed, and the checks over all months."""
+"""The assets of operation: what arXiv changed, the summary of a refresh, and the checks over all months."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -9,8 +9,7 @@ import dagster as dg
 
 from assets import OWNER_METADATA, OWNERS
 from assets.partitions import offer_months
-from assets.rendering import markdown_table, report_page
-from assets.stage_asset import StageAsset
+from assets.rendering import markdown_table
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.engine.failures import all_failures, read_failure
@@ -18,11 +17,17 @@ from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
-from pipeline.ops.refresh.plan import Changes, find_changes, stages_in_use
-from pipeline.ops.refresh.stages import CHANGES, take_baseline
+from pipeline.ops.refresh.plan import Changes, downstream, find_changes, stages_in_use
+from pipeline.ops.refresh.summary import (
+    as_json,
+    last_refresh,
+    months_of_refresh,
+    record_keys,
+    summarize,
+    summary_file,
+)
 from pipeline.ops.run_months import months_of_status
 from pipeline.stages import STAGES
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import listing_cache
 from pipeline.tables import Table
 
@@ -39,8 +44,8 @@ _LONGEST_MESSAGE = 600
     tags={"citeloom/resource": "arxiv_api"},
     pool="arxiv_api",
     description="What arXiv changed since the last harvest (OAI-PMH), and the months whose pages, metadata, settings "
-    "or code differ from those their tables were made with. It records the present state of these months, so that a "
-    "refresh can report what their runs change.",
+    "or code differ from those their tables were made with. Their keys are recorded, for the summary of the "
+    "refresh.",
 )
 def arxiv_changes(
     context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
@@ -51,7 +56,7 @@ def arxiv_changes(
         offer_months(context.instance, in_dump)
         ask_arxiv = workspace.settings.refresh_harvest
         changes = find_changes(workspace, in_dump, stages_in_use(workspace), ask_arxiv=ask_arxiv)
-        take_baseline(workspace, changes.months)
+        record_keys(workspace, changes.months)
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
     finally:
@@ -75,38 +80,35 @@ def _harvest_metadata(changes: Changes) -> dict[str, Any]:
     return metadata
 
 
-_CHANGE_COLUMNS = ["arxiv_id", "change", "what", "version_before", "version", "passages_added", "passages_removed"]
-# Papers that the UI lists; the page and the table have more.
-_MOST_PAPERS = 20
-
-
-def change_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The first papers that changed, the tables of language models that are out of date, and where the page lies."""
-    rows = workspace.root.iterate(tables.CHANGES, month, _CHANGE_COLUMNS)
-    changed = [list(row.values()) for row in rows if row["change"] != "kept"]
-    details: dict[str, Any] = {**report_page(workspace, f"changes/{month}.html")}
-    if changed:
-        head = [name.replace("_", " ") for name in _CHANGE_COLUMNS]
-        details["papers"] = dg.MetadataValue.md(markdown_table(head, changed[:_MOST_PAPERS]))
-    written = read_provenance(workspace.root.file(tables.CHANGES, month))
-    stale = written.notes["out_of_date"] if written else {}
-    if stale:
-        table = markdown_table(("table", "rows"), stale.items())
-        details["no_longer_match_their_inputs"] = dg.MetadataValue.md(table)
-    return details
-
-
-OPERATIONS = (
-    StageAsset(
-        CHANGES,
-        "operations",
-        "What changed since the last refresh: papers new, of another version, withdrawn; passages added, removed, "
-        "kept; vectors reused; and which tables of language models no longer match their inputs.",
-        # The last stages of each part of a refresh, since it lists what they leave out of date.
-        after=("citations", "retrieval_scores", "questions", "related_work_tasks", "report"),
-        details=change_details,
-    ),
+@dg.asset(
+    group_name="operations",
+    kinds={"parquet"},
+    owners=OWNERS,
+    tags={"citeloom/resource": "cpu"},
+    description="The summary of the last refresh: papers new, revised, withdrawn; passages added, changed, removed; "
+    "vectors made; failures, and which tables of language models no longer match their inputs.",
 )
+def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
+    """Made once the runs of a refresh have ended, and again where one ends later."""
+    try:
+        months, _ = months_of_status(workspace, "all")
+        stages, name = stages_in_use(workspace), last_refresh(workspace.root)
+        left = {month: downstream(workspace, month, stages, redo=False).left for month in months}
+        run = set(months_of_refresh(workspace.root, name))
+        failures = [
+            (each.stage, each.month, each.message) for each in all_failures(workspace.root) if each.month in run
+        ]
+        summary = summarize(workspace, name, left, failures)
+    except CiteloomError as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from error
+    finally:
+        close_indexes()
+    lists = {name: value for name, value in as_json(summary).items() if isinstance(value, dict | list)}
+    metadata: dict[str, Any] = {name: dg.MetadataValue.json(value) for name, value in lists.items()}
+    if name:
+        metadata["summary"] = dg.MetadataValue.path(str(summary_file(workspace.root, name)))
+    return dg.MaterializeResult(metadata={**asdict(summary.changes), "months_run": len(summary.months), **metadata})
+
 
 months = dg.AssetSpec(
     "months",

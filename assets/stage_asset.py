@@ -39,16 +39,15 @@ def _no_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
 class StageAsset:
     """A stage as the Dagster UI shows it.
 
-    details: further metadata of a finished month, such as a picture. after: assets that go before it in a run, though
-    it reads no table of theirs. part_settings: what of the settings changes the rows of a stage with parts, whose
-    `settings` are those of its parts. takes_gpus: on a cluster, its step asks for CITELOOM_EMBEDDING_GPUS.
+    details: further metadata of a finished month, such as a picture. part_settings: what of the settings changes the
+    rows of a stage with parts, whose `settings` are those of its parts. takes_gpus: on a cluster, its step asks for
+    CITELOOM_EMBEDDING_GPUS.
     """
 
     stage: Stage
     group: str
     description: str
     kinds: Sequence[str] = ("parquet",)
-    after: Sequence[str] = ()
     details: Callable[[Workspace, str], Mapping[str, Any]] = _no_details
     part_settings: Callable[[Settings], Mapping[str, Any]] | None = None
     takes_gpus: bool = False
@@ -56,8 +55,7 @@ class StageAsset:
     def dependencies(self, settings: Settings) -> list[str]:
         """Names of the assets that this one depends on: no disabled stage, since its months have no rows to read."""
         disabled = {stage.name for stage in STAGES if disabled_reason(stage, settings)}
-        names = dict.fromkeys([*(table.name for table in self.stage.upstream), *self.after])
-        return [name for name in names if name not in disabled]
+        return [table.name for table in self.stage.upstream if table.name not in disabled]
 
     def code_version(self, settings: Settings) -> str:
         """The versions of the table and the stage, and a digest of the settings that change its rows.

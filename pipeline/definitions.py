@@ -9,14 +9,14 @@ import dagster as dg
 from assets import operations
 from assets.catalogue import STAGE_ASSETS
 from assets.checks import build_check
-from assets.jobs import check_months, find_changes, refresh_corpus
+from assets.jobs import check_months, find_changes, refresh_corpus, summarize_refresh
 from assets.placement import choose_executor, definition_time_settings
 from assets.stage_asset import build_asset
 from pipeline.ops.checks import CHECKS
 from resources.services import build_resources
 from sensors.failures import failed_runs
 from sensors.months import dump_folder, hourly_check, new_months
-from sensors.refresh import refresh_schedule, refreshed_months
+from sensors.refresh import failed_refreshes, refresh_schedule, refreshed_months
 
 
 def build_defs(**overrides: Any) -> dg.Definitions:
@@ -30,15 +30,16 @@ def build_defs(**overrides: Any) -> dg.Definitions:
         assets=[
             *(build_asset(asset, settings) for asset in STAGE_ASSETS),
             operations.arxiv_changes,
+            operations.refresh_summary,
             operations.months,
         ],
         asset_checks=[
             *(build_check(check, settings) for check in CHECKS),
             *dg.load_asset_checks_from_modules([operations]),
         ],
-        jobs=[refresh_corpus, find_changes, check_months],
+        jobs=[refresh_corpus, find_changes, summarize_refresh, check_months],
         schedules=[refresh_schedule(settings.refresh_cron), hourly_check],
-        sensors=[dump_folder, new_months, refreshed_months, failed_runs],
+        sensors=[dump_folder, new_months, refreshed_months, failed_refreshes, failed_runs],
         resources=build_resources(**overrides),
         executor=choose_executor(settings),
     )

@@ -3,6 +3,7 @@
     schedule → run of find_changes: harvest, months that are due
     sensor   → a run for each of these months, up to the index, tasks and questions
     sensor   → a run for each month that succeeded, of the stages below
+    sensors  → a run of summarize_refresh, once all of these have ended
 
 Each month is a run of its own, so that months queue, fail and are retried independently.
 """
@@ -12,10 +13,9 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from assets import OWNER_METADATA
-from assets.jobs import find_changes, refresh_corpus
+from assets.jobs import find_changes, refresh_corpus, summarize_refresh
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.refresh.plan import ceiling, downstream, preparing, stages_in_use
-from pipeline.ops.refresh.stages import CHANGES
 from pipeline.settings import Settings
 from pipeline.stages import choose_stages
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG
@@ -39,36 +39,63 @@ def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
     )
 
 
-# On by default: it does nothing unless the schedule has started something.
+# On by default, as the next sensor: they do nothing unless the schedule has started something.
 @dg.run_status_sensor(
     run_status=dg.DagsterRunStatus.SUCCESS,
     monitored_jobs=[find_changes, refresh_corpus],
-    request_jobs=[refresh_corpus],
+    request_jobs=[refresh_corpus, summarize_refresh],
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Starts the next part of a refresh: the months that changed, then the stages below their index.",
+    description="Starts the next part of a refresh: months that changed, stages below their index, the summary.",
     tags={"citeloom/starts": "runs"},
     metadata=OWNER_METADATA,
 )
 def refreshed_months(
     context: dg.RunStatusSensorContext, workspace: dg.ResourceParam[Workspace]
 ) -> list[dg.RunRequest] | dg.SkipReason:
-    """Starts the next part of a refresh: the months that changed, then the stages below their index."""
+    """Starts the next part of a refresh: months that changed, stages below their index, the summary."""
     run = context.dagster_run
     if run.job_name == find_changes.name:
         stages = stages_in_use(workspace)
-        names = [*_asset_names(preparing(stages), workspace.settings), CHANGES.name]
+        names = _asset_names(preparing(stages), workspace.settings)
         tags = {STAGES_TAG: ",".join(stage.name for stage in stages)}
         return [_request(run, month, "corpus", names, tags) for month in _months(context)]
-    if run.tags.get(PART_TAG) != "corpus":
-        return dg.SkipReason(f"nothing follows run {run.run_id}")
-    month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
-    names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
-    in_use = choose_stages(select=names) if names else stages_in_use(workspace)
-    due = _asset_names(downstream(workspace, month, in_use, redo=tokens > 0).run, workspace.settings)
-    if not due:
-        return dg.SkipReason(f"nothing below the index of {month} is to be run")
-    tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
-    return [_request(run, month, "downstream", [*due, CHANGES.name], tags)]
+    if run.tags.get(PART_TAG) == "corpus":
+        month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
+        names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
+        in_use = choose_stages(select=names) if names else stages_in_use(workspace)
+        due = _asset_names(downstream(workspace, month, in_use, redo=tokens > 0).run, workspace.settings)
+        if due:
+            tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
+            return [_request(run, month, "downstream", due, tags)]
+    return _request_summary(context)
+
+
+@dg.run_failure_sensor(
+    monitored_jobs=[refresh_corpus],
+    request_job=summarize_refresh,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Starts the summary of a refresh where the last of its runs failed.",
+    tags={"citeloom/starts": "runs"},
+    metadata=OWNER_METADATA,
+)
+def failed_refreshes(context: dg.RunFailureSensorContext) -> list[dg.RunRequest] | dg.SkipReason:
+    """Starts the summary of a refresh where the last of its runs failed."""
+    return _request_summary(context)
+
+
+def _request_summary(context: dg.RunStatusSensorContext) -> list[dg.RunRequest] | dg.SkipReason:
+    """Request the summary where the run belongs to a refresh and no other of its runs is unfinished.
+
+    A run that is requested in the same tick is not seen: the summary is written again at its end.
+    """
+    run = context.dagster_run
+    if PART_TAG not in run.tags:
+        return dg.SkipReason(f"run {run.run_id} belongs to no refresh")
+    of_refresh = dg.RunsFilter(tags={LLM_BUDGET_TAG: run.tags[LLM_BUDGET_TAG]})
+    unfinished = [other for other in context.instance.get_runs(of_refresh) if not other.is_finished]
+    if any(other.run_id != run.run_id for other in unfinished):
+        return dg.SkipReason(f"{len(unfinished)} runs of the refresh have not ended")
+    return [dg.RunRequest(run_key=f"{run.run_id}-summary", job_name=summarize_refresh.name)]
 
 
 def _months(context: dg.RunStatusSensorContext) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,9 @@ from pipeline.cli.common import AsJson, MonthsOption, UntilOption, open_workspac
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipeline.ops.refresh.refreshing import MonthRefreshed, RefreshReport
+    from pipeline.ops.refresh.run import RefreshReport
+    from pipeline.ops.refresh.summary import Changes, RefreshSummary
+    from pipeline.storage.data_root import DataRoot
 
 
 def refresh(
@@ -36,7 +38,7 @@ def refresh(
     until: UntilOption = None,
     as_json: AsJson = False,
 ) -> int:
-    """Request what changed at arXiv, run only the months that changed, and report the changes.
+    """Request what changed at arXiv, run only the months that changed, and summarize the changes.
 
     Without --until, the stages that the corpus has are kept up to date.
 
@@ -49,7 +51,7 @@ def refresh(
     from pipeline.engine.progress import listening
     from pipeline.engine.stage import Workspace
     from pipeline.ops.refresh.plan import ceiling
-    from pipeline.ops.refresh.refreshing import refresh as bring_up_to_date
+    from pipeline.ops.refresh.run import refresh as bring_up_to_date
     from pipeline.ops.webhook import notify_of_failures
 
     settings = open_workspace(refresh_llm_tokens=llm_tokens).settings
@@ -65,88 +67,74 @@ def refresh(
             redo=redo or tokens > 0,
             until=until,
         )
-    notify_of_failures(settings, report.failures)
+    notify_of_failures(settings, report.summary.failures)
     if as_json:
         print_json(_as_json(report))
     else:
-        _show(report)
+        _show(report, workspace.root)
     return report.exit_code
 
 
 def _as_json(report: RefreshReport) -> dict[str, Any]:
-    months = [
-        {"month": month.month, "made": month.made, "changes": asdict(month.changes) if month.changes else None}
-        for month in report.months
-    ]
+    from pipeline.ops.refresh.summary import as_json
+
     return {
         "harvest": asdict(report.harvest) if report.harvest else None,
         "harvest_failure": report.harvest_failure or None,
-        "months": months,
-        "out_of_date": report.out_of_date,
-        "not_made": report.not_made,
-        "over_budget": [{"stage": stage, "month": month} for stage, month in report.over_budget],
-        "failures": [{"stage": stage, "month": month, "message": message} for stage, month, message in report.failures],
-        "page": str(report.page) if report.page else None,
+        **as_json(report.summary),
     }
 
 
-def _show(report: RefreshReport) -> None:
+def _show(report: RefreshReport, root: DataRoot) -> None:
     from pipeline.cli.console import out, print_error, print_note
+    from pipeline.ops.refresh.summary import summary_file
 
+    summary = report.summary
     if report.harvest is not None:
         out.print(str(report.harvest), soft_wrap=True)
     if report.harvest_failure:
         print_error(f"the harvest from arXiv failed, the other steps ran: {report.harvest_failure}")
-    if report.months:
-        out.print(_table(report.months))
+    if summary.months:
+        out.print(_table(summary))
+        out.print(f"Summary: {summary_file(root, summary.started)}", soft_wrap=True)
     else:
         out.print("All months are up to date.")
-    for line in _lines_of_left(report):
+    for line in _lines_of_left(summary):
         print_note(line)
-    if report.failures:
-        named = ", ".join(f"{stage} of {month}" for stage, month, _ in report.failures)
-        print_error(f"{len(report.failures)} failed (messages above): {named}; fix the cause and repeat the command")
-    if report.page is not None:
-        out.print(f"Changes: {report.page}", soft_wrap=True)
+    if summary.failures:
+        named = ", ".join(f"{stage} of {month}" for stage, month, _ in summary.failures)
+        print_error(f"{len(summary.failures)} failed (messages above): {named}; fix the cause and repeat the command")
 
 
-def _table(months: Iterable[MonthRefreshed]) -> Table:
-    """A line for each month that was run: how many tables were computed, and what changed."""
-    from rich.table import Table
+def _table(summary: RefreshSummary) -> Table:
+    """A line for each month that was run, and one for all."""
+    from pipeline.cli.console import make_table
 
-    table = Table("month", title="What changed", title_justify="left")
-    table.add_column("computed", justify="right")
-    for name in ("papers", "passages", "vectors"):
-        table.add_column(name)
-    for month in months:
-        table.add_row(month.month, f"{len(month.made)} tables", *_cells(month))
+    table = make_table("What changed", ("month", "papers", "passages", "vectors"))
+    for month, changes in summary.months.items():
+        table.add_row(month, *_cells(changes))
+    if len(summary.months) > 1:
+        table.add_section()
+        table.add_row("all", *_cells(summary.changes))
     return table
 
 
-def _cells(month: MonthRefreshed) -> tuple[str, str, str]:
-    changes = month.changes
-    if changes is None:
-        return "not compared: a table is missing", "", ""
-    papers = ("new", "changed", "withdrawn", "removed", "kept")
-    passages = ("added", "removed", "kept")
-    return (
-        _counted((name, getattr(changes, f"papers_{name}")) for name in papers),
-        _counted((name, getattr(changes, f"passages_{name}")) for name in passages),
-        _counted((name, getattr(changes, f"vectors_{name}")) for name in ("made", "reused")),
-    )
+def _cells(changes: Changes) -> tuple[str, ...]:
+    counts: dict[str, list[str]] = {"papers": [], "passages": [], "vectors": []}
+    for name, count in asdict(changes).items():
+        of, _, change = name.partition("_")
+        if count:
+            counts[of].append(f"{count:,} {change}")
+    return tuple(", ".join(of) or "–" for of in counts.values())
 
 
-def _counted(counts: Iterable[tuple[str, int]]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in counts if count) or "–"
-
-
-def _lines_of_left(report: RefreshReport) -> Iterator[str]:
+def _lines_of_left(summary: RefreshSummary) -> Iterator[str]:
     """The tables of language models that were not updated, and how to update them."""
-    for stage, month in report.over_budget:
+    for stage, month in summary.over_budget:
         yield f"{stage} of {month}: the budget was reached; answers are stored, and the next refresh continues"
-    for month, tables in report.out_of_date.items():
+    for month, tables in summary.out_of_date.items():
         yield f"{month} out of date: {', '.join(f'{name} ({rows:,} rows)' for name, rows in tables.items())}"
-    for month, names in report.not_made.items():
+    for month, names in summary.not_made.items():
         yield f"{month} not computed yet: {', '.join(names)}"
-    if report.out_of_date or report.not_made:
+    if summary.out_of_date or summary.not_made:
         yield "These were not updated: citeloom refresh --redo updates them, --llm-tokens N within a budget"

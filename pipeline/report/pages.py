@@ -270,16 +270,6 @@ def run_page(month: str, related: RelatedWorkData, answers: AnswersData) -> Page
     )
 
 
-def changes_page(month: str, paragraphs: Sequence[str], grids: Sequence[Grid]) -> Page:
-    """A page of what refreshes changed in a month; '' for the page over all months."""
-    path = [_HOME, ("changes", "index.html"), (month, "")] if month else [_HOME, ("changes", "")]
-    title = f"What refreshes changed{f', {month_name(month)}' if month else ''}"
-    return Page(
-        title=title, path=path, lead=" ".join(paragraphs), contents=False,
-        sections=[Section(grid.key, grid.title, (), (grid,)) for grid in grids],
-    )  # fmt: skip
-
-
 @dataclass
 class _AllMonths:
     """What the page over all months pools."""
@@ -336,7 +326,6 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: Mapping[str, Pri
         path=[("citeloom", "")],
         lead=f"{lead}.",
         headline=_headline(steps, pool),
-        links=[("What the last refreshes changed", "changes/index.html")] if root.months(tables.CHANGES) else [],
         notes=_notes(related, answers, pool.sample),
         sections=sections,
     )

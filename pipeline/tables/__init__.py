@@ -262,25 +262,6 @@ REPORT = Table(
         ("sha256", TEXT, "SHA-256 of the file"),
     ),
 )
-CHANGES = Table(
-    "changes",
-    "one paper as the last refresh left it, with what had changed since the one before",
-    schema(
-        ("arxiv_id", TEXT, "paper"),
-        ("change", TEXT, "new, changed, withdrawn, removed (its page or its category went) or kept"),
-        ("what", TEXTS, "of a changed paper: version, page, metadata, text (its passages)"),
-        ("version_before", pa.int32(), "newest version known before; null where none was"),
-        ("version", pa.int32(), "newest version known now; null where none is"),
-        ("passages_added", COUNT, "passages, by id and text, that were not there before"),
-        ("passages_removed", COUNT, "passages, by id and text, that are no more"),
-        ("passages_kept", COUNT, "passages, by id and text, that were there before"),
-        ("vectors_reused", COUNT, "of its passages, those of whose text the month had a vector of the same model"),
-        ("html_sha256", TEXT, "SHA-256 of the page; null for a paper that is gone"),
-        ("metadata_sha256", TEXT, "SHA-256 of what its metadata says, version and dates left aside"),
-        ("passages_sha256", pa.binary(), "of each passage 12 bytes of the SHA-256 of id and text"),
-        ("texts_sha256", pa.binary(), "of each passage the first 12 bytes of text_sha256, in the same order"),
-    ),
-)
 LEDGER = Table(
     "ledger",
     "one thing left out",
@@ -611,7 +592,7 @@ HUMAN_GRADES = Table(
     version=2,
 )
 
-RETIRED_TABLES = ("question_drafts", "question_reviews", "judge_checks", "estimates", "stability")
+RETIRED_TABLES = ("changes", "question_drafts", "question_reviews", "judge_checks", "estimates", "stability")
 """Tables and other folders of data roots of before that nothing reads or writes any more: they can be deleted."""
 
 TABLES: Mapping[str, Table] = {
@@ -620,6 +601,6 @@ TABLES: Mapping[str, Table] = {
         DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, REFERENCES, CITATIONS, EMBEDDINGS, INDEX_RECEIPTS, RETRIEVAL_QUERIES,
         RETRIEVAL_SCORES, RELATED_WORK_TASKS, KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT,
         SCORES, HUMAN_RATINGS, HUMAN_GRADES, QUESTIONS, ANSWERS, ANSWER_GRADES,
-        ANSWER_SCORES, REPORT, CHANGES, LEDGER,
+        ANSWER_SCORES, REPORT, LEDGER,
     )
 }  # fmt: skip

@@ -17,7 +17,6 @@ from pipeline.definitions import defs
 from pipeline.ops.refresh.plan import PREPARING
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
 from pipeline.stages import CORPUS_STAGES, STAGES
-from pipeline.storage.provenance import read_provenance
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, build_resources
 from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
@@ -90,28 +89,15 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
     asked = llm.generations
     told = refresh(here)
 
-    assert [each["month"] for each in told["months"]] == [LAST, NEW]
-    changed, new = told["months"]
-    assert changed["made"][:4] == ["dump_members", "metadata", "papers", "passages"]
-    assert set(ALL_PREPARED) <= set(new["made"])
-    counts = changed["changes"]
-    papers = {name: counts[f"papers_{name}"] for name in ("new", "changed", "withdrawn", "removed", "kept")}
-    assert papers == {"new": 0, "changed": 2, "withdrawn": 1, "removed": 0, "kept": 4}
-    assert counts["new_versions"] == 1
-    assert counts["passages_removed"] - counts["passages_added"] == gone
-    assert (
-        counts["passages_kept"]
-        == passages - counts["passages_removed"]
-        == passages_of(here, LAST) - counts["passages_added"]
-    )
-    assert counts["passages_added"] == counts["vectors_made"] > 0
-    assert counts["vectors_reused"] == counts["passages_kept"]
-    assert new["changes"]["papers_new"] == 1
-    assert new["changes"]["passages_added"] == passages_of(here, NEW)
-    what = {row["arxiv_id"]: row for row in here.workspace().root.rows(tables.CHANGES, LAST)}
-    assert what["2405.90001"]["what"] == ["page", "text"]
-    assert {"version", "metadata"} <= set(what["2405.90002"]["what"])
-    assert (what["2405.90002"]["version_before"], what["2405.90002"]["version"]) == (2, 3)
+    assert told["months"].keys() == {LAST, NEW}
+    changed, new = told["months"][LAST], told["months"][NEW]
+    papers = {name: changed[f"papers_{name}"] for name in ("new", "revised", "withdrawn", "removed")}
+    assert papers == {"new": 0, "revised": 2, "withdrawn": 1, "removed": 0}
+    assert changed["passages_removed"] - changed["passages_added"] == gone
+    assert passages_of(here, LAST) - passages == changed["passages_added"] - changed["passages_removed"]
+    assert changed["vectors_made"] == changed["passages_added"] + changed["passages_changed"] > 0
+    assert (new["papers_new"], new["passages_added"]) == (1, passages_of(here, NEW))
+    assert told["changes"] == {name: changed[name] + new[name] for name in changed}
 
     assert {"key_elements", "summaries"} <= told["out_of_date"][LAST].keys()
     assert told["out_of_date"].keys() == {LAST}
@@ -119,16 +105,12 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
     assert {
         name: content for name, content in digests(here.root).items() if "summaries" in name and NEW not in name
     } == kept
-    page = (here.root / "reports" / "changes" / f"{LAST}.html").read_text()
-    assert "summaries" in page
-    assert "v2 to v3" in page
-    written = read_provenance(here.root / "changes" / f"{LAST}.parquet")
-    assert written is not None
-    assert written.notes["out_of_date"] == told["out_of_date"][LAST]
+    (written,) = (here.root / "refreshes").glob("*.json")
+    assert json.loads(written.read_text()) == {name: told[name] for name in told if not name.startswith("harvest")}
 
     before = digests(here.root)
     again = refresh(here)
-    assert (again["months"], again["out_of_date"]) == ([], told["out_of_date"])
+    assert (again["months"], again["out_of_date"]) == ({}, told["out_of_date"])
     assert again["harvest"]["requests"] == 2, "the two pages of the harvest, and nothing else"
     assert digests(here.root) == before
 
@@ -139,7 +121,7 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
     last = refresh(here, "--no-harvest", "--redo", "--llm-tokens", "5000000")
     assert (last["out_of_date"], last["not_made"], last["over_budget"]) == ({}, {}, [])
     assert llm.generations > asked
-    assert "summaries" not in (here.root / "reports" / "changes" / f"{LAST}.html").read_text()
+    assert not any(last["changes"].values()), "language models change no paper, passage or vector"
 
 
 def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_runs(
@@ -154,16 +136,14 @@ def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_ru
         found = instance.get_run_by_id(done.run_id)
         assert found is not None
         request = follow(here, instance, found)[0]
-        skipped = follow(here, instance, found.with_tags({PART_TAG: "downstream"}), job="refresh_corpus")
     assert (told["months"], told["months_due"], told["harvest/requests"]) == ([LAST], 1, 1)
     assert len(oai.asked) == 1
     assert (request.partition_key, request.job_name) == (LAST, "refresh_corpus")
-    assert [key.path[-1] for key in request.asset_selection] == [*ALL_PREPARED, "changes"]
+    assert [key.path[-1] for key in request.asset_selection] == ALL_PREPARED
     assert request.tags[PART_TAG] == "corpus"
     assert request.tags[LLM_BUDGET_TAG] == f"refresh {done.run_id}"
     assert request.tags[STAGES_TAG].split(",") == [stage.name for stage in STAGES]
-    assert isinstance(skipped, dg.SkipReason)
-    assert read_provenance(here.root / "changes" / f"{LAST}.parquet") is not None, "how the month stands is kept"
+    assert [file.stem.rpartition(".")[2] for file in (here.root / "refreshes").glob("*.before.*")] == [LAST]
 
 
 def follow(place: Place, instance: dg.DagsterInstance, run: dg.DagsterRun, job: str = "") -> Any:
@@ -190,10 +170,10 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
     run = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=FOLLOWED)
     with there.entered(), dg.DagsterInstance.ephemeral() as instance:
         answer = follow(there, instance, succeeded(instance, run))
-    assert isinstance(answer, list if asks else dg.SkipReason)
-    for request in answer if asks else ():
-        names = [key.path[-1] for key in request.asset_selection]
-        assert (names[0], names[-1]) == ("answers", "changes")
+    (request,) = answer
+    assert request.job_name == ("refresh_corpus" if asks else "summarize_refresh")
+    if asks:
+        assert request.asset_selection[0].path[-1] == "answers"
         assert request.tags[LLM_TOKENS_TAG] == str(tokens)
         assert request.tags[LLM_BUDGET_TAG] == "refresh r1", "one budget for all runs of the refresh"
 
@@ -210,9 +190,28 @@ def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own: Pla
         with there.entered(), dg.DagsterInstance.ephemeral() as instance:
             answer = follow(there, instance, succeeded(instance, run))
         if begins_with is None:
-            assert isinstance(answer, dg.SkipReason)
+            assert [request.job_name for request in answer] == ["summarize_refresh"]
         else:
             assert [request.asset_selection[0].path[-1] for request in answer] == [begins_with]
+
+
+def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(here: Place, dump: Path, oai: FakeOai) -> None:
+    put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" New.</p>", 1))
+    ended = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags={**FOLLOWED, PART_TAG: "downstream"})
+    other = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=FOLLOWED, status=dg.DagsterRunStatus.STARTED)
+    with here.entered(), dg.DagsterInstance.ephemeral() as instance:
+        defs.resolve_job_def("find_changes").execute_in_process(instance=instance)
+        instance.add_run(other)
+        assert isinstance(follow(here, instance, succeeded(instance, ended)), dg.SkipReason)
+        instance.report_run_canceled(other)
+        (request,) = follow(here, instance, ended)
+        here.invoke("run", "--months", LAST, "--until", "passages")
+        done = defs.resolve_job_def(request.job_name).execute_in_process(instance=instance)
+        told = done.asset_materializations_for_node("refresh_summary")[0].metadata
+    (written,) = (here.root / "refreshes").glob("*.json")
+    counted = json.loads(written.read_text())["months"][LAST]
+    assert (counted["papers_revised"], counted["papers_new"]) == (1, 0)
+    assert {name: told[name].value for name in counted} == counted
 
 
 def succeeded(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRun:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import ANSWERS, CHANGES, INDEX_RECEIPTS, SUMMARIES
+from pipeline.tables import ANSWERS, INDEX_RECEIPTS, PAPERS, SUMMARIES
 from tests.fake_oai import FakeOai
 from tests.monthly_dump import write_monthly_dump
 from tests.processes import ask_graphql, wait_until
@@ -71,6 +73,16 @@ def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(running: R
         assert sorted(tags["dagster/partition"] for each, _, tags in there if each == part) == MONTHS
     assert len({tags["citeloom/llm_budget"] for part, _, tags in there if part == "downstream"}) == 1
     root = DataRoot(running.root)
-    for table in (INDEX_RECEIPTS, SUMMARIES, ANSWERS, CHANGES):
+    for table in (INDEX_RECEIPTS, SUMMARIES, ANSWERS):
         assert root.months(table) == MONTHS, table.name
     assert oai.asked, "the harvest asked"
+
+    def summaries() -> list[dict[str, Any]]:
+        return [json.loads(file.read_text()) for file in (running.root / "refreshes").glob("*.json")]
+
+    wait_until(lambda: summaries() and not any(status not in ENDED for _, status, _ in runs(running)), "the summary")
+    (summary,) = summaries()
+    assert list(summary["months"]) == MONTHS
+    assert summary["changes"]["papers_new"] == sum(len(root.rows(PAPERS, month, ["arxiv_id"])) for month in MONTHS)
+    assert summary["changes"]["vectors_made"] > 0
+    assert summary["failures"] == []

@@ -16,7 +16,6 @@ from pipeline.engine.run import State, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, SettingError
-from pipeline.index import close_indexes
 from pipeline.settings import Settings
 from pipeline.stages import LLM_STAGES, STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
@@ -128,14 +127,6 @@ def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
     drivers = [driver for driver in PREPARING if driver.name in _DRIVERS and driver.table in stage.upstream]
     all_there = all(workspace.root.file(driver.table, month).exists() for driver in drivers)
     return bool(drivers) and all_there and not any(_rows(workspace, driver, month) for driver in drivers)
-
-
-def out_of_date(workspace: Workspace, month: str) -> dict[str, int]:
-    """Tables of language models that no longer match their inputs, each with how many rows it has."""
-    try:
-        return stale_of(workspace, month, downstream(workspace, month, stages_in_use(workspace), redo=False).left)
-    finally:
-        close_indexes()
 
 
 def stale_of(workspace: Workspace, month: str, left: Sequence[Stage]) -> dict[str, int]:

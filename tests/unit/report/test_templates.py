@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,6 @@ from selectolax.lexbor import LexborHTMLParser
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.cited import printable
 from pipeline.report import publish, rendering
-from pipeline.report.grid import Grid
-from pipeline.report.pages import changes_page
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
@@ -55,20 +53,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(publish, "render", lambda template, page: found[template].append(page) or b"")
         run_stage(REPORT, place, MONTH)
-    grids = [each for page in found["page.html.j2"] for each in within(page) if isinstance(each, Grid)]
-    found["page.html.j2"].append(changes_page(MONTH, [MARK], grids))
     return found
-
-
-def within(value: object) -> Iterator[object]:
-    """The value and all that it holds."""
-    yield value
-    if is_dataclass(value):
-        yield from (each for part in fields(value) for each in within(getattr(value, part.name)))
-    elif isinstance(value, Mapping):
-        yield from (each for pair in value.items() for part in pair for each in within(part))
-    elif isinstance(value, list | tuple):
-        yield from (each for part in value for each in within(part))
 
 
 def put(value: Any, change: Callable[[str], str]) -> Any:

@@ -1,0 +1,85 @@
+"""A refresh from end to end in this process: what `citeloom refresh` does; the schedule does it by runs of Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.arxiv.harvest import HarvestReport
+from pipeline.engine import progress
+from pipeline.engine.stage import Stage, Workspace
+from pipeline.index import close_indexes
+from pipeline.ops.preflight import check, check_data_root
+from pipeline.ops.refresh.plan import downstream, due_months, find_changes, preparing, stages_in_use
+from pipeline.ops.refresh.summary import RefreshSummary, record_keys, summarize, unfinished_refresh
+from pipeline.ops.run_months import RunReport, known_months, report_broken_zips, run_months
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """The harvest, None where none was made or it failed, and the summary of what was run."""
+
+    harvest: HarvestReport | None
+    harvest_failure: str
+    summary: RefreshSummary
+
+    @property
+    def exit_code(self) -> int:
+        """1 where the harvest or a month failed, else 0."""
+        return int(bool(self.harvest_failure or self.summary.failures))
+
+
+def refresh(
+    workspace: Workspace, selection: str, *, ask_arxiv: bool, redo: bool, until: str | None = None
+) -> RefreshReport:
+    """Harvest, run the months that are due, and summarize what changed. A second one with nothing new runs nothing.
+
+    selection: months as `citeloom run` takes them. ask_arxiv: whether to harvest. redo: whether what asks a language
+    model is made again where it is out of date, within the budget of the settings. until: the last stage; None for
+    those that the corpus was run to. Raises SettingError for unsuitable settings or months.
+    """
+    check_data_root(workspace)
+    months = known_months(workspace, selection)
+    stages = stages_in_use(workspace, until)
+    found = find_changes(workspace, months, stages, ask_arxiv=ask_arxiv)
+    try:
+        ran = _prepare(workspace, found.months, months, stages)
+        left = _run_below(workspace, months, stages, ran, redo=redo)
+    finally:
+        close_indexes()  # asking for the status of months has opened it
+    summary = summarize(workspace, unfinished_refresh(workspace.root), left, ran.failures)
+    return RefreshReport(found.harvest, found.harvest_failure, summary)
+
+
+def _prepare(workspace: Workspace, due: Sequence[str], months: Sequence[str], stages: Sequence[Stage]) -> RunReport:
+    """Bring due months up to tasks and questions, oldest first; then those whose references an earlier one's metadata
+    has put out of date. Months read earlier ones alone, so there is an end."""
+    ran, done = RunReport(), set[str]()
+    stages = preparing(stages)
+    if not due:
+        with progress.listening(ran):
+            report_broken_zips(workspace)
+    while due:
+        check(workspace, stages)
+        record_keys(workspace, due)
+        ran.add(run_months(workspace, due, stages))
+        done.update(due)
+        due = [month for month in due_months(workspace, months, stages) if month not in done]
+    return ran
+
+
+def _run_below(
+    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], ran: RunReport, *, redo: bool
+) -> dict[str, Sequence[Stage]]:
+    """Run what lies below on months whose preparing stages are done; returns the stages that each month is left."""
+    left: dict[str, Sequence[Stage]] = {}
+    for month in months:
+        below = downstream(workspace, month, stages, redo=redo)
+        if below.run and month not in {failed for _, failed, _ in ran.failures}:
+            check(workspace, below.run)
+            record_keys(workspace, [month])
+            ran.add(run_months(workspace, [month], below.run))
+        if below.run or redo:
+            below = downstream(workspace, month, stages, redo=False)
+        left[month] = below.left
+    return left
