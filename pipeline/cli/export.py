@@ -1,4 +1,4 @@
-"""The command `citeloom export`: tables as a Hugging Face data set."""
+"""The command `citeloom export`: tables as a data set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_TABLES = "metadata, papers, passages, references, ledger"
 
 
 def export(
-    to: Annotated[str, typer.Option("--to", help="Folder, or a repository of the hub (hf://datasets/OWNER/NAME).")],
+    to: Annotated[str, typer.Option("--to", help="Folder, which the export replaces.")],
     months: MonthsOption = "all",
     tables: Annotated[
         str, typer.Option(metavar="TABLE,…", help="Tables, comma-separated, or all; ids and numbers unless --texts.")
@@ -27,12 +27,12 @@ def export(
     texts: Annotated[
         Literal["none", "open", "all"],
         typer.Option(
-            help="Texts to include: none, those of papers under an open licence, or all (into a folder only)."
+            help="Texts to include: none, those of papers under an open licence, or all (not to be published)."
         ),
     ] = "none",
     as_json: AsJson = False,
 ) -> int:
-    """Write tables as a Hugging Face data set, and say which of it may be published.
+    """Write tables as a data set (Parquet, card, Croissant), and say which of it may be published.
 
     Examples:
       citeloom export --to my-dataset

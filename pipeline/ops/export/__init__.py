@@ -1,1 +1,1 @@
-"""`citeloom export`: tables as a data set in Hugging Face's layout, with Parquet files and a card."""
+"""`citeloom export`: tables as a data set: Parquet files, a card, and their description in Croissant."""

@@ -35,11 +35,9 @@ class Contents:
     """An export: everything that its card describes, and where it is."""
 
     to: str
-    """The folder, or the address of the commit on the hub."""
+    """The folder."""
     texts: Texts
     sample: bool
-    repository: str | None
-    """`owner/name` on the hub; None for a folder."""
     tables: Sequence[ExportedTable]
     files: Sequence[DataFile]
     left_out: Mapping[tuple[str, str], int]
@@ -95,8 +93,6 @@ def render_card(contents: Contents) -> bytes:
         terms=contents.terms,
         is_open=is_open,
         version=__version__,
-        dataset=contents.repository or "path/to/this/folder",
-        address=f"hf://datasets/{contents.repository}/" if contents.repository else "",
         example_table="passages" if "passages" in tables else tables[0],
     )  # fmt: skip
     return text.encode()

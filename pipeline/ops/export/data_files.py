@@ -20,6 +20,7 @@ from pipeline import __version__
 from pipeline.arxiv.months import is_month, select_months
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.export.rights import Right, Texts, is_open, right_of
+from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.reading import open_parquet
@@ -30,7 +31,7 @@ from pipeline.tables import LEDGER, TABLES, Table
 # Tables about papers; the others are about one's own runs. Vectors are exported only on request: they are text.
 DEFAULT_TABLES = ("metadata", "papers", "passages", "references", "ledger")
 MANIFEST = "citeloom-export.json"
-"""Lists the data files of an export; other files in a folder or repository are not ours to replace."""
+"""Lists the data files of an export; other files in a folder are not ours to replace."""
 _LICENCE = pa.field(
     "license", pa.string(), metadata={"description": "address of the paper's licence at arXiv; null where unknown"}
 )
@@ -202,18 +203,15 @@ def write_manifest(files: Sequence[DataFile], texts: str, folder: Path) -> None:
 
 def find_mismatches(root: DataRoot, months: Sequence[DataFile]) -> list[str]:
     """A message for each month that was made from rows of another table which have changed since."""
+    upstream = {stage.name: stage.upstream for stage in STAGES if stage.parts is None}
     messages = []
     for month in months:
-        if month.table == LEDGER:
-            continue
-        for name, digest in month.provenances[0].inputs.items():
-            # An input may have its own table's name: `questions` is made from the file of questions.
-            if name not in TABLES or name == month.table.name:
-                continue
-            upstream = read_provenance(root.file(TABLES[name], month.month))
-            if upstream is not None and upstream.rows_sha256 != digest:
+        for table in upstream.get(month.table.name, ()):
+            now = read_provenance(root.file(table, month.month))
+            digest = month.provenances[0].inputs.get(table.name)
+            if now is not None and digest is not None and now.rows_sha256 != digest:
                 messages.append(
-                    f"{month.table.name} of {month.month} was made of other rows of {name} than are there now: "
+                    f"{month.table.name} of {month.month} was made of other rows of {table.name} than are there now: "
                     f"run citeloom run --months {month.month}, and export again"
                 )
     return messages

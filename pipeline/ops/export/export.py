@@ -1,4 +1,4 @@
-"""An export of tables to a folder or a hub, whole or not at all."""
+"""An export of tables to a folder, whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.export.card import CARD, Contents, render_card
+from pipeline.ops.export.croissant import CROISSANT, check_mlcroissant, render_croissant
 from pipeline.ops.export.data_files import (
     MANIFEST,
     DataFile,
@@ -29,7 +30,6 @@ from pipeline.ops.export.data_files import (
     write_manifest,
     write_month,
 )
-from pipeline.ops.export.hub import check_repository, repository_of, upload
 from pipeline.ops.export.rights import Texts, licences_of
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.storage.writing import write_whole
@@ -40,7 +40,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """The options of an export. to: a folder, or hf://datasets/OWNER/NAME."""
+    """The options of an export. to: a folder."""
 
     to: str
     months: str
@@ -49,40 +49,24 @@ class ExportRequest:
 
 
 def export(workspace: Workspace, request: ExportRequest, progress: Progress = lambda step: None) -> Contents:
-    """Write the requested tables with their card, and upload them where a hub is named.
+    """Write the requested tables with their card and their description in Croissant.
 
     progress: called with each step. Raises SettingError where this cannot be exported there, MissingInput where there
-    is nothing to export, and what reading tables and the hub raise.
+    is nothing to export, and what reading tables raises.
     """
     if "://" in request.to:
-        return _export_to_hub(workspace, request, progress)
+        raise SettingError(
+            f"--to {request.to} is not a folder: export into one; to publish it, run "
+            "hf upload OWNER/NAME FOLDER --repo-type dataset"
+        )
+    check_mlcroissant()
     folder = Path(request.to).expanduser().resolve()
     with folder_lock(folder, workspace.cache("locks")):
         _check_folder(folder, workspace)
-        return _export_to_folder(workspace, request, folder, None, progress)
+        return _export_to_folder(workspace, request, folder, progress)
 
 
-def _export_to_hub(workspace: Workspace, request: ExportRequest, progress: Progress) -> Contents:
-    if request.texts is Texts.ALL:
-        raise SettingError(
-            "--texts all is for a folder: a hub may only get text of papers whose licence lets anyone redistribute it "
-            "(--texts open), or none"
-        )
-    repository = repository_of(request.to)
-    check_repository(repository)
-    # If the upload fails the folder stays, for inspection; the next export replaces it.
-    folder = workspace.cache("export") / repository.replace("/", "--")
-    with folder_lock(folder, workspace.cache("locks")):
-        contents = _export_to_folder(workspace, request, folder, repository, progress)
-        progress(f"uploading {len(contents.files)} files to {request.to}")
-        commit = upload(folder, repository)
-        shutil.rmtree(folder)
-    return replace(contents, to=commit)
-
-
-def _export_to_folder(
-    workspace: Workspace, request: ExportRequest, folder: Path, repository: str | None, progress: Progress
-) -> Contents:
+def _export_to_folder(workspace: Workspace, request: ExportRequest, folder: Path, progress: Progress) -> Contents:
     root = workspace.root
     with _replacing(folder) as staged:
         months = find_months(root, choose_tables(request.tables), request.months)
@@ -92,7 +76,6 @@ def _export_to_folder(
             to=str(folder),
             texts=request.texts,
             sample=workspace.settings.dump_dir == SAMPLE_DUMP,
-            repository=repository,
             tables=list(tables.values()),
             files=files,
             left_out=count_left_out(root, sorted({month.month for month in months})),
@@ -102,6 +85,7 @@ def _export_to_folder(
         )
         write_manifest(files, request.texts, staged)
         write_whole(staged / CARD, render_card(contents))
+        write_whole(staged / CROISSANT, render_croissant(contents))
     return contents
 
 
@@ -155,7 +139,7 @@ def _check_folder(folder: Path, workspace: Workspace) -> None:
     if not folder.is_dir():
         raise SettingError(f"--to {folder} is a file: name a folder")
     try:
-        exported = {CARD, MANIFEST, *json.loads((folder / MANIFEST).read_text())["files"]}
+        exported = {CARD, CROISSANT, MANIFEST, *json.loads((folder / MANIFEST).read_text())["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         exported = set()
     for file in sorted(folder.rglob("*")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -150,9 +151,74 @@ def test_all_texts_are_marked_as_not_to_be_published(workspace: Workspace, folde
     assert any("DO NOT PUBLISH" in paragraph for paragraph in made.terms)
 
 
-def test_a_hub_is_refused_all_texts_before_anything_is_asked(workspace: Workspace) -> None:
-    with pytest.raises(SettingError, match="--texts open"):
-        run(workspace, "hf://datasets/owner/name", Texts.ALL)
+def test_a_hub_is_refused_with_the_command_that_publishes_a_folder(workspace: Workspace) -> None:
+    with pytest.raises(SettingError, match="hf upload OWNER/NAME FOLDER"):
+        run(workspace, "hf://datasets/owner/name")
+
+
+def test_mlcroissant_reads_the_rows_that_the_description_names(workspace: Workspace, folder: Path) -> None:
+    import mlcroissant as mlc
+
+    run(workspace, folder, Texts.OPEN, "metadata,passages,papers,embeddings,ledger")
+    dataset = mlc.Dataset(jsonld=str(folder / "croissant.json"))
+    assert not dataset.metadata.issues.errors
+    names = [record_set.id for record_set in dataset.metadata.record_sets]
+    assert names == ["metadata", "papers", "passages", "embeddings", "ledger"]
+    for name in names:
+        expected = [row for month in MONTHS for row in rows(folder, name, month)]
+        described = [field.id.partition("/")[2] for field in _record_set(dataset, name).fields]
+        found = [
+            {column: _plain(record[f"{name}/{column}"]) for column in described} for record in dataset.records(name)
+        ]
+        assert found == [{column: row[column] for column in described} for row in expected]
+        nested = set(expected[0]) - set(described)
+        assert nested == {
+            "papers": {"sections", "blocks", "bibliography", "kept", "losses"},
+            "embeddings": {"colbert"},
+        }.get(name, set())
+        assert all(column in _record_set(dataset, name).description for column in nested)
+
+
+def _record_set(dataset: Any, name: str) -> Any:
+    return next(record_set for record_set in dataset.metadata.record_sets if record_set.id == name)
+
+
+def _plain(value: Any) -> Any:
+    """A value of mlcroissant, whose texts are bytes."""
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return value.decode() if isinstance(value, bytes) else value
+
+
+RESPONSIBLE_AI = (
+    "dataCollection", "dataCollectionMissingData", "dataLimitations", "dataBiases", "personalSensitiveInformation",
+    "dataUseCases", "dataSocialImpact", "dataReleaseMaintenancePlan",
+)  # fmt: skip
+
+
+def test_the_description_has_the_responsible_ai_fields_and_the_licences(workspace: Workspace, folder: Path) -> None:
+    told = {}
+    for texts in Texts:
+        run(workspace, folder, texts, "all")
+        told[texts] = json.loads((folder / "croissant.json").read_text())
+        assert all(told[texts][f"rai:{name}"] for name in RESPONSIBLE_AI)
+    assert "papers, withdrawn: 4" in told[Texts.NONE]["rai:dataCollectionMissingData"]
+    cc0 = "https://creativecommons.org/publicdomain/zero/1.0/"
+    assert told[Texts.NONE]["license"] == [cc0, "see README.md"]
+    assert told[Texts.OPEN]["license"] == [cc0, BY, "see README.md"]
+    assert PAPERS["2403.00002"][0] in told[Texts.ALL]["license"]
+    assert "DO NOT PUBLISH" in told[Texts.ALL]["description"]
+    assert "E-mail addresses" in str(told[Texts.ALL]["rai:personalSensitiveInformation"])
+    assert "E-mail addresses" not in str(told[Texts.OPEN]["rai:personalSensitiveInformation"])
+
+
+def test_without_mlcroissant_nothing_is_written_and_the_extra_is_named(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlcroissant", None)
+    with pytest.raises(SettingError, match=r"citeloom\[export\]"):
+        run(workspace, folder)
+    assert not folder.exists()
 
 
 def test_the_card_tells_counts_losses_and_settings(workspace: Workspace, folder: Path) -> None:
@@ -185,7 +251,9 @@ def test_a_second_export_gives_the_same_bytes(workspace: Workspace, folder: Path
 def test_an_export_takes_the_place_of_an_earlier_one(workspace: Workspace, folder: Path) -> None:
     run(workspace, folder, Texts.ALL, "all")
     run(workspace, folder, names="metadata", months="2024-04")
-    assert sorted(content(folder)) == ["README.md", "citeloom-export.json", "metadata/2024-04.parquet"]
+    assert sorted(content(folder)) == [
+        "README.md", "citeloom-export.json", "croissant.json", "metadata/2024-04.parquet",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("place", ["notes.txt", "deep/notes.txt", ".git/config"])
@@ -279,7 +347,7 @@ def test_tables_of_different_makings_are_told_of(workspace: Workspace, folder: P
     assert made is not None
     with MonthWriter(tables.PASSAGES, file) as writer:
         writer.add({"passage_id": "p", "arxiv_id": "2403.00001"})
-        writer.commit(replace(made, inputs={"papers": "rows of before", "passages": "a file of that name"}))
+        writer.commit(replace(made, inputs={"papers": "rows of before", "metadata": "no digest of rows"}))
     exported = run(workspace, folder)
     assert [note.split(":")[0] for note in exported.notes] == [
         "passages of 2024-03 was made of other rows of papers than are there now"
