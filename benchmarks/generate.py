@@ -32,8 +32,8 @@ from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.llm.cache import CallCache
+from pipeline.llm.calls import PaidCalls
 from pipeline.llm.client import ClientWorkspace, LlmClient
-from pipeline.llm.limiter import Limiter
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.messages import Completion
 from pipeline.llm.models import Model
@@ -158,6 +158,7 @@ class Imagined:
     dialect: Dialect = field(default_factory=Dialect)
     ended: float = 0.0
     """When, on the loop's clock, it was closed."""
+    down: bool = False
 
     async def send(self, body: Mapping[str, Any]) -> Reply:
         """The scripted answer."""
@@ -167,6 +168,9 @@ class Imagined:
         each = written // len(given["choices"])
         texts = [choice["message"]["content"] for choice in given["choices"]]
         return Reply([Completion(text, read, each, False, "stop") for text in texts], self.latency)
+
+    def stop(self) -> None:
+        """Nothing is retried here."""
 
     async def aclose(self) -> None:
         self.ended = asyncio.get_running_loop().time()
@@ -180,10 +184,10 @@ def imagined_seconds(size: Size, limit: int, *, one: bool = False) -> float:
         endpoint = Imagined(size.latency, Dialect({"n"} if one else set()))
         endpoints.append(endpoint)
 
-        async def connect(limiter: Limiter) -> Imagined:
+        async def connect() -> Imagined:
             return endpoint
 
-        return LlmClient(model, connect, cache)
+        return LlmClient(PaidCalls(model, connect, cache))
 
     with tempfile.TemporaryDirectory() as folder, without_waiting():
         place = make_place(Path(folder), size, "http://127.0.0.1/v1", limit)

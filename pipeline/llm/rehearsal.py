@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.llm.cache import Answer, CallCache, Kind
+from pipeline.llm.calls import PaidCalls
 from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_message_tokens
-from pipeline.llm.limiter import Limiter
 from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
 from pipeline.llm.transport import Dialect, Reply
@@ -66,10 +66,10 @@ class Rehearsal:
         self.past_requests = sum(kind.requests for kind in kinds.values())
         sender = _InventingSender(model, kinds, self)
 
-        async def connect(limiter: Limiter) -> _InventingSender:
+        async def connect() -> _InventingSender:
             return sender
 
-        client = LlmClient(model, connect, _OverlayCache(cache, self.invented))
+        client = LlmClient(PaidCalls(model, connect, _OverlayCache(cache, self.invented)))
         self.usages.append(client.usage)
         return client
 
@@ -103,6 +103,8 @@ class _OverlayCache(CallCache):
 class _InventingSender:
     """Answers requests with texts of the expected length, in the expected time."""
 
+    down = False
+
     def __init__(self, model: Model, kinds: Mapping[int, Kind], rehearsal: Rehearsal) -> None:
         self.dialect = Dialect()
         self._model, self._rehearsal = model, rehearsal
@@ -114,6 +116,9 @@ class _InventingSender:
         measured = sum(kind.requests * kind.seconds for kind in kinds)
         assumed = sum(kind.requests * self._assumed(kind.read, kind.written, kind.samples) for kind in kinds)
         return measured / assumed if assumed else 1.0
+
+    def stop(self) -> None:
+        """Nothing is retried here."""
 
     async def aclose(self) -> None:
         loop = asyncio.get_running_loop()

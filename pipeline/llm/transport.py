@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
-from pipeline.llm.limiter import Limiter, NoAnswer, retry_after
 from pipeline.llm.messages import Completion, Spent
 from pipeline.llm.models import Model, shown_url
+from pipeline.retry_after import read_retry_after
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import APIStatusError
     from openai.types.chat import ChatCompletion
 
 # Statuses that may pass.
@@ -27,8 +27,6 @@ _BOUNDS = frozenset({"maxLength", "minLength", "maxItems", "minItems", "title", 
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 _FILTERED = re.compile(r"content (?:management|usage) polic|content[ _]filter|content[ _]policy", re.IGNORECASE)
 _TOO_LONG = re.compile(r"context.{0,12}(size|length)|maximum context|too many tokens", re.IGNORECASE)
-# A token has at least as many characters, in English and in LaTeX: see `context`.
-_CHARS_PER_TOKEN = 3
 
 
 @dataclass(slots=True)
@@ -81,10 +79,16 @@ def _without_bounds(schema: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to one request: its completions in the order of their numbers, and the seconds it took."""
+    """The answer to one request: its completions in the order of their numbers.
+
+    seconds: of the attempt that was answered. retries: further attempts. waited: seconds of the earlier attempts and
+    between them.
+    """
 
     completions: list[Completion]
     seconds: float
+    retries: int = 0
+    waited: float = 0.0
 
     @property
     def spent(self) -> Spent:
@@ -94,15 +98,45 @@ class Reply:
 
 
 class Transport:
-    """Sends requests to the endpoint of a model. Belongs to one event loop; closed by `aclose`.
+    """Sends requests to the endpoint of a model by OpenAI's SDK, with its retries. Belongs to one event loop.
 
-    url: the base URL, which the model itself does not have if it is the embedded one.
+    url: the base URL, which the model itself does not have if it is the embedded one. http: options of the HTTP client,
+    such as another transport.
     """
 
-    def __init__(self, model: Model, url: str, limiter: Limiter) -> None:
+    def __init__(self, model: Model, url: str, **http: Any) -> None:
+        import openai
+
+        from pipeline.llm.endpoint_client import FIRST_PATIENCE, MAX_RETRIES, PATIENCE, EndpointClient
+
         self.dialect = Dialect()
-        self._model, self._url, self._limiter = model, shown_url(url), limiter
-        self._client = _open(model, url)
+        self._model, self._url = model, shown_url(url)
+        # The embedded model's server is not restarted if it dies: nothing is worth waiting for. And a proxy from the
+        # environment must not be asked for it on our own loopback.
+        remote = model.url is not None
+        self._http = EndpointClient(
+            PATIENCE if remote else FIRST_PATIENCE,
+            **{
+                "verify": _certificates(),
+                "trust_env": remote,
+                "follow_redirects": True,
+                "limits": openai.DEFAULT_CONNECTION_LIMITS,
+            }
+            | http,
+        )
+        key = model.api_key.get_secret_value() if model.api_key else "none"
+        self._client = openai.AsyncOpenAI(
+            base_url=url, api_key=key, timeout=model.timeout, max_retries=MAX_RETRIES, http_client=self._http
+        )
+
+    @property
+    def down(self) -> bool:
+        """Whether a request was given up because the endpoint answers none."""
+        return self._http.down
+
+    def stop(self) -> None:
+        """Retry nothing from now on; requests in flight may still be answered."""
+        self._http.stopped = True
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -114,16 +148,14 @@ class Transport:
         Raises SettingError (key, model, URL, context), TransientFailure (unreachable, overloaded, down),
         PermanentFailure (the request is refused for another reason).
         """
-        return await self._limiter.run(lambda: self._try(body))
-
-    async def _try(self, body: Mapping[str, Any]) -> Reply:
-        """One attempt, in as many forms as it takes until the endpoint understands it. Raises NoAnswer."""
         import openai
 
-        while True:
+        retries = 0
+        while True:  # in as many forms as it takes until the endpoint understands it
             adapted = self.dialect.adapt(body)
             try:
-                return await self._request(adapted)
+                reply = await self._request(adapted)
+                return replace(reply, retries=reply.retries + retries)
             except openai.APIStatusError as error:
                 if error.status_code not in (400, 422):
                     raise self._status_error(error) from None
@@ -134,54 +166,38 @@ class Transport:
                 # Another request may have changed the dialect meanwhile.
                 if self.dialect.adapt(body) == adapted and not self.dialect.learn(adapted, _complaint(error)):
                     raise self._status_error(error) from None
-                self._limiter.retries += 1
+                retries += 1
             except openai.APITimeoutError:
-                raise NoAnswer(self._timeout()) from None
+                raise self._timeout() from None
             except openai.APIConnectionError as error:
-                raise NoAnswer(self._unreachable(error)) from None
+                raise self._unreachable(error) from None
             except openai.APIResponseValidationError as error:
                 raise self._no_completion(str(error)) from error
 
     async def _request(self, body: Mapping[str, Any]) -> Reply:
-        import openai
-
-        tokens = count_request_tokens(body)
         completions = self._client.chat.completions.with_raw_response
         # Parameters named one by one are converted field by field: 2 ms a request with the schema of an answer.
         rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
-        async with self._limiter.pace(tokens):
-            started = time.perf_counter()
-            try:
-                raw = await completions.create(model=body["model"], messages=body["messages"], extra_body=rest)
-            except openai.APIStatusError as error:
-                self._limiter.note_response(error.response.headers, tokens, error.status_code)
-                raise
-            self._limiter.note_response(raw.headers, tokens, raw.status_code)
+        started = time.perf_counter()
+        raw = await completions.create(model=body["model"], messages=body["messages"], extra_body=rest)
         response = raw.parse()
-        message = _error_in(response)
-        if message:
-            raise NoAnswer(
-                TransientFailure(
-                    f"the LLM endpoint {self._url} answers with an error in place of a completion "
-                    f"({self._clean(message)}): run again later; answers so far are kept"
-                )
-            )
         if not getattr(response, "choices", None):
             raise self._no_completion("its answer has no choices")
-        return Reply(read_completions(response), time.perf_counter() - started)
+        seconds = raw.elapsed.total_seconds()
+        waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
+        return Reply(read_completions(response), seconds, raw.retries_taken, waited)
 
     def _status_error(self, error: APIStatusError) -> Exception:
-        """The exception of an error status: NoAnswer if another attempt may help."""
+        """The exception of an error status, which the SDK has tried again where that could help."""
         status, setting = error.status_code, self._model.setting
         message = self._clean(_complaint(error))
         if status in _TRANSIENT:
-            wait = retry_after(error.response.headers)
-            failure = TransientFailure(
+            wait = read_retry_after(error.response.headers.get("retry-after"))
+            return TransientFailure(
                 f"the LLM endpoint {self._url} answers {status} ({message})"
                 f"{f' and asks to wait {wait:.0f} s' if wait else ''}: run again later, or lower "
                 "CITELOOM_LLM_CONCURRENCY; answers so far are kept"
             )
-            return NoAnswer(failure, wait, limited=status == 429)
         if status in (401, 403):
             return SettingError(
                 f"the LLM endpoint {self._url} refuses the key ({status}): set {setting('api_key')} to a key that it "
@@ -237,34 +253,11 @@ def _certificates() -> SSLContext:
     return httpx2.create_ssl_context()
 
 
-def _open(model: Model, url: str) -> AsyncOpenAI:
-    import openai
-
-    # A proxy from the environment must not be asked for the embedded model's server on our own loopback.
-    http = openai.DefaultAsyncHttpxClient(verify=_certificates(), trust_env=model.url is not None)
-    key = model.api_key.get_secret_value() if model.api_key else "none"
-    return openai.AsyncOpenAI(base_url=url, api_key=key, timeout=model.timeout, max_retries=0, http_client=http)
-
-
-def count_request_tokens(body: Mapping[str, Any]) -> int:
-    """About as many tokens as an endpoint counts for a request: its prompt, and the longest answers."""
-    read = sum(len(message["content"]) for message in body["messages"]) // _CHARS_PER_TOKEN
-    return int(read) + int(body.get("max_tokens", 0)) * int(body.get("n", 1))
-
-
 def _complaint(error: APIStatusError) -> str:
     body = error.body
     if isinstance(body, dict):
         return str(body.get("message") or body.get("detail") or body)
     return str(body or error.message)
-
-
-def _error_in(response: object) -> str:
-    """The error that a gateway reports under status 200; empty if there is none."""
-    if getattr(response, "choices", None):
-        return ""
-    error = (getattr(response, "model_extra", None) or {}).get("error")
-    return str(error.get("message") or error) if isinstance(error, dict) else str(error or "")
 
 
 def read_completions(response: ChatCompletion) -> list[Completion]:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pipeline.llm.limiter import Limiter
+from pipeline.llm.calls import Slots
 from pipeline.llm.loop import run, side_by_side, without_waiting
 
 
@@ -28,12 +28,12 @@ def test_the_first_failure_is_raised_as_itself() -> None:
 
 
 def test_without_waiting_a_day_is_over_at_once_and_the_clock_tells_it() -> None:
-    limiter = Limiter(2, "http://llm")
+    slots = Slots(2)
 
     async def work(hours: float) -> float:
-        await limiter.acquire(1)
+        await slots.acquire(1)
         await asyncio.sleep(3600 * hours)
-        limiter.release(1)
+        slots.release(1)
         return asyncio.get_running_loop().time() / 3600
 
     with without_waiting():

@@ -1,0 +1,267 @@
+"""Pay for calls of one model once: the cache, the budget, the limit of completions in flight, the requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
+
+from pipeline.engine import shutdown
+from pipeline.llm.budget import Budget, Limits
+from pipeline.llm.cache import CallCache
+from pipeline.llm.context import count_message_tokens
+from pipeline.llm.loop import side_by_side
+from pipeline.llm.messages import Completion, Message, Spent, Usage
+from pipeline.llm.models import Model
+from pipeline.llm.transport import Dialect, Reply
+
+# Another process's answer is looked up this often, then less and less: a call takes seconds, and a thousand tasks that
+# look 20 times a second would take a core.
+_POLL_SECONDS, _LONGEST_POLL = 0.05, 1.0
+
+
+class Sender(Protocol):
+    """What calls need of a transport; that of a rehearsal invents its answers.
+
+    down: whether the endpoint answers no request any more.
+    """
+
+    dialect: Dialect
+
+    @property
+    def down(self) -> bool: ...
+    async def send(self, body: Mapping[str, Any]) -> Reply: ...
+    def stop(self) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request without its sample number, and the key of its answers in the cache.
+
+    claim: the sample that the process which pays has claimed.
+    """
+
+    request: Mapping[str, Any]
+    key: str
+    first_seed: int
+    worst_written: int
+    """Most tokens of one answer."""
+    claim: tuple[str, int] = ("", 0)
+
+    def worst_case(self, samples: int, *, tokens: bool) -> Spent:
+        """The most that so many samples can cost; with `tokens`, also in tokens, by the project's own estimate."""
+        if not tokens:
+            return Spent(samples)
+        return Spent(samples, count_read(self.request), samples * self.worst_written)
+
+
+class Slots:
+    """The completions that may be in flight at once."""
+
+    def __init__(self, number: int) -> None:
+        self._free, self._acquiring = asyncio.Semaphore(number), asyncio.Lock()
+
+    async def acquire(self, count: int) -> None:
+        """Wait for `count` free completions, first come, first served, and hold them until `release`."""
+        acquired = 0
+        try:
+            async with self._acquiring:
+                while acquired < count:
+                    await self._free.acquire()
+                    acquired += 1
+        except BaseException:
+            self.release(acquired)
+            raise
+
+    def release(self, count: int) -> None:
+        """Free so many completions."""
+        for _ in range(count):
+            self._free.release()
+
+
+class PaidCalls:
+    """The calls of one model, each paid for once. Belongs to one event loop.
+
+    connect: makes the transport; called for the first request that the cache cannot answer, so that a run whose answers
+    are all stored starts no server. budget: limits what requests may cost; none without it. usage: what was done in
+    this run.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        connect: Callable[[], Awaitable[Sender]],
+        cache: CallCache,
+        budget: Budget | None = None,
+    ) -> None:
+        self.model, self.usage = model, Usage(prices=model.prices)
+        self._connect, self._cache, self._budget = connect, cache, budget or Budget(Limits())
+        self._slots = Slots(model.concurrency)
+        self._transport: Sender | None = None
+        self._connecting = asyncio.Lock()
+        self._claims: dict[tuple[str, int], asyncio.Event] = {}
+        self._flights: dict[asyncio.Task[set[int]], tuple[str, int]] = {}
+
+    def abandon(self) -> None:
+        """Cancel the requests in flight: a user who interrupts a run does not wait for them."""
+        for flight in self._flights:
+            flight.cancel()
+
+    async def aclose(self) -> None:
+        """Close the transport. Answers in flight are paid for: they are awaited and stored, but nothing is retried, and
+        an endpoint that is down is not waited for."""
+        if self._transport is None:
+            return
+        self._transport.stop()
+        if self._transport.down:
+            self.abandon()
+        if self._flights:
+            await asyncio.wait(list(self._flights))
+        for claim in list(self._claims):
+            self._release(claim)
+        await self._transport.aclose()
+
+    async def obtain(self, call: Call, wanted: range) -> list[Completion]:
+        """Completions of these samples: from the cache, from the process that is paying for them, or paid now."""
+        self.usage.calls += len(wanted)
+        paid: set[int] = set()
+        pause = _POLL_SECONDS
+        while True:
+            stored = self._read(call, wanted)
+            missing = [sample for sample in wanted if sample not in stored]
+            if not missing:
+                break
+            paid |= await self._pay_or_wait(call, missing, pause)
+            pause = min(1.5 * pause, _LONGEST_POLL)
+        self._count_cached([stored[sample] for sample in wanted if sample not in paid])
+        # The text is that of the cache also if it was paid for now, so that all that asked at once agree.
+        return [replace(stored[sample], cached=sample not in paid) for sample in wanted]
+
+    def _read(self, call: Call, samples: range) -> dict[int, Completion]:
+        stored = self._cache.read(call.key, samples)
+        return {sample: Completion(**answer, cached=True) for sample, answer in stored.items()}
+
+    async def _pay_or_wait(self, call: Call, missing: list[int], pause: float) -> set[int]:
+        """Pay for the samples, unless this or another process is paying for the first of them: then wait, `pause`
+        seconds for another process."""
+        claim = (call.key, missing[0])
+        busy = self._claims.get(claim)
+        if busy is not None:
+            await busy.wait()
+            return set()
+        if not self._cache.claim(*claim):
+            await asyncio.sleep(pause)
+            return set()
+        self._claims[claim] = asyncio.Event()
+        try:
+            # Between the reading and the claim another process may have stored its answers and given the claim up.
+            if self._cache.read(call.key, missing):
+                return set()
+            return await self._pay(replace(call, claim=claim), missing)
+        finally:
+            self._release(claim)
+
+    def _release(self, claim: tuple[str, int]) -> None:
+        """Give up the claim, once nothing that was sent under it is in flight any more."""
+        if claim not in self._claims:
+            return
+        flights = [flight for flight, of in self._flights.items() if of == claim]
+        if flights:
+            asyncio.gather(*flights, return_exceptions=True).add_done_callback(lambda _: self._release(claim))
+            return
+        self._cache.release(*claim)
+        self._claims.pop(claim).set()
+
+    async def _pay(self, call: Call, missing: list[int]) -> set[int]:
+        transport = await self._connected()
+        most = 1 if "n" in transport.dialect.refused else self.model.concurrency
+        parts = [run[i : i + most] for run in _consecutive(missing) for i in range(0, len(run), most)]
+        answers = await side_by_side(self._request(transport, call, part) for part in parts)
+        return set().union(*answers)
+
+    async def _connected(self) -> Sender:
+        async with self._connecting:
+            if self._transport is None:
+                self._transport = await self._connect()
+            return self._transport
+
+    async def _request(self, transport: Sender, call: Call, samples: list[int]) -> set[int]:
+        """One request for consecutive samples; returns those that it brought into the cache.
+
+        The request is a task of its own: if a task beside this one fails, this one is cancelled, and an answer that is
+        paid for would be lost.
+        """
+        slots, flights = self._slots, self._flights
+        await slots.acquire(len(samples))
+        try:
+            shutdown.end_if_asked()
+            worst = call.worst_case(len(samples), tokens=self._budget.counts_tokens)
+            while not self._budget.reserve(worst, self.usage.prices):
+                await asyncio.sleep(_POLL_SECONDS)
+        except BaseException:
+            slots.release(len(samples))
+            raise
+
+        def landed(flight: asyncio.Task[set[int]]) -> None:
+            del flights[flight]
+            slots.release(len(samples))
+            if not flight.cancelled():
+                flight.exception()  # asyncio complains of an exception that nobody retrieves
+
+        flight = asyncio.create_task(self._send(transport, call, samples, worst))
+        flights[flight] = call.claim
+        flight.add_done_callback(landed)
+        return await asyncio.shield(flight)
+
+    async def _send(self, transport: Sender, call: Call, samples: list[int], worst: Spent) -> set[int]:
+        """Send a request and store its answers.
+
+        An endpoint that gives fewer than it was asked for is not asked for several again.
+        """
+        body = dict(call.request) | {"seed": call.first_seed + samples[0]}
+        body |= {"n": len(samples)} if len(samples) > 1 else {}
+        cost = Spent()
+        try:
+            reply = await transport.send(body)
+            cost = reply.spent
+        finally:
+            self._budget.settle(worst, cost, self.usage.prices)
+        self.usage.count_request(cost, reply.seconds)
+        self.usage.retries += reply.retries
+        self.usage.waited += reply.waited
+        completions = dict(zip(samples, reply.completions, strict=False))
+        answers = {sample: _stored_fields(completion) for sample, completion in completions.items()}
+        self._cache.write(call.key, call.request, answers, cost, reply.seconds)
+        if len(completions) < len(samples):
+            transport.dialect.refused.add("n")
+        return set(completions)
+
+    def _count_cached(self, completions: Sequence[Completion]) -> None:
+        usage = self.usage
+        usage.cached += len(completions)
+        usage.cached_prompt_tokens += max((completion.prompt_tokens for completion in completions), default=0)
+        usage.cached_completion_tokens += sum(completion.completion_tokens for completion in completions)
+
+
+def count_read(request: Mapping[str, Any]) -> int:
+    """Tokens of a request's messages, estimated from above."""
+    return count_message_tokens([Message(**message) for message in request["messages"]])
+
+
+def _consecutive(samples: Sequence[int]) -> list[list[int]]:
+    """Runs of numbers that follow one another: one request can ask for a run, its seeds being first, first + 1, …"""
+    runs: list[list[int]] = []
+    for sample in samples:
+        if runs and sample == runs[-1][-1] + 1:
+            runs[-1].append(sample)
+        else:
+            runs.append([sample])
+    return runs
+
+
+def _stored_fields(completion: Completion) -> dict[str, Any]:
+    fields = asdict(completion)
+    del fields["cached"]
+    return fields

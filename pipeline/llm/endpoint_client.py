@@ -1,0 +1,108 @@
+"""The HTTP client under OpenAI's SDK: the SDK retries and waits, this decides when a further attempt is pointless."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import ssl
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+
+# A request is sent so often while the endpoint answers others: the fault is the request's own.
+ATTEMPTS = 5
+# A vLLM that restarts loads its model for one to two minutes. One that never responded is rather a wrong address.
+PATIENCE, FIRST_PATIENCE = 120.0, 8.0
+# `EndpointClient` ends the attempts; the SDK's own limit only has to be higher.
+MAX_RETRIES = 100
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """The attempts of one request so far. failures: those while the endpoint answered other requests."""
+
+    started: float
+    last_failure: float = -math.inf
+    failures: int = 0
+
+
+_attempts: ContextVar[_Attempts] = ContextVar("attempts")
+
+
+class EndpointClient(httpx2.AsyncClient):
+    """Sends the SDK's requests to one endpoint. Belongs to one event loop.
+
+    The SDK tries a failed request again after 0.5 s, 1 s, … 8 s, or as Retry-After asks, up to 120 s. That ends after
+    ATTEMPTS while the endpoint answers other requests, except for a refusal for the rate (429), and once it has
+    answered none for as long as `patience` lasts.
+
+    patience: seconds that an endpoint which has responded before may be down.
+    """
+
+    def __init__(self, patience: float = PATIENCE, **options: Any) -> None:
+        super().__init__(**options)
+        self.down = False
+        """Whether a request was given up because the endpoint answers none."""
+        self.stopped = False
+        """Whether nothing is sent again from now on."""
+        self._patience = patience
+        self._last_answer = -math.inf
+        self._has_responded = False
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """As httpx2 sends it; raises an error of the SDK, which it does not retry, once the attempts are over."""
+        import openai
+
+        if request.headers.get("x-stainless-retry-count", "0") == "0":
+            _attempts.set(_Attempts(_now()))
+        elif self.stopped:
+            raise openai.APIConnectionError(message="the run is ending", request=request)
+        started = time.perf_counter()
+        try:
+            response = await super().send(request, **options)
+        except httpx2.TimeoutException as error:
+            if self._is_last():
+                raise openai.APITimeoutError(request=request) from error
+            raise
+        except (httpx2.RequestError, ssl.SSLError) as error:
+            if self._is_last():
+                raise openai.APIConnectionError(request=request) from error
+            raise
+        response.elapsed = timedelta(seconds=time.perf_counter() - started)
+        self._note(response)
+        return response
+
+    def _note(self, response: httpx2.Response) -> None:
+        """Record a response, and mark one that must not be tried again."""
+        self._has_responded = True
+        if response.status_code == 200 and _is_error(response.content):
+            response.status_code = 502
+        limited = response.status_code == 429
+        if response.status_code <= 500 and not limited:  # with 500 an endpoint that is up reports a failed request
+            self._last_answer, self.down = _now(), False
+        if response.status_code >= 400 and self._is_last(limited=limited):
+            response.headers["x-should-retry"] = "false"
+
+    def _is_last(self, *, limited: bool = False) -> bool:
+        """Count a failed attempt; whether it is the last."""
+        attempts = _attempts.get()
+        # A failure while the endpoint answers nobody says nothing about this request.
+        if not limited and self._last_answer >= attempts.last_failure:
+            attempts.failures += 1
+        attempts.last_failure = _now()
+        silence = _now() - max(attempts.started, self._last_answer)
+        self.down = self.down or silence >= (self._patience if self._has_responded else FIRST_PATIENCE)
+        return self.stopped or self.down or attempts.failures >= ATTEMPTS
+
+
+def _is_error(body: bytes) -> bool:
+    """Whether a gateway reports, with status 200, that what is behind it failed."""
+    return b'"error"' in body and b'"choices"' not in body
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

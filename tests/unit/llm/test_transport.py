@@ -1,0 +1,247 @@
+"""The transport on a clock that jumps: when requests are sent, sent again, and given up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from email.utils import formatdate
+from typing import Any
+
+import httpx2
+import pytest
+
+from pipeline.errors import TransientFailure
+from pipeline.llm.endpoint_client import ATTEMPTS, FIRST_PATIENCE, PATIENCE
+from pipeline.llm.loop import run, side_by_side, without_waiting
+from pipeline.llm.models import get_model
+from pipeline.llm.transport import Reply, Transport
+from pipeline.settings import load_settings
+
+MINUTE = 60.0
+# The longest that the SDK waits before another attempt, if the endpoint asks for nothing.
+LONGEST_WAIT = 8.0
+
+Answer = Callable[[str, float], "httpx2.Response | Exception"]
+"""(prompt, time) → the answer to a request."""
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def completion() -> httpx2.Response:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
+    return httpx2.Response(200, json={"id": "1", "choices": [choice], "created": 0, "model": "m", "object": "x"})
+
+
+def refused(status: int, **headers: str) -> httpx2.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx2.Response(status, json={"error": {"message": "refused"}}, headers=named)
+
+
+class Endpoint:
+    """An endpoint without a network. asked: when each prompt was sent."""
+
+    def __init__(self, answer: Answer, seconds: float = 0.01) -> None:
+        self.answer, self.seconds = answer, seconds
+        self.asked: dict[str, list[float]] = {}
+        model = get_model(load_settings(_env_file=None, llm_url="http://llm/v1", llm_model="m"))
+        self.transport = Transport(model, "http://llm/v1", transport=httpx2.MockTransport(self._respond))
+
+    async def _respond(self, request: httpx2.Request) -> httpx2.Response:
+        prompt = next(word for word in ("first", "other", "this") if f'"{word}"' in request.content.decode())
+        self.asked.setdefault(prompt, []).append(now())
+        await asyncio.sleep(self.seconds)
+        answer = self.answer(prompt, now())
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def ask(self, prompt: str = "this") -> Reply:
+        return await self.transport.send(
+            {"model": "m", "messages": [{"role": "user", "content": prompt}], "temperature": 0.0}
+        )
+
+    async def ask_others(self, until: float) -> None:
+        """Ask for other answers until a time."""
+        while now() < until:
+            await self.ask("other")
+            await asyncio.sleep(0.1)
+
+
+def on_a_jumping_clock(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    with without_waiting():
+        return run(scenario())
+
+
+def ask_once(answer: Answer, *, after_an_answer: bool = False) -> tuple[Reply | Exception, float, list[float]]:
+    """The reply to one request or its error, when it came, and when the request was sent."""
+
+    async def scenario() -> tuple[Reply | Exception, float, list[float]]:
+        endpoint = Endpoint(answer)
+        if after_an_answer:
+            await endpoint.ask("first")
+        reply: Reply | Exception
+        try:
+            reply = await endpoint.ask()
+        except TransientFailure as error:
+            reply = error
+        return reply, now(), endpoint.asked["this"]
+
+    result: tuple[Reply | Exception, float, list[float]] = on_a_jumping_clock(scenario)
+    return result
+
+
+def until(end: float, failure: Callable[[], httpx2.Response | Exception]) -> Answer:
+    """An endpoint that fails until a time, except for the prompts "first" and "other"."""
+    return lambda prompt, moment: failure() if prompt == "this" and moment < end else completion()
+
+
+def no_connection() -> Exception:
+    return httpx2.ConnectError("connection refused")
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry_after": "7"}, 7),
+        ({"retry_after_ms": "1500", "retry_after": "2"}, 1.5),
+        ({"retry_after": "100"}, 100),
+    ],
+)
+def test_a_refusal_is_obeyed_for_as_long_as_it_asks(headers: dict[str, str], seconds: float) -> None:
+    reply, moment, asked = ask_once(until(seconds, lambda: refused(429, **headers)))
+    assert isinstance(reply, Reply)
+    assert moment == pytest.approx(seconds, abs=0.1)
+    assert (len(asked), reply.retries) == (2, 1)
+
+
+@pytest.mark.parametrize("asks", ["3600", formatdate(time.time() + 3600, usegmt=True)])
+def test_a_refusal_for_longer_than_two_minutes_ends_the_request_at_once(asks: str) -> None:
+    reply, moment, asked = ask_once(until(1e9, lambda: refused(429, retry_after=asks)))
+    assert "asks to wait 3" in str(reply)
+    assert (len(asked), moment < 1) == (1, True)
+
+
+def test_a_limit_per_minute_is_outlasted_in_a_few_requests() -> None:
+    reply, moment, asked = ask_once(until(MINUTE, lambda: refused(429)))
+    assert isinstance(reply, Reply)
+    assert moment <= MINUTE + LONGEST_WAIT
+    assert ATTEMPTS < len(asked) <= 15
+
+
+def test_an_endpoint_that_refuses_everybody_is_given_up_after_two_minutes() -> None:
+    reply, moment, _ = ask_once(until(1e9, lambda: refused(429)), after_an_answer=True)
+    assert "answers 429" in str(reply)
+    assert PATIENCE <= moment <= PATIENCE + LONGEST_WAIT + 1
+
+
+def test_an_endpoint_that_refuses_one_request_and_answers_others_is_waited_for() -> None:
+    async def scenario() -> float:
+        endpoint = Endpoint(until(6 * MINUTE, lambda: refused(429)))
+        await endpoint.ask("first")
+        await side_by_side([endpoint.ask(), endpoint.ask_others(5 * MINUTE)])
+        return endpoint.asked["this"][-1]
+
+    assert on_a_jumping_clock(scenario) >= 6 * MINUTE
+
+
+def test_an_endpoint_that_comes_back_answers_every_request() -> None:
+    async def scenario() -> list[float]:
+        endpoint = Endpoint(until(20.0, no_connection))
+        await endpoint.ask("first")
+        await side_by_side(endpoint.ask() for _ in range(50))
+        return endpoint.asked["this"]
+
+    asked = on_a_jumping_clock(scenario)
+    assert max(asked) < 20 + LONGEST_WAIT
+    assert len(asked) <= 50 * 8
+
+
+def test_after_patience_every_request_ends_with_what_is_wrong() -> None:
+    async def scenario() -> tuple[list[Any], float, bool]:
+        endpoint = Endpoint(until(1e9, no_connection))
+        await endpoint.ask("first")
+        ended = await asyncio.gather(*(endpoint.ask() for _ in range(30)), return_exceptions=True)
+        return ended, now(), endpoint.transport.down
+
+    ended, moment, down = on_a_jumping_clock(scenario)
+    assert {type(error) for error in ended} == {TransientFailure}
+    assert "http://llm/v1 cannot be reached (connection refused)" in str(ended[0])
+    assert PATIENCE <= moment <= PATIENCE + 2 * LONGEST_WAIT
+    assert down
+
+
+def test_an_endpoint_that_never_answered_is_given_up_sooner() -> None:
+    reply, moment, _ = ask_once(until(1e9, no_connection))
+    assert "cannot be reached" in str(reply)
+    assert FIRST_PATIENCE <= moment <= FIRST_PATIENCE + LONGEST_WAIT
+
+
+def test_a_server_that_loads_its_model_is_waited_for() -> None:
+    reply, moment, _ = ask_once(until(MINUTE, lambda: refused(503)))
+    assert isinstance(reply, Reply)
+    assert moment <= MINUTE + LONGEST_WAIT
+    assert reply.retries > ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (no_connection, "cannot be reached"),
+        (lambda: refused(500), "answers 500"),
+        (lambda: httpx2.ReadTimeout("silence"), "gave no answer within 300 s"),
+    ],
+)
+def test_a_request_that_alone_fails_is_given_up(
+    failure: Callable[[], httpx2.Response | Exception], message: str
+) -> None:
+    async def scenario() -> int:
+        endpoint = Endpoint(until(1e9, failure))
+        await endpoint.ask("first")
+        others = asyncio.create_task(endpoint.ask_others(1e9))
+        with pytest.raises(TransientFailure, match=message):
+            await endpoint.ask()
+        others.cancel()
+        return len(endpoint.asked["this"])
+
+    assert on_a_jumping_clock(scenario) == ATTEMPTS
+
+
+def test_a_request_that_meets_no_answer_for_its_whole_time_is_not_sent_again() -> None:
+    async def scenario() -> int:
+        endpoint = Endpoint(until(1e9, lambda: httpx2.ReadTimeout("silence")), seconds=300.0)
+        with pytest.raises(TransientFailure, match="gave no answer within 300 s"):
+            await endpoint.ask()
+        return len(endpoint.asked["this"])
+
+    assert on_a_jumping_clock(scenario) == 1
+
+
+@pytest.mark.parametrize("failure", [no_connection, lambda: refused(503)])
+def test_nothing_is_tried_again_once_it_is_stopped(failure: Callable[[], httpx2.Response | Exception]) -> None:
+    async def scenario() -> int:
+        endpoint = Endpoint(until(1e9, failure))
+        await endpoint.ask("first")
+        asked = asyncio.create_task(endpoint.ask())
+        await asyncio.sleep(0.1)
+        endpoint.transport.stop()
+        with pytest.raises(TransientFailure):
+            await asked
+        return len(endpoint.asked["this"])
+
+    assert on_a_jumping_clock(scenario) == 1
+
+
+def test_an_error_inside_an_answer_is_tried_again() -> None:
+    """Gateways answer 200, and say in the body that what is behind them failed."""
+
+    def inside() -> httpx2.Response:
+        return httpx2.Response(200, json={"error": {"message": "upstream is down", "code": 502}})
+
+    reply, _, asked = ask_once(until(2.0, inside))
+    assert isinstance(reply, Reply)
+    assert len(asked) > 1
+    reply, _, _ = ask_once(until(1e9, inside))
+    assert "answers 502 (upstream is down)" in str(reply)
