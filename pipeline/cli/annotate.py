@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,15 +15,9 @@ if TYPE_CHECKING:
     from pipeline.storage.data_root import DataRoot
 
 
-class Kind(StrEnum):
-    """What people annotate."""
-
-    RATINGS = "ratings"
-    GRADES = "grades"
-
-
 KindArgument = Annotated[
-    Kind, typer.Argument(metavar="KIND", help="ratings of related-work sections, or grades of answers to questions.")
+    Literal["ratings", "grades"],
+    typer.Argument(metavar="KIND", help="ratings of related-work sections, or grades of answers to questions."),
 ]
 
 
@@ -64,8 +57,8 @@ def export(
     root = open_workspace().root
     check_folder(to)
     names = split_names(systems) if systems else None
-    study_name = name or kind.value
-    if kind is Kind.RATINGS:
+    study_name = name or kind
+    if kind == "ratings":
         made = export_ratings(root, study_name, months, names, items=items, seed=seed, with_gold=with_gold)
     elif not with_gold:
         raise SettingError("--without-gold is for ratings: leave it out for grades")
@@ -163,9 +156,9 @@ def results(
     from pipeline.tables import HUMAN_GRADES, HUMAN_RATINGS
 
     root = open_workspace().root
-    annotated = root.months(HUMAN_RATINGS if kind is Kind.RATINGS else HUMAN_GRADES)
+    annotated = root.months(HUMAN_RATINGS if kind == "ratings" else HUMAN_GRADES)
     selected = select_months(months, annotated) if annotated else []
-    found = read_rating_results(root, selected, name) if kind is Kind.RATINGS else _read_grades(root, selected, name)
+    found = read_rating_results(root, selected, name) if kind == "ratings" else _read_grades(root, selected, name)
     if found.empty:
         of_study = "" if name is None else f" of study {name}"
         raise MissingInput(f"there are no {kind}{of_study} in {root.path}: run citeloom annotate import FILE")

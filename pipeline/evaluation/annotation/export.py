@@ -6,7 +6,9 @@ request. Names of tasks and questions are not shown: they may tell more than ann
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.study import Study, shuffled
@@ -108,8 +111,14 @@ def _page(export: Export, items: Iterable[Item], sheet: str, annotators: int) ->
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )  # fmt: skip
+    style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
+    environment.globals.update(
+        style=Markup(style),  # noqa: S704 - our own file, which the policy names by its hash
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+    return environment

@@ -44,8 +44,6 @@ MEANINGS: Mapping[Part, Mapping[str, str]] = {
 """What each verdict means, in the words that the judge is given."""
 SILENT = ("abstained", "claims_nothing")
 """Outcomes that leave nothing to annotate."""
-
-
 NO_JUDGE = ""
 """The judge of answers that no model graded."""
 

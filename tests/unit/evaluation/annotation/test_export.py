@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from itertools import cycle
 from pathlib import Path
@@ -229,7 +231,9 @@ def assert_inert(page: Path) -> None:
                 assert re.match(r"#T\d\d-reference-\d+$|https://arxiv\.org/abs/", value or ""), value
     assert [len(parsed(page).css(tag)) for tag in ("style", "meta[http-equiv]")] == [1, 1]
     policy = parsed(page).css_first("meta[http-equiv]").attributes["content"]
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    style = hashlib.sha256(parsed(page).css_first("style").text().encode()).digest()
+    allowed = f"style-src 'sha256-{base64.b64encode(style).decode()}'"
+    assert policy == f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def test_citations_lead_to_the_list_and_headings_are_those_of_the_target_alone(root: DataRoot, tmp_path: Path) -> None:
