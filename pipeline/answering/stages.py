@@ -47,7 +47,8 @@ from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import get_model, settings_for
 from pipeline.settings import Settings
-from pipeline.storage.csv_texts import ImportedTexts, TextKind, read_content, read_texts
+from pipeline.storage.csv_reader import read_content
+from pipeline.storage.csv_texts import ImportedTexts, TextKind, read_texts
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer
 

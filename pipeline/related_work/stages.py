@@ -32,7 +32,8 @@ from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, Related
 from pipeline.related_work.task import Source, Task
 from pipeline.related_work.task_reader import read_elements, read_tasks, reference_months, tasks_for
 from pipeline.settings import Settings
-from pipeline.storage.csv_texts import TextKind, read_content, read_texts
+from pipeline.storage.csv_reader import read_content
+from pipeline.storage.csv_texts import TextKind, read_texts
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
 from pipeline.tables.writers import Writer

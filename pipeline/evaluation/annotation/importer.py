@@ -7,9 +7,7 @@ that was killed is completed by the same command.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,20 +21,13 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.rows import RatingRow, SheetRow
 from pipeline.evaluation.annotation.study import Study, read_key, study_names
+from pipeline.storage.csv_reader import CsvRow, parse_csv
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables.writers import parse_writer
 
 _LONGEST_NAME = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a sheet: its number in the file, and column → cell."""
-
-    number: int
-    cells: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,32 +60,18 @@ def read_sheet(root: DataRoot, file: Path, annotator: str | None = None) -> Shee
     return Sheet(study, name, rows, faults, hashlib.sha256(content).hexdigest())
 
 
-def _read_lines(file: Path) -> tuple[bytes, list[Line]]:
-    """The bytes of a CSV file, and its lines that are not empty; cells beyond the columns are under the name ''."""
+def _read_lines(file: Path) -> tuple[bytes, list[CsvRow]]:
     try:
         content = file.read_bytes()
-        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
-        header = [cell.strip() for cell in next(reader, [])]
-        lines, before = [], reader.line_num
-        for cells in reader:
-            row = dict(zip(header, cells, strict=False)) | {"": "".join(cells[len(header) :])}
-            if any(cells):
-                lines.append(Line(before + 1, dict.fromkeys(header, "") | row))
-            before = reader.line_num
     except OSError as error:
         raise SettingError(f"it cannot be read ({error.strerror})") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SettingError(f"it is no CSV file in UTF-8 ({error}): save it as CSV, in UTF-8 with commas") from None
-    missing = [column for column in ("study", "annotator", "unit") if column not in header]
-    if missing or not lines:
-        lacking = f"no column {', '.join(missing)}" if missing else "no line below its columns"
-        raise SettingError(
-            f"it has {lacking}: give a sheet of citeloom annotate export, saved as CSV in UTF-8 with commas"
-        )
+    lines = parse_csv(content, ("study", "annotator", "unit"))
+    if not lines:
+        raise SettingError("it has no line below its columns: give a sheet of citeloom annotate export")
     return content, lines
 
 
-def _only(column: str, lines: Iterable[Line]) -> str:
+def _only(column: str, lines: Iterable[CsvRow]) -> str:
     """The one value of a column; on some lines it may be empty, as nobody should have to write a name forty times."""
     values: dict[str, tuple[str, int]] = {}
     for line in lines:
@@ -109,7 +86,7 @@ def _only(column: str, lines: Iterable[Line]) -> str:
     return next(iter(values.values()))[0]
 
 
-def _check_lines(lines: Sequence[Line], study: Study) -> tuple[dict[str, SheetRow], list[str]]:
+def _check_lines(lines: Sequence[CsvRow], study: Study) -> tuple[dict[str, SheetRow], list[str]]:
     """Unit id → row of the lines that are right, and what is wrong with the others."""
     units = {unit.casefold(): unit for unit in study.units}
     rows: dict[str, SheetRow] = {}
@@ -136,7 +113,7 @@ def _check_lines(lines: Sequence[Line], study: Study) -> tuple[dict[str, SheetRo
     return rows, [*faults, *_settle_choices(rows, numbers, study)]
 
 
-def _cell_fault(line: Line, row_class: type[SheetRow], column: str) -> str:
+def _cell_fault(line: CsvRow, row_class: type[SheetRow], column: str) -> str:
     allowed = row_class.model_fields[column].description
     return f"column {column}: {line.cells[column][:40]!r}: write {allowed}, or leave it empty"
 

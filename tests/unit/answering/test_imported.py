@@ -53,20 +53,19 @@ def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> No
     "text",
     [
         b"\xef\xbb\xbfquestion_id,system,answer\r\nq1,site,They do.\r\n",
-        "question_id\tsystem\tanswer\nq1\tsite\tThey do.\n".encode("utf-16"),
-        b"sep=;\r\nQuestion ID;SYSTEM;Answer\r\nq1;site;They do.\r\n\r\n;;\r\n",
+        b"question_id,system,answer\r\nq1,site,They do.\r\n\r\n,,\r\n",
         b'"system","answer","question_id","question"\n"site","They do.","q1",""\n',
-        b"\nanswer , System , question id\nThey do.,  site ,q1",
-        "Answer;System;Question\nThey do.;site;do  boats FLOAT?\n",
+        b"answer , system , question_id\nThey do.,  site ,q1",
+        b"answer,system,question\nThey do.,site,do  boats FLOAT?\n",
     ],
-    ids=["Excel's UTF-8", "Excel's UTF-16", "Excel's first line", "quoted, both columns", "as typed", "by its text"],
+    ids=["byte order mark", "blank lines", "quoted, both columns", "spaces around cells", "by its text"],
 )
 def test_files_of_spreadsheet_programs_are_read(tmp_path: Path, text: bytes) -> None:
     assert read(tmp_path, text) == [("q1", "site", "They do.")]
 
 
 def test_empty_answers_abstain_and_are_told_as_are_columns_that_are_not_read(tmp_path: Path) -> None:
-    text = "question_id,system,answer,asked on\nq1,site,,Monday\nq2,site,Because.,Monday\n"
+    text = "question_id,system,answer,asked_on\nq1,site,,Monday\nq2,site,Because.,Monday\n"
     found = read_imported(write(tmp_path, text), QUESTIONS)
     assert [plain_answer(text.text).abstained for text in found.texts] == [True, False]
     assert plain_answer(found.texts[0].text).text == ABSTAINED
@@ -85,10 +84,13 @@ def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is empty"),
+        ("", "line 1: no column system, answer in ''"),
         ("question_id,system,answer\n", "holds no answer"),
-        ("id,name,text\nq1,site,a\n", "line 1: no column question_id or question, system, answer among id, name"),
+        ("id,name,text\nq1,site,a\n", "line 1: no column system, answer in 'id, name, text'"),
         ("question_id,answer\nq1,a\n", "line 1: no column system"),
+        ("system,answer\ns,a\n", "line 2: it names no question: fill question_id or question"),
+        ("question_id;system;answer\nq1;s;a\n", "'question_id;system;answer': name .* save it as CSV UTF-8, comma-sep"),
+        ("question_id,system,answer\nq1,s,a\n".encode("utf-16"), "line 1: it is not UTF-8 .*: save it as CSV UTF-8"),
         ("question_id,system,answer,answer\nq1,s,a,b\n", "column answer is there twice"),
         ("question_id,system,answer\nq9,site,a\n", "line 2: question_id 'q9' is none of the set"),
         ("question_id,system,answer\n,site,a\n", "line 2: it names no question"),
@@ -100,9 +102,9 @@ def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
         ("question_id,system,answer\nq1,Direct,a\n", "Direct is a system of citeloom"),
         ('question_id,system,answer\nq1,s,"a\nb"\nq1,S,c\n', "line 4: s wrote for q1 on line 2 too"),
         ("question_id,system,answer\nq1,s,One, two\n", "line 2: it has more cells than there are columns"),
-        ('question_id,system,answer\nq1,s,"open\n', "from line 2: unexpected end of data"),
+        ('question_id,system,answer\nq1,s,"open\n', "line 2: it is not CSV .unexpected end of data.: put quotes"),
         (f"question_id,system,answer\nq1,s,{'a' * 100_001}\n", "its answer has 100,001 characters"),
-        (b"question_id,system,answer\nq1,s,\xff\n", "is not UTF-8"),
+        (b"question_id,system,answer\nq1,s,\xff\n", "line 2: it is not UTF-8"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_taken_says_why(tmp_path: Path, text: str | bytes, message: str) -> None:

@@ -151,5 +151,5 @@ def test_what_is_wrong_in_a_sheet_is_listed_and_the_rest_is_imported(
     done = citeloom("import", bad, form)
     assert done.exit_code == 1, done.output
     assert "sheet-1.csv: line 2, column consistency: '9': write a whole number from 1 to 5" in done.stderr
-    assert "form.csv: it has no column study, annotator, unit" in done.stderr
+    assert "form.csv: line 1: no column study, annotator, unit" in done.stderr
     assert "imported 11 rows by annotator-1" in done.stdout
