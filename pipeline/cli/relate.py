@@ -100,7 +100,6 @@ def _save(related: Related, folder: Path) -> None:
 class DataSet(StrEnum):
     """Data sets whose tasks can be imported."""
 
-    RWSG = "rwsg-prv"
     DEEPSCHOLAR = "deepscholar"
     NUDTRWG = "nudtrwg"
 
@@ -108,13 +107,10 @@ class DataSet(StrEnum):
 def import_tasks(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="PATHS...",
-            help="Files of rwsg-prv, one for each target; or the folder of DeepScholar-Bench or NudtRwG.",
-        ),
+        typer.Argument(metavar="FOLDERS...", help="Folders of DeepScholar-Bench or NudtRwG."),
     ],
     output: Annotated[Path, typer.Option(help="Folder for the task files.")],
-    data_set: Annotated[DataSet, typer.Option("--from", help="Data set that the paths are of.")] = DataSet.RWSG,
+    data_set: Annotated[DataSet, typer.Option("--from", help="Data set that the folders are of.")],
     month: Annotated[
         str | None, typer.Option(help="Month of the dump to run the tasks with; not needed for citeloom relate.")
     ] = None,
@@ -123,14 +119,11 @@ def import_tasks(
     """Convert another data set to task files for CITELOOM_TASKS_DIR and relate --task.
 
     Examples:
-      citeloom import-tasks rwsg/*.json --output tasks --month 2024-03
       citeloom import-tasks deepscholar --from deepscholar --output tasks --month 2024-03
       citeloom import-tasks NudtRwG --from nudtrwg --output tasks
     """
     for path in paths:
-        if data_set is DataSet.RWSG:
-            check_file("PATHS", path)
-        elif not path.is_dir():
+        if not path.is_dir():
             raise SettingError(f"{path} is no folder: give the folder of {data_set}")
 
     from pipeline.arxiv.months import parse_month
@@ -158,10 +151,7 @@ def _imported(paths: list[Path], data_set: DataSet, month: str | None) -> list[I
     from pipeline.cli.console import print_note
     from pipeline.related_work.importers.deepscholar import import_deepscholar
     from pipeline.related_work.importers.nudtrwg import import_nudtrwg
-    from pipeline.related_work.importers.rwsg import import_rwsg
 
-    if data_set is DataSet.RWSG:
-        return [import_rwsg(file, month) for file in paths]
     if data_set is DataSet.DEEPSCHOLAR:
         return [imported for folder in paths for imported in import_deepscholar(folder, month)]
     tasks = []

@@ -140,7 +140,6 @@ def test_a_command_that_left_is_refused_with_its_replacement_and_is_not_in_the_h
     [
         ["relate", "--target", "FILE", "--reference", "2403.00001"],
         ["relate", "--task", "FILE"],
-        ["import-tasks", "FILE", "--output", "out"],
         ["annotate", "import", "FILE"],
         ["search", "--queries", "FILE"],
     ],

@@ -19,7 +19,7 @@ from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.person_names import parse_name
 from pipeline.corpus.latex_text import plain_field
 from pipeline.errors import SettingError
-from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task, sections_text
+from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task
 from pipeline.related_work.sentence_rewriting import author_names
 from pipeline.related_work.task import FileReference
 
@@ -56,12 +56,12 @@ def _task(folder: Path, target: _Target, works: Mapping[str, FileReference], mon
     cited = list(dict.fromkeys(target.cites.values()))
     marks = {key: f"[Work {cited.index(identifier)}]" for key, identifier in target.cites.items()}
     names = {key: author_names(works[identifier].authors) for key, identifier in target.cites.items()}
-    title = " ".join(target.title.split())
+    title, abstract = " ".join(target.title.split()), " ".join(target.abstract.split())
     return make_imported_task(
         f"deepscholar-{target.arxiv}",
         month,
         title,
-        sections_text(title, [("Abstract", " ".join(target.abstract.split()))]),
+        f"# {title}\n\n## Abstract\n\n{abstract}" if abstract else f"# {title}",
         latex_text(target.related_work_latex, marks, names),
         [works[identifier] for identifier in cited],
         arxiv_id=normalize_arxiv_id(target.arxiv),

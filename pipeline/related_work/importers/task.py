@@ -76,12 +76,6 @@ def letters(text: str) -> str:
     return "".join(sign for sign in plain if sign.isalpha())
 
 
-def sections_text(title: str, sections: Sequence[tuple[str, str]]) -> str:
-    """A paper as Markdown: its title, then the sections that have a text."""
-    parts = [f"# {title}"] if title else []
-    return "\n\n".join(parts + [f"## {name}\n\n{text.strip()}" for name, text in sections if text.strip()])
-
-
 def item_text(authors: Sequence[str], year: int | None, title: str) -> str:
     """A bibliography item for a work of which no more is known."""
     return f"{', '.join(authors)}{f' ({year})' if year else ''}. {title}.".lstrip(" .")

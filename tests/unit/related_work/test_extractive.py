@@ -22,10 +22,10 @@ from pipeline.related_work.extractive import (
     section_words,
     tfidf_cosines,
 )
-from pipeline.related_work.importers.rwsg import import_rwsg
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.related_work.task_reader import task_of
+from tests.real_targets import read_real_targets
 from tests.unit.related_work.building import with_texts
 
 pytestmark = pytest.mark.slow
@@ -174,8 +174,7 @@ def test_the_same_task_gives_the_same_section_with_minilm(shared_data: Path) -> 
     from pipeline.related_work.extractive import encoder_of
     from pipeline.settings import load_settings
 
-    imported = [import_rwsg(file).task for file in sorted((shared_data / "related_work").glob("*.json"))]
-    tasks = [task_of(task.row(), {}) for task in imported]
+    tasks = [task_of(imported.task.row(), {}) for imported in read_real_targets(shared_data)]
     encode = encoder_of(make_embedder(load_settings(_env_file=None)))
     first, second = extractive(tasks, encode), extractive(tasks, encode)
     assert [summary.text for summary in first] == [summary.text for summary in second]

@@ -13,32 +13,31 @@ from pipeline.cli.app import app
 from pipeline.errors import SettingError
 from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.importers.nudtrwg import bibliography_entry, import_nudtrwg
-from pipeline.related_work.importers.rwsg import import_rwsg
+from pipeline.related_work.importers.task import NameYearCitations, item_text, make_imported_task
 from pipeline.related_work.summary import cited_numbers
-from pipeline.related_work.task import task_rows
+from pipeline.related_work.task import FileReference, task_rows
+from tests.real_targets import read_real_targets
 
-LEAVES = [
-    {"title": "Tides", "author": ["Ada Popović"], "year": 2015, "abstract": "", "introduction": ""},
-    {"title": "Boats", "author": ["Ben Yang", "Cy Klein"], "year": 2021, "abstract": "Boats float.", "charge": True},
-    {"title": "Nets", "author": ["Di Liu", "Ed Fox", "Flo Ray"], "year": 2021, "abstract": "A.", "introduction": "I."},
-    {"title": "Ropes", "author": ["Gus Liu"], "year": 2021, "abstract": "", "introduction": ""},
-    {"title": "Unseen", "author": ["Hal Orr"], "year": 2001, "abstract": "", "introduction": ""},
+WORKS = [
+    FileReference(title=title, authors=authors, year=year, source="item", text=item_text(authors, year, title))
+    for title, authors, year in (
+        ("Tides", ("Ada Popović",), 2015),
+        ("Boats", ("Ben Yang", "Cy Klein"), 2021),
+        ("Nets", ("Di Liu", "Ed Fox", "Flo Ray"), 2021),
+        ("Ropes", ("Gus Liu",), 2021),
+        ("Unseen", ("Hal Orr",), 2001),
+    )
 ]
 
 
-def write(folder: Path, related: str, **changed: Any) -> Path:
-    root = {"title": "A  target", "author": [], "abstract": "We.", "introduction": "Long ago.", "relatedwork": related}
-    file = folder / "7.json"
-    file.write_text(json.dumps({"root": root, "leaves": LEAVES} | changed), encoding="utf-8")
-    return file
-
-
-def test_names_and_years_become_numbers_in_the_order_of_a_bibliography(tmp_path: Path) -> None:
+def test_names_and_years_become_numbers_in_the_order_of_a_bibliography() -> None:
     text = (
         "It began with boats (Yang and Klein, 2021; see Liu et al., 2021a). Popovic´ (2016) adds tides; "
         "Liu (2021b) and others (Unknown et al., 2010) add ropes (Yang and Klein, 2021; Nobody, 1999)."
     )
-    made = import_rwsg(write(tmp_path, text), "2024-03")
+    citations = NameYearCitations(WORKS)
+    section = citations.mark(text)
+    made = make_imported_task("mine", None, "A target", "We.", section, WORKS, unmatched=citations.unmatched)
     assert made.task.related_work == (
         "It began with boats [Reference 5] [Reference 1]. Popovic´ [Reference 4] adds tides; "
         "Liu [Reference 2] and others (Unknown et al., 2010) add ropes [Reference 5] (Nobody, 1999)."
@@ -48,18 +47,8 @@ def test_names_and_years_become_numbers_in_the_order_of_a_bibliography(tmp_path:
     assert made.unmatched == ("Unknown et al., 2010", "Nobody, 1999")
 
 
-def test_a_reference_says_what_there_is_of_it(tmp_path: Path) -> None:
-    task = import_rwsg(write(tmp_path, "Nothing.")).task
-    sources = {reference.title: (reference.source, reference.text) for reference in task.references}
-    assert sources["Tides"] == ("item", "Ada Popović (2015). Tides.")
-    assert sources["Boats"] == ("abstract", "Boats float.")
-    assert sources["Nets"] == ("full_text", "## Abstract\n\nA.\n\n## Introduction\n\nI.")
-    assert task.text == "# A target\n\n## Abstract\n\nWe.\n\n## Introduction\n\nLong ago."
-    assert (task.id, task.month) == ("rwsg-7", None)
-
-
 def test_the_five_real_targets_keep_nine_of_ten_citations(shared_data: Path) -> None:
-    made = [import_rwsg(file) for file in sorted((shared_data / "related_work").glob("*.json"))]
+    made = read_real_targets(shared_data)
     references = sum(len(each.task.references) for each in made)
     assert len(made) == 5
     assert references == 67
@@ -190,8 +179,6 @@ def test_a_target_of_deepscholar_becomes_a_task(tmp_path: Path) -> None:
 
 
 def test_data_that_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"7\.json is no file of rwsg-prv"):
-        import_rwsg(write(tmp_path, "x", leaves=[{"no": "title"}]))
     with pytest.raises(SettingError, match=r"target_paper_title\.txt"):
         import_nudtrwg(tmp_path)
     with pytest.raises(SettingError, match=r"targets\.jsonl, line 1: title"):
@@ -210,26 +197,29 @@ def test_the_63_targets_of_deepscholar_become_tasks(shared_data: Path) -> None:
     assert sum(reference.source == "abstract" for reference in references) > 900
 
 
-def write_rwsg(folder: Path) -> None:
-    folder.mkdir()
-    write(folder, "Boats (Yang and Klein, 2021).")
-
-
 @pytest.mark.parametrize(
-    ("make", "arguments", "task_id"),
+    ("make", "data_set", "task_id"),
     [
-        (write_rwsg, ["set/7.json"], "rwsg-7"),
-        (write_target, ["set", "--from", "nudtrwg"], "nudtrwg-1"),
-        (write_deepscholar, ["set", "--from", "deepscholar"], "deepscholar-2506.00001v1"),
+        (write_target, "nudtrwg", "nudtrwg-1"),
+        (write_deepscholar, "deepscholar", "deepscholar-2506.00001v1"),
     ],
 )
 def test_the_command_writes_files_that_the_pipeline_reads(
-    tmp_path: Path, make: Any, arguments: list[str], task_id: str
+    tmp_path: Path, make: Any, data_set: str, task_id: str
 ) -> None:
     make(tmp_path / "set")
-    source, *data_set = arguments
     folder = tmp_path / "tasks"
-    call = ["import-tasks", str(tmp_path / source), *data_set, "--output", str(folder), "--month", "2024-03", "--json"]
+    call = [
+        "import-tasks",
+        str(tmp_path / "set"),
+        "--from",
+        data_set,
+        "--output",
+        str(folder),
+        "--month",
+        "2024-03",
+        "--json",
+    ]
     assert json.loads(CliRunner().invoke(app, call).stdout) == [str(folder / f"{task_id}.json")]
     (row,) = task_rows(folder, "2024-03")
     assert (row["task_id"], "[Reference " in row["gold"]) == (task_id, True)

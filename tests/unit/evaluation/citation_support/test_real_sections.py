@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from pipeline.evaluation.citation_support.measures import citation_measures
-from pipeline.related_work.importers.rwsg import import_rwsg
+from tests.real_targets import read_real_targets
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.citation_support.building import judged, place_with, section
 
@@ -20,12 +20,12 @@ def copies(asked: Asked) -> str:
 
 
 def test_every_citation_of_real_sections_is_judged_by_real_words(shared_data: Path, tmp_path: Path) -> None:
-    for file in sorted((shared_data / "related_work").glob("*.json")):
-        task = import_rwsg(file, "2024-03").task.row()
+    for imported in read_real_targets(shared_data, "2024-03"):
+        task = imported.task.row()
         numbers = [each["number"] for each in task["references"]]
         written = section(task["gold"], numbers)
         with ScriptedLlm(copies) as llm:
-            work = place_with(tmp_path / file.stem, [written], task["references"], llm, support_passages=1)
+            work = place_with(tmp_path / imported.task.id, [written], task["references"], llm, support_passages=1)
             outcome, rows = judged(work)
         assert {row["number"] for row in rows} <= set(numbers)
         assert len(rows) == outcome.notes["citations"] >= 8
@@ -33,7 +33,7 @@ def test_every_citation_of_real_sections_is_judged_by_real_words(shared_data: Pa
         assert {row["number"] for row in rows if row["unjudged"]} == {
             n for n, source in told.items() if source == "item"
         }
-        assert all(row["quote_found"] for row in rows if row["verdict"]), file.name
+        assert all(row["quote_found"] for row in rows if row["verdict"]), imported.task.id
         found = citation_measures(task, written, rows)
         assert found["citation_precision"] == found["citation_precision_quoted"] == 1.0
         # Authors cite in a third to two thirds of their sentences; the rest compares, or tells of their own work.
