@@ -3,7 +3,7 @@
 After ChatCite, arXiv 2403.02574, section 4: criteria from 1 to 5, the gold section as the measure, and a vote for the
 best, so that scores compare systems within one conversation and nowhere else. The paper prints neither prompt nor
 temperature nor order; the prompt (`prompts/g_score.j2`), temperature 0 and the orders below are ours, and so is
-judging one system by itself: the same prompt and criteria, without a vote.
+judging a repeat of a section by itself: the same prompt and criteria, without a vote.
 """
 
 from __future__ import annotations

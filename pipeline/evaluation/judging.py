@@ -1,6 +1,6 @@
 """The stage `g_scores`: which conversations each judge is led through, and their rows.
 
-The sections of a task are judged together, and each alone; a repeat of a section is judged alone only.
+The sections of a task are judged together; those of systems that wrote a task repeatedly also alone, each repeat.
 
 Every conversation is a coroutine of its own, and none waits for another's answer. What a row says of calls and tokens
 counts cached calls as the rest, so that a resumed run writes the same bytes as an undisturbed one.
@@ -100,9 +100,9 @@ def _reference_line(reference: Mapping[str, Any]) -> str:
 
 
 def _assignments(repeats: Sequence[Case], settings: Settings, models: Sequence[Model]) -> Iterator[_Assignment]:
-    """All over one task: every judge, the systems together in so many orders, then, where set, each by itself.
+    """All over one task: every judge, the systems together in so many orders, then each repeated section by itself.
 
-    repeats: the case of every repeat, from 0. Writers with repeats are judged by themselves whatever is set.
+    repeats: the case of every repeat, from 0.
 
     The orders are those of the task whatever CITELOOM_JUDGE_REPEATS is, so more repeats keep the answers that are
     there; and they are the same for every judge, so that judges compare in the same conversations.
@@ -115,8 +115,7 @@ def _assignments(repeats: Sequence[Case], settings: Settings, models: Sequence[M
     orders = [tuple(names[short] for short in order) for order in shown]
     for model in models:
         yield from (_Assignment(case, TOGETHER, model, repeat, order) for repeat, order in enumerate(orders))
-        alone = case.sections if settings.judge_alone else repeated
-        yield from (_Assignment(case, ALONE, model, 0, (writer,)) for writer in alone)
+        yield from (_Assignment(case, ALONE, model, 0, (writer,)) for writer in repeated)
         for repeat, again in enumerate(repeats[1:], 1):
             yield from (_Assignment(again, ALONE, model, repeat, (writer,)) for writer in again.sections)
 
@@ -161,11 +160,6 @@ def named_judgement(row: Mapping[str, Any], shown: Mapping[str, str] | None = No
         column: [names.get(name, name) for name in row[column] or ()] for column in ("order", "cut") if column in row
     }
     return named | {"best": names.get(row["best"], row["best"])}
-
-
-def of_repeat(row: Mapping[str, Any]) -> bool:
-    """Whether a row of `g_scores` has the marks of a repeat of a section, which is compared with no other's."""
-    return bool(row["mode"] == ALONE and row["repeat"])
 
 
 def _key(assignment: _Assignment) -> tuple[Any, ...]:

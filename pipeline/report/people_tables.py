@@ -86,7 +86,7 @@ def _rating_grids(people: RatingResults) -> list[Grid]:
         ]
         if rows:
             about = f"the same best section in {judge.same} of {judge.votes} tasks" if judge.votes else ""
-            groups.append(RowGroup(rows, f"{judge.judge}, {judge.mode}", about))
+            groups.append(RowGroup(rows, judge.judge, about))
     columns = ["Marks", "Spearman", "Same order", "People less judge", "Sections"]
     about = (
         "A section's mark is the mean over raters. Same order: of two sections of one task, the share that both put in "

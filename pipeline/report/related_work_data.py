@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, current_ratings, rating_results
-from pipeline.evaluation.judging import TOGETHER, named_judgement, of_repeat
+from pipeline.evaluation.judging import TOGETHER, named_judgement
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
 from pipeline.report.costs import USAGE, Cost
@@ -47,37 +47,35 @@ class Scores:
 
     def __init__(self, judges: Sequence[str] = ()) -> None:
         """judges: models in order of preference; the main tables show the first that judged."""
-        self._values: dict[tuple[str, str, str], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+        self._values: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
         self._preferred = tuple(judges)
 
     def add(self, table: pa.Table) -> None:
-        """Add the rows of a month."""
-        keys = ["metric", "mode", "judge", "system", "task_id"]
+        """Add the rows of a month, of sections that are compared with one another."""
+        keys = ["metric", "judge", "system", "task_id"]
         means = table.group_by(keys, use_threads=False).aggregate([("value", "mean")])
         columns = [means[name].to_pylist() for name in (*keys, "value_mean")]
-        for metric, mode, judge, system, task, value in zip(*columns, strict=True):
+        for metric, judge, system, task, value in zip(*columns, strict=True):
             if value is not None:
-                key = (metric, mode or "", judge or "") if metric.startswith("g_") else (metric, "", "")
-                self._values[key][system][task] = value
+                self._values[metric, (judge or "") if metric.startswith("g_") else ""][system][task] = value
 
     def judges(self) -> list[str]:
         """Models that judged, the preferred ones first."""
-        return preferred_first({judge for _, _, judge in self._values if judge}, self._preferred)
+        return preferred_first({judge for _, judge in self._values if judge}, self._preferred)
 
     @property
     def judge(self) -> str:
         """The model whose marks the main tables show; '' where none judged."""
         return next(iter(self.judges()), "")
 
-    def by_task(self, system: str, metric: str, mode: str = TOGETHER, judge: str | None = None) -> Mapping[str, float]:
-        """Task → value. Mode and judge apply to metrics of the G-Score alone."""
-        g_score = metric.startswith("g_")
-        key = (metric, mode, self.judge if judge is None else judge) if g_score else (metric, "", "")
-        return self._values.get(key, {}).get(system, {})
+    def by_task(self, system: str, metric: str, judge: str | None = None) -> Mapping[str, float]:
+        """Task → value. A judge applies to metrics of the G-Score alone; None: the first."""
+        by_judge = (self.judge if judge is None else judge) if metric.startswith("g_") else ""
+        return self._values.get((metric, by_judge), {}).get(system, {})
 
-    def mean(self, system: str, metric: str, mode: str = TOGETHER, judge: str | None = None) -> Estimate:
+    def mean(self, system: str, metric: str, judge: str | None = None) -> Estimate:
         """The mean over tasks with its interval."""
-        return estimate({task: [value] for task, value in self.by_task(system, metric, mode, judge).items()})
+        return estimate({task: [value] for task, value in self.by_task(system, metric, judge).items()})
 
     def of_task(self, task: str, systems: Iterable[str], metric: str) -> dict[str, float]:
         """System → value of one task, by the first judge where a judge is needed; only systems that have one."""
@@ -142,7 +140,7 @@ class RelatedWorkData(MonthData):
         self._add_scores(with_writer_names(read[tables.SCORES.name], self.names))
         self._add_support(with_writer_names(read[tables.CITATION_SUPPORT.name], self.names))
         judgements = _rows(read, tables.G_SCORES, _JUDGEMENT)
-        self.judgements += [named_judgement(row, self.names) for row in judgements if not of_repeat(row)]
+        self.judgements += [named_judgement(row, self.names) for row in judgements if row["mode"] == TOGETHER]
         ratings = _rows(read, tables.HUMAN_RATINGS, RATING_COLUMNS)
         current = current_ratings(root, month, ratings)
         self.ratings += [{**row, "system": self.names.get(row["system"], row["system"])} for row in current]
@@ -155,8 +153,9 @@ class RelatedWorkData(MonthData):
 
     def _add_scores(self, table: pa.Table) -> None:
         together = pc.fill_null(pc.equal(table["mode"], TOGETHER), fill_value=False)
+        unjudged = pc.and_(pc.is_null(table["mode"]), pc.equal(table["repeat"], 0))
+        self.scores.add(table.filter(pc.or_(together, unjudged)))
         of_repeats = pc.and_(pc.greater(table["repeat"], 0), pc.invert(together))
-        self.scores.add(table.filter(pc.invert(of_repeats)))
         tasks = pc.unique(table.filter(of_repeats)["task_id"])
         repeated = table.filter(pc.and_(pc.is_in(table["task_id"], tasks), pc.invert(together)))
         self.repeats += repeated.to_pylist()

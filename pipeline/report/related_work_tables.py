@@ -597,7 +597,7 @@ def judges_section(data: RelatedWorkData) -> Section | None:
     if len(judges) < 2:
         return None
     rows = [
-        [words(system), *(mean_cell(data.scores.mean(system, "g_score", judge=judge), "two") for judge in judges)]
+        [words(system), *(mean_cell(data.scores.mean(system, "g_score", judge), "two") for judge in judges)]
         for system in data.systems
     ]
     about = "The G-Score, mean over tasks. No mean mixes marks of two judges."
@@ -614,7 +614,7 @@ def _agreement_grid(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
         judge: {
             (task, system): value
             for system in data.systems
-            for task, value in data.scores.by_task(system, "g_score", judge=judge).items()
+            for task, value in data.scores.by_task(system, "g_score", judge).items()
         }
         for judge in judges
     }

@@ -218,7 +218,6 @@ class JudgeSettings(BaseModel):
     judge_repeats: int = Field(
         3, ge=1, description="Times that each judge marks a task's systems side by side, each time in another order."
     )
-    judge_alone: bool = Field(True, description="Also have each section marked by itself, as repeated ones always are.")
     support_passages: int = Field(3, ge=1, description="Passages of a cited work that a judge of a citation reads.")
     support_citations: int = Field(
         1000, ge=0, description="Most citations of one section that are judged, the rest are counted; 0 for none."

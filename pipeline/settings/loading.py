@@ -22,6 +22,7 @@ _REPEATS = "set CITELOOM_SUMMARY_REPEATS, and CITELOOM_REPEATED_TASKS to the num
 REMOVED = {
     "CITELOOM_DRAFT_PAPERS": _NO_DRAFTS,
     "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
+    "CITELOOM_JUDGE_ALONE": "the systems of a task are marked side by side, repeated sections also by themselves",
     "CITELOOM_OTEL_ENDPOINT": "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took",
     "CITELOOM_STABILITY_REPEATS": _REPEATS,
     "CITELOOM_STABILITY_TASKS": _REPEATS,

@@ -70,7 +70,7 @@ def test_other_executors_need_none_of_it(executor: str) -> None:
 def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     here = load_settings(
         **VALID, subsets="warning,error", metadata_snapshot="", workers=3, temperature=0.25,
-        judge_alone=False, questions="questions.yaml",
+        arxiv_api=False, questions="questions.yaml",
     )  # fmt: skip
     for name, value in {**node_environment(here), "CITELOOM_DAGSTER_PG_URL": VALID["dagster_pg_url"]}.items():
         monkeypatch.setenv(name, value)

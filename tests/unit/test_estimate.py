@@ -43,7 +43,6 @@ SETTINGS: dict[str, Any] = {
     "systems": "chatcite,zero_shot",
     "llm_price": "2/8",
     "judge_repeats": 1,
-    "judge_alone": False,
     "draft_tokens": 512,
     "element_tokens": 96,
     "support_citations": 0,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.evaluation import statistics
 from pipeline.evaluation.annotation.ratings import digests
-from pipeline.evaluation.judging import named_judgement, of_repeat
+from pipeline.evaluation.judging import TOGETHER, named_judgement
 from pipeline.evaluation.statistics import Estimate, alpha, estimate
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
 from pipeline.tables.writers import full_name, short_names, writer_name
@@ -55,7 +55,6 @@ class JudgeAgreement:
     """
 
     judge: str
-    mode: str
     marks: Mapping[str, statistics.Agreement | None]
     votes: int
     same: int
@@ -101,7 +100,7 @@ def read_rating_results(root: DataRoot, months: Sequence[str], study: str | None
         outdated += len(rows) - len(current)
     shown = short_names(row["system"] for row in ratings)
     judgements = (row for month in judged for row in root.iterate(G_SCORES, month, G_SCORE_COLUMNS))
-    scores = (named_judgement(row, shown) for row in judgements if not of_repeat(row))
+    scores = (named_judgement(row, shown) for row in judgements if row["mode"] == TOGETHER)
     return rating_results([{**row, "system": shown[row["system"]]} for row in ratings], scores, outdated)
 
 
@@ -119,8 +118,10 @@ def current_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> list[
 
 
 def rating_results(ratings: Iterable[Row], judgements: Iterable[Row] = (), outdated: int = 0) -> RatingResults:
-    """What rows of `human_ratings` say, beside rows of `g_scores`. Two studies' ratings of one task are kept apart for
-    agreement, and joined for means."""
+    """What rows of `human_ratings` say, beside rows of `g_scores` in which systems were marked together.
+
+    Two studies' ratings of one task are kept apart for agreement, and joined for means.
+    """
     rows = sorted(ratings, key=lambda row: [row[name] for name in ("study", "task_id", "system", "rater")])
     return RatingResults(
         studies=tuple(sorted({row["study"] for row in rows})),
@@ -177,8 +178,8 @@ def _preference_alpha(rows: Iterable[Row]) -> Estimate:
 def _judges(rows: Sequence[Row], judgements: Iterable[Row]) -> Iterator[JudgeAgreement]:
     people = {name: _means(((row["task_id"], row["system"]), mark_of(row, name)) for row in rows) for name in _NAMES}
     favourites = _favourites((row["task_id"], row["system"]) for row in rows if row["preferred"])
-    by_judge = _group(((row["judge"], row["mode"]), row) for row in judgements)
-    for (judge, mode), of_judge in sorted(by_judge.items()):
+    by_judge = _group((row["judge"], row) for row in judgements)
+    for judge, of_judge in sorted(by_judge.items()):
         marked = [((row["task_id"], marks["system"]), marks) for row in of_judge for marks in row["marks"]]
         agreed = {
             name: statistics.agreement(_means((place, mark_of(marks, name)) for place, marks in marked), people[name])
@@ -187,7 +188,7 @@ def _judges(rows: Sequence[Row], judgements: Iterable[Row]) -> Iterator[JudgeAgr
         voted = _favourites((row["task_id"], row["best"]) for row in of_judge if row["best"])
         both = favourites.keys() & voted.keys()
         same = sum(favourites[task] == voted[task] for task in both)
-        yield JudgeAgreement(judge, mode, agreed, len(both), same)
+        yield JudgeAgreement(judge, agreed, len(both), same)
 
 
 def _means(marked: Iterable[tuple[SectionKey, float | None]]) -> dict[SectionKey, float]:

@@ -83,9 +83,9 @@ def shown(request: dict[str, Any]) -> list[str]:
     return re.findall(r"^Section (\w):$", request["messages"][-1]["content"], re.MULTILINE)
 
 
-def test_all_systems_are_judged_together_in_every_repeat_and_each_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_all_systems_are_judged_together_in_every_repeat(tmp_path: Path, llm: ScriptedLlm) -> None:
     rows, _ = judged(set_up(tmp_path, llm, judge_repeats=6))
-    assert Counter("".join(shown(request)) for request in llm.requests) == {"ABC": 2 * 6, "A": 2 * 3}
+    assert Counter("".join(shown(request)) for request in llm.requests) == {"ABC": 2 * 6}
     assert {request["temperature"] for request in llm.requests} == {0.0}
     for task_id in ("2403.90001#S2", "2403.90002#S2"):
         mine = [row for row in rows if row["task_id"] == task_id and row["mode"] == "together"]
@@ -104,11 +104,7 @@ def test_the_judge_never_sees_a_systems_name(tmp_path: Path, llm: ScriptedLlm) -
 
 def test_one_system_is_asked_about_once_and_nobody_votes(tmp_path: Path, llm: ScriptedLlm) -> None:
     rows, _ = judged(set_up(tmp_path, llm, tasks=1, systems=("chatcite",)))
-    assert [(row["mode"], row["order"], row["best"]) for row in rows] == [
-        ("alone", ["chatcite"], None),
-        ("together", ["chatcite"], None),
-    ]
-    assert rows[0]["marks"] == rows[1]["marks"]
+    assert [(row["mode"], row["order"], row["best"]) for row in rows] == [("together", ["chatcite"], None)]
     assert llm.generations == 1
 
 
@@ -119,7 +115,7 @@ def test_marks_lead_back_to_the_systems_in_the_order_shown_and_two_systems_have_
         return json.dumps({"A": marks(5, 5, 5, 5, 5, 5), "B": marks(1, 1, 1, 1, 1, 2), "best": "A"})
 
     with ScriptedLlm(first_is_best) as llm:
-        rows, _ = judged(set_up(tmp_path, llm, systems=SYSTEMS[:2], judge_repeats=5, judge_alone=False))
+        rows, _ = judged(set_up(tmp_path, llm, systems=SYSTEMS[:2], judge_repeats=5))
     assert [(row["task_id"], tuple(row["order"])) for row in rows] == [
         (task_id, order)
         for task_id in ("2403.90001#S2", "2403.90002#S2")
@@ -146,8 +142,8 @@ def test_judges_that_did_not_write_read_the_same_conversations_and_rows_stand_by
     assert first == second
     keys = [(row["task_id"], row["mode"], row["judge"], row["repeat"], row["order"]) for row in rows]
     assert keys == sorted(keys)
-    assert Counter(row["judge"] for row in rows) == {"strict": 2 * (2 + 3), "another": 2 * (2 + 3)}
-    assert outcome.notes == {"judged": {"alone": 12, "together": 8}}
+    assert Counter(row["judge"] for row in rows) == {"strict": 2 * 2, "another": 2 * 2}
+    assert outcome.notes == {"judged": {"together": 8}}
     assert outcome.measured["llm_calls"] == len(rows)
 
 
@@ -163,7 +159,7 @@ def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_count(tmp
         return None if len(asked.body["messages"]) > 2 else "I would rather not say."
 
     with ScriptedLlm(nonsense_until_repair) as llm:
-        work = set_up(tmp_path, llm, judge_repeats=1, judge_alone=False)
+        work = set_up(tmp_path, llm, judge_repeats=1)
         rows, outcome = judged(work)
     assert llm.generations == 4
     assert ledger(work) == []
@@ -183,17 +179,12 @@ def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path: 
         found, outcome = judged(work)
     assert {row["task_id"] for row in found} == {"2403.90002#S2"}
     details = [detail.split(":")[0] for _, reason, detail in ledger(work) if reason == "unreadable_judgement"]
-    assert details == [
-        "scripted, alone, of chatcite@some-model",
-        "scripted, alone, of few_shot@some-model",
-        "scripted, together, repeat 0",
-        "scripted, together, repeat 1",
-    ]
+    assert details == ["scripted, together, repeat 0", "scripted, together, repeat 1"]
     assert {entry[:2] for entry in ledger(work)} == {
         ("2403.90001#S2", "unreadable_judgement"),
         ("2403.90003#S2", "no_gold"),
     }
-    assert outcome.notes["judged"] == {"alone": 2, "together": 2}
+    assert outcome.notes["judged"] == {"together": 2}
 
 
 def test_a_second_run_pays_nothing_and_more_repeats_pay_for_what_is_new_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
@@ -239,18 +230,17 @@ def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(tmp_pa
     long_ones = [{**summary(row, system), "text": f"{long} {system}"} for system in SYSTEMS[:2]]
     write_table(work.root, tables.SUMMARIES, MONTH, long_ones)
     rows, _ = judged(work)
-    together = [each for each in rows if each["mode"] == "together"]
-    assert [set(each["cut"]) for each in together] == [{"gold", *SYSTEMS[:2]}] * 2
-    assert [entry[:2] for entry in ledger(work) if "together" in entry[2]] == [("2403.90001#S2", "cut_for_judge")]
+    assert [set(each["cut"]) for each in rows] == [{"gold", *SYSTEMS[:2]}] * 2
+    assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "cut_for_judge")]
     for request in llm.requests:
         cut = re.findall(r"<section_\w>\n(.*?)\n</section_\w>", request["messages"][-1]["content"], re.DOTALL)
         assert len(set(cut)) == 1
 
 
-def test_what_there_is_no_room_for_together_is_in_the_ledger_and_judged_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_what_there_is_no_room_for_is_in_the_ledger(tmp_path: Path, llm: ScriptedLlm) -> None:
     work = set_up(tmp_path, llm, tasks=1, llm_context=1400, judge_repeats=1)
     rows, _ = judged(work)
-    assert Counter(row["mode"] for row in rows) == {"alone": 3}
+    assert rows == []
     assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "no_room_for_judge")]
 
 

@@ -32,7 +32,7 @@ TASKS = {
     1: ["2403.00001", "2403.00002", "2403.00004"],
     3: ["2403.00006", "2403.00002"],
 }
-FEW = {"chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1, "judge_repeats": 1, "judge_alone": False}
+FEW = {"chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1, "judge_repeats": 1}
 SYSTEMS = "chatcite,chatcite_no_reflection,lead"
 STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, SCORES)
 
@@ -119,12 +119,12 @@ def test_repeats_are_marked_alone_by_each_judge_and_take_no_part_in_a_vote(
     ]
     with ScriptedLlm(models=("scripted", "strict")) as two:
         models = write_models(tmp_path / "settings", two.url, "strict")
-        both = prepared(two, tmp_path, models=models, judges="scripted,strict", judge_alone=True)
+        both = prepared(two, tmp_path, models=models, judges="scripted,strict")
         for stage in STAGES[:3]:
             run_stage(stage, both, MONTH)
     modes = Counter((row["judge"], row["mode"]) for row in both.root.rows(tables.G_SCORES, MONTH))
-    # Alone: the 9 sections that are compared, and two repeats of two systems on two tasks.
-    assert modes == {(judge, mode): n for judge in both.settings.judges for mode, n in (("together", 3), ("alone", 17))}
+    # Alone: three repeats of two systems on two tasks.
+    assert modes == {(judge, mode): n for judge in both.settings.judges for mode, n in (("together", 3), ("alone", 12))}
 
 
 def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(

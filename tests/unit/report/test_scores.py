@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.evaluation.judging import ALONE
 from pipeline.llm.models import is_small_model
 from pipeline.report.related_work_data import Scores
 
@@ -38,13 +37,11 @@ def test_a_task_weighs_the_same_however_often_it_was_judged() -> None:
     assert scores(*often, score("b", "g_score", 4.0, "j")).mean("chatcite", "g_score").value == 3.0
 
 
-def test_judges_and_modes_stand_apart_and_the_first_judge_leads() -> None:
-    rows = [score("a", "g_score", 2.0, "a-judge"), score("a", "g_score", 5.0, "z-judge"),
-            score("a", "g_score", 1.0, "z-judge", mode="alone")]  # fmt: skip
+def test_judges_are_apart_and_the_first_judge_leads() -> None:
+    rows = [score("a", "g_score", 2.0, "a-judge"), score("a", "g_score", 5.0, "z-judge")]
     found = scores(*rows, judges=("z-judge",))
     assert found.judges() == ["z-judge", "a-judge"]
     assert found.mean("chatcite", "g_score").value == 5.0
-    assert found.mean("chatcite", "g_score", ALONE).value == 1.0
     assert found.mean("chatcite", "g_score", judge="a-judge").value == 2.0
 
 

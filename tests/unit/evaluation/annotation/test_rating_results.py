@@ -28,11 +28,11 @@ def rating(rater: str, task: str, system: str, mark: int | None, preferred: bool
     }  # fmt: skip
 
 
-def judgement(task: str, marks: Sequence[int], best: str | None, repeat: int = 0, mode: str = "together") -> Row:
+def judgement(task: str, marks: Sequence[int], best: str | None, repeat: int = 0) -> Row:
     given = [{"system": name, **dict.fromkeys(CRITERIA, mark)} for name, mark in zip(SYSTEMS, marks, strict=True)]
     return {
-        "task_id": task, "mode": mode, "judge": "a-judge", "repeat": repeat, "order": list(SYSTEMS), "marks": given,
-        "best": best, "cut": [], "calls": 1, "prompt_tokens": 1, "completion_tokens": 1,
+        "task_id": task, "mode": "together", "judge": "a-judge", "repeat": repeat, "order": list(SYSTEMS),
+        "marks": given, "best": best, "cut": [], "calls": 1, "prompt_tokens": 1, "completion_tokens": 1,
     }  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def test_of_nothing_there_are_no_numbers(rows: list[Row]) -> None:
 def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() -> None:
     judged = [judgement("t1", (4, 1), "one"), judgement("t1", (5, 1), "one", 1), judgement("t2", (5, 2), "one")]
     (judge,) = rating_results(RATINGS, judged).judges
-    assert (judge.judge, judge.mode) == ("a-judge", "together")
+    assert judge.judge == "a-judge"
     # Raters: 4.5 and 2 on the first task, 3 and 4 on the second; the judge: 4.5 and 1, 5 and 2.
     fluency = judge.marks["fluency"]
     assert fluency is not None
@@ -109,14 +109,13 @@ def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() 
     assert rating_results(RATINGS[::-1], judged[::-1]) == rating_results(RATINGS, judged)
 
 
-def test_a_judge_has_no_vote_by_a_tie_of_raters_one_by_one_or_on_other_sections() -> None:
+def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones() -> None:
     tied = [rating("Ada", "t1", "one", 5, True), rating("Ada", "t1", "two", 5, False),
             rating("Ben", "t1", "one", 5, False), rating("Ben", "t1", "two", 5, True)]  # fmt: skip
     (of_tie,) = rating_results(tied, [judgement("t1", (5, 5), "one")]).judges
-    (alone,) = rating_results(RATINGS, [judgement("t1", (4, 1), None, mode="alone")]).judges
+    (alone,) = rating_results(RATINGS, [judgement("t1", (4, 1), None)]).judges
     (elsewhere,) = rating_results(RATINGS, [judgement("t9", (4, 1), "one")]).judges
     assert (of_tie.votes, alone.votes, elsewhere.votes) == (0, 0, 0)
-    assert alone.mode == "alone"
     assert alone.marks[MEAN] is not None
     assert alone.marks[MEAN].spearman is None
     assert elsewhere.marks["fluency"] is None
