@@ -49,7 +49,7 @@ class Export:
     """A study with what its annotators see.
 
     shown: columns of the sheet to read by; words: further values of the page's template; notes: what the user should
-    know; lacking: as of `Selection`.
+    know; lacking: as of `ItemSelection`.
     """
 
     study: Study

@@ -35,7 +35,7 @@ _NAMES = (*CRITERIA, MEAN)
 
 
 @dataclass(frozen=True, slots=True)
-class SystemResult:
+class RatedSystem:
     """One system. marks: criterion, or MEAN → mean mark from 1 to 5; preferred: share, 0 to 1, of the choices in which
     it was on offer. A task weighs the same however many rated it."""
 
@@ -71,7 +71,7 @@ class RatingResults:
     ratings: int
     outdated: int
     choices: int
-    systems: tuple[SystemResult, ...]
+    systems: tuple[RatedSystem, ...]
     alpha: Mapping[str, Estimate]
     preference: Estimate
     judges: tuple[JudgeAgreement, ...]
@@ -146,14 +146,14 @@ def mark_of(row: Mapping[str, Any], name: str) -> float | None:
     return None if None in marks else fmean(marks)
 
 
-def _system(rows: Sequence[Row], system: str) -> SystemResult:
+def _system(rows: Sequence[Row], system: str) -> RatedSystem:
     of_system = [row for row in rows if row["system"] == system]
     marks = {
         name: _group((row["task_id"], mark) for row in of_system if (mark := mark_of(row, name)) is not None)
         for name in _NAMES
     }
     chosen = _group((row["task_id"], float(row["preferred"])) for row in of_system if row["preferred"] is not None)
-    return SystemResult(system, {name: estimate(by_task) for name, by_task in marks.items()}, estimate(chosen))
+    return RatedSystem(system, {name: estimate(by_task) for name, by_task in marks.items()}, estimate(chosen))
 
 
 def _group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:

@@ -87,7 +87,7 @@ def assign_letters(seed: int, item_id: str, systems: Collection[str]) -> dict[st
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ItemSelection:
     """Items that a study takes. lacking: system → items without a text of it, left out; notes: the same in words."""
 
     systems: tuple[str, ...]
@@ -98,7 +98,7 @@ class Selection:
 
 def select_items(
     texts: Mapping[str, Collection[str]], systems: Sequence[str] | None, noun: str, *, most: int, seed: int
-) -> Selection:
+) -> ItemSelection:
     """Select items by the seed, of those that have a text of every system: means over different items do not compare.
 
     texts: item id → the writers that have a text for it. systems: None for all; one without a model means the only
@@ -119,7 +119,7 @@ def select_items(
     notes = [f"{count} {noun} have nothing of {name}, and are left out" for name, count in sorted(lacking.items())]
     if len(fitting) < most:
         notes.append(f"there are {len(fitting)} {noun}, and {most} were requested")
-    return Selection(tuple(wanted), tuple(shuffled(seed, "items", fitting)[:most]), dict(lacking), tuple(notes))
+    return ItemSelection(tuple(wanted), tuple(shuffled(seed, "items", fitting)[:most]), dict(lacking), tuple(notes))
 
 
 def check_name(name: str, systems: Iterable[str]) -> str:

@@ -6,7 +6,6 @@ question), `judge_all`.
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 
 from pipeline.answering.answer import Answer
 from pipeline.answering.questions import Question
+from pipeline.corpus.passages.text import text_digest
 from pipeline.evaluation.answers.grades import Outcome, gold_shown_by_hop
 from pipeline.evaluation.answers.splitting import Split, split_answer
 from pipeline.evaluation.answers.verdicts import JudgedClaim, judge_claim, judge_gold, not_held
@@ -158,7 +158,7 @@ def _row(case: Case, outcome: Outcome, claims: Sequence[JudgedClaim], gold: Sequ
 
 
 def _key(question_id: str, text: str) -> str:
-    return hashlib.sha256(f"{question_id}\0{text}".encode()).hexdigest()
+    return text_digest(f"{question_id}\0{text}")
 
 
 async def _blind(asked: Iterable[tuple[str, Coroutine[Any, Any, T]]]) -> list[T]:

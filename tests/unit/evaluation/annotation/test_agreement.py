@@ -68,10 +68,6 @@ def test_agreement_on_nothing_and_on_a_single_mark_or_choice_is_absent() -> None
     assert krippendorff_alpha([["x", "x"], ["x", "x", "x"]], "nominal") is None
 
 
-def test_a_mark_that_no_other_rater_stands_beside_changes_nothing() -> None:
-    assert krippendorff_alpha([*UNITS, [5], []]) == krippendorff_alpha(UNITS)
-
-
 def test_the_interval_of_alpha_is_around_it_and_the_same_every_time_and_of_one_task_there_is_none() -> None:
     tasks = [f"task {place // 3}" for place in range(len(UNITS))]
     found = alpha(UNITS, tasks)

@@ -9,7 +9,6 @@ import pytest
 from pipeline.evaluation.annotation.grade_results import (
     ClaimKey,
     grade_results,
-    graders_agreement,
     judge_accuracy,
     majority,
     verdicts_by_claim,
@@ -81,17 +80,6 @@ def test_how_often_the_judge_is_right() -> None:
     assert (gold.units, gold.same, gold.low) == (2, 1.0, None)
     # Observed disagreement 1/3. Of six verdicts 3 are correct, 1 wrong, 2 not checkable: by chance 1 - (6 + 2) / 30.
     assert claims.alpha.value == pytest.approx(1 - (1 / 3) / (22 / 30))
-
-
-def test_graders_who_all_agree_have_an_alpha_of_one() -> None:
-    agreed = rows((unit(1, "alpha", "gold"), "hhh"), (unit(1, "beta", "gold"), "nnn"))
-    found = graders_agreement(verdicts_by_claim(agreed))
-    assert found["gold"].value == 1.0
-    assert found["claim"].value is None
-    split = graders_agreement(VERDICTS)["claim"]
-    assert split.value is not None
-    assert split.value < 1
-    assert split.count == 4
 
 
 def test_systems_are_compared_on_the_claims_of_each_grader() -> None:
