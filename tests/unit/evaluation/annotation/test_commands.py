@@ -146,10 +146,10 @@ def test_what_is_wrong_in_a_sheet_is_listed_and_the_rest_is_imported(
     export(citeloom, "ratings")
     bad = rated(tmp_path / "out" / "sheet-1.csv", "A")
     bad.write_text(bad.read_text().replace(",4,", ",9,", 1))
-    form = tmp_path / "form.csv"
-    form.write_text("{}")
-    done = citeloom("import", bad, form)
+    other = tmp_path / "other.csv"
+    other.write_text("unit,mark")
+    done = citeloom("import", bad, other)
     assert done.exit_code == 1, done.output
     assert "sheet-1.csv: line 2, column consistency: '9': write a whole number from 1 to 5" in done.stderr
-    assert "form.csv: line 1: no column study, annotator, unit" in done.stderr
+    assert "other.csv: line 1: no column study, annotator in 'unit, mark'" in done.stderr
     assert "imported 11 rows by annotator-1" in done.stdout

@@ -165,7 +165,10 @@ def test_one_section_of_a_task_is_preferred_when_the_line_of_the_earlier_choice_
         (b"study,annotator,unit\r\npilot,Ada,T01-A\r\n", "no column consistency"),
         (b"study,annotator,fluency\r\npilot,Ada,3\r\n", "line 1: no column unit in"),
         (b"study;annotator;unit\r\npilot;Ada;T01-A\r\n", "save it as CSV UTF-8, comma-separated"),
-        (b'{"study": "pilot", "annotator": "Ada"}', "line 1: no column study"),
+        (
+            b'{"study": "pilot", "annotator": "Ada"}',
+            "it is JSON, as forms of earlier versions gave: run citeloom annotate export again",
+        ),
         (b"PK\x03\x04\x00\x00\xff", "line 1: it is not UTF-8"),
         ("study,annotator,unit\r\n".encode("utf-16"), "line 1: it is not UTF-8"),
         (b'study,annotator,unit\r\npilot,"Ada', "line 2: it is not CSV (unexpected end of data)"),
