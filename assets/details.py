@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from assets.rendering import Interval, intervals, markdown_table, report_page
+from assets.stage_asset import Details
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.judging import TOGETHER
@@ -133,3 +134,14 @@ def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
         mean = figures.scores.mean(system, metric)
         values[name] = (mean.value, mean.low, mean.high)
     return {name: (value, low, high) for name, (value, low, high) in values.items() if value is not None}
+
+
+DETAILS: Mapping[str, Details] = {
+    "dump_members": page_figures,
+    "papers": paper_figures,
+    "passages": passage_figures,
+    "retrieval_scores": retrieval_details,
+    "scores": score_means,
+    "report": report_details,
+}
+"""Details of the months of a stage, by its name."""

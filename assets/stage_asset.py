@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,41 +16,29 @@ from assets.rendering import markdown_table
 from pipeline.engine import progress, shutdown
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
-from pipeline.engine.systems import System
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
-from pipeline.llm.models import settings_for
 from pipeline.settings import Settings
+from pipeline.stage_list import ListedStage
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES, Table
-from pipeline.tables.writers import Writer
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
 SECONDS_BETWEEN_RETRIES = 60
 PREVIEW_ROWS = 5
 
 
-def _no_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    return {}
+Details = Callable[[Workspace, str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class StageAsset:
-    """A stage as the Dagster UI shows it.
-
-    details: further metadata of a finished month, such as a picture. part_settings: what of the settings changes the
-    rows of a stage with parts, whose `settings` are those of its parts. takes_gpus: on a cluster, its step asks for
-    CITELOOM_EMBEDDING_GPUS.
-    """
+    """A stage as the Dagster UI shows it. details: further metadata of a finished month, such as a picture."""
 
     stage: Stage
-    group: str
-    description: str
-    kinds: Sequence[str] = ("parquet",)
-    details: Callable[[Workspace, str], Mapping[str, Any]] = _no_details
-    part_settings: Callable[[Settings], Mapping[str, Any]] | None = None
-    takes_gpus: bool = False
+    listed: ListedStage
+    details: Details | None = None
 
     def dependencies(self, settings: Settings) -> list[str]:
         """Names of the assets that this one depends on: no disabled stage, since its months have no rows to read."""
@@ -65,19 +53,11 @@ class StageAsset:
         stage = self.stage
         try:
             values = {name: getattr(settings, name) for name in stage.settings}
-            values |= self.part_settings(settings) if self.part_settings else {}
+            values |= stage.part_settings(settings)
         except CiteloomError as error:  # each run names the invalid setting; the UI opens all the same
             values = {"invalid": str(error)}
         digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
         return f"{stage.table.version}.{stage.version}.{digest[:8]}"
-
-
-def writer_settings(writers: Sequence[tuple[Writer, System]], settings: Settings) -> dict[str, Any]:
-    """The version and the settings of each writer's system, by the writer's name."""
-    return {
-        writer.name: [system.version, system.chosen_settings(settings_for(settings, writer.model))]
-        for writer, system in writers
-    }
 
 
 class StageConfig(dg.Config):
@@ -99,11 +79,11 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         stage.name,
         deps=asset.dependencies(settings),
         partitions_def=MONTHS,
-        group_name=asset.group,
-        kinds=set(asset.kinds),
+        group_name=asset.listed.group,
+        kinds=set(asset.listed.kinds),
         owners=OWNERS,
         tags={"citeloom/resource": stage.pool or "cpu"},
-        description=f"{asset.description}\n\nA row is {stage.table.row}.",
+        description=f"{asset.listed.description}\n\nA row is {stage.table.row}.",
         metadata={"dagster/column_schema": column_schema(stage.table)},
         code_version=asset.code_version(settings),
     )
@@ -120,7 +100,7 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         specs=[spec],
         # A cluster hands out its GPUs itself.
         pool=None if stage.pool == "gpu" and settings.on_cluster else stage.pool,
-        op_tags=gpu_tags(settings) if asset.takes_gpus else {},
+        op_tags=gpu_tags(settings) if asset.listed.takes_gpus else {},
         retry_policy=retry_of_lost_steps(settings),
     )
     def _asset(
@@ -264,7 +244,7 @@ def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) 
         **{f"left_out/{reason}": count for reason, count in outcome.left_out.items()},
         **{name: _metadata_value(value) for name, value in {**outcome.notes, **outcome.measured}.items()},
         **_preview(asset.stage, workspace, outcome.month),
-        **asset.details(workspace, outcome.month),
+        **(asset.details(workspace, outcome.month) if asset.details else {}),
     }
 
 

@@ -1,39 +1,35 @@
-"""The list of all stages."""
+"""The stages of `pipeline.stage_list`, loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
+from pkgutil import resolve_name
 
-from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import ANSWERING_WRITERS
-from pipeline.arxiv.metadata_stage import METADATA
-from pipeline.corpus.passages.stages import PASSAGES
-from pipeline.corpus.references.stages import CITATIONS, REFERENCES
-from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
-from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Stage
 from pipeline.engine.systems import lookup
-from pipeline.evaluation.stages import (
-    ANSWER_GRADES,
-    ANSWER_SCORES,
-    CITATION_SUPPORT,
-    G_SCORES,
-    RETRIEVAL_QUERIES,
-    RETRIEVAL_SCORES,
-    SCORES,
-)
-from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
+from pipeline.evaluation.stages import ANSWER_GRADES, G_SCORES
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
-from pipeline.related_work.tasks import RELATED_WORK_TASKS
-from pipeline.report.stages import REPORT
 from pipeline.settings import Settings
+from pipeline.stage_list import STAGE_LIST, ListedStage
 
-JUDGING_STAGES = (G_SCORES, CITATION_SUPPORT, ANSWER_GRADES)
-"""Stages that ask a judge, a language model too."""
 
-LLM_STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, ANSWERS, ANSWER_GRADES)
+def _load(listed: Iterable[ListedStage]) -> tuple[Stage, ...]:
+    return tuple(resolve_name(f"{stage.module}:{stage.name.upper()}") for stage in listed)
+
+
+STAGES = _load(STAGE_LIST)
+"""All stages, in the order in which they run."""
+
+CORPUS_STAGES = _load(takewhile(lambda stage: stage.asks is None, STAGE_LIST))
+"""Stages up to the index, the tasks and the questions: those before the first that asks a language model."""
+
+LLM_STAGES = _load(stage for stage in STAGE_LIST if stage.asks is not None)
 """Stages that ask a language model."""
+
+JUDGING_STAGES = _load(stage for stage in STAGE_LIST if stage.asks == "judge")
+"""Stages that ask a judge, a language model too."""
 
 
 def writer_models(settings: Settings) -> list[str]:
@@ -51,26 +47,6 @@ def calls_model(settings: Settings) -> bool:
 def _called_models(settings: Settings) -> set[str]:
     writers = [writer for writer, _ in (*RELATED_WORK_WRITERS.chosen(settings), *ANSWERING_WRITERS.chosen(settings))]
     return {writer.model for writer in writers if writer.model}
-
-
-CORPUS_STAGES: tuple[Stage, ...] = (
-    DUMP_MEMBERS,
-    METADATA,
-    PAPERS,
-    PASSAGES,
-    REFERENCES,
-    CITATIONS,
-    EMBEDDINGS,
-    INDEX_RECEIPTS,
-    RETRIEVAL_QUERIES,
-    RETRIEVAL_SCORES,
-    QUESTIONS,
-    RELATED_WORK_TASKS,
-)
-"""Stages up to the index, the tasks and the questions: they ask no language model."""
-
-STAGES: tuple[Stage, ...] = (*CORPUS_STAGES, *LLM_STAGES, SCORES, ANSWER_SCORES, REPORT)
-"""All stages, in the order in which they run."""
 
 
 def stage_named(name: str, option: str = "the stage") -> Stage:

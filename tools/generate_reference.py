@@ -20,6 +20,7 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from pipeline.settings.fields import GROUPS, PROJECT
 from pipeline.settings.settings import EMBEDDED_LLM, PREFIX
+from pipeline.stage_list import STAGE_LIST
 from pipeline.tables import TABLES, Table
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -170,11 +171,14 @@ def _values(kind: Any, info: OptionInfo | ArgumentInfo) -> str:
 
 
 def tables_page() -> str:
-    """tables.md: what a row of each table is, and its columns."""
+    """tables.md: what the stage of each table does, what a row is, and the columns."""
+    stages = {stage.name: stage for stage in STAGE_LIST}
     contents = [[f"[`{name}`](#{_anchor(name)})", table.row] for name, table in TABLES.items()]
     parts = [TABLES_INTRODUCTION, _table(("table", "a row is"), contents)]
     for name, table in TABLES.items():
         parts.append(f"## `{name}`\n")
+        if name in stages:
+            parts.append(f"{stages[name].description}\n")
         parts.append(f"One row is {table.row}. Schema version {table.version}.\n")
         columns = [[f"`{field.name}`", f"`{_type(field.type)}`", text] for field, text in _columns(table)]
         parts.append(_table(("column", "type", "what it holds"), columns))

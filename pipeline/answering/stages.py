@@ -45,7 +45,7 @@ from pipeline.index import close_indexes
 from pipeline.index.fusion import By
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import get_model, settings_for
+from pipeline.llm.models import get_model, settings_for, writer_settings
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import ImportedTexts, TextKind, read_texts
@@ -144,6 +144,10 @@ def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
 
 # Settings of the index that change what a search finds.
 _SEARCH_SETTINGS = ("embedder", "embedded_form")
+
+
+def _answer_settings(settings: Settings) -> Mapping[str, Any]:
+    return {**writer_settings(ANSWERING_WRITERS.chosen(settings), settings), "imported": settings.imported_answers}
 
 
 def _answer_parts(workspace: Workspace, month: str) -> list[Part]:
@@ -289,6 +293,7 @@ ANSWERS = Stage(
     table=tables.ANSWERS,
     build=build_parts,
     parts=_answer_parts,
+    part_settings=_answer_settings,
     upstream=(tables.QUESTIONS, tables.INDEX_RECEIPTS),
     disabled_reason=questions_disabled_reason,
     # Systems that search read the index, which belongs to one process at a time where it is embedded.

@@ -29,9 +29,9 @@ from pipeline.cli import (
     sources,
     status,
 )
-from pipeline.cli.common import STAGE_NAMES
 from pipeline.cli.exit_codes import with_exit_code
 from pipeline.cli.removed import add_refusals
+from pipeline.stage_list import STAGE_NAMES
 
 Commands = Mapping[str, Callable[..., int | None]]
 

@@ -1,7 +1,7 @@
 """What several commands share: options, the values that they complete, and the workspace of the settings.
 
 Importing this module is cheap, as settings, tables and stages are imported in functions only: --help and a wrong
-argument cost no import. The names below repeat those of `pipeline.stages` and of the systems; a test holds them equal.
+argument cost no import.
 """
 
 from __future__ import annotations
@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.errors import SettingError
+from pipeline.stage_list import STAGE_NAMES
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
     from pipeline.settings import Settings
 
-STAGE_NAMES = (
-    "dump_members", "metadata", "papers", "passages", "references", "citations", "embeddings", "index_receipts",
-    "retrieval_queries", "retrieval_scores", "questions", "related_work_tasks", "key_elements", "summaries",
-    "g_scores", "citation_support", "answers", "answer_grades", "scores", "answer_scores",
-    "report",
-)  # fmt: skip
 ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "wikichat", "direct", "extractive")
 RELATED_WORK_SYSTEMS = (
     "chatcite", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection", "chatcite_grounded",

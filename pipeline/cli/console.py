@@ -17,8 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.common import STAGE_NAMES
 from pipeline.engine.progress import Listener, StageClock, duration, listening
+from pipeline.stage_list import STAGE_NAMES
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Outcome

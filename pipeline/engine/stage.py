@@ -47,6 +47,7 @@ Build = Callable[["Job"], Iterable[Row | pa.RecordBatch]]
 Inputs = Callable[[Workspace, str], Mapping[str, str]]
 OutputsExist = Callable[[Workspace, str, Provenance], bool]
 DisabledReason = Callable[[Settings], str]
+PartSettings = Callable[[Settings], Mapping[str, Any]]
 
 
 def _no_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
@@ -55,6 +56,10 @@ def _no_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 def _enabled(settings: Settings) -> str:
     return ""
+
+
+def _no_settings(settings: Settings) -> Mapping[str, Any]:
+    return {}
 
 
 def _no_outputs(workspace: Workspace, month: str, provenance: Provenance) -> bool:
@@ -73,6 +78,7 @@ class Stage:
     disabled_reason: why the settings do not ask for it; empty where they do. A disabled month has a file without rows.
     parts: the parts that its months are built of (`engine.parts`), in place of settings and inputs, and of upstream
     tables where only some parts read them; None where a month is built as a whole.
+    part_settings: the settings of all parts, from which Dagster tells that a month is out of date.
     pool: what only one process may use at a time, in Dagster a pool, between processes a file lock (`engine.locks`).
     """
 
@@ -85,6 +91,7 @@ class Stage:
     outputs_exist: OutputsExist = _no_outputs
     disabled_reason: DisabledReason = _enabled
     parts: Parts | None = None
+    part_settings: PartSettings = _no_settings
     pool: str | None = None
 
     @property

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import SecretStr
 
+from pipeline.engine.systems import System
 from pipeline.errors import SettingError
 from pipeline.llm.messages import Prices
 from pipeline.settings import Settings
@@ -14,6 +16,7 @@ from pipeline.settings.models_file import read_key, read_models_file
 from pipeline.settings.settings import EMBEDDED_CONTEXT, EMBEDDED_LLM
 from pipeline.settings.urls import refuse_key_over_http, refuse_unsendable_key, split_url
 from pipeline.settings.validators import OVERLAP_JUDGE, parse_price
+from pipeline.tables.writers import Writer
 
 EMBEDDED_MODEL = "smollm2-135m-instruct"
 # llama.context_length in the embedded model's file: what it was trained to read.
@@ -164,6 +167,14 @@ def settings_for(settings: Settings, model: str | None, setting: str = "CITELOOM
         limits = ("draft_tokens", "element_tokens")
         update |= {name: getattr(settings, name) or EMBEDDED_LLM[name] for name in limits}
     return settings.model_copy(update=update)
+
+
+def writer_settings(writers: Sequence[tuple[Writer, System]], settings: Settings) -> dict[str, object]:
+    """The version and the settings of each writer's system, by the writer's name."""
+    return {
+        writer.name: [system.version, system.chosen_settings(settings_for(settings, writer.model))]
+        for writer, system in writers
+    }
 
 
 def is_small_model(name: str | None) -> bool:

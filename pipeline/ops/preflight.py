@@ -14,7 +14,8 @@ from pipeline.index.reindex import check_layout
 from pipeline.llm.client import check_model
 from pipeline.llm.models import judge_models
 from pipeline.settings import SAMPLE_DUMP
-from pipeline.stages import JUDGING_STAGES, LLM_STAGES, writer_models
+from pipeline.stage_list import LLM_STAGE_NAMES
+from pipeline.stages import JUDGING_STAGES, writer_models
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
 
@@ -34,7 +35,7 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
         _check_index(workspace)
     if "questions" in names:
         check_answering(settings)
-    if names & {stage.name for stage in LLM_STAGES}:
+    if names & LLM_STAGE_NAMES:
         for model in writer_models(settings):
             check_model(settings, model)
     if names & {stage.name for stage in JUDGING_STAGES}:

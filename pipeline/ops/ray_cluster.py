@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.settings import Settings, is_secret
-from pipeline.stages import LLM_STAGES
+from pipeline.stage_list import LLM_STAGE_NAMES
 
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
 
-LLM_STAGE_NAMES = frozenset(stage.name for stage in LLM_STAGES)
 _BUDGETS = ("llm_budget_calls", "llm_budget_tokens", "llm_budget_money")
 
 

@@ -23,7 +23,7 @@ from pipeline.engine.parts import Part, build_parts
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import get_model, settings_for
+from pipeline.llm.models import get_model, settings_for, writer_settings
 from pipeline.related_work.examples import example_inputs
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
@@ -76,6 +76,11 @@ def element_models(settings: Settings) -> list[str]:
     return sorted({writer.model for writer, system in chosen if system.reads_elements and writer.model})
 
 
+def _element_settings(settings: Settings) -> Mapping[str, Any]:
+    """The longest key element of each model that extracts them."""
+    return {model: settings_for(settings, model).element_tokens for model in element_models(settings)}
+
+
 def _element_parts(workspace: Workspace, month: str) -> list[Part]:
     settings = workspace.settings
     inputs = {"prompts": PROMPTS.digest("elements")} | _reference_inputs(workspace, month, tables.PAPERS)
@@ -123,6 +128,12 @@ async def _extract_all(job: Job, model: str, papers: Sequence[tuple[Row, str, So
         extractions = await side_by_side(extract_known(client, text, source, settings) for _, text, source in papers)
         job.measured |= client.usage.measured()
     return extractions
+
+
+def _summary_settings(settings: Settings) -> Mapping[str, Any]:
+    chosen = RELATED_WORK_WRITERS.chosen(settings)
+    repeats = {f"{writer.name} repeats": repeat_settings(system, settings) for writer, system in chosen}
+    return {**writer_settings(chosen, settings), **repeats, "imported": settings.imported_sections}
 
 
 def _summary_parts(workspace: Workspace, month: str) -> list[Part]:
@@ -277,6 +288,7 @@ KEY_ELEMENTS = Stage(
     table=tables.KEY_ELEMENTS,
     build=build_parts,
     parts=_element_parts,
+    part_settings=_element_settings,
     upstream=(tables.RELATED_WORK_TASKS,),
     version=3,
     disabled_reason=_elements_off,
@@ -287,6 +299,7 @@ SUMMARIES = Stage(
     table=tables.SUMMARIES,
     build=build_parts,
     parts=_summary_parts,
+    part_settings=_summary_settings,
     upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS, tables.PASSAGES),
     pool="llm",
 )

@@ -27,9 +27,10 @@ from pipeline.llm.client import check_model
 from pipeline.ops.doctor import servers
 from pipeline.ops.doctor.findings import DATA_ROOT, Finding, Probe, not_checked, ok, problem, warning
 from pipeline.ops.preflight import check_data_root
-from pipeline.ops.ray_cluster import LLM_STAGE_NAMES, job_client, setting_problems
+from pipeline.ops.ray_cluster import job_client, setting_problems
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
+from pipeline.stage_list import LLM_STAGE_NAMES
 from pipeline.stages import writer_models
 from pipeline.storage.mounts import LOCKING, NETWORK, mount_of
 from pipeline.storage.store import StorePath
