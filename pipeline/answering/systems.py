@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,9 @@ from pipeline.answering.composition import direct
 from pipeline.answering.extractive import extractive
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
-from pipeline.engine.systems import System, Writers
+from pipeline.engine.systems import System, Writers, in_order
 from pipeline.index.fusion import By
+from pipeline.system_names import ANSWERING_SYSTEMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +37,9 @@ class AnsweringSystem(System):
 _ASKING = ("llm_model", "llm_context", "answer_tokens")
 _READING = (*_ASKING, "answer_candidates", "answer_passages")
 
-SYSTEMS: Mapping[str, AnsweringSystem] = {
-    system.name: system
-    for system in (
+SYSTEMS = in_order(
+    ANSWERING_SYSTEMS,
+    (
         AnsweringSystem(
             name="arxivbot",
             respond=arxivbot.arxivbot,
@@ -81,7 +82,7 @@ SYSTEMS: Mapping[str, AnsweringSystem] = {
             retrieves=True,
             reads_facts=True,
         ),
-    )
-}
+    ),
+)
 
 ANSWERING_WRITERS = Writers(SYSTEMS, "answer_systems", "arxivbot")

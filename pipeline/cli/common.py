@@ -14,16 +14,11 @@ import typer
 
 from pipeline.errors import SettingError
 from pipeline.stage_list import STAGE_NAMES
+from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
     from pipeline.settings import Settings
-
-ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "wikichat", "direct", "extractive")
-RELATED_WORK_SYSTEMS = (
-    "chatcite", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection", "chatcite_grounded",
-    "zero_shot", "few_shot", "litllm", "extractive", "lead", "lexrank",
-)  # fmt: skip
 
 
 def _complete_stage(incomplete: str) -> list[str]:

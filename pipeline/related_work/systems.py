@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from pipeline.embedding.choice import make_embedder
-from pipeline.engine.systems import System, Writers
+from pipeline.engine.systems import System, Writers, in_order
 from pipeline.llm.client import LlmClient
 from pipeline.related_work import baselines, chatcite
 from pipeline.related_work.baselines import FEW_SHOT_EXAMPLES
@@ -17,6 +17,7 @@ from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
+from pipeline.system_names import RELATED_WORK_SYSTEMS
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]
 WriteAll = Callable[[Sequence[Task], Settings], list[Summary]]
@@ -53,9 +54,9 @@ _GUIDED = (*_WRITING, "chatcite_examples")
 _SEARCH = (*_GUIDED, "chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_temperature")
 _PRINTED = ("summarize", "summarize_extended", "generate", "generate_extended")
 
-SYSTEMS: Mapping[str, RelatedWorkSystem] = {
-    system.name: system
-    for system in (
+SYSTEMS = in_order(
+    RELATED_WORK_SYSTEMS,
+    (
         RelatedWorkSystem(
             name="chatcite",
             write=chatcite.chatcite,
@@ -143,7 +144,7 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
             write_all=lambda tasks, settings: [lexrank(task) for task in tasks],
             reads_passages=True,
         ),
-    )
-}
+    ),
+)
 
 RELATED_WORK_WRITERS = Writers(SYSTEMS, "systems", "chatcite")

@@ -20,6 +20,7 @@ from pipeline.report.costs import USAGE, Cost
 from pipeline.report.month_data import MonthData, preferred_first, read_or_empty, writer_names
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
+from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import parse_writer, with_writer_names
 
 _ANSWER_COLUMNS = ["question_id", "system", "model", "hops", *USAGE]
@@ -53,7 +54,7 @@ class AnswersData(MonthData):
     questions.
     """
 
-    systems_known = tables.ANSWERING_SYSTEMS
+    systems_known = ANSWERING_SYSTEMS
     preferred_judges: Sequence[str] = ()
     cutoff: str = ""
     questions: list[PosedQuestion] = field(default_factory=list)

@@ -26,6 +26,7 @@ from pipeline.report.grid import Cell, Grid
 from pipeline.report.month_data import rows_by
 from pipeline.report.task_page import excerpt
 from pipeline.storage.data_root import DataRoot
+from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import with_shown_name, writer_name
 
 Row = Mapping[str, Any]
@@ -165,7 +166,7 @@ def _answer(
     grounded = bool(claims) and not answer.abstained
     queries = dict(enumerate(answer.queries, 1))
     steps = answer.trace.get("steps", ())
-    known = system in tables.ANSWERING_SYSTEMS
+    known = system in ANSWERING_SYSTEMS
     return {
         "system": system,
         # Its place on the page. An imported system may be called anything, so its name is no anchor.

@@ -19,6 +19,7 @@ from pipeline.report.costs import USAGE, Cost
 from pipeline.report.month_data import MonthData, Row, preferred_first, read_or_empty, writer_names
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
+from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables import Table
 from pipeline.tables.writers import with_writer_names
 
@@ -87,7 +88,7 @@ class Scores:
 class RelatedWorkData(MonthData):
     """Related work of one or several months."""
 
-    systems_known = tables.RELATED_WORK_SYSTEMS
+    systems_known = RELATED_WORK_SYSTEMS
     scores: Scores = field(default_factory=Scores)
     tasks: int = 0
     beside: dict[str, Cost] = field(default_factory=dict)

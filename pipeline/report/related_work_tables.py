@@ -49,7 +49,8 @@ from pipeline.report.grid import (
     with_rows,
 )
 from pipeline.report.related_work_data import RelatedWorkData
-from pipeline.tables import CITATION_SUPPORT, CRITERIA, RELATED_WORK_SYSTEMS
+from pipeline.system_names import RELATED_WORK_SYSTEMS
+from pipeline.tables import CITATION_SUPPORT, CRITERIA
 from pipeline.tables.writers import by_system, parse_writer
 
 PUBLISHED, OURS = "As published", "Ours"

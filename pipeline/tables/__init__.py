@@ -336,10 +336,6 @@ KEY_ELEMENTS = Table(
         *llm_usage("LLM calls that it took"),
     ),
 )
-RELATED_WORK_SYSTEMS = (
-    "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection",
-    "few_shot", "litllm", "zero_shot", "extractive", "lead", "lexrank",
-)  # fmt: skip
 SUMMARIES = Table(
     "summaries",
     "one writer's related work for one task, once or several times",
@@ -509,7 +505,6 @@ QUESTIONS = Table(
         ),
     ),
 )
-ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "direct", "extractive", "wikichat")
 ANSWERS = Table(
     "answers",
     "one writer's answer to one question",

@@ -18,8 +18,6 @@ from rich.console import Console
 from rich.table import Table
 from typer.testing import CliRunner
 
-from pipeline.answering.systems import SYSTEMS as ANSWERING
-from pipeline.cli import common
 from pipeline.cli.app import GROUPS, PANELS, app
 from pipeline.cli.check import FAILURES
 from pipeline.cli.console import RunTime, expected_seconds, usual_seconds
@@ -29,7 +27,6 @@ from pipeline.cli.status import StatusRow, status_report
 from pipeline.draft_check import check as draft_check
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.ops.export import data_files
-from pipeline.related_work.systems import SYSTEMS as RELATED_WORK
 from pipeline.stage_list import STAGE_NAMES
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
@@ -78,9 +75,7 @@ def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path: Path, argume
     assert (ended, modules & HEAVY) == (code, set())
 
 
-def test_names_known_to_the_command_line_are_those_of_the_systems_and_tables() -> None:
-    assert set(common.ANSWERING_SYSTEMS) == ANSWERING.keys()
-    assert set(common.RELATED_WORK_SYSTEMS) == RELATED_WORK.keys()
+def test_names_known_to_the_command_line_are_those_of_the_tables() -> None:
     assert tuple(DEFAULT_TABLES.split(", ")) == data_files.DEFAULT_TABLES
     assert draft_check.FAILURES == FAILURES
 

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from pipeline.settings import Settings
-from pipeline.tables import RELATED_WORK_SYSTEMS
 from tests.documents import SCRIPTS
 
 pytestmark = pytest.mark.slow
@@ -99,12 +98,6 @@ def test_a_setting_says_what_it_is(name: str) -> None:
 def test_the_example_of_an_env_file_names_only_settings() -> None:
     known = {f"CITELOOM_{name.upper()}" for name in Settings.model_fields}
     assert set(re.findall(r"CITELOOM_[A-Z_]+[A-Z]", (PROJECT / ".env.example").read_text())) <= known
-
-
-def test_every_system_has_a_table() -> None:
-    from pipeline.related_work.systems import SYSTEMS
-
-    assert sorted(SYSTEMS) == sorted(RELATED_WORK_SYSTEMS)
 
 
 def test_a_setting_that_a_stage_names_is_there() -> None:

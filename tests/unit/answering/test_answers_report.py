@@ -11,6 +11,7 @@ from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.report.stages import REPORT
+from pipeline.system_names import ANSWERING_SYSTEMS
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import answers_of, reading, run_all, staged
@@ -35,7 +36,7 @@ def test_every_answer_of_the_stages_is_shown_with_its_sentences_passages_and_ste
     for name, content in pages(place).items():
         assert_inert(name, content)
     folder = place.root.path / "reports" / MARCH
-    for system in tables.ANSWERING_SYSTEMS:
+    for system in ANSWERING_SYSTEMS:
         for row in answers_of(place, system):
             page = LexborHTMLParser((folder / f"question-{row['question_id']}.html").read_text())
             text = folded(page.text())

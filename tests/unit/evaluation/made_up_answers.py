@@ -12,6 +12,7 @@ from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, gold_shown_by_hop
 from pipeline.llm.client import Spent
 from pipeline.storage.data_root import DataRoot
+from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer
 from tests.unit.evaluation.answers import graded
 from tests.unit.evaluation.made_up import Row, Text, same, write_table
@@ -151,7 +152,7 @@ def answer_rows(system: str, made: dict[str, Answer], model: str) -> Iterator[Ro
 
 
 def _writer(system: str, model: str) -> Writer:
-    return Writer(system, model if system in tables.ANSWERING_SYSTEMS else None)
+    return Writer(system, model if system in ANSWERING_SYSTEMS else None)
 
 
 def grade(asked: Question, system: str, judge: str, answer: Answer, text: Text = same) -> Row:

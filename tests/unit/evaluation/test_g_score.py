@@ -22,7 +22,7 @@ from pipeline.evaluation.g_score import (
     shown_orders,
 )
 from pipeline.llm.context import count_message_tokens
-from pipeline.tables import RELATED_WORK_SYSTEMS
+from pipeline.system_names import RELATED_WORK_SYSTEMS
 
 SYSTEMS = ("chatcite", "zero_shot")
 

@@ -21,6 +21,7 @@ from pipeline.evaluation.judging import case_of, named_judgement
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
+from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables.writers import short_names, writer_name
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
@@ -56,7 +57,7 @@ def write_sections(work: Workspace, rows: Sequence[dict[str, Any]], systems: Seq
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, rows)
     written = [
         {**summary(row, system), "text": f"Text {number} of {row['task_id']}"}
-        for number, system in enumerate(tables.RELATED_WORK_SYSTEMS)
+        for number, system in enumerate(RELATED_WORK_SYSTEMS)
         if system in systems
         for row in reversed(rows)
     ]
@@ -99,7 +100,7 @@ def test_all_systems_are_judged_together_in_every_repeat(tmp_path: Path, llm: Sc
 def test_the_judge_never_sees_a_systems_name(tmp_path: Path, llm: ScriptedLlm) -> None:
     judged(set_up(tmp_path, llm))
     sent = json.dumps([request["messages"] for request in llm.requests]).lower()
-    assert not [name for name in tables.RELATED_WORK_SYSTEMS if name in sent or name.replace("_", "-") in sent]
+    assert not [name for name in RELATED_WORK_SYSTEMS if name in sent or name.replace("_", "-") in sent]
 
 
 def test_one_system_is_asked_about_once_and_nobody_votes(tmp_path: Path, llm: ScriptedLlm) -> None:

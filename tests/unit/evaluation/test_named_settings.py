@@ -12,6 +12,7 @@ from pipeline.engine.run import fingerprint, run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.stages import SCORES
 from pipeline.stages import LLM_STAGES
+from pipeline.system_names import RELATED_WORK_SYSTEMS
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import passage_rows
@@ -37,7 +38,7 @@ def named(stage: Stage, place: Workspace) -> set[str]:
 def place(tmp_path: Path) -> Iterator[Workspace]:
     with ScriptedLlm(models=("scripted", "first", "second")) as llm:
         given = {"models": write_models(tmp_path / "settings", llm.url, "first", "second"), "judges": "first,second"}
-        given |= {"systems": ",".join(tables.RELATED_WORK_SYSTEMS)}
+        given |= {"systems": ",".join(RELATED_WORK_SYSTEMS)}
         given |= {"dump_dir": tmp_path}  # the sample's own would bring its questions
         small = {"summary_repeats": 2, "repeated_tasks": 1, "chatcite_examples": 1, "chatcite_samples": 2}
         settings = Read(llm_url=llm.url, llm_model="scripted", data=tmp_path, _env_file=None, **given, **small)  # type: ignore[call-arg, arg-type]

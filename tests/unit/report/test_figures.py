@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline import tables
 from pipeline.report.figures import box, line, step_ticks, system_colour
+from pipeline.system_names import RELATED_WORK_SYSTEMS
 
 
 def test_a_box_has_its_quartiles_on_the_axis_and_marks_beyond_it_at_its_end() -> None:
@@ -25,7 +25,7 @@ def test_a_line_goes_from_the_first_step_to_the_last() -> None:
 
 
 def test_every_system_that_calls_a_model_has_a_colour_of_its_own() -> None:
-    colours = [system_colour(system) for system in tables.RELATED_WORK_SYSTEMS]
+    colours = [system_colour(system) for system in RELATED_WORK_SYSTEMS]
     assert colours == [*range(1, 9), 8, 8, 8]
     assert system_colour("a stranger") == 8
 

@@ -21,6 +21,7 @@ from pipeline.evaluation.cited import printable
 from pipeline.report.formatting import paper_link, percent, task_file
 from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
+from pipeline.system_names import RELATED_WORK_SYSTEMS
 from tests.models_file import write_models
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import (
@@ -103,7 +104,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def full_month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The report of a month with all systems, repeats, judges, raters and answers, which tests only read."""
     work = workspace(tmp_path_factory.mktemp("full"), judges="one,two", llm_model="some-model", llm_cutoff="2024-03-03")
-    write_month(work.root, MONTH, systems=tables.RELATED_WORK_SYSTEMS, judges=("one", "two"), repeats=3, raters=2)
+    write_month(work.root, MONTH, systems=RELATED_WORK_SYSTEMS, judges=("one", "two"), repeats=3, raters=2)
     write_answers(work.root, MONTH, judges=("one", "two"))
     run_stage(REPORT, work, MONTH)
     return work
@@ -374,7 +375,7 @@ def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(month: Workspace) 
 
 
 def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path: Path) -> None:
-    systems = tables.RELATED_WORK_SYSTEMS
+    systems = RELATED_WORK_SYSTEMS
     write_month(workspace(tmp_path).root, MONTH, systems=systems, judges=("judge-one",), model="writer-one")
     told = report_tables(built(tmp_path))
     printed = [row for row in told["table_1"]["rows"] if row["group"] == "As published"]
@@ -558,7 +559,7 @@ def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(t
 
 def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(full_month: Workspace) -> None:
     columns = [article.attributes.get("id") for article in parsed_page(full_month, TASK_PAGE).css("article")]
-    assert columns == [None, *sorted(tables.RELATED_WORK_SYSTEMS)]
+    assert columns == [None, *sorted(RELATED_WORK_SYSTEMS)]
     assert [node.attributes["id"] for node in parsed_page(full_month, WRITTEN_PAGE).css("h2")] == [
         "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_reflection", "litllm", "elements",
     ]  # fmt: skip

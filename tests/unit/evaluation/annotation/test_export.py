@@ -25,7 +25,8 @@ from pipeline.evaluation.annotation.study import (
 from pipeline.evaluation.cited import printable
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import CRITERIA, RELATED_WORK_SYSTEMS
+from pipeline.system_names import RELATED_WORK_SYSTEMS
+from pipeline.tables import CRITERIA
 from tests.unit.evaluation.annotation.people_month import rows_of
 from tests.unit.evaluation.annotation.studied import MONTH, SYSTEMS, exported, workspace, write_month
 from tests.unit.evaluation.hostile import HOSTILE
