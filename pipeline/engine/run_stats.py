@@ -31,7 +31,8 @@ class StageTiming:
 def note_timing(root: DataRoot, stage: str, month: str, timing: StageTiming) -> None:
     """Add a run's figures to those of earlier runs with the same inputs; figures of other inputs are dropped."""
     earlier = [run for run in read_timings(root, stage, month) if run.fingerprint == timing.fingerprint]
-    _write(_timings_file(root, stage, month), [asdict(run) for run in [*earlier, timing][-_MOST_RUNS:]])
+    runs = [asdict(run) for run in [*earlier, timing][-_MOST_RUNS:]]
+    write_whole(_timings_file(root, stage, month), json.dumps(runs, default=str).encode())
 
 
 def read_timings(root: DataRoot, stage: str, month: str) -> list[StageTiming]:
@@ -50,7 +51,3 @@ def timed_months(root: DataRoot, stage: str) -> list[str]:
 
 def _timings_file(root: DataRoot, stage: str, month: str) -> DataPath:
     return root.path / "timings" / stage / f"{month}.json"
-
-
-def _write(file: DataPath, value: object) -> None:
-    write_whole(file, json.dumps(value, default=str).encode())
