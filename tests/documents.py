@@ -1,4 +1,4 @@
-"""README and the pages of docs/ as the tests read them: fenced blocks, inline code, tables."""
+"""README and the pages of docs/ as the tests read them: fenced blocks and inline code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ PROJECT = Path(__file__).resolve().parents[1]
 README = PROJECT / "README.md"
 DOCS = PROJECT / "docs"
 PAGES = (README, PROJECT / "CONTRIBUTING.md", PROJECT / "examples" / "README.md", *sorted(DOCS.rglob("*.md")))
-SCRIPTS = sorted(DOCS.rglob("*.py"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,3 @@ def inline(text: str, place: str = "") -> Iterator[Line]:
     for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", outside):
         typed = " ".join(span.split())
         yield Line(f"{place}: `{typed}`", typed)
-
-
-def table_rows(text: str, heading: str) -> list[list[str]]:
-    """The cells, row by row, of the table whose first column has this heading."""
-    table = re.search(rf"^\| {re.escape(heading)} \|.*\n\|[-| ]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
-    if table is None:
-        raise LookupError(f"no table begins with {heading!r}")
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in table.group(1).splitlines()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -14,7 +13,6 @@ import pytest
 import yaml
 
 from pipeline.settings import Settings
-from tests.documents import SCRIPTS
 
 pytestmark = pytest.mark.slow
 
@@ -114,8 +112,3 @@ def test_a_stage_reads_only_stages_that_run_before_it() -> None:
     for stage in STAGES:
         assert {table.name for table in stage.upstream} <= before, stage.name
         before.add(stage.name)
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_a_script_of_the_documentation_can_be_imported(script: Path) -> None:
-    runpy.run_path(str(script), run_name="loaded")
