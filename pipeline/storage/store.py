@@ -1,7 +1,7 @@
 """Files on an object store, with the few methods of `pathlib.Path` that a data root needs.
 
-Each method takes one request where possible (universal-pathlib takes two to five), an upload is whole or absent, and
-every error of a store's library becomes one of ours.
+Each method takes one request where possible, an upload is whole or absent, and every error of a store's library becomes
+one of ours. Neither pyarrow.fs nor universal-pathlib keeps this (docs/contributing/upstream.md).
 """
 
 from __future__ import annotations
@@ -78,9 +78,6 @@ class StorePath:
     @property
     def parent(self) -> StorePath:
         return StorePath(self.address.rpartition("/")[0], self.local)
-
-    def as_uri(self) -> str:
-        return self.address
 
     @property
     def _protocol(self) -> str:
