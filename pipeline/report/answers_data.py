@@ -98,7 +98,7 @@ class AnswersData(MonthData):
     def costs(self) -> Iterator[Cost]:
         yield from (*self.written.values(), self.grading)
 
-    def add_month(self, root: DataRoot, month: str, read: MonthAnswers, *, qualify: bool = False) -> None:
+    def add_month(self, month: str, read: MonthAnswers, *, qualify: bool = False) -> None:
         """Add a month as `read_answers` read it. qualify: put the month before each question's id, since several months
         may use one id."""
         self.months.append(month)
@@ -112,7 +112,6 @@ class AnswersData(MonthData):
         for system, hops in zip(read.answers["system"].to_pylist(), read.answers["hops"].to_pylist(), strict=True):
             self.hops.setdefault(system, Counter())[hops] += 1
         self.grading.add(read.grading, "judge")
-        self.accounts.add(root, month, (*self.parts(tables.ANSWERS), tables.ANSWER_GRADES.name))
 
 
 def read_month_answers(
@@ -121,7 +120,7 @@ def read_month_answers(
     """One month. Raises as `read_answers` does."""
     names = writer_names(root, [month], tables.ANSWERS)
     data = AnswersData(prices, names, preferred_judges=judges, cutoff=cutoff)
-    data.add_month(root, month, read_answers(root, month, data.names))
+    data.add_month(month, read_answers(root, month, data.names))
     return data
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,31 +65,6 @@ def money_of(cost: Cost, prices: Mapping[str, Prices]) -> float | None:
         prices[model].cost(cost.tokens[model, "prompt_tokens"], cost.tokens[model, "completion_tokens"])
         for model in sorted(cost.models & prices.keys())
     )
-
-
-@dataclass(slots=True)
-class RunAccounts:
-    """What stages took in their longest runs, summed over months, by name of the stage or its part."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    seconds_per_item: dict[str, float] = field(default_factory=dict)
-    """Only where a run measured it itself."""
-    measured: dict[str, Counter[str]] = field(default_factory=dict)
-    """Stage → numbers that its runs measured, by name."""
-
-    def add(self, root: DataRoot, month: str, stages: Iterable[str]) -> None:
-        """Add a month. The longest run of the month counts, since later ones take their answers from the cache."""
-        for stage in stages:
-            longest = max(read_timings(root, stage, month), key=lambda run: run.seconds, default=None)
-            if longest is not None:
-                self._add_run(stage, longest)
-
-    def _add_run(self, stage: str, run: StageTiming) -> None:
-        numbers = {name: value for name, value in run.measured.items() if isinstance(value, int | float)}
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + run.seconds
-        self.measured.setdefault(stage, Counter()).update(numbers)
-        if "seconds_a_question" in numbers:
-            self.seconds_per_item[stage] = numbers["seconds_a_question"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,16 +164,21 @@ def _price_notes(costs: Sequence[Cost], prices: Mapping[str, Prices]) -> list[st
     return notes
 
 
-def run_sections(related: RelatedWorkData, answers: AnswersData) -> list[Section]:
-    """Times of the runs, which differ from run to run."""
-    paragraphs = [] if related.accounts.seconds else ["No run of this month is recorded."]
-    sections = [Section("run", "Related work", paragraphs, _time_grids("time", related_work_costs(related), related))]
-    grids = _time_grids("answers_time", answer_costs(answers), answers)
+def run_sections(root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData) -> list[Section]:
+    """Times of the runs of a month, which differ from run to run."""
+    grids = _time_grids(root, month, "time", related_work_costs(related))
+    paragraphs = [] if grids else ["No run of this month is recorded."]
+    sections = [Section("run", "Related work", paragraphs, grids)]
+    grids = _time_grids(root, month, "answers_time", answer_costs(answers))
     return [*sections, Section("run-of-answers", "Answers to questions", (), grids)] if grids else sections
 
 
-def _time_grids(key: str, lines: Sequence[CostLine], data: RelatedWorkData | AnswersData) -> list[Grid]:
-    rows = [_time_row(line, data.accounts) for line in lines if line.stage in data.accounts.seconds]
+def _time_grids(root: DataRoot, month: str, key: str, lines: Sequence[CostLine]) -> list[Grid]:
+    rows = []
+    for line in lines:
+        runs = read_timings(root, line.stage, month)
+        if runs:
+            rows.append(_time_row(line, max(runs, key=lambda run: run.seconds)))
     columns = [
         "Stage", "Seconds", "Seconds per item", "Requests",
         "Seconds per request", "Request seconds per item",
@@ -211,10 +191,8 @@ def _time_grids(key: str, lines: Sequence[CostLine], data: RelatedWorkData | Ans
     return with_rows(Grid(key, "Time", columns, rows, about=about))
 
 
-def _time_row(line: CostLine, accounts: RunAccounts) -> Row:
-    seconds, measured, items = accounts.seconds[line.stage], accounts.measured[line.stage], line.cost.items
-    requests = int(measured.get("llm_requests", 0)) or None
-    waited = measured.get("llm_request_seconds")
+def _time_row(line: CostLine, run: StageTiming) -> Row:
+    items, requests, waited = line.cost.items, run.measured.get("llm_requests"), run.measured.get("llm_request_seconds")
     per_request = waited / requests if waited is not None and requests else None
-    per_item = accounts.seconds_per_item.get(line.stage) or _per_item(seconds, items)
-    return [line.label, Cell(seconds, "one"), per_item, requests, per_request, _per_item(waited, items)]
+    per_item = run.measured.get("seconds_a_question") or _per_item(run.seconds, items)
+    return [line.label, Cell(run.seconds, "one"), per_item, requests or None, per_request, _per_item(waited, items)]

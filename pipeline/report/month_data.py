@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pipeline.engine.parts import statistics_name
 from pipeline.llm.messages import Prices
 from pipeline.llm.models import is_small_model
-from pipeline.report.costs import Cost, RunAccounts
+from pipeline.report.costs import Cost
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
@@ -30,7 +30,6 @@ class MonthData:
     prices: Mapping[str, Prices] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     """Name of a writer → its name in the report, which is the `system` of everything below."""
-    accounts: RunAccounts = field(default_factory=RunAccounts)
     months: list[str] = field(default_factory=list)
     written: dict[str, Cost] = field(default_factory=dict)
     """System → what its sections or answers cost."""
@@ -59,10 +58,6 @@ class MonthData:
         """The name under which the runs of a table note what a system took."""
         writers = {shown: name for name, shown in self.names.items()}
         return statistics_name(table.name, writers.get(system, system))
-
-    def parts(self, table: Table) -> list[str]:
-        """The names under which the runs of a table note what its writers took."""
-        return [statistics_name(table.name, name) for name in self.names]
 
 
 def preferred_first(judged: Collection[str], preferred: Sequence[str]) -> list[str]:

@@ -256,7 +256,7 @@ def failures_page(report: MonthReport) -> Page:
     )
 
 
-def run_page(month: str, related: RelatedWorkData, answers: AnswersData) -> Page:
+def run_page(root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData) -> Page:
     """The page of what runs took, the only one that differs from run to run."""
     links = [("Calls, tokens and money of related work", "index.html#cost")] if related.systems else []
     links += [("Calls, tokens and money of answers", f"{ANSWERS_PAGE}#cost-of-answers")] if answers.called_model else []
@@ -265,7 +265,7 @@ def run_page(month: str, related: RelatedWorkData, answers: AnswersData) -> Page
         path=[_HOME, (month, "index.html"), ("times", "")],
         lead="These figures differ from run to run, so no other page has them.",
         links=links,
-        sections=run_sections(related, answers),
+        sections=run_sections(root, month, related, answers),
         contents=False,
     )
 
@@ -358,7 +358,7 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
             people = read_month_grades(root, month, grades, shown=pool.answers.names)
             retrieval = read_retrieval(root, month)
             pool.related.add_month(root, month, related)
-            pool.answers.add_month(root, month, answered, qualify=True)
+            pool.answers.add_month(month, answered, qualify=True)
             pool.people[month] = people
             pool.retrieval[month] = retrieval
     except CiteloomError:

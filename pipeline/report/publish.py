@@ -51,7 +51,7 @@ def publish(job: Job) -> Iterator[Row]:
     write_overall_page(job.workspace)
     folder = root.path / FOLDER / month
     related, answers = read_month_related_work(job.workspace, month), _read_answers(job.workspace, month)
-    write_whole(folder / RUN_PAGE, render(_SECTIONS, pages.run_page(month, related, answers)))
+    write_whole(folder / RUN_PAGE, render(_SECTIONS, pages.run_page(root, month, related, answers)))
     rows = []
     for name, content in _files(root, month, related, answers):
         write_whole(folder / name, content)

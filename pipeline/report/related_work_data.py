@@ -150,7 +150,6 @@ class RelatedWorkData(MonthData):
             provenance = read_provenance(root.file(tables.TABLES[name], month))
             if provenance is not None and provenance.notes.get("off"):
                 self.off[name] = str(provenance.notes["off"])
-        self.accounts.add(root, month, (*self.beside, *self.parts(tables.SUMMARIES)))
 
     def _add_scores(self, table: pa.Table) -> None:
         together = pc.fill_null(pc.equal(table["mode"], TOGETHER), fill_value=False)
@@ -183,17 +182,12 @@ def read_related_work(
 def read_month(root: DataRoot, month: str, *, details: bool) -> MonthTables:
     """What a report needs of a month's tables, by name; no rows of a table that is missing.
 
-    details: single judgements, ratings and other modes of judging too, which only a month's page shows.
+    details: single judgements and ratings too, which only a month's page shows.
 
     Raises as `DataRoot.read` does for a file that is damaged or of another version, before anything is counted.
     """
     columns = _COLUMNS | (_DETAILS if details else {})
-    read = {name: read_or_empty(root, tables.TABLES[name], month, wanted) for name, wanted in columns.items()}
-    if not details:
-        scores = read[tables.SCORES.name]
-        together = pc.or_(pc.is_null(scores["mode"]), pc.equal(scores["mode"], TOGETHER))
-        read[tables.SCORES.name] = scores.filter(pc.fill_null(together, fill_value=True))
-    return read
+    return {name: read_or_empty(root, tables.TABLES[name], month, wanted) for name, wanted in columns.items()}
 
 
 def _rows(read: MonthTables, table: Table, columns: list[str]) -> list[Row]:
