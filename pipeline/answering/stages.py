@@ -41,7 +41,6 @@ from pipeline.engine.digests import digest_of
 from pipeline.engine.parts import Part, build_parts
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.index import close_indexes
 from pipeline.index.fusion import By
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
@@ -200,11 +199,8 @@ async def _answer_all(job: Job, writer: Writer, system: AnsweringSystem, questio
         return result
 
     started = time.perf_counter()
-    try:
-        async with open_client(job.workspace, writer.model) if system.calls_model else nullcontext() as client:
-            answers = await side_by_side(answer(client, question) for question in questions)
-    finally:
-        close_indexes()  # Edge belongs to one process at a time
+    async with open_client(job.workspace, writer.model) if system.calls_model else nullcontext() as client:
+        answers = await side_by_side(answer(client, question) for question in questions)
     if client is not None:
         job.measured |= client.usage.measured()
     job.measured["seconds_a_question"] = (time.perf_counter() - started) / len(questions)

@@ -100,8 +100,6 @@ class _ChatSession:
 
         The conversation goes on after a question that failed, which leaves no turn.
         """
-        from pipeline.index.opening import close_indexes
-
         text = line.strip()
         try:
             if not text:
@@ -112,9 +110,6 @@ class _ChatSession:
         except CiteloomError as error:
             self._print_failure(error)
             return exit_code_of(error)
-        finally:
-            # Only one process at a time can open the embedded index, and the next question may be a while away.
-            close_indexes()
         return 0
 
     def _run_command(self, text: str) -> int:

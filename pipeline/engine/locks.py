@@ -34,24 +34,8 @@ def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
     if pool is None or not _is_single(pool, workspace.settings):
         yield
         return
-    with _held(_pool_file(workspace, pool), f"the pool {pool}"):
+    with _held(workspace.cache("locks") / f"pool-{pool}.lock", f"the pool {pool}"):
         yield
-
-
-def pool_in_use(workspace: Workspace, pool: str) -> bool:
-    """Whether another process holds what a pool stands for, where this machine has only one of it."""
-    if not _is_single(pool, workspace.settings):
-        return False
-    lock = FileLock(_pool_file(workspace, pool))
-    try:
-        with lock.acquire(timeout=0.05, poll_interval=0.01):  # two processes may look at once
-            return False
-    except Timeout:
-        return True
-
-
-def _pool_file(workspace: Workspace, pool: str) -> Path:
-    return workspace.cache("locks") / f"pool-{pool}.lock"
 
 
 def _is_single(pool: str, settings: Settings) -> bool:

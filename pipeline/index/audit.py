@@ -13,7 +13,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.index.load import KINDS, MonthAudit, audit_month, digest_of
-from pipeline.index.opening import close_indexes, collection_of, open_collections
+from pipeline.index.opening import collection_of, open_collections
 from pipeline.index.points import digests_of
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of, receipt
 from pipeline.storage.provenance import read_provenance
@@ -85,20 +85,17 @@ def audit_months(
     selected = select_months(selection, available)
     audits: list[MonthAudit] = []
     failures: list[tuple[str, str]] = []
-    try:
-        live = open_collections(workspace).live()  # if the server is down, this raises once instead of for every month
-        for month in selected:
-            on_month(month)
-            try:
-                audits.append(_audit_and_record(workspace, month))
-            except SettingError:
-                raise  # a wrong key or URL is wrong for every month
-            except CiteloomError as error:
-                failures.append((month, str(error)))
-        collections = sorted({audit.collection for audit in audits})
-        outside = _points_outside(workspace, collections) if selected == available else ()
-    finally:
-        close_indexes()
+    live = open_collections(workspace).live()  # if the server is down, this raises once instead of for every month
+    for month in selected:
+        on_month(month)
+        try:
+            audits.append(_audit_and_record(workspace, month))
+        except SettingError:
+            raise  # a wrong key or URL is wrong for every month
+        except CiteloomError as error:
+            failures.append((month, str(error)))
+    collections = sorted({audit.collection for audit in audits})
+    outside = _points_outside(workspace, collections) if selected == available else ()
     return IndexAudit(tuple(audits), outside, tuple(failures), live)
 
 
@@ -135,7 +132,6 @@ def repair(workspace: Workspace, audit: IndexAudit, on_month: Callable[[str], No
     second = audit_months(workspace, ",".join(wrong)) if wrong else IndexAudit(())
     months = {month.month: month for month in (*audit.months, *second.months)}
     outside = _points_outside(workspace, with_points_outside)
-    close_indexes()
     failures |= dict(second.failures)
     return IndexAudit(
         tuple(months[month] for month in sorted(months)), outside, tuple(sorted(failures.items())), audit.live

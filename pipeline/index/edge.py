@@ -12,6 +12,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,10 +21,9 @@ from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge_folder import (
     PATIENCE,
+    SharedShard,
     check_disk_space,
-    close_shard,
     create_folder,
-    open_shard,
     translate_errors,
     unusable,
 )
@@ -59,7 +59,7 @@ _QUANTILE = 0.99
 
 
 class EdgeIndex(PassageIndex):
-    """The collection in a folder. The folder is opened on first use, and only `create` creates it."""
+    """The collection in a folder. Only `create` creates the folder; `SharedShard` opens and closes it."""
 
     in_flight = 1  # Edge runs one update at a time
     page = 5_000  # pages of 1,000 or 20,000 took as long
@@ -69,9 +69,8 @@ class EdgeIndex(PassageIndex):
         process that holds the folder."""
         self.folder = folder
         self.name, self.place = folder.name, str(folder.parent)
-        self._on_disk, self._patience = on_disk, patience
-        self._shard: Any = None
-        self._lock = threading.Lock()
+        self._on_disk = on_disk
+        self._shard = SharedShard(folder, patience)
 
     def layout(self) -> Layout | None:
         """As in the base class; does not open the folder."""
@@ -118,10 +117,12 @@ class EdgeIndex(PassageIndex):
             self._call("flush")
 
     def close(self) -> None:
-        with self._lock:
-            shard, self._shard = self._shard, None
-            if shard is not None:
-                close_shard(self.folder, shard)
+        self._shard.close()
+
+    def in_use(self) -> AbstractContextManager[object]:
+        """Keep the folder open over several requests. Raises IndexInUse if another process keeps it open for too
+        long, PermanentFailure if it cannot be opened."""
+        return self._shard.open()
 
     def _exists(self) -> bool:
         return self.layout() is not None
@@ -179,20 +180,8 @@ class EdgeIndex(PassageIndex):
 
     def _call(self, method: str, *arguments: Any, wait: bool = True) -> Any:
         """Call a method of the shard; its errors name the folder."""
-        shard = self._open(wait=wait)
-        try:
-            with translate_errors(self.folder):
-                return getattr(shard, method)(*arguments)
-        except PermanentFailure:
-            if shard is self._shard:
-                raise
-        return self._call(method, *arguments, wait=wait)  # another thread closed the folder in the meantime
-
-    def _open(self, *, wait: bool = True) -> Any:
-        with self._lock:
-            if self._shard is None:
-                self._shard = open_shard(self.folder, self._patience if wait else 0.0)
-            return self._shard
+        with self._shard.open(wait=wait) as shard, translate_errors(self.folder):
+            return getattr(shard, method)(*arguments)
 
 
 class EdgeCollections:
@@ -272,8 +261,8 @@ class EdgeCollections:
     def _retire(self, name: str) -> None:
         """Rename a collection's folder before its deletion, so that a killed process leaves no incomplete one."""
         index = self.collection(name)
-        with contextlib.suppress(PermanentFailure):  # a broken collection can be dropped too
-            index._open()
+        with contextlib.suppress(PermanentFailure), index.in_use():  # a broken collection can be dropped too
+            pass  # and no other process uses it
         index.close()
         retired = index.folder.with_name(f".{name}.{os.getpid()}.gone")
         try:

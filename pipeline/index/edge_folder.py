@@ -1,4 +1,4 @@
-"""A folder of Qdrant Edge: its atomic creation, its lock, the name of its holder, disk space, and error messages."""
+"""A folder of Qdrant Edge: its atomic creation, its turns between processes, disk space, and error messages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +20,15 @@ from filelock import FileLock, Timeout
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
 from pipeline.storage.writing import move_into_place, write_whole
 
-# Seconds to wait for another process: a search or a small month ends within them, a long load does not.
-PATIENCE = 10.0
+# Seconds to wait for another process, which lets go between two requests; only a long optimization takes longer.
+PATIENCE = 5.0
+# Seconds without a request after which a process lets go of the folder.
+IDLE = 1.0
+# A process that another waits for keeps the folder for so many seconds, and for twice as long as opening it took: a
+# load and a searching process would otherwise open the folder by turns and do little else.
+SHORTEST_TURN = 0.5
+# A request to let go that is older is that of a killed process: who waits repeats it ten times a second.
+_LATEST_REQUEST = 1.0
 # Edge writes through memory maps, so on a full disk the kernel kills the process (SIGBUS) and Edge reports no error. A
 # new collection took 74 MB, most of it hash tables of payload indexes, and a segment of the write-ahead log is 32 MB.
 # Before it optimizes, Edge checks the disk itself.
@@ -64,14 +72,106 @@ def create_folder(folder: Path, fill: Callable[[Path], None]) -> None:
         raise PermanentFailure(unusable(folder, error)) from error
 
 
-def open_shard(folder: Path, patience: float) -> Any:
-    """Open the shard of a folder, which takes the folder's lock.
+class IndexInUse(TransientFailure):
+    """Another process keeps the folder open, most often an optimization after a load."""
 
-    patience: seconds to wait for another process that holds the lock. Raises TransientFailure if it holds it longer,
-    PermanentFailure if the folder cannot be opened.
+
+class SharedShard:
+    """The shard of a folder, which one process at a time can have open: opened by the first request, and closed once no
+    request came for `IDLE` seconds or another process waits for the folder. Thread-safe."""
+
+    def __init__(self, folder: Path, patience: float = PATIENCE) -> None:
+        """patience: seconds to wait for another process that has the folder open."""
+        self.folder = folder
+        self._patience = patience
+        self._shard: Any = None
+        self._users = 0
+        self._turn_ends = 0.0
+        self._idle_since = 0.0
+        self._close_failure: CiteloomError | None = None
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def open(self, *, wait: bool = True) -> Iterator[Any]:
+        """The open shard, for one request.
+
+        wait: whether to wait for another process that has it open. Raises IndexInUse if that takes too long,
+        PermanentFailure if the folder cannot be opened, or could not be closed after an earlier request.
+        """
+        latest = time.monotonic() + (self._patience if wait else 0.0)
+        with self._changed:
+            if self._shard is not None and self._is_turn_over():
+                self._changed.wait_for(lambda: not self._users)
+                self._close_unless_used()
+            self._raise_close_failure()
+            if self._shard is None:
+                self._open(max(0.0, latest - time.monotonic()))
+            self._users += 1
+            shard = self._shard
+        try:
+            yield shard
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._idle_since = time.monotonic()
+                if self._is_turn_over():
+                    self._close_unless_used()
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Close the shard, once the requests of other threads have ended. Raises PermanentFailure if its last data
+        could not be written."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._users)
+            self._close_unless_used()
+            self._raise_close_failure()
+
+    def _open(self, patience: float) -> None:
+        started = time.monotonic()
+        self._shard = open_shard(self.folder, patience)
+        opened = time.monotonic()
+        self._turn_ends = opened + max(SHORTEST_TURN, 2 * (opened - started))
+        self._idle_since = opened
+        threading.Thread(target=self._close_when_idle, args=(self._shard,), daemon=True).start()
+
+    def _is_turn_over(self) -> bool:
+        return time.monotonic() >= self._turn_ends and _is_requested(self.folder)
+
+    def _close_when_idle(self, shard: Any) -> None:
+        with self._changed:
+            while self._shard is shard:
+                seconds_left = self._idle_since + IDLE - time.monotonic()
+                if self._users or seconds_left > 0:
+                    self._changed.wait(None if self._users else seconds_left)
+                else:
+                    self._close_unless_used()
+
+    def _close_unless_used(self) -> None:
+        """Close the shard unless a request of another thread is open. A failure is raised by the next request."""
+        if self._users or self._shard is None:
+            return
+        shard, self._shard = self._shard, None
+        try:
+            close_shard(self.folder, shard)
+        except CiteloomError as error:
+            self._close_failure = error
+        self._changed.notify_all()
+
+    def _raise_close_failure(self) -> None:
+        failure, self._close_failure = self._close_failure, None
+        if failure is not None:
+            raise failure
+
+
+def open_shard(folder: Path, patience: float) -> Any:
+    """Open the shard of a folder, which takes the folder's lock; another process that has it is asked to let go.
+
+    patience: seconds to wait for that. Raises IndexInUse if it takes longer, PermanentFailure if the folder
+    cannot be opened.
     """
     import qdrant_edge
 
+    _give_way(folder)
     end = time.monotonic() + patience
     while True:
         try:
@@ -81,11 +181,34 @@ def open_shard(folder: Path, patience: float) -> Any:
             if "WouldBlock" not in str(error.__cause__):
                 raise
             if time.monotonic() >= end:
-                raise TransientFailure(_lock_message(folder)) from error
+                raise IndexInUse(_lock_message(folder)) from error
+            with contextlib.suppress(OSError):  # then it is only let go of when idle
+                _request_file(folder).touch()
             time.sleep(0.1)
         else:
+            with contextlib.suppress(OSError):
+                _request_file(folder).unlink(missing_ok=True)
             _write_holder(folder)
             return shard
+
+
+def _give_way(folder: Path) -> None:
+    """Wait until a process that asked for the folder has it, a second at most."""
+    end = time.monotonic() + _LATEST_REQUEST
+    while _is_requested(folder) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def _is_requested(folder: Path) -> bool:
+    """Whether another process waits for the folder."""
+    try:
+        return time.time() - _request_file(folder).stat().st_mtime < _LATEST_REQUEST
+    except OSError:
+        return False
+
+
+def _request_file(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.requested")
 
 
 def close_shard(folder: Path, shard: Any) -> None:

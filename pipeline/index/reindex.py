@@ -10,7 +10,7 @@ from pipeline import tables
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.errors import SettingError
 from pipeline.index.audit import IndexAudit, audit_months, remove_outside
-from pipeline.index.opening import close_indexes, is_layout_of_settings, layout_mismatch, live_index, open_collections
+from pipeline.index.opening import is_layout_of_settings, layout_mismatch, live_index, open_collections
 from pipeline.index.passage_index import Layout
 from pipeline.index.stages import INDEX_RECEIPTS
 
@@ -62,26 +62,23 @@ def reindex(
     since loaded months are up to date. on_step: receives each step in words. Raises MissingInput if there is no index
     yet, and the errors of opening it.
     """
-    try:
-        before = live_index(workspace).name
-        layout = layout_of_settings(workspace)
-        name = layout.collection(open_collections(workspace).alias)
-        failures: tuple[Failure, ...] = ()
-        audit = None
-        if before != name:
-            failures, audit = _load(workspace, name, layout, run_stages, on_step)
-        collections = open_collections(workspace)
-        if audit is not None and audit.clean and not failures:
-            on_step(f"letting searches use {name}")
-            collections.make_live(name)
-        live = live_index(workspace).name
-        others = tuple(other for other in collections.names() if other != live)
-        dropped = others if drop_old and live == name else ()
-        for other in dropped:
-            collections.drop(other)
-        kept = () if dropped else others
-    finally:
-        close_indexes()
+    before = live_index(workspace).name
+    layout = layout_of_settings(workspace)
+    name = layout.collection(open_collections(workspace).alias)
+    failures: tuple[Failure, ...] = ()
+    audit = None
+    if before != name:
+        failures, audit = _load(workspace, name, layout, run_stages, on_step)
+    collections = open_collections(workspace)
+    if audit is not None and audit.clean and not failures:
+        on_step(f"letting searches use {name}")
+        collections.make_live(name)
+    live = live_index(workspace).name
+    others = tuple(other for other in collections.names() if other != live)
+    dropped = others if drop_old and live == name else ()
+    for other in dropped:
+        collections.drop(other)
+    kept = () if dropped else others
     return Reindexed(name, before, live, failures, audit, dropped, kept)
 
 
@@ -126,7 +123,6 @@ def _load(
     index = open_collections(workspace).collection(name)
     index.create(layout)
     index.defer_indexing()
-    close_indexes()  # the stages, which may run in other processes, open it themselves
     on_step(f"loading {len(months)} months into {name}")
     failures = tuple(run_stages(months))
     if failures:

@@ -10,7 +10,7 @@ from pipeline.engine.digests import digest_of as digest_of_table
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.load import MonthAudit, audit_month, digest_of, load_month
-from pipeline.index.opening import close_indexes, collection_of, index_for, open_collections
+from pipeline.index.opening import collection_of, index_for, open_collections
 from pipeline.index.passage_index import Layout
 from pipeline.index.points import points_of
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -30,16 +30,13 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
     """
     layout, rows = layout_of(job.workspace, job.month)
     job.expect(rows)
-    try:
-        index = index_for(job.workspace, layout)
-        points = points_of(job.workspace.root, job.month, layout)
-        # The graph of another collection than the live one is built once, at the end of `reindex`.
-        live = open_collections(job.workspace).live() == index.name
-        load = load_month(index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance)
-        job.measured.update(sent=load.sent, removed=load.removed)
-        audit = audit_month(index, job.month, load.expected)
-    finally:
-        close_indexes()  # later stages may take hours, during which other processes need Edge
+    index = index_for(job.workspace, layout)
+    points = points_of(job.workspace.root, job.month, layout)
+    # The graph of another collection than the live one is built once, at the end of `reindex`.
+    live = open_collections(job.workspace).live() == index.name
+    load = load_month(index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance)
+    job.measured.update(sent=load.sent, removed=load.removed)
+    audit = audit_month(index, job.month, load.expected)
     if not audit.clean:
         ids = [*audit.missing, *map(str, audit.surplus)]
         raise TransientFailure(

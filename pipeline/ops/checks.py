@@ -6,7 +6,6 @@ from pipeline import tables
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.engine.checks import Check, CheckResult
 from pipeline.engine.stage import Workspace
-from pipeline.index import close_indexes
 from pipeline.index.audit import audit_and_receipt
 from pipeline.index.load import KINDS
 from pipeline.storage.provenance import read_provenance
@@ -59,10 +58,7 @@ def _every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:
 
 
 def _index_holds_the_embeddings(workspace: Workspace, month: str) -> CheckResult:
-    try:
-        audit, receipt = audit_and_receipt(workspace, month)
-    finally:
-        close_indexes()
+    audit, receipt = audit_and_receipt(workspace, month)
     points = {kind: list(map(str, getattr(audit, kind)[:_MOST_NAMED])) for kind in KINDS}
     facts = {"collection": audit.collection, "expected": audit.expected, "present": audit.present, **points}
     return CheckResult(audit.clean and [receipt] == workspace.root.rows(tables.INDEX_RECEIPTS, month), facts)

@@ -9,7 +9,6 @@ from pipeline.answering.stages import check_answering
 from pipeline.embedding.choice import model_name
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError, TransientFailure
-from pipeline.index import close_indexes
 from pipeline.index.reindex import check_layout
 from pipeline.llm.client import check_model
 from pipeline.llm.models import judge_models
@@ -52,8 +51,6 @@ def _check_index(workspace: Workspace) -> None:
         check_layout(workspace)
     except TransientFailure:
         return
-    finally:
-        close_indexes()
 
 
 def check_data_root(workspace: Workspace) -> None:

@@ -66,7 +66,7 @@ def _search_parameters() -> tuple[Parameter, ...]:
 
 
 def _search(site: Site, request: Request) -> SearchResults:
-    return run_search(site.workspace, site.index, parse_form(request.query_params.multi_items()))
+    return run_search(site, parse_form(request.query_params.multi_items()))
 
 
 def _find_papers(site: Site, request: Request) -> list[FoundPaper]:
@@ -101,7 +101,7 @@ def _citing_the_same(site: Site, request: Request) -> list[RelatedPaper]:
 
 
 def _similar(site: Site, request: Request) -> list[RelatedPaper]:
-    return similar_papers(site.workspace, site.index, requested_paper(site, request).arxiv_id)
+    return similar_papers(site.workspace, requested_paper(site, request).arxiv_id)
 
 
 def _bibtex(site: Site, request: Request) -> str:
@@ -120,8 +120,7 @@ def _quotes(site: Site, request: Request) -> list[QuoteSource]:
     quote = request.query_params.get("q", "")
     if len(quote) > LONGEST_QUERY:
         raise SettingError(f"q has {len(quote):,} characters: give at most {LONGEST_QUERY:,}")
-    with site.index.searching():
-        return find_quote(site.workspace, quote)
+    return find_quote(site.workspace, quote)
 
 
 def _ask(site: Site, request: Request) -> dict[str, Any]:

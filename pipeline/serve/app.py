@@ -68,7 +68,7 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
         routes=routes,
         middleware=[Middleware(Guard, token=token, refuse=refuse)],
         exception_handlers={Exception: on_error, 404: on_error, 405: on_error},
-        lifespan=partial(_lifespan, site, server),
+        lifespan=partial(_lifespan, server),
     )
 
 
@@ -103,10 +103,9 @@ def refuse(request: Request, problem: Problem) -> Response:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(site: Site, server: MCPServer[Any], app: Starlette) -> AsyncIterator[None]:
-    with site.index.released_when_idle():
-        async with server.session_manager.run():
-            yield
+async def _lifespan(server: MCPServer[Any], app: Starlette) -> AsyncIterator[None]:
+    async with server.session_manager.run():
+        yield
 
 
 def check_port(host: str, port: int) -> None:
@@ -143,6 +142,4 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
 
 def run_mcp(workspace: Workspace) -> None:
     """Serve the tools for assistants over standard input and output until the input ends."""
-    site = Site(workspace)
-    with site.index.released_when_idle():
-        make_server(site).run("stdio")
+    make_server(Site(workspace)).run("stdio")

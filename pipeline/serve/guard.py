@@ -23,8 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError, TransientFailure
+from pipeline.index.edge_folder import IndexInUse
 from pipeline.report.rendering import script_source
-from pipeline.serve.site import IndexInUse
 from pipeline.settings.urls import is_loopback
 
 POLICY = (

@@ -154,8 +154,7 @@ class CorpusTools:
     def find_quote(self, quote: Query) -> PassageResults:
         """Find the passages that a sentence or quote of four words or more is from: by the same words, nearly the same
         words, or else the same meaning, as the note says."""
-        with self._site.index.searching():
-            sources = find_quote(self._site.workspace, quote)
+        sources = find_quote(self._site.workspace, quote)
         note = f"match: {sources[0].match}" if sources else "no passage has these words or their meaning"
         return PassageResults(passages=[_quoted_hit(source.hit) for source in sources], note=note)
 
@@ -267,7 +266,7 @@ class CorpusTools:
         return read_paper(self._site.root, arxiv_id)
 
     def _search(self, form: SearchForm, start: int, limit: int) -> PassageResults:
-        results = run_search(self._site.workspace, self._site.index, form.model_copy(update={"limit": limit}), start)
+        results = run_search(self._site, form.model_copy(update={"limit": limit}), start)
         ranked = sorted(
             (passage for paper in results.papers for passage in paper.passages), key=lambda passage: -passage.score
         )

@@ -97,7 +97,7 @@ def search_page(site: Site, request: Request) -> Response:
     results, problem = None, None
     if form.q:
         try:
-            results = run_search(site.workspace, site.index, form)
+            results = run_search(site, form)
         except CiteloomError as error:
             problem = problem_of(error, site.workspace)
     response = _page(
@@ -129,7 +129,7 @@ def paper_page(site: Site, request: Request) -> Response:
     similar: list[RelatedPaper] = []
     notice = ""
     try:
-        similar = similar_papers(site.workspace, site.index, view.paper.arxiv_id)
+        similar = similar_papers(site.workspace, view.paper.arxiv_id)
     except CiteloomError as error:
         notice = problem_of(error, site.workspace).detail
     numbers = {reference.key: number for number, reference in enumerate(view.paper.references, 1)}

@@ -28,7 +28,6 @@ from pipeline.index.papers import (
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys
-from pipeline.serve.site import IndexAccess
 from pipeline.storage.data_root import DataRoot
 
 SIMILAR_PAPERS = 8
@@ -149,15 +148,14 @@ def papers_citing_the_same(root: DataRoot, paper: Paper) -> list[RelatedPaper]:
     return [RelatedPaper(arxiv_id, titles.get(arxiv_id, ""), abstract_url(arxiv_id), count) for arxiv_id, count in most]
 
 
-def similar_papers(workspace: Workspace, access: IndexAccess, identifier: str) -> list[RelatedPaper]:
+def similar_papers(workspace: Workspace, identifier: str) -> list[RelatedPaper]:
     """The papers whose best passage is nearest to a paper's title and abstract.
 
     Raises SettingError if the corpus does not hold the paper, IndexInUse if another process has the index.
     """
-    with access.searching():
-        text, arxiv_id = read_like(workspace, identifier)
-        options = SearchOptions(limit=SIMILAR_PAPERS, per_paper=True, without_papers=(arxiv_id,))
-        hits = search_many(workspace, [text], options)[0]
+    text, arxiv_id = read_like(workspace, identifier)
+    options = SearchOptions(limit=SIMILAR_PAPERS, per_paper=True, without_papers=(arxiv_id,))
+    hits = search_many(workspace, [text], options)[0]
     return [RelatedPaper(hit.arxiv_id, hit.title, hit.url) for hit in hits if hit.relevance != "none"]
 
 

@@ -14,12 +14,11 @@ from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.papers import read_like
 from pipeline.index.search import Hit, search_many
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
-from pipeline.serve.site import LONGEST_QUERY, IndexAccess
+from pipeline.serve.site import LONGEST_QUERY, Site
 
 PASSAGES_PER_PAGE = 20
 _MOST_SENTENCES = 2
@@ -154,7 +153,7 @@ class SearchResults:
     has_more: bool
 
 
-def run_search(workspace: Workspace, access: IndexAccess, form: SearchForm, start: int | None = None) -> SearchResults:
+def run_search(site: Site, form: SearchForm, start: int | None = None) -> SearchResults:
     """Search for a page of results. start: number of its first passage, from 0, in place of the form's page.
 
     Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as `search` does.
@@ -162,13 +161,12 @@ def run_search(workspace: Workspace, access: IndexAccess, form: SearchForm, star
     options, text, similar_to = form.options(), form.q, None
     if start is not None:
         options = replace(options, offset=start).checked()
-    with access.searching():
-        paper = normalize_arxiv_id(text)
-        if paper is not None:
-            text, similar_to = read_like(workspace, paper)
-            options = replace(options, without_papers=(similar_to,))
-        with access.turn:
-            hits = search_many(workspace, [text], options)[0]
+    paper = normalize_arxiv_id(text)
+    if paper is not None:
+        text, similar_to = read_like(site.workspace, paper)
+        options = replace(options, without_papers=(similar_to,))
+    with site.searches:
+        hits = search_many(site.workspace, [text], options)[0]
     fitting = hits if form.all else [hit for hit in hits if hit.relevance != "none"]
     return SearchResults(
         query=form.q,

@@ -127,7 +127,7 @@ def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool, do
     """Another run, or a search, can open it while this process is busy with the month's LLM stages."""
     look = (
         "import sys; from pathlib import Path; from pipeline.index.edge import EdgeCollections\n"
-        "held = EdgeCollections(Path(sys.argv[1]), sys.argv[2], on_disk=False, patience=0.1)\n"
+        "held = EdgeCollections(Path(sys.argv[1]), sys.argv[2])\n"
         "print(held.collection(held.live()).count('2024-03'))"
     )
     name = own.workspace().settings.qdrant_collection

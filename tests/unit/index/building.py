@@ -170,9 +170,9 @@ _HOLDER = textwrap.dedent(
     """
     import sys
     from pathlib import Path
-    from pipeline.index.edge import EdgeIndex
-    index = EdgeIndex(Path(sys.argv[1]))
-    print(index.count(), flush=True)
+    from pipeline.index.edge_folder import open_shard
+    shard = open_shard(Path(sys.argv[1]), 0.0)
+    print("open", flush=True)
     sys.stdin.read()
     """
 )
@@ -180,7 +180,8 @@ _HOLDER = textwrap.dedent(
 
 @contextmanager
 def opened_by_another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that has the index in a folder open; it is killed at the end of the block."""
+    """A process that has the index in a folder open and does not let go, as during a long optimization; it is killed at
+    the end of the block."""
     command = [sys.executable, "-c", _HOLDER, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,9 +23,10 @@ from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
-from pipeline.index.edge_folder import translate_errors, unusable
+from pipeline.index.edge_folder import IDLE, holder_of, translate_errors, unusable
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, Quantization, Query, Request, ScoredPassage
+from tests.processes import PATIENCE, wait_until
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
     LAYOUT,
@@ -377,23 +379,67 @@ def test_threads_that_ask_first_at_once_open_the_folder_once(edge: EdgeIndex) ->
         assert list(pool.map(lambda _: edge.count(), range(8))) == [3] * 8
 
 
-def test_a_folder_that_another_thread_lets_go_of_is_opened_again(edge: EdgeIndex) -> None:
-    class LetGo(EdgeIndex):
-        opened = 0
+# Loads or searches for ever, as a long run or a busy server does; the second argument says which.
+_BUSY = textwrap.dedent(
+    """
+    import sys
+    from concurrent.futures import ThreadPoolExecutor
+    from pathlib import Path
+    from pipeline.index.edge import EdgeIndex
+    from tests.unit.index.building import make_points
+    index = EdgeIndex(Path(sys.argv[1]))
+    def load(thread):
+        number = 0
+        while True:
+            index.upsert(make_points(range(100)))
+            number += 1
+            if number == 3:
+                print("busy", flush=True)
+    def search(thread):
+        number = 0
+        while True:
+            index.count()
+            number += 1
+            if number == 100:
+                print("busy", flush=True)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(load if sys.argv[2] == "load" else search, range(1 if sys.argv[2] == "load" else 4)))
+    """
+)
 
-        def _open(self, *, wait: bool = True) -> Any:
-            shard = super()._open(wait=wait)
-            self.opened += 1
-            if self.opened == 1:
-                self.close()
-            return shard
 
-    _load(edge, make_points([1, 2]))
+@pytest.mark.parametrize("work", ["load", "search"])
+def test_beside_a_busy_process_each_gets_its_turn(edge: EdgeIndex, work: str) -> None:
+    _load(edge, make_points(range(100)))
     edge.close()
-    index = LetGo(edge.folder)
-    assert index.count() == 2
-    assert index.opened == 2
-    index.close()
+    patient = EdgeIndex(edge.folder, patience=PATIENCE)
+    command = [sys.executable, "-c", _BUSY, str(edge.folder), work]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as busy:
+        try:
+            assert busy.stdout is not None
+            assert busy.stdout.readline() == "busy\n"
+            for _ in range(3):
+                assert patient.count() == 100
+                patient.close()
+            assert busy.poll() is None
+        finally:
+            busy.kill()
+
+
+def test_a_process_without_requests_lets_go_of_the_folder(edge: EdgeIndex) -> None:
+    _load(edge, make_points(range(3)))
+    wait_until(lambda: holder_of(edge.folder) is None, "an idle process lets go")
+    with opened_by_another_process(edge.folder):
+        pass
+    assert edge.count() == 3
+
+
+def test_the_folder_stays_open_during_a_long_request(edge: EdgeIndex) -> None:
+    _load(edge, make_points(range(3)))
+    with edge.in_use():
+        time.sleep(2 * IDLE)
+        assert holder_of(edge.folder) is not None
+    wait_until(lambda: holder_of(edge.folder) is None, "an idle process lets go")
 
 
 def test_a_broken_folder_is_named(edge: EdgeIndex) -> None:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
-from filelock import FileLock
 from starlette.testclient import TestClient
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.index.edge_folder import PATIENCE
-from pipeline.index.opening import edge_folder
-from pipeline.serve.search_results import SearchForm, parse_form, run_search
-from pipeline.serve.site import SECONDS_BETWEEN_LOOKS, IndexAccess, IndexInUse
+from pipeline.index.opening import close_indexes, edge_folder
+from pipeline.serve.search_results import SearchForm, parse_form
+from tests.unit.index.building import opened_by_another_process
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 
 
@@ -91,58 +83,12 @@ def test_filters_and_pages_restrict_the_results(client: TestClient) -> None:
     assert (first["has_more"], second["first"], ids[0] & ids[1]) == (True, 3, set())
 
 
-@contextmanager
-def _index_in_another_process(workspace: Workspace) -> Iterator[None]:
-    """Another process that has the embedded index open."""
-    folder = next(edge_folder(workspace).glob("citeloom-*/"))
-    code = (
-        "import sys, qdrant_edge; shard = qdrant_edge.EdgeShard.load(sys.argv[1]); print('open', flush=True); "
-        "sys.stdin.read()"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "open\n"
-        yield
-    finally:
-        process.communicate()
-
-
-def test_while_a_run_loads_the_index_the_answer_is_to_come_back_later(corpus: Workspace, client: TestClient) -> None:
-    client.get("/api/search", params={"q": "fusion"})
-    with FileLock(corpus.cache("locks") / "pool-qdrant.lock"):
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-        answer = client.get("/api/search", params={"q": "fusion"})
-        page = client.get("/search", params={"q": "fusion"}, headers={"Accept": "text/html"})
-        assert client.get(f"/paper/{FUSION}").status_code == 200
-        with _index_in_another_process(corpus):  # it was released
-            pass
-    assert answer.status_code == page.status_code == 503
-    assert (answer.json()["type"], "retry-after" in answer.headers) == ("urn:citeloom:index-in-use", True)
-    assert "retry-after" in page.headers
-    time.sleep(SECONDS_BETWEEN_LOOKS)
-    assert client.get("/api/search", params={"q": "fusion"}).status_code == 200
-
-
-def test_an_index_that_another_process_has_open_is_waited_for_by_the_visitor(
+def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_later(
     corpus: Workspace, client: TestClient
 ) -> None:
-    time.sleep(3)  # the server has released it by now
-    with _index_in_another_process(corpus):
-        started = time.monotonic()
-        assert client.get("/api/search", params={"q": "fusion"}).status_code == 503
-        assert time.monotonic() - started < PATIENCE
+    close_indexes()
+    with opened_by_another_process(next(edge_folder(corpus).glob("citeloom-*/"))):
+        answer = client.get("/api/search", params={"q": "fusion"})
+    assert answer.status_code == 503
+    assert (answer.json()["type"], "retry-after" in answer.headers) == ("urn:citeloom:index-in-use", True)
     assert client.get("/api/search", params={"q": "fusion"}).status_code == 200
-
-
-def test_the_index_is_kept_while_somebody_searches(corpus: Workspace) -> None:
-    access = IndexAccess(corpus)
-    with access.searching():
-        access.release_if_idle(0)
-        with pytest.raises(AssertionError), _index_in_another_process(corpus):
-            pass
-    access.release_if_idle(0)
-    with _index_in_another_process(corpus), pytest.raises(IndexInUse):
-        run_search(corpus, access, SearchForm(q="fusion"))
