@@ -42,8 +42,8 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
 class Corpus:
     """Papers, their index, and what is written from them. Made by `open_corpus`.
 
-    The embedded index belongs to one process at a time: `close`, or the end of a `with` block, lets go of it. A Qdrant
-    server has no such limit.
+    One process at a time can have the embedded index open: a corpus lets go of it after a second without a request or
+    when another process waits, and at once at `close` or the end of a `with` block. A Qdrant server has no such limit.
     """
 
     def __init__(self, workspace: Workspace) -> None:
