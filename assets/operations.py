@@ -16,7 +16,6 @@ from pipeline.engine.failures import all_failures, read_failure
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import CiteloomError
-from pipeline.index import close_indexes
 from pipeline.ops.refresh.plan import Changes, downstream, find_changes, stages_in_use
 from pipeline.ops.refresh.summary import (
     as_json,
@@ -59,8 +58,6 @@ def arxiv_changes(
         record_keys(workspace, changes.months)
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
-    finally:
-        close_indexes()  # asking for the state of months has opened it, and other processes may need it
     if changes.harvest_failure:
         context.log.warning(f"{changes.harvest_failure}\nContinuing with what changed in the dump.")
     return dg.MaterializeResult(metadata=_harvest_metadata(changes))
@@ -101,8 +98,6 @@ def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeRes
         summary = summarize(workspace, name, left, failures)
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
-    finally:
-        close_indexes()
     lists = {name: value for name, value in as_json(summary).items() if isinstance(value, dict | list)}
     metadata: dict[str, Any] = {name: dg.MetadataValue.json(value) for name, value in lists.items()}
     if name:
@@ -154,10 +149,7 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
 
 def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
     """The rows of `month_status` that are failed or stale, and a failure to read the month's status at all."""
-    try:
-        rows = month_status(STAGES, workspace, month)
-    finally:
-        close_indexes()  # other processes may need the embedded index
+    rows = month_status(STAGES, workspace, month)
     failure = read_failure(workspace, "run", month)
     whole_run = [{"stage": "run", "state": "failed", "failure": failure}] if failure else []
     return [*whole_run, *(row for row in rows if row["state"] in ("failed", "stale"))]

@@ -17,7 +17,6 @@ from pipeline.engine import progress, shutdown
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
-from pipeline.index import close_indexes
 from pipeline.settings import Settings
 from pipeline.stage_list import ListedStage
 from pipeline.stages import STAGES
@@ -198,8 +197,6 @@ def _run(
         raise dg.Failure(description=str(error), allow_retries=False) from error
     except Exception as error:  # an error of ours is no lost node, for which alone a cluster's step is retried
         raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from error
-    finally:
-        close_indexes()  # asking whether the month is up to date has opened Edge, which other processes may want
     if shutdown.requested():  # the month is in place; the rest of the run is not to begin
         raise dg.DagsterExecutionInterruptedError
     action = "skipped, up to date" if outcome.skipped else f"computed in {outcome.seconds:.1f} s"

@@ -14,7 +14,6 @@ from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
-from pipeline.index import close_indexes
 from pipeline.ops.checks import CHECKS
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.data_root import DataRoot
@@ -118,7 +117,6 @@ def _stages_due(
             except CiteloomError as error:  # a store that does not answer, say
                 failed[month].update(stage.name for stage in stages)
                 progress.failed("run", month, record_failure(workspace, "run", month, error), exit_code_of(error))
-    close_indexes()  # reading whether a month is indexed has opened it; it belongs to one process at a time
     return due
 
 
@@ -140,8 +138,6 @@ def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: boo
         raise KeyboardInterrupt from error
     except Exception:  # `run_stage` has recorded and reported it; other stages and months go on
         return False
-    finally:
-        close_indexes()
     try:
         return run_checks(CHECKS, stage, workspace, month)
     except Exception as error:  # a check that could not be evaluated: a server that is down, say

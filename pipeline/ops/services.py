@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.index import close_indexes
+from pipeline.index.opening import close_indexes
 from pipeline.llm.embedded import stop_embedded
 
 

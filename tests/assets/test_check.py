@@ -18,7 +18,7 @@ from pipeline.draft_check.page import write_page
 from pipeline.draft_check.related_work import relate_draft
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.index import close_indexes
+from pipeline.index.opening import close_indexes
 from pipeline.index.papers import read_paper
 from pipeline.settings import load_settings
 from tests.assets.conftest import Finished

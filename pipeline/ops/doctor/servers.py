@@ -14,7 +14,6 @@ from pipeline.arxiv.rate_limited_client import NOTED_WAIT_SECONDS, Answer, Pace,
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.index import close_indexes
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
@@ -82,13 +81,10 @@ def _arxiv_service(
 
 def qdrant(workspace: Workspace) -> Iterator[Finding]:
     """The vector store that the settings choose: the Qdrant server, or Edge in its folder."""
-    try:
-        if workspace.settings.qdrant_url is None:
-            yield from _edge(workspace)
-        else:
-            yield from _server(workspace, workspace.settings.qdrant_url)
-    finally:
-        close_indexes()
+    if workspace.settings.qdrant_url is None:
+        yield from _edge(workspace)
+    else:
+        yield from _server(workspace, workspace.settings.qdrant_url)
 
 
 def _edge(workspace: Workspace) -> Iterator[Finding]:

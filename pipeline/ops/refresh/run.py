@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pipeline.arxiv.harvest import HarvestReport
 from pipeline.engine import progress
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.index import close_indexes
 from pipeline.ops.preflight import check, check_data_root
 from pipeline.ops.refresh.plan import downstream, due_months, find_changes, preparing, stages_in_use
 from pipeline.ops.refresh.summary import RefreshSummary, record_keys, summarize, unfinished_refresh
@@ -42,11 +41,8 @@ def refresh(
     months = known_months(workspace, selection)
     stages = stages_in_use(workspace, until)
     found = find_changes(workspace, months, stages, ask_arxiv=ask_arxiv)
-    try:
-        ran = _prepare(workspace, found.months, months, stages)
-        left = _run_below(workspace, months, stages, ran, redo=redo)
-    finally:
-        close_indexes()  # asking for the status of months has opened it
+    ran = _prepare(workspace, found.months, months, stages)
+    left = _run_below(workspace, months, stages, ran, redo=redo)
     summary = summarize(workspace, unfinished_refresh(workspace.root), left, ran.failures)
     return RefreshReport(found.harvest, found.harvest_failure, summary)
 

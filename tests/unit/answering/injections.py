@@ -21,7 +21,7 @@ from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.index import close_indexes
+from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import PROJECT
 from pipeline.storage.provenance import Provenance

@@ -13,7 +13,7 @@ from pipeline.engine.parts import fingerprints
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
-from pipeline.index import close_indexes
+from pipeline.index.opening import close_indexes
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables.writers import parse_writer
 from tests.folders import copy_folder

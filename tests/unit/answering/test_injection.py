@@ -16,7 +16,7 @@ import pytest
 
 from pipeline.answering.retrieval import looks_like_prompt_injection
 from pipeline.engine.stage import Workspace
-from pipeline.index import close_indexes
+from pipeline.index.opening import close_indexes
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import MARKS, form_of

@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.answering.stages import QUESTIONS
 from pipeline.engine.run import fingerprint, run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.index import close_indexes
+from pipeline.index.opening import close_indexes
 from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.engine.stage import Workspace
-from pipeline.index import close_indexes
+from pipeline.index.opening import close_indexes
 from tests.unit.answering.corpus import build_corpus
 
 
