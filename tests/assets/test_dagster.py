@@ -91,7 +91,7 @@ def test_every_check_ran_on_every_month_and_passed(instance: dg.DagsterInstance)
     keys = defs.resolve_asset_graph().asset_check_keys
     assert instance.get_runs() == [], "the command line reports to Dagster without a run"
     of_a_month = [key for key in keys if key.asset_key != dg.AssetKey("months")]
-    assert len(of_a_month) >= 9
+    assert len(of_a_month) >= 7
     for key in of_a_month:
         records = instance.event_log_storage.get_asset_check_execution_history(key, limit=20)
         assert {(record.partition, record.status.value) for record in records} == {
