@@ -24,7 +24,7 @@ from pipeline.answering.questions import KINDS, PosedQuestion, read_posed_questi
 from pipeline.answering.retrieval import Search, searchable
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.statistics import estimate
-from pipeline.index import close_indexes
+from pipeline.index.opening import close_indexes
 from pipeline.llm.loop import run
 from pipeline.settings import Settings, load_settings
 
