@@ -25,8 +25,9 @@ from pipeline.settings import Settings
 from pipeline.storage.sqlite import open_store
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from arxiv import Result
-    from lxml.etree import _Element as Element
 
 Progress = Callable[[int, int], None]
 

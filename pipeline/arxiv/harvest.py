@@ -27,7 +27,7 @@ from pipeline.errors import CiteloomError, PermanentFailure, SettingError, Trans
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element as Element
+    from xml.etree.ElementTree import Element
 
 # Datestamps are days, and more records may come on the day on which a harvest ends.
 OVERLAP = timedelta(days=1)
@@ -303,7 +303,8 @@ def _read_change(element: Element, arxiv_id: str) -> Change:
     datestamp = (element.findtext(f"{_OAI}header/{_OAI}datestamp") or "").strip()[:10]
     if not arxiv_id or not is_day(datestamp):
         raise ValueError("its header lacks an identifier or a datestamp")
-    if element.find(f"{_OAI}header").get("status") == "deleted":
+    header = element.find(f"{_OAI}header")
+    if header is not None and header.get("status") == "deleted":
         return Change(arxiv_id, datestamp, None)
     record = _read_record(element.find(f"{_OAI}metadata"))
     if record.arxiv_id != arxiv_id:

@@ -25,7 +25,8 @@ from pipeline.settings import Settings
 from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element as Element
+    from xml.etree.ElementTree import Element
+
     from tenacity import RetryCallState
 
 log = logging.getLogger(__name__)
@@ -340,7 +341,8 @@ def parse_xml(body: bytes, root: str) -> Element:
         raise BrokenAnswer(f"it has more than {MOST_ELEMENTS:,} elements or {MOST_ATTRIBUTES:,} attributes")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
-        element = etree.fromstring(body, parser)
+        # lxml's elements have the interface of the standard library's, and no public name of their own.
+        element: Element = etree.fromstring(body, parser)
     except (etree.XMLSyntaxError, ValueError, LookupError) as error:
         raise BrokenAnswer(f"it is truncated or not XML ({error})") from error
     if element.tag != root:
