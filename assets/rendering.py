@@ -10,6 +10,7 @@ from typing import Any
 import dagster as dg
 
 from pipeline.engine.stage import Workspace
+from pipeline.text import one_line
 
 REPORTS = "reports"
 """The folder of reports in a data root, and their path on the pages of `citeloom serve`."""
@@ -46,7 +47,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]], longest: 
 
 def cell(value: Any, longest: int = LONGEST_CELL) -> str:
     """A value as one line of a Markdown table's cell, cut to so many signs."""
-    text = " ".join((", ".join(value) if isinstance(value, list) else str(value)).split())
+    text = one_line(", ".join(value) if isinstance(value, list) else str(value))
     if len(text) > longest:
         text = f"{text[:longest]}…"
     escaped = html.escape(text, quote=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pipeline.text import one_line
+
 
 class CiteloomError(Exception):
     """Base of every error whose message is written for the user; shown without a traceback."""
@@ -18,7 +20,7 @@ def exit_code_of(error: BaseException) -> int:
 
 def unexpected(error: Exception, file: object) -> str:
     """The message for an unexpected error, whose traceback is in `file`; one line."""
-    return f"unexpected {type(error).__name__}: {' '.join(str(error).split())}; its traceback is in {file}"
+    return f"unexpected {type(error).__name__}: {one_line(str(error))}; its traceback is in {file}"
 
 
 class PermanentFailure(CiteloomError):

@@ -23,6 +23,7 @@ from pipeline.ops.doctor.findings import Finding, ok, problem, warning
 from pipeline.settings import PROJECT, Settings
 from pipeline.stages import STAGES
 from pipeline.storage.writing import write_whole
+from pipeline.text import one_line
 
 _VARIABLE = "CITELOOM_DAGSTER_PG_URL"
 _SCHEME = "postgresql://"
@@ -96,7 +97,7 @@ def open_instance(home: Path) -> dg.DagsterInstance:
         except Exception as error:
             if not type(error).__module__.startswith("dagster_postgres"):  # the package may not be installed
                 raise
-            reason = " ".join(str(error.__cause__).split("\n(Background")[0].split())
+            reason = one_line(str(error.__cause__).split("\n(Background")[0])
             raise TransientFailure(f"{_VARIABLE}: cannot connect to Postgres: {reason}") from error
         return instance
 

@@ -7,6 +7,7 @@ import dagster as dg
 from assets import OWNER_METADATA
 from pipeline.engine.stage import Workspace
 from pipeline.ops.webhook import post
+from pipeline.text import one_line
 
 
 # On by default, since without an address it does nothing. The command line posts its own failures.
@@ -51,4 +52,4 @@ def _reason(event: dg.DagsterEvent) -> str:
     error = failure.error
     while error is not None and error.cause is not None:
         error = error.cause
-    return " ".join(error.message.split()) if error is not None else str(event.message)
+    return one_line(error.message) if error is not None else str(event.message)

@@ -13,6 +13,7 @@ from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.llm.client import Spent
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer
+from pipeline.text import one_line
 
 ABSTAINED = "The corpus does not hold the answer to this question."
 """The text of every answer whose claims do not hold it."""
@@ -107,7 +108,7 @@ def grounded_answer(
 def plain_answer(text: str, steps: StepLog | None = None) -> Answer:
     """An answer that rests on no passage: the model's own, or an imported one. It abstains if it is empty."""
     log = steps or StepLog()
-    sentences = tuple(Sentence(" ".join(sentence.split()), ()) for sentence in split_sentences(text))
+    sentences = tuple(Sentence(one_line(sentence), ()) for sentence in split_sentences(text))
     return Answer(
         text.strip() or ABSTAINED, sentences, abstained=not sentences, trace={"steps": log.steps}, spent=log.spent
     )

@@ -19,6 +19,7 @@ from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.context import first_that_fit
 from pipeline.llm.structured import AnswerForm, AtMost
+from pipeline.text import one_line
 
 THOUGHT_CHARS = 400
 _REFLECTION_TOKENS = 48 + int((THOUGHT_CHARS + QUERY_CHARS) / CHARS_PER_TOKEN)
@@ -57,7 +58,7 @@ async def reflect(
         answer.spent,
         hop=len(queries),
         enough=thought.enough if thought else None,
-        reasoning=" ".join(thought.reasoning.split()) if thought else "",
+        reasoning=one_line(thought.reasoning) if thought else "",
         query=query or None,
         silent=thought is not None and not thought.enough and not query,
         failure=answer.failure,

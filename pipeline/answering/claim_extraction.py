@@ -23,6 +23,7 @@ from pipeline.answering.tools import StepLog, Tools
 from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.context import cut_to_share, first_that_fit
 from pipeline.llm.structured import AtMost, make_form
+from pipeline.text import one_line
 
 CLAIM_CHARS = 240
 # Claims of earlier hops, the newest first, take at most this part of the context; the rest is for passages.
@@ -118,7 +119,7 @@ def _read_claims(
     relevant = set(form.relevant) & set(numbers) or numbers
     seen = set(map(_key, known))
     for item in form.claims:
-        text = " ".join(item.claim.split())
+        text = one_line(item.claim)
         if item.passage not in numbers:
             reason: str | None = "unknown"
         elif item.passage not in relevant:

@@ -24,6 +24,7 @@ from pipeline.llm.client import REPAIR_TOKENS, Spent, spent
 from pipeline.llm.context import first_that_fit
 from pipeline.llm.structured import AtMost, make_form
 from pipeline.settings import Settings
+from pipeline.text import one_line
 
 Held = Literal["yes", "partly", "no"]
 """Whether claims hold the answer to a question."""
@@ -90,7 +91,7 @@ def read_sentences(sentences: Sequence[Any], numbers: Collection[int]) -> tuple[
     """
     grounded, dropped = [], []
     for sentence in sentences:
-        text, marked = _unmarked(" ".join(sentence.text.split()), numbers)
+        text, marked = _unmarked(one_line(sentence.text), numbers)
         claims = tuple(number for number in dict.fromkeys([*sentence.claims, *marked]) if number in numbers)
         if text and claims:
             grounded.append(Sentence(text, claims))

@@ -20,6 +20,7 @@ from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.choice import make_embedder
 from pipeline.index.relevance import coverage
 from pipeline.llm.client import Spent
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -121,7 +122,7 @@ def choose_quotes(question: str, passages: Sequence[RetrievedPassage], cosines: 
 def _quotes(passage: RetrievedPassage) -> Iterator[Quote]:
     before = ""
     for sentence in split_sentences(passage.content()):
-        text = " ".join(sentence.split())
+        text = one_line(sentence)
         whole = f"{before} {text}" if before and _LEANS_BACK.match(text) else text
         if _FEWEST_WORDS <= len(whole.split()) <= _MOST_WORDS:
             yield Quote(whole, passage)

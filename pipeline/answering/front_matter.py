@@ -19,6 +19,7 @@ from pipeline.answering.retrieval import PASSAGE_COLUMNS, RetrievedPassage
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.engine.stage import Workspace
 from pipeline.index.papers import rows_of_papers
+from pipeline.text import one_line
 
 MOST_AUTHORS = 30
 _FEWEST_TITLE_SIGNS = 4
@@ -145,7 +146,7 @@ def _authors(page: Sequence[Mapping[str, Any]], metadata: Sequence[str]) -> tupl
 
 
 def _name_key(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return one_line(unicodedata.normalize("NFKC", name).casefold())
 
 
 def facets_of(question: str) -> tuple[str, ...]:
@@ -200,7 +201,7 @@ async def fact_claims(
 
 def _sentences(front: FrontMatter, facets: Collection[str]) -> Iterator[str]:
     """A sentence on each facet of one paper that the tables hold; authors and affiliations share one."""
-    paper = f'"{" ".join(front.passage.title.split())}" (arXiv:{front.passage.arxiv_id})'
+    paper = f'"{one_line(front.passage.title)}" (arXiv:{front.passage.arxiv_id})'
     if front.authors and {"authors", "affiliations"} & set(facets):
         names = [
             f"{author.name} ({', '.join(author.affiliations)})" if author.affiliations else author.name

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pipeline.llm.client import LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import fit
 from pipeline.llm.prompts import PromptFolder
+from pipeline.text import one_line
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -60,4 +61,4 @@ def as_word(value: object) -> object:
 
 def short_question(question: str, context: int) -> str:
     """The question in one line, cut to its share of the context."""
-    return fit(" ".join(question.split()), context // _QUESTION_SHARE).text
+    return fit(one_line(question), context // _QUESTION_SHARE).text

@@ -33,6 +33,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
+from pipeline.text import one_line
 
 Kind = Literal["author", "dataset", "summary", "limitation", "comparison"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -44,10 +45,6 @@ _MOST_FAULTS = 5
 _FORMAT = "docs/methods/questions.md describes the format"
 # Characters that a keyboard lacks → what people type for them; bars separate the cells of a table.
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "\xad": None, "|": " "})
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _as_list(value: Any) -> Any:
@@ -67,7 +64,7 @@ def _phrase(value: str) -> str:
     words = len(plain(value).split())
     if not FEWEST_WORDS <= words <= MOST_WORDS:
         raise ValueError(f"{value!r} has {words} words: copy a phrase of {FEWEST_WORDS} to {MOST_WORDS} from the page")
-    return _one_line(value)
+    return one_line(value)
 
 
 def _day(value: Any) -> Any:
@@ -81,7 +78,7 @@ def _day(value: Any) -> Any:
     return text
 
 
-_Words = Annotated[str, AfterValidator(_one_line), Field(min_length=1, max_length=2_000, pattern=r"\S")]
+_Words = Annotated[str, AfterValidator(one_line), Field(min_length=1, max_length=2_000, pattern=r"\S")]
 _PaperId = Annotated[str, BeforeValidator(_paper)]
 _Phrase = Annotated[str, AfterValidator(_phrase)]
 
@@ -168,7 +165,7 @@ def _yaml_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
         for entry in node.value if node else ():
             yield entry.start_mark.line + 1, loader.construct_document(entry)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
-        raise SettingError(f"{file} is not YAML: {_one_line(str(error))}; {_FORMAT}") from None
+        raise SettingError(f"{file} is not YAML: {one_line(str(error))}; {_FORMAT}") from None
     finally:
         loader.dispose()
 
@@ -236,7 +233,7 @@ def holds_phrase(text: str, phrase: str) -> bool:
 
 def plain(text: str) -> str:
     """A text in the form in which phrases are compared (`gold_passages`) and their words counted."""
-    return _one_line(without_markers(text).translate(_PLAIN)).casefold()
+    return one_line(without_markers(text).translate(_PLAIN)).casefold()
 
 
 # --- the table `questions` ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.session import Reply
 from pipeline.index.answers import visible
 from pipeline.index.links import abstract_url, passage_url, source_name
+from pipeline.text import one_line
 
 # Of a passage among the steps; the link leads to the whole.
 PASSAGE_CHARS, TEXT_CHARS = 280, 400
@@ -42,9 +43,9 @@ def terminal_safe(text: str) -> str:
     return visible(text).encode("utf-8", "replace").decode()
 
 
-def one_line(text: str, most: int | None = None) -> str:
-    """The same in one line of at most `most` characters."""
-    line = " ".join(terminal_safe(text).split())
+def terminal_line(text: str, most: int | None = None) -> str:
+    """A text for a terminal on one line of at most `most` characters."""
+    line = one_line(terminal_safe(text))
     if most is None or len(line) <= most:
         return line
     return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
@@ -58,7 +59,7 @@ def answer_lines(reply: Reply) -> list[str]:
     sentences = []
     for sentence in answer.sentences:
         marks = "".join(f"[{number}]" for number in sentence.claims)
-        sentences.append(f"{one_line(sentence.text)} {marks}")
+        sentences.append(f"{terminal_line(sentence.text)} {marks}")
     used = {number for sentence in answer.sentences for number in sentence.claims}
     passages = _passages_read(answer)
     lines = [" ".join(sentences), "", "Sources"]
@@ -73,7 +74,7 @@ def _source_lines(claim: Claim, passage: RetrievedPassage) -> list[str]:
     origin = _SOURCES[claim.source]
     indent = " " * len(mark)
     return [
-        f"{mark}{one_line(claim.text)}{f' ({origin})' if origin else ''}",
+        f"{mark}{terminal_line(claim.text)}{f' ({origin})' if origin else ''}",
         f"{indent}{_title_and_section(passage)}",
         f"{indent}{passage_url(passage.arxiv_id, passage.anchor)}",
     ]
@@ -82,7 +83,7 @@ def _source_lines(claim: Claim, passage: RetrievedPassage) -> list[str]:
 def _title_and_section(passage: RetrievedPassage) -> str:
     """Title and sections, or the kind of a passage outside of sections, and the paper's id."""
     path = passage.section_path or (passage.kind.replace("_", " "),)
-    return f"{one_line(' › '.join((passage.title, *path)))} ({one_line(source_name(passage.arxiv_id))})"
+    return f"{terminal_line(' › '.join((passage.title, *path)))} ({terminal_line(source_name(passage.arxiv_id))})"
 
 
 def _passages_read(answer: Answer) -> dict[str, RetrievedPassage]:
@@ -93,7 +94,7 @@ def answer_notes(reply: Reply) -> Iterator[str]:
     """What a reader should know beside the answer: why there is none, or that no paper supports it."""
     answer = reply.answer
     if not reply.system.retrieves:
-        yield f"{reply.system.name} reads no paper: this is what {one_line(reply.model or '')} says by itself"
+        yield f"{reply.system.name} reads no paper: this is what {terminal_line(reply.model or '')} says by itself"
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(one_line, answer.queries)) or 'nothing'}"
         read = f"{_count(len(_passages_read(answer)), 'passage')} read, {_count(len(answer.claims), 'claim')} extracted"
@@ -108,7 +109,7 @@ def cost_line(reply: Reply) -> str:
     paid = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
     money = [f"{usage.cost:,.4f} to pay"] if usage.prices.known else []
     calls = f"{_count(usage.calls, 'call')}, {usage.cached} of them answered by the cache"
-    return " · ".join([reply.system.name, one_line(reply.model), calls, paid, *money, f"{reply.seconds:.1f} s"])
+    return " · ".join([reply.system.name, terminal_line(reply.model), calls, paid, *money, f"{reply.seconds:.1f} s"])
 
 
 def _count(number: int, noun: str) -> str:
@@ -168,10 +169,12 @@ def step_lines(step: Step, passages: Passages) -> list[str]:
     """A step in words. passages: those retrieved so far, by id."""
     render = _RENDERERS.get(step["stage"])
     lines = (
-        list(render(step, passages)) if render else [f"{step['stage']}: {one_line(json.dumps(dict(step)), TEXT_CHARS)}"]
+        list(render(step, passages))
+        if render
+        else [f"{step['stage']}: {terminal_line(json.dumps(dict(step)), TEXT_CHARS)}"]
     )
     if step.get("failure"):
-        lines.append(f"  the model's answer could not be read: {one_line(step['failure'], TEXT_CHARS)}")
+        lines.append(f"  the model's answer could not be read: {terminal_line(step['failure'], TEXT_CHARS)}")
     return lines
 
 
@@ -180,12 +183,12 @@ def _query(step: Step, passages: Passages) -> Iterator[str]:
         yield "query: none, the model wants no search"
         return
     own = " (the question's own words: the model gave none)" if step["made"] == "question" else ""
-    yield f"query: {one_line(step['query'])}{own}"
-    yield f"  for the question: {one_line(step['question'])}"
+    yield f"query: {terminal_line(step['query'])}{own}"
+    yield f"  for the question: {terminal_line(step['question'])}"
 
 
 def _search(step: Step, passages: Passages) -> Iterator[str]:
-    yield f"search: {_count(len(step['found']), 'passage')} for {one_line(step['query'])}"
+    yield f"search: {_count(len(step['found']), 'passage')} for {terminal_line(step['query'])}"
 
 
 def _rank(step: Step, passages: Passages) -> Iterator[str]:
@@ -197,7 +200,7 @@ def _rank(step: Step, passages: Passages) -> Iterator[str]:
 
 def _facts(step: Step, passages: Passages) -> Iterator[str]:
     yield "from the tables:"
-    yield from (f"  claim: {one_line(text)}" for text in step["claims"])
+    yield from (f"  claim: {terminal_line(text)}" for text in step["claims"])
 
 
 def _claims(step: Step, passages: Passages) -> Iterator[str]:
@@ -208,7 +211,7 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
     # Rows of earlier versions lack both keys.
     moved = {move["claim"] for move in step.get("moved", ())}
     for number, text in zip(new, step["texts"], strict=True):
-        yield f"  claim [{number}]: {one_line(text)}"
+        yield f"  claim [{number}]: {terminal_line(text)}"
         if number in moved:
             yield "    its names and figures are in another passage than the model named; it rests on that one"
         elif number in step.get("loose", ()):
@@ -227,10 +230,10 @@ def _reasons(dropped: Mapping[str, int]) -> str:
 def _read(place: Mapping[str, str], passages: Passages, suspicious: Sequence[str]) -> Iterator[str]:
     passage = passages.get(place["passage_id"])
     if passage is None:
-        yield f"  passage of {one_line(source_name(place['arxiv_id']))}"
+        yield f"  passage of {terminal_line(source_name(place['arxiv_id']))}"
     else:
         yield f"  {_title_and_section(passage)}"
-        yield f"    {one_line(passage.content(), PASSAGE_CHARS)}"
+        yield f"    {terminal_line(passage.content(), PASSAGE_CHARS)}"
     yield f"    {passage_url(place['arxiv_id'], place['anchor'])}"
     if place["passage_id"] in suspicious:
         yield "    it looks like a prompt injection; the model reads it as data"
@@ -240,23 +243,23 @@ def _quote(step: Step, passages: Passages) -> Iterator[str]:
     yield f"reading {_count(len(step['read']), 'passage')}:"
     for place in step["read"]:
         yield from _read(place, passages, ())
-    yield from (f"  quoted: {one_line(text)}" for text in step["quotes"])
+    yield from (f"  quoted: {terminal_line(text)}" for text in step["quotes"])
     if not step["quotes"]:
         yield "  nothing that fits the question"
 
 
 def _reflect(step: Step, passages: Passages) -> Iterator[str]:
     if step["query"]:
-        yield f"reflection: not enough; next search: {one_line(step['query'])}"
+        yield f"reflection: not enough; next search: {terminal_line(step['query'])}"
     else:
         yield f"reflection: {'not enough, and no query named' if step['silent'] else 'enough'}"
     if step["reasoning"]:
-        yield f"  {one_line(step['reasoning'], TEXT_CHARS)}"
+        yield f"  {terminal_line(step['reasoning'], TEXT_CHARS)}"
 
 
 def _answer(step: Step, passages: Passages) -> Iterator[str]:
     if "abstained" in step:
-        yield f"{step['stage']}: none, {one_line(step['abstained'])}"
+        yield f"{step['stage']}: none, {terminal_line(step['abstained'])}"
         return
     verdicts = {"yes": "hold the answer", "partly": "hold part of the answer", "no": "do not hold the answer"}
     yield f"{step['stage']}: the claims {verdicts.get(step['answered'], 'were not judged')}"
@@ -266,37 +269,37 @@ def _answer(step: Step, passages: Passages) -> Iterator[str]:
 
 
 def _dropped(step: Step) -> Iterator[str]:
-    yield from (f"  dropped, as it rests on no claim: {one_line(text)}" for text in step["dropped"])
+    yield from (f"  dropped, as it rests on no claim: {terminal_line(text)}" for text in step["dropped"])
 
 
 def _bullets(step: Step, passages: Passages) -> Iterator[str]:
     yield "reading a passage:"
     yield from _read(step["shown"], passages, step["suspicious"])
-    yield from (f"  claim: {one_line(text)}" for text in step["texts"])
+    yield from (f"  claim: {terminal_line(text)}" for text in step["texts"])
     if not step["texts"]:
         yield "  no claim"
 
 
 def _generate(step: Step, passages: Passages) -> Iterator[str]:
-    yield f"the model by itself: {one_line(step['text'], TEXT_CHARS)}"
+    yield f"the model by itself: {terminal_line(step['text'], TEXT_CHARS)}"
 
 
 def _split(step: Step, passages: Passages) -> Iterator[str]:
     yield f"what it says, in {_count(len(step['claims']), 'claim')}:"
-    yield from (f"  {one_line(text)}" for text in step["claims"])
+    yield from (f"  {terminal_line(text)}" for text in step["claims"])
 
 
 def _verify(step: Step, passages: Passages) -> Iterator[str]:
-    yield f"checked: {step['verdict']}: {one_line(step['claim'])}"
+    yield f"checked: {step['verdict']}: {terminal_line(step['claim'])}"
     for place in step["evidence"]:
         yield from _read(place, passages, step["suspicious"])
     if step["reasoning"]:
-        yield f"  {one_line(step['reasoning'], TEXT_CHARS)}"
+        yield f"  {terminal_line(step['reasoning'], TEXT_CHARS)}"
 
 
 def _refine(step: Step, passages: Passages) -> Iterator[str]:
     marks = ", ".join(f"{name.replace('_', ' ')} {mark}" for name, mark in step["marks"].items())
-    result = f"the draft stays, {one_line(step['kept'])}" if step["kept"] else "a new text"
+    result = f"the draft stays, {terminal_line(step['kept'])}" if step["kept"] else "a new text"
     yield f"refinement: {result}"
     if marks:
         yield f"  marks of the draft: {marks}"

@@ -14,6 +14,7 @@ from pipeline.corpus.parse.policies import without_markers
 from pipeline.llm.client import Completion, Spent, spent
 from pipeline.llm.context import cut_to_share
 from pipeline.llm.prompts import as_data
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from pipeline.index.relevance import Relevance
@@ -137,7 +138,7 @@ def distinct_passages(
 
 def searchable(text: str) -> str:
     """A text as a query: one line without control characters, cut at a word; may be empty."""
-    line = " ".join(_UNSEARCHABLE.sub(" ", text).split())
+    line = one_line(_UNSEARCHABLE.sub(" ", text))
     if len(line) <= QUERY_CHARS:
         return line
     return line[: QUERY_CHARS + 1].rpartition(" ")[0] or line[:QUERY_CHARS]
@@ -208,7 +209,7 @@ async def _rank_window(tools: Tools, query: str, passages: Sequence[RetrievedPas
     longest = _TOKENS_PER_RANK * len(passages)
     values = {"question": query, "count": len(passages)}
     left = PROMPTS.room(tools.settings.llm_context, longest, "rank", shown=[""] * len(passages), **values)
-    beginnings = [f"{passage.heading()}\n{' '.join(passage.content().split())[:PASSAGE_CHARS]}" for passage in passages]
+    beginnings = [f"{passage.heading()}\n{one_line(passage.content())[:PASSAGE_CHARS]}" for passage in passages]
     shown, cut = cut_to_share(beginnings, left)
     messages = PROMPTS.messages("rank", shown=shown, **values)
     return await tools.model.complete(messages, temperature=TEMPERATURE, max_tokens=longest), cut

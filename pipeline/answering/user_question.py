@@ -20,6 +20,7 @@ from pipeline.errors import SettingError
 from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import first_that_fit, fit
 from pipeline.llm.structured import AnswerForm, AtMost
+from pipeline.text import one_line
 
 # A follow-up refers to the last few turns; the beginning of a long answer says what it is about. Six turns are at most
 # 1,440 tokens.
@@ -37,7 +38,7 @@ class Turn:
 
     def text(self) -> str:
         """The turn in a prompt: a line for the question and one for the answer, each cut."""
-        question, answer = (fit(" ".join(text.split()), _TURN_TOKENS).text for text in (self.question, self.answer))
+        question, answer = (fit(one_line(text), _TURN_TOKENS).text for text in (self.question, self.answer))
         return f"User: {question}\nAssistant: {answer}"
 
 
@@ -107,8 +108,8 @@ async def plan_query(
     )
     messages = PROMPTS.messages(prompt, question=text, history=question.conversation(left))
     answer = await ask(tools.model, messages, form, _ANSWER_TOKENS)
-    original = " ".join(question.question.split())
-    rewritten = " ".join(getattr(answer.value, "question", "").split()) if question.history else ""
+    original = one_line(question.question)
+    rewritten = one_line(getattr(answer.value, "question", "")) if question.history else ""
     alone = rewritten or original
     query: str | None = searchable(getattr(answer.value, "query", ""))
     made = "model"

@@ -45,6 +45,7 @@ from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.structured import AnswerForm, AtMost, make_form
+from pipeline.text import one_line
 
 # WikiChat allows 200 tokens for the bullets of a passage, which are two or three sentences.
 MOST_BULLETS, BULLET_CHARS = 3, 240
@@ -80,7 +81,7 @@ class SplitClaims(AnswerForm):
 
 def _verdict(value: object) -> object:
     """A verdict in other letters or another form of the word, as it is spelled here."""
-    text = " ".join(str(value).upper().replace("_", " ").split()).strip(".\"' ")
+    text = one_line(str(value).upper().replace("_", " ")).strip(".\"' ")
     spelling = {"SUPPORTED": "SUPPORTS", "SUPPORT": "SUPPORTS", "REFUTED": "REFUTES", "REFUTE": "REFUTES"}
     return spelling.get(text, text)
 
@@ -147,7 +148,7 @@ async def summarize_passage(tools: Tools, steps: StepLog, question: str, passage
     left = PROMPTS.room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
     text = fit(passage.prompt_text(), left).text
     answer = await ask(tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS)
-    lines = dict.fromkeys(" ".join(bullet.split()) for bullet in (answer.value.bullets if answer.value else ()))
+    lines = dict.fromkeys(one_line(bullet) for bullet in (answer.value.bullets if answer.value else ()))
     bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET][:MOST_BULLETS]
     steps.add(
         "bullets",
@@ -191,7 +192,7 @@ async def split_claims(tools: Tools, steps: StepLog, question: UserQuestion, tex
         left = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
         messages = PROMPTS.messages("split", answer=fit(text.strip(), left).text, **values)
         answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
-    lines = dict.fromkeys(" ".join(claim.split()) for claim in (answer.value.claims if answer.value else ()))
+    lines = dict.fromkeys(one_line(claim) for claim in (answer.value.claims if answer.value else ()))
     claims = [line for line in lines if searchable(line)]
     checked = claims[:MOST_CHECKED]
     steps.add("split", answer.spent, claims=checked, over=len(claims) - len(checked), failure=answer.failure)
@@ -223,7 +224,7 @@ async def check_claim(
         verdict=check.verdict,
         passage=support.passage_id if support else None,
         named=named,
-        reasoning=" ".join(check.reasoning.split()),
+        reasoning=one_line(check.reasoning),
         evidence=[passage.trace() for passage in passages],
         suspicious=suspicious_ids(passages),
         failure=answer.failure,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.arxiv.titles import SUFFIXES, title_words
+from pipeline.text import one_line
 
 # Small words within a family name. "and" and "et" are between names.
 PARTICLES = frozenset({
@@ -70,7 +71,7 @@ def parse_name(text: str) -> PersonName:
 
     A family name begins at its first particle, and is one word where it has none.
     """
-    parts = [part for part in _COMMA.split(" ".join(text.split())) if part]
+    parts = [part for part in _COMMA.split(one_line(text)) if part]
     suffix = next((part for part in parts[1:] if is_suffix(part)), "")
     if suffix:
         parts.remove(suffix)
@@ -134,7 +135,7 @@ def split_names(text: str) -> tuple[str, ...]:
     Reads "A, B and C", "A; B", "Family, Given and Family, Given", "Family, Given, B and C", and families with initials
     behind a comma.
     """
-    bare = without_titles(" ".join(text.replace("&", " and ").replace(" und ", " and ").split())).strip(" ,;:")
+    bare = without_titles(one_line(text.replace("&", " and ").replace(" und ", " and "))).strip(" ,;:")
     if ";" in bare:
         pieces = [part for piece in bare.split(";") for part in piece.removeprefix(" and ").split(" and ")]
         return tuple(_given_first(piece) for piece in pieces if piece.strip())
@@ -272,10 +273,10 @@ def split_author_line(text: str) -> tuple[str, ...]:
 
     Accents in TeX become letters, and initials are separated, as in names that arXiv itself has taken apart.
     """
-    bare = _BRACKETED.sub(" ", _BRACKETED.sub(" ", " ".join(plain_letters(text).split())))
+    bare = _BRACKETED.sub(" ", _BRACKETED.sub(" ", one_line(plain_letters(text))))
     names = re.split(r",\s*(?:and\s+)?|;\s*|\s+and\s+", _SUFFIX_AFTER_COMMA.sub(" ", bare))
     parts = (re.sub(r"\.(?=[^\s.,])", ". ", part.strip()) for part in names)
-    return tuple(" ".join(part.split()) for part in parts if part and not _REST.fullmatch(part))
+    return tuple(one_line(part) for part in parts if part and not _REST.fullmatch(part))
 
 
 def plain_letters(text: str) -> str:

@@ -10,6 +10,8 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any, Literal
 
+from pipeline.text import one_line
+
 Status = Literal["present", "withdrawn", "absent"]
 
 _WORK = r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis)"
@@ -96,7 +98,7 @@ def _opens_with_notice(abstract: str) -> bool:
 
 def fold(text: str | None) -> str | None:
     """The text with runs of white space as one blank; None where nothing is left."""
-    return " ".join(text.split()) or None if text else None
+    return one_line(text) or None if text else None
 
 
 def is_day(text: str) -> bool:

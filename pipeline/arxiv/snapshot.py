@@ -29,6 +29,7 @@ from pipeline.engine import progress, shutdown
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.writing import move_into_place
+from pipeline.text import one_line
 
 # Raised when the columns change: files of another version are then made again.
 _VERSION = 2
@@ -300,4 +301,4 @@ def _authors(content: Mapping[str, Any]) -> tuple[str, ...]:
 def _name(parts: list[str]) -> str:
     """A name in reading order from [family, given, suffix, …]; what follows the suffix are affiliations."""
     family, given, suffix = [*parts, "", "", ""][:3]
-    return " ".join(f"{given} {family} {suffix}".split())
+    return one_line(f"{given} {family} {suffix}")

@@ -113,7 +113,7 @@ class _ChatSession:
         return 0
 
     def _run_command(self, text: str) -> int:
-        from pipeline.answering.rendering import one_line
+        from pipeline.answering.rendering import terminal_line
         from pipeline.cli.console import print_note
 
         if text == "/reset":
@@ -125,15 +125,15 @@ class _ChatSession:
         elif text == "/help":
             print_note(_CHAT_HELP)
         else:
-            print_note(f"{one_line(text)} is not a command: {_CHAT_HELP}")
+            print_note(f"{terminal_line(text)} is not a command: {_CHAT_HELP}")
             return 2
         return 0
 
     def _answer(self, question: str) -> None:
-        from pipeline.answering.rendering import one_line, reply_json
+        from pipeline.answering.rendering import reply_json, terminal_line
 
         if not sys.stdin.isatty() and not self._as_json:
-            typer.echo(f"{_PROMPT}{one_line(question)}")
+            typer.echo(f"{_PROMPT}{terminal_line(question)}")
         reply = _answer(self._conversation, question, show_work=self._show_work)
         if self._as_json:
             _print_json_line(reply_json(reply, steps=self._show_work))

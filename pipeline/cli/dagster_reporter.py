@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.engine.progress import Listener, noted
 from pipeline.engine.redaction import collect_secrets, redact
 from pipeline.engine.stage import Outcome, Workspace
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -63,7 +64,7 @@ class DagsterReporter(Listener):
             self._note(f"{name} could not be reported to Dagster", error)
 
     def _note(self, message: str, error: Exception) -> None:
-        reason = redact(" ".join(str(error).split())[:300], collect_secrets(self._workspace.settings))
+        reason = redact(one_line(str(error))[:300], collect_secrets(self._workspace.settings))
         noted(f"{message} ({type(error).__name__}: {reason}); the work goes on")
 
     def _open(self) -> dg.DagsterInstance:

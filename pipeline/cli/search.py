@@ -12,6 +12,7 @@ import typer
 
 from pipeline.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -177,7 +178,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     table.add_column("paper", ratio=1)
     table.add_column("passage", ratio=2)
     for number, hit in enumerate(hits, first):
-        text = " ".join(visible(without_markers(hit.text)).split())
+        text = one_line(visible(without_markers(hit.text)))
         if len(text) > _CHARACTERS_SHOWN:
             text = f"{text[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
         fit = f"{hit.score:.3f}" if hit.relevance is None else f"{hit.score:.3f}\n{hit.relevance}"

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
+from pipeline.text import one_line
+
 LONGEST_PARAGRAPH = 20_000
 """A paragraph of a paper has 200 words. Longer ones are not given to the parser of LaTeX, which is recursive."""
 _MOST_BRACES = 60
@@ -32,4 +34,4 @@ def _converter() -> Any:
 
 def plain_field(latex: str) -> str:
     """The text of a field of BibTeX: without braces, accents as letters."""
-    return " ".join(plain_text(latex).replace("{", "").replace("}", "").split()) if latex else ""
+    return one_line(plain_text(latex).replace("{", "").replace("}", "")) if latex else ""

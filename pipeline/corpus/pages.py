@@ -20,6 +20,7 @@ from pipeline.engine.process_pool import time_limit
 from pipeline.errors import CiteloomError
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, METADATA, PAPERS
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Job
@@ -139,7 +140,7 @@ class RowBuilder:
             detail = "it needs more memory than a worker may take; on another machine it may succeed"
             self.left_out.append((subject, "out_of_memory", f"{place}: {detail}"))
         except Exception as error:
-            detail = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            detail = f"{type(error).__name__}: {one_line(str(error))}"
             self.left_out.append((subject, "parser_error", f"{place}: {detail}"))
 
     def batch(self) -> pa.RecordBatch:

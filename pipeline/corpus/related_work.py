@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pipeline.text import one_line
+
 _NUMBER = re.compile(
     r"(?:(?:section|appendix|chapter|part)\s+)?§?\s*(?:[a-z]|[ivxl]+|\d+)(?:\.\d+)*[.):]*\s+", re.IGNORECASE
 )
@@ -39,7 +41,7 @@ def is_related_work(title: str) -> bool:
     these speak of something else: "Related" alone, "Our Previous Work", "Comparison with Previous Work",
     "State-of-the-Art Results".
     """
-    words = " ".join(re.sub(r"(?<=\w)[-‐](?=\w)", " ", title).split()).strip(" .:")
+    words = one_line(re.sub(r"(?<=\w)[-‐](?=\w)", " ", title)).strip(" .:")
     bare = _NUMBER.match(words)
     return any(_names_it(text) for text in (words, words[bare.end() :] if bare else words))
 

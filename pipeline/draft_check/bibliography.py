@@ -13,6 +13,7 @@ from pipeline.corpus.latex_text import plain_field
 from pipeline.draft_check.draft import Draft, Entry, read_text
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.storage.writing import write_whole
+from pipeline.text import one_line
 
 _BIBITEM = re.compile(
     r"\\bibitem\s*(?:\[(?:[^\[\]]|\{[^{}]*\})*\])?\s*\{([^{}]+)\}(.*?)(?=\\bibitem|\\end\{thebib|\Z)", re.DOTALL
@@ -79,7 +80,7 @@ def _arxiv_id(fields: dict[str, str]) -> str | None:
 def read_names(text: str) -> tuple[str, ...]:
     """The names of an `author` field in reading order; without "others"."""
     names = []
-    for name in _AND.split(" ".join(text.split())):
+    for name in _AND.split(one_line(text)):
         family, _, given = plain_field(name).partition(",")
         if family and family.lower() not in ("others", "et al."):
             names.append(f"{given.strip()} {family.strip()}".strip())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.errors import SettingError
+from pipeline.text import one_line
 
 # A book of 600 pages is 2 MB of LaTeX. What is larger is no draft, or an attack on the parser.
 LARGEST_FILE_BYTES = 10_000_000
@@ -133,4 +134,4 @@ def _keys(group: str) -> list[str]:
 
 
 def _without_space(text: str) -> str:
-    return _SPACE_BEFORE_STOP.sub(r"\1", " ".join(text.split()))
+    return _SPACE_BEFORE_STOP.sub(r"\1", one_line(text))

@@ -12,6 +12,7 @@ from pipeline.corpus.latex_text import LONGEST_PARAGRAPH, plain_field, plain_tex
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.draft import MOST_FILES, CitingSentence, Draft, read_text
 from pipeline.errors import SettingError
+from pipeline.text import one_line
 
 _MOST_DEPTH = 20
 _MOST_CHARACTERS = 20_000_000
@@ -195,7 +196,7 @@ def _read_paragraph(draft: Draft, source: _Source, macros: dict[str, str], begin
     marked = _CITE.sub(mark, latex.replace("⟦", "").replace("⟧", ""))
     if len(latex) == LONGEST_PARAGRAPH and not citations:
         return  # a piece of data, not of a paper
-    text = " ".join(plain_text(_expand(marked, macros)).split())
+    text = one_line(plain_text(_expand(marked, macros)))
     number = len(draft.paragraphs)
     draft.paragraphs.append(_MARK.sub("", text))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.bibliography import read_item
 from pipeline.draft_check.draft import CitingSentence, Draft, read_text
+from pipeline.text import one_line
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
 _BIBLIOGRAPHY = re.compile(r"^bibliography:\s*(.+)$|^\s+-\s*(\S+\.bib)\s*$", re.MULTILINE)
@@ -62,7 +63,7 @@ def _read_list(draft: Draft, text: str) -> str:
     items = list(_LIST_ITEM.finditer(text))
     entries = []
     for item in items:
-        blocks = [block.strip(' ."“”') for block in _BLOCKS.split(" ".join(item[2].split())) if block.strip()]
+        blocks = [block.strip(' ."“”') for block in _BLOCKS.split(one_line(item[2])) if block.strip()]
         entries.append(read_item(item[1], blocks, draft.file.name, text.count("\n", 0, item.start()) + 1))
     draft.add_entries(entries)
     return text[: items[0].start()]
@@ -74,8 +75,8 @@ def _read_paragraph(draft: Draft, text: str, line: int, *, by_number: bool) -> N
         return
     marked = _NUMBERS.sub(_numbers_as_keys, plain) if by_number else _KEY.sub(_as_group, _GROUP.sub(_group, plain))
     number = len(draft.paragraphs)
-    draft.paragraphs.append(" ".join(_GROUP.sub(" ", marked).split()))
-    for sentence in split_sentences(" ".join(marked.split())):
+    draft.paragraphs.append(one_line(_GROUP.sub(" ", marked)))
+    for sentence in split_sentences(one_line(marked)):
         keys = tuple(dict.fromkeys(key for group in _GROUP.findall(sentence) for key in _KEY.findall(group)))
         if keys:
             at = text.find(keys[0]) if not by_number else text.find("[")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import SettingError
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,7 +82,7 @@ def read_file(file: Path) -> dict[str, Tensor]:
     try:
         tensors: dict[str, Any] = _read(file)
     except Exception as error:  # safetensors', pickle's, zipfile's and torch's errors share no other base
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(str(error))[:200]
         raise UnreadableWeights(f"{file} cannot be read for its weights alone ({reason})") from error
     return tensors
 

@@ -24,6 +24,7 @@ from pipeline.storage.reading import open_parquet
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.tables import EMBEDDINGS
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +62,7 @@ class RowGroup:
             with open_parquet(self.file) as parquet:
                 return parquet.read_row_group(self.number, columns=columns)
         except (OSError, pa.ArrowInvalid) as error:
-            reason = " ".join(str(error).split())
+            reason = one_line(str(error))
             raise PermanentFailure(
                 f"{self.file} is damaged ({reason}), and vectors were to be taken over from it: "
                 f"run citeloom run --months {self.month} --select embeddings --force"

@@ -16,6 +16,7 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.evaluation.retrieval.pool import matrix_of
 from pipeline.index.exact import fused_scores, lexical_scores
 from pipeline.index.papers import rows_of_papers, tables_of_papers
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,7 +178,7 @@ def paragraphs_of(reference: Mapping[str, Any]) -> list[str]:
     """
     if reference["source"] == "item":
         return []
-    parts = (" ".join(part.split()) for part in (reference["text"] or "").split("\n\n"))
+    parts = (one_line(part) for part in (reference["text"] or "").split("\n\n"))
     return [part for part in parts if part and not part.startswith("#")]
 
 

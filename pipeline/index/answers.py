@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.index.search import Hit
+from pipeline.text import one_line
 
 # Control characters but tab and line feed, and those that turn the direction of what follows them.
 _UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -70,7 +71,7 @@ def _quoted(text: str) -> str:
 
 def _line(text: str) -> str:
     """A text in one line, with a backslash before each sign that Markdown would read inside of it."""
-    return _INLINE.sub(r"\\\g<0>", " ".join(visible(text).split()))
+    return _INLINE.sub(r"\\\g<0>", one_line(visible(text)))
 
 
 def _at_start(line: str) -> str:

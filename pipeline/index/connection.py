@@ -18,6 +18,7 @@ from urllib.parse import SplitResult
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.retry_after import read_retry_after
 from pipeline.settings.urls import is_loopback, refuse_key_over_http, refuse_unsendable_key, split_url
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     import httpx2
@@ -288,7 +289,7 @@ class Connection:
         return PermanentFailure(f"{url} answered {status}: {detail}; is it a Qdrant server, 1.16 or newer?")
 
     def _not_qdrant(self, error: Exception) -> SettingError:
-        detail = " ".join(self._without_key(str(error)).split())[:200]
+        detail = one_line(self._without_key(str(error)))[:200]
         return SettingError(
             f"{self.address.url} is not a Qdrant server ({detail}): correct CITELOOM_QDRANT_URL (empty for Qdrant Edge)"
         )

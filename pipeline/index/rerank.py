@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pipeline.embedding.device import pick_devices, pick_precision, torch_type
 from pipeline.embedding.model_files import find_folder
 from pipeline.errors import SettingError
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,7 +102,7 @@ class CrossEncoder:
                 self._folder, trust_remote_code=False, dtype=kind, output_loading_info=True
             )
         except Exception as error:  # transformers' and tokenizers' errors over a broken file share no other base
-            raise self._unfit(f"it cannot be loaded: {' '.join(str(error).split())}") from error
+            raise self._unfit(f"it cannot be loaded: {one_line(str(error))}") from error
         if report["missing_keys"]:  # transformers would go on with random numbers
             raise self._unfit(f"it lacks the weights {', '.join(sorted(report['missing_keys']))}")
         if model.config.num_labels != 1:

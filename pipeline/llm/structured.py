@@ -13,6 +13,7 @@ import json_repair
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from pipeline.llm.prompts import as_data
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -164,4 +165,4 @@ def short(error: ValueError) -> str:
 
 
 def _place(path: tuple[int | str, ...]) -> str:
-    return " ".join(".".join(map(str, path)).split())[:_PLACE_CHARS] or "answer"
+    return one_line(".".join(map(str, path)))[:_PLACE_CHARS] or "answer"

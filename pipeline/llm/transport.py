@@ -13,6 +13,7 @@ from pipeline.errors import CiteloomError, PermanentFailure, SettingError, Trans
 from pipeline.llm.messages import Completion, Spent
 from pipeline.llm.models import Model, shown_url
 from pipeline.retry_after import read_retry_after
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -242,7 +243,7 @@ class Transport:
     def _clean(self, text: str) -> str:
         """An endpoint's message, short, and without the key, which some servers repeat."""
         key = self._model.api_key.get_secret_value() if self._model.api_key else ""
-        return " ".join((text.replace(key, "***") if key else text).split())[:300]
+        return one_line(text.replace(key, "***") if key else text)[:300]
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.settings import Settings, is_secret
 from pipeline.stage_list import LLM_STAGE_NAMES
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
@@ -91,7 +92,7 @@ def job_client(settings: Settings) -> JobSubmissionClient:
         return JobSubmissionClient(settings.ray_address)
     # Respectively: nobody answers, the server is not a job server, the address is malformed, the token is wrong.
     except (ConnectionError, RuntimeError, ValueError, AuthenticationError) as error:
-        reason = " ".join(str(error).split())[:300]
+        reason = one_line(str(error))[:300]
         raise TransientFailure(
             f"CITELOOM_RAY_ADDRESS: no Ray job server at {settings.ray_address}: {reason}"
         ) from error

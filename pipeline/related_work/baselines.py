@@ -28,6 +28,7 @@ from pipeline.related_work.prompt_files import (
 from pipeline.related_work.summary import Summary, make_summary, truncated_counts
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
+from pipeline.text import one_line
 
 FEW_SHOT_EXAMPLES = 2
 """Style examples of few-shot and of ChatCite without incremental steps; the paper does not say how many it has."""
@@ -251,7 +252,7 @@ async def _plan(
         answer = await client.answer(messages, schema, max_tokens=_plan_length(count, settings).limit)
     except LlmAnswerError as error:
         return *complete_plan([], task, str(error)), error.spent
-    lines = [PlanLine(" ".join(line.about.split()), line.cites) for line in answer.value.sentences]
+    lines = [PlanLine(one_line(line.about), line.cites) for line in answer.value.sentences]
     return *complete_plan(lines, task), answer.spent
 
 

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.text import one_line
+
 _STOP_WORDS = frozenset({"a", "an", "the", "on", "of", "in", "for", "to", "and", "how", "is", "are", "with", "from"})
 _TEX_SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -143,4 +145,4 @@ def _escape(text: str) -> str:
 
 
 def _tex(text: str) -> str:
-    return _escape(" ".join(text.split()))
+    return _escape(one_line(text))

@@ -34,6 +34,7 @@ from pipeline.related_work.prompt_files import (
 )
 from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.settings import Settings
+from pipeline.text import one_line
 
 # Passages of a paper that go on to the writer and the judge: a related-work section says little about each paper.
 MOST_PASSAGES = 6
@@ -60,7 +61,7 @@ class NamedPassage:
     passage: Passage
 
     def line(self, tokens: int | None = None) -> str:
-        text = unnumbered(" ".join(self.passage.text.split()))
+        text = unnumbered(one_line(self.passage.text))
         return f"{self.name}: {text if tokens is None else fit(text, tokens).text}"
 
 
@@ -176,7 +177,7 @@ def _read(evidence: Evidence, value: BaseModel, characters: int | None) -> Evide
 
 
 def _texts(value: BaseModel) -> dict[str, str]:
-    return {name: " ".join(getattr(value, name).answer.split()) for name in ELEMENT_NAMES}
+    return {name: one_line(getattr(value, name).answer) for name in ELEMENT_NAMES}
 
 
 def names_in(texts: Sequence[str]) -> tuple[str, ...]:
@@ -267,7 +268,7 @@ async def group_references(client: LlmClient, target: str, references: str, coun
         )
     except LlmAnswerError as error:
         return Grouping((Group(_OTHERS, tuple(range(1, count + 1))),), error.spent, failure=str(error), cut=cut)
-    groups = [Group(" ".join(group.name.split()), tuple(group.references)) for group in answer.value.groups]
+    groups = [Group(one_line(group.name), tuple(group.references)) for group in answer.value.groups]
     return replace(complete_groups(groups, count), spent=answer.spent, cut=cut)
 
 

@@ -25,6 +25,7 @@ from pipeline.related_work.evidence import passages_of
 from pipeline.related_work.sentence_rewriting import author_names, citable_sentence, follow_up, general_sentence
 from pipeline.related_work.summary import Sentence, Summary, citation_counts
 from pipeline.related_work.task import Passage, Task
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,9 +168,9 @@ def read_sources(task: Task) -> Iterator[Source]:
 
 def _candidates(content: str, passages: Sequence[Passage]) -> Iterator[Candidate]:
     """The usable sentences of a paper, each with its passage; a sentence that is in no passage is left out."""
-    folded = [(passage.passage_id, " ".join(passage.text.split())) for passage in passages]
+    folded = [(passage.passage_id, one_line(passage.text)) for passage in passages]
     for heading, text in _usable_sections(content):
-        sentences = [" ".join(sentence.split()) for sentence in split_sentences(text)]
+        sentences = [one_line(sentence) for sentence in split_sentences(text)]
         usable = [(place, text) for place, text in enumerate(sentences) if heading == "" or _CONTRIBUTION.search(text)]
         for place, sentence in usable[:_MOST_CANDIDATES]:
             passage_id = next((identifier for identifier, whole in folded if sentence in whole), None)

@@ -51,6 +51,7 @@ from pipeline.related_work.prompt_files import PROMPTS, draft_length
 from pipeline.related_work.summary import Sentence, Summary, citation_counts, truncated_counts
 from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
+from pipeline.text import one_line
 
 # What a draft that is repaired leaves to the references that it lost, in parts of the prompt.
 _LOST_SHARE = 3
@@ -343,4 +344,4 @@ def _summary(
 
 
 def _passage_trace(named: NamedPassage) -> dict[str, str]:
-    return {"passage_id": named.passage.passage_id, "text": " ".join(named.passage.text.split())}
+    return {"passage_id": named.passage.passage_id, "text": one_line(named.passage.text)}

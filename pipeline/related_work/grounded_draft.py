@@ -21,6 +21,7 @@ from pipeline.related_work.evidence import NamedPassage, names_field, names_in
 from pipeline.related_work.prompt_files import PROMPTS, AnswerLength, at_most
 from pipeline.related_work.summary import cited_numbers, normalize
 from pipeline.settings import Settings
+from pipeline.text import one_line
 
 Verdict = Literal["supported", "partly", "not"]
 
@@ -108,7 +109,7 @@ def missing_references(sentences: Iterable[TiedSentence], required: Iterable[int
 def _read_sentence(item: Any, required: Sequence[int], passages: Collection[str]) -> tuple[TiedSentence, set[int], int]:
     """A sentence without what it must not cite, the numbers that it must not cite, and how many names are no
     passage's."""
-    text, _ = normalize(" ".join(item.text.split()))
+    text, _ = normalize(one_line(item.text))
     named = [*cited_numbers(text), *item.references]
     numbers = tuple(number for number in dict.fromkeys(named) if number in required)
     names = names_in(item.passages)
@@ -257,7 +258,7 @@ async def check_support(
     except LlmAnswerError as error:
         return SupportCheck({}, {}, error.spent, str(error), tuple(cited), cut)
     by_place = {item.sentence: item for item in answer.value.verdicts if item.sentence in places}
-    quotes = {place: " ".join(item.quote.split()) for place, item in by_place.items()}
+    quotes = {place: one_line(item.quote) for place, item in by_place.items()}
     verdicts = {place: item.support for place, item in by_place.items()}
     unjudged = tuple(place for place in cited if place not in verdicts)
     return SupportCheck(verdicts, quotes, answer.spent, unjudged=unjudged, cut=cut)
@@ -310,7 +311,7 @@ def _answers_that_fit(context: int, tokens: int) -> int:
 
 
 def _revised(old: TiedSentence, item: Any, passages: Mapping[str, NamedPassage]) -> TiedSentence:
-    text, _ = normalize(" ".join(item.text.split()))
+    text, _ = normalize(one_line(item.text))
     names = tuple(name for name in names_in(item.passages) if name in passages)
     return replace(old, text=cite(text, old.references), passages=names or old.passages)
 

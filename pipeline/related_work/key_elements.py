@@ -15,6 +15,7 @@ from pipeline.llm.structured import TextFields, make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
 from pipeline.related_work.task import Source
 from pipeline.settings import Settings
+from pipeline.text import one_line
 
 # Characters of English per token, for the bound on an answer: 4.4 to 6 were seen with SmolLM2, fewer are safe.
 _CHARS_PER_TOKEN = 3.5
@@ -158,7 +159,7 @@ def _questions() -> tuple[str, ...]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.lower().split())
+    return one_line(text.lower())
 
 
 @cache
@@ -177,4 +178,4 @@ def _plain_text(value: object) -> object:
         return ""
     if isinstance(value, list):
         value = " ".join(str(item) for item in value)
-    return " ".join(str(value).split()) if isinstance(value, str | int | float) else value
+    return one_line(str(value)) if isinstance(value, str | int | float) else value

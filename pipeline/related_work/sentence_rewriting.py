@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 
 from pipeline.arxiv.person_names import parse_name
+from pipeline.text import one_line
 
 FEWEST_WORDS, MOST_WORDS = 6, 60
 
@@ -174,7 +175,7 @@ def general_sentence(sentence: str, number: int) -> str | None:
 
 def _plain(sentence: str) -> str:
     """The sentence in one line, without TeX's fonts and escapes."""
-    text = " ".join(sentence.split())
+    text = one_line(sentence)
     if "\\" in text:
         text = _FONT.sub("", text).replace("\\%", "%").replace("\\&", "&").replace("{", "").replace("}", "")
     return text

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.llm.client import Spent
 from pipeline.related_work.prompt_files import PROMPTS
+from pipeline.text import one_line
 
 # Numbers of up to four digits, as no task has 10,000 references, and int() refuses what a model may write: Python
 # reads no number of more than 4,300 digits.
@@ -124,7 +125,7 @@ def split_sentences(text: str) -> list[str]:
     """Sentences in order, white space folded; a citation after the full stop stays with its sentence."""
     sentences: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text):
-        sentences.extend(_split_paragraph(" ".join(paragraph.split())))
+        sentences.extend(_split_paragraph(one_line(paragraph)))
     return sentences
 
 

@@ -29,6 +29,7 @@ from pipeline.related_work.task import Source, file_digests, task_rows
 from pipeline.related_work.task_reader import paper_text
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
+from pipeline.text import one_line
 
 _MARKER = re.compile(r"\[((?:@[^\[\];]+)(?:;\s*@[^\[\];]+)*)\]")
 _PAPER_COLUMNS = ["arxiv_id", "title", "abstract", "sections", "blocks"]
@@ -233,7 +234,7 @@ def _abstract_work(row: Mapping[str, Any]) -> CitedWork:
 
 def _item(row: Mapping[str, Any]) -> str:
     """What there is of an item: as it is printed, else its title."""
-    return " ".join((row["raw"] or row["title"] or "").split())
+    return one_line(row["raw"] or row["title"] or "")
 
 
 def _item_work(row: Mapping[str, Any]) -> CitedWork:

@@ -32,6 +32,7 @@ from pipeline.serve.guard import problem_of
 from pipeline.serve.paper_view import bibtex_of, find_papers, outline_of, section_passages, titles_of
 from pipeline.serve.search_results import SearchForm, SearchResults, run_search
 from pipeline.serve.site import LONGEST_QUERY, Site
+from pipeline.text import one_line
 
 INSTRUCTIONS = (
     "Search and read a corpus of arXiv papers that citeloom has parsed and indexed. Begin with search_passages or "
@@ -373,7 +374,7 @@ def _next(start: int, limit: int, total: int) -> int | None:
 
 def _line(text: str) -> str:
     """A title in one line, without marks by which a chat template or a fence could be closed."""
-    return " ".join(as_data(text).split())[:_LINE_CHARACTERS]
+    return one_line(as_data(text))[:_LINE_CHARACTERS]
 
 
 def _names(names: Sequence[str]) -> list[str]:

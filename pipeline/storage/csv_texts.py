@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pipeline.errors import SettingError
 from pipeline.storage.csv_reader import CsvRow, parse_csv, read_content
+from pipeline.text import one_line
 
 # csv takes 131,072 characters of a cell, and no text that a person would read is as long.
 _MOST_CHARS = 100_000
@@ -139,7 +140,7 @@ class _Reader:
 
     def _system(self, row: CsvRow) -> str:
         """The system's name, in the spelling of its first line, so that GPT-4 and gpt-4 are one."""
-        system = " ".join(row.cells.get("system", "").split())
+        system = one_line(row.cells.get("system", ""))
         if not _SYSTEM.fullmatch(system):
             raise _fault(row, f"{system[:100]!r} names no system: give up to 60 letters, digits and . _ - : /")
         if system.casefold() in self._own_systems:
@@ -165,4 +166,4 @@ def _fault(row: CsvRow, message: str) -> SettingError:
 
 
 def _key(words: str) -> str:
-    return " ".join(words.split()).casefold()
+    return one_line(words).casefold()

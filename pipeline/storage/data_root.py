@@ -19,6 +19,7 @@ from pipeline.storage.provenance import foreign_file, provenance_in
 from pipeline.storage.reading import open_parquet
 from pipeline.storage.store import DataPath
 from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, RETIRED_TABLES, Table
+from pipeline.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ def _named_damage(file: DataPath, table: Table, month: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowInvalid) as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(str(error))
         raise PermanentFailure(
             f"{file} is damaged ({reason}): run citeloom run --months {month} --select {table.name} --force"
         ) from error

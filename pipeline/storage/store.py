@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import SettingError, TransientFailure
+from pipeline.text import one_line
 
 _S3 = ("s3", "s3a")
 # Stores on which an upload is visible only once it is complete. Elsewhere it gets a temporary name until then.
@@ -245,7 +246,7 @@ class StorePath:
         except Exception as error:
             if type(error).__name__ in _CREDENTIAL_ERRORS:
                 raise SettingError(f"CITELOOM_DATA: {self}: {error}: {_CREDENTIALS}") from error
-            reason = " ".join(str(error).split())
+            reason = one_line(str(error))
             raise TransientFailure(
                 f"CITELOOM_DATA: {self} cannot be reached ({type(error).__name__}: {reason}): run again once the store "
                 "answers; finished months are kept"

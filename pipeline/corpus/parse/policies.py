@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from html import unescape
 
+from pipeline.text import one_line
+
 # Set among the pieces of a text where its line must break. No page holds control characters: `source.py`.
 LINE = "\0"
 # Around the TeX of a formula, and around superscripts among author names.
@@ -65,8 +67,8 @@ def fold(text: str) -> str:
         text = _OPENED.sub(r"\1", text)
         text = _GAP.sub(lambda gap: gap[1] or gap[0].replace(GONE, ""), text)
     if LINE not in text:
-        return " ".join(text.split())
-    return "\n".join(filter(None, (" ".join(line.split()) for line in text.split(LINE))))
+        return one_line(text)
+    return "\n".join(filter(None, (one_line(line) for line in text.split(LINE))))
 
 
 def finish(raw: str) -> str:
@@ -131,7 +133,7 @@ def tex_source(alttext: str) -> str:
         alttext = _COMMENTED_BREAK.sub("", alttext)
     if "style" in alttext:
         alttext = _STYLE.sub(" ", alttext, count=1)
-    return " ".join(alttext.split())
+    return one_line(alttext)
 
 
 def inline_tex(tex: str, errors: int = 0) -> str:

@@ -23,6 +23,7 @@ from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.study import Study, shuffled
 from pipeline.evaluation.cited import printable
 from pipeline.storage.writing import write_whole
+from pipeline.text import one_line
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # A cell that begins with one of these signs is computed when the file is opened, whatever quotes are around it; an
@@ -92,7 +93,7 @@ def _sheet(export: Export, items: Iterable[Item], annotator: str) -> bytes:
     writer.writerow(("study", "annotator", "unit", *export.shown, *to_fill_in))
     for item in items:
         for unit, cells in item.lines.items():
-            shown = [_guarded(" ".join(printable(cell).split())) for cell in cells]
+            shown = [_guarded(one_line(printable(cell))) for cell in cells]
             writer.writerow((export.study.study, annotator, unit, *shown, *[""] * len(to_fill_in)))
     return text.getvalue().encode("utf-8-sig")
 

@@ -25,6 +25,7 @@ from pipeline.index.links import abstract_url
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
+from pipeline.text import one_line
 
 Part = Literal["claim", "gold"]
 VERDICTS: Mapping[Part, tuple[str, ...]] = {"claim": CLAIM_VERDICTS, "gold": GOLD_VERDICTS}
@@ -66,7 +67,7 @@ class QuestionTexts:
     def ungraded(self, system: str) -> Grade:
         """A system's answer as people grade it where no judge did: each sentence is a claim."""
         answer = self.answers[system]
-        sentences = dict.fromkeys(" ".join(each["text"].split()) for each in answer["sentences"])
+        sentences = dict.fromkeys(one_line(each["text"]) for each in answer["sentences"])
         claims = [] if answer["abstained"] else [text for text in sentences if any(map(str.isalnum, text))]
         return {
             "question_id": self.question_id,

@@ -26,6 +26,7 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables.writers import parse_writer
+from pipeline.text import one_line
 
 _LONGEST_NAME = 100
 
@@ -50,7 +51,7 @@ def read_sheet(root: DataRoot, file: Path, annotator: str | None = None) -> Shee
     """
     content, lines = _read_lines(file)
     study = read_key(root, _only("study", lines))
-    name = " ".join((annotator or _only("annotator", lines)).split())
+    name = one_line(annotator or _only("annotator", lines))
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise SettingError(f"annotator is {name[:100]!r}: give {_LONGEST_NAME} printable characters at most")
     missing = [column for column in study.row_class.model_fields if column not in lines[0].cells]
@@ -77,7 +78,7 @@ def _only(column: str, lines: Iterable[CsvRow]) -> str:
     """The one value of a column; on some lines it may be empty, as nobody should have to write a name forty times."""
     values: dict[str, tuple[str, int]] = {}
     for line in lines:
-        value = " ".join(line.cells[column].split())
+        value = one_line(line.cells[column])
         values.setdefault(value.casefold(), (value, line.number))
     values.pop("", None)
     if len(values) > 1:

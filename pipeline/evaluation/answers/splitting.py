@@ -22,6 +22,7 @@ from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
+from pipeline.text import one_line
 
 # Fewer tokens than this of an answer or of passages tell nothing.
 PROMPTS = PromptFolder(
@@ -134,5 +135,5 @@ def _joined(replies: Sequence[FormAnswer[AnswerClaims]], cut: int) -> Split:
 
 def _claims(given: AnswerClaims) -> list[str]:
     """Claims in one line each, those without a letter or digit left out."""
-    folded = (" ".join(claim.split()) for claim in given.claims)
+    folded = (one_line(claim) for claim in given.claims)
     return [claim for claim in folded if any(sign.isalnum() for sign in claim)]

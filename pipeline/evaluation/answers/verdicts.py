@@ -21,6 +21,7 @@ from pipeline.evaluation.passages import Passage
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.structured import AtMost
+from pipeline.text import one_line
 
 # Of what there is to read a claim or fact takes a quarter at most, and so do all facts together; long ones are rare.
 _SHARE = 4
@@ -102,7 +103,7 @@ async def judge_claim(
         "failure": reply.failure,
     }
     if reply.value is not None:
-        quote = " ".join(reply.value.quote.split())
+        quote = one_line(reply.value.quote)
         quoted, passage_id = _place(quote, list(zip(in_order, texts, strict=True)), facts)
         row |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted, "passage_id": passage_id}
     return row, reply.spent
@@ -138,7 +139,7 @@ async def judge_gold(client: LlmClient, question: Question, gold: str, answer: s
     reply = await ask(client, messages, GoldFinding, ANSWER_TOKENS)
     row = {**not_held(gold), "verdict": None, "cut": shown.cut or fact.cut, "failure": reply.failure}
     if reply.value is not None:
-        quote = " ".join(reply.value.quote.split())
+        quote = one_line(reply.value.quote)
         quoted = place_of(quote, [shown.text]) is not None
         row |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted}
     return row, reply.spent

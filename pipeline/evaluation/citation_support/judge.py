@@ -23,6 +23,7 @@ from pipeline.llm.context import count_tokens, fit, shares
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 from pipeline.related_work.grounded_draft import Verdict
+from pipeline.text import one_line
 
 # Kinds of quotes and dashes; translated before NFKC, which makes a space and an accent of ´.
 _QUOTES = dict.fromkeys(map(ord, '‘’‚‛“”„‟«»‹›`´"'), "'")
@@ -147,6 +148,6 @@ async def judge(client: LlmClient, request: JudgeRequest) -> Judged:
         answer = await client.answer(request.messages, Finding, max_tokens=ANSWER_TOKENS, temperature=TEMPERATURE)
     except LlmAnswerError as error:
         return Judged(None, "", None, error.spent, str(error))
-    quote = " ".join(answer.value.quote.split())
+    quote = one_line(answer.value.quote)
     quoted = place_of(quote, [passage.text for passage in request.shown])
     return Judged(answer.value.verdict, quote, quoted, answer.spent)

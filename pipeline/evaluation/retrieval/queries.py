@@ -15,6 +15,7 @@ from pipeline.corpus.passages.text import count_words, text_digest
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval.pool import earlier_digests, months_of, papers_with_passages
 from pipeline.storage.writing import Row
+from pipeline.text import one_line
 
 # Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front matter cites nobody.
 KINDS = ("abstract", "paragraph", "list", "caption", "theorem")
@@ -81,7 +82,7 @@ def masked(sentence: str) -> str:
     """The sentence without its markers, and without what stands for nothing without them: "(see [@b1])" goes whole,
     and so does the comma after a marker that begins the sentence."""
     bare = _EMPTY_BRACKETS.sub("", without_markers(sentence))
-    return " ".join(_SPACED_SIGN.sub("", bare).lstrip(".,;: ").split())
+    return one_line(_SPACED_SIGN.sub("", bare).lstrip(".,;: "))
 
 
 def why_not(text: str) -> str | None:

@@ -34,6 +34,7 @@ from pipeline.stage_list import LLM_STAGE_NAMES
 from pipeline.stages import writer_models
 from pipeline.storage.mounts import LOCKING, NETWORK, mount_of
 from pipeline.storage.store import StorePath
+from pipeline.text import one_line
 
 _IN_MEMORY = ("tmpfs", "ramfs")
 # A new embedded collection and its log need this much; below it the next write may fail.
@@ -233,7 +234,7 @@ def _fault_of(file: Path) -> str:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
             paper = json.loads(stream.readline(_LONGEST_LINE))
     except (OSError, EOFError, ValueError) as error:
-        return f"cannot be read ({' '.join(str(error).split())[:200]})"
+        return f"cannot be read ({one_line(str(error))[:200]})"
     return "" if isinstance(paper, dict) and "id" in paper else "does not begin with a paper from arXiv"
 
 

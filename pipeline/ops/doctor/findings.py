@@ -11,6 +11,7 @@ from enum import StrEnum
 from pipeline.engine.redaction import MASK, collect_secrets, redact
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
+from pipeline.text import one_line
 
 DATA_ROOT = "data root"
 # Reading the directory of a zip of 1.3 million pages takes 5 s; importing torch from a slow disk takes longer.
@@ -127,4 +128,4 @@ def masked(finding: Finding, secrets: Collection[str]) -> Finding:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:500]
+    return one_line(str(error))[:500]

@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pipeline import __version__
 from pipeline.ops.export.data_files import DataFile, ExportedTable
 from pipeline.ops.export.rights import Texts, is_open, terms
+from pipeline.text import one_line
 
 CARD = "README.md"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -115,7 +116,7 @@ def _front_matter(contents: Contents, rows: Mapping[str, int]) -> dict[str, Any]
 
 def _code(value: object) -> str:
     """A value as inline code in Markdown, on one line, also within a table."""
-    text = " ".join(str(value).split()).replace("`", "'").replace("|", "\\|")
+    text = one_line(str(value)).replace("`", "'").replace("|", "\\|")
     return f"`{text}`" if text else "–"
 
 

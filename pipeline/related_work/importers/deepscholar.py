@@ -22,6 +22,7 @@ from pipeline.errors import SettingError
 from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task
 from pipeline.related_work.sentence_rewriting import author_names
 from pipeline.related_work.task import FileReference
+from pipeline.text import one_line
 
 Row = TypeVar("Row", bound=BaseModel)
 
@@ -56,7 +57,7 @@ def _task(folder: Path, target: _Target, works: Mapping[str, FileReference], mon
     cited = list(dict.fromkeys(target.cites.values()))
     marks = {key: f"[Work {cited.index(identifier)}]" for key, identifier in target.cites.items()}
     names = {key: author_names(works[identifier].authors) for key, identifier in target.cites.items()}
-    title, abstract = " ".join(target.title.split()), " ".join(target.abstract.split())
+    title, abstract = one_line(target.title), one_line(target.abstract)
     return make_imported_task(
         f"deepscholar-{target.arxiv}",
         month,
@@ -70,10 +71,10 @@ def _task(folder: Path, target: _Target, works: Mapping[str, FileReference], mon
 
 def _reference(work: _Work) -> FileReference:
     title = _field_text(work.title)
-    names = " ".join((work.authors or "").split()).split(" and ")
+    names = one_line(work.authors or "").split(" and ")
     authors = tuple(str(parse_name(_field_text(name))) for name in names if name.strip())
     year = int(work.year) if work.year is not None and str(work.year).isdigit() else None
-    abstract = " ".join((work.abstract or "").split())
+    abstract = one_line(work.abstract or "")
     return FileReference(
         title=title,
         authors=authors,
@@ -145,7 +146,7 @@ def latex_text(latex: str, marks: Mapping[str, str], names: Mapping[str, str]) -
     latex = _MACRO.sub(lambda match: "" if latex[match.end() : match.end() + 1] == "{" else match[1], latex)
     text = _ESCAPED.sub(r"\1", latex.replace("\\\\", " ")).replace("~", " ")
     text = text.replace("---", "—").replace("--", "–").replace("``", "“").replace("''", "”")
-    paragraphs = (" ".join(re.sub(r"[{}\\]", "", part).split()) for part in re.split(r"\n\s*\n", text))
+    paragraphs = (one_line(re.sub(r"[{}\\]", "", part)) for part in re.split(r"\n\s*\n", text))
     return "\n\n".join(re.sub(r" +([.,;:)])", r"\1", part) for part in paragraphs if part)
 
 

@@ -25,6 +25,7 @@ from pipeline.corpus.related_work import is_related_work
 from pipeline.errors import SettingError
 from pipeline.related_work.importers.task import ImportedTask, NameYearCitations, item_text, letters, make_imported_task
 from pipeline.related_work.task import FileReference
+from pipeline.text import one_line
 
 _TITLE, _TARGET, _REFERENCES = "target_paper_title.txt", "Target Paper", "Reference Papers"
 _YEAR = re.compile(r"(?:19|20)\d\d(?=[a-z]?\b)")
@@ -127,7 +128,7 @@ def _text_of(pdf: Path) -> str | None:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).split())
+    return one_line(unicodedata.normalize("NFKC", text))
 
 
 _NUMBER_ABOVE = re.compile(r"(?m)^(\d{1,2}(?:\.\d{1,2})*)\.?[ \t]*\n\s*\n?(?=[A-Z][^\n.]{2,60}$)")
@@ -224,4 +225,4 @@ def _paragraphs(lines: list[str]) -> str:
     """Lines joined to paragraphs, which a blank line divides; page numbers go."""
     text = "\n".join("" if _PAGE_NUMBER.fullmatch(line) else line.strip() for line in lines)
     text = re.sub(r"(?<=[a-z])-\n+(?=[a-z])", "", text)
-    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip())
+    return "\n\n".join(one_line(part) for part in re.split(r"\n\s*\n", text) if part.strip())

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.related_work.task import FileReference, TaskFile
+from pipeline.text import one_line
 
 _WORK = re.compile(r"\[Work (\d+)\]")
 
@@ -131,5 +132,5 @@ class NameYearCitations:
             return exact[min(max(ord(cited["letter"] or "a") - ord("a"), 0), len(exact) - 1)]
         if len(near) == 1:
             return near[0]
-        self.unmatched.append(" ".join(cited.group().split()))
+        self.unmatched.append(one_line(cited.group()))
         return None
