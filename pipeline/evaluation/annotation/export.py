@@ -22,6 +22,7 @@ from markupsafe import Markup
 from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.study import Study, shuffled
 from pipeline.evaluation.cited import printable
+from pipeline.index.links import abstract_url
 from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
 
@@ -117,6 +118,7 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )  # fmt: skip
+    environment.filters["abstract_url"] = abstract_url
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     environment.globals.update(
         style=Markup(style),  # noqa: S704 - our own file, which the policy names by its hash

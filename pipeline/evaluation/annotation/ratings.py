@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import accumulate
 
 from pipeline import tables
 from pipeline.arxiv.months import select_months
@@ -17,7 +17,6 @@ from pipeline.errors import MissingInput
 from pipeline.evaluation.annotation.export import Export, Item
 from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items
 from pipeline.evaluation.cited import paragraphs
-from pipeline.index.links import abstract_url
 from pipeline.related_work.task_reader import section_rows
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
@@ -143,13 +142,7 @@ def _item(name: str, task: Row, sections: Mapping[str, str], *, with_gold: bool)
         "target": [*_parts(target)],
         "cut": cut,  # whether there is more of the target
         "references": [
-            {
-                "number": reference["number"],
-                "title": reference["title"] or (reference["text"] or "")[:_ITEM_CHARS] or "(no title)",
-                "year": reference["year"],
-                "arxiv_id": reference["arxiv_id"],
-                "url": abstract_url(reference["arxiv_id"] or ""),
-            }
+            {**reference, "title": reference["title"] or (reference["text"] or "")[:_ITEM_CHARS] or "(no title)"}
             for reference in task["references"]
         ],
         "gold": paragraphs(task["gold"], numbers) if with_gold else None,
@@ -160,10 +153,9 @@ def _item(name: str, task: Row, sections: Mapping[str, str], *, with_gold: bool)
 
 def _parts(target: str) -> Iterator[tuple[bool, str]]:
     """The paragraphs of a target, each with whether it is a heading: targets have their headings as Markdown."""
-    for part in target.split("\n\n"):
-        if part.strip():
-            heading = re.fullmatch(r"#{1,6} (.+)", part.strip())
-            yield (True, heading[1]) if heading else (False, part)
+    for part in filter(None, target.split("\n\n")):
+        heading = re.fullmatch(r"#{1,6} (.+)", part)
+        yield (True, heading[1]) if heading else (False, part)
 
 
 def beginning(description: str, title: str) -> tuple[str, bool]:
@@ -173,15 +165,10 @@ def beginning(description: str, title: str) -> tuple[str, bool]:
     itself, it is cut.
     """
     body = description.removeprefix(f"# {title}").strip()
-    paragraphs, length = [part for part in body.split("\n\n") if part.strip()], 0
-
-    def fits(part: str) -> bool:
-        nonlocal length
-        length += len(part) + 2
-        return length <= TARGET_CHARS
-
-    kept = list(takewhile(fits, paragraphs)) or [body[:TARGET_CHARS]]
+    parts = [part.strip() for part in body.split("\n\n") if part.strip()]
+    ends = accumulate(len(part) + 2 for part in parts)
+    kept = [part for part, end in zip(parts, ends, strict=True) if end <= TARGET_CHARS] or [body[:TARGET_CHARS]]
     while len(kept) > 1 and kept[-1].startswith("#"):
         kept.pop()  # a heading with nothing under it
     text = "\n\n".join(kept)
-    return text, len(text) < len("\n\n".join(paragraphs))
+    return text, len(text) < len("\n\n".join(parts))
