@@ -34,7 +34,7 @@ _STEPS: tuple[tuple[Table, str, str], ...] = (
     (tables.RETRIEVAL_SCORES, "Retrieval scores", "score"),
     (tables.RELATED_WORK_TASKS, "Related-work tasks", "task"),
 )
-CORPUS_STAGES = tuple(table.name for table, *_ in _STEPS)
+FUNNEL_STAGES = tuple(table.name for table, *_ in _STEPS)
 RELATED_WORK_STAGES = (
     tables.KEY_ELEMENTS.name,
     tables.SUMMARIES.name,
@@ -97,7 +97,7 @@ def rows_out(root: DataRoot, month: str, table: Table) -> int:
 def count_left_out(root: DataRoot, month: str) -> Counter[tuple[str, str]]:
     """(Stage, reason) → how much the stages of the corpus left out of a month."""
     counts: Counter[tuple[str, str]] = Counter()
-    for stage in CORPUS_STAGES:
+    for stage in FUNNEL_STAGES:
         file = root.ledger_file(stage, month)
         if read_provenance(file) is not None:
             reasons = _counts(read_table(file, columns=["reason"])["reason"])

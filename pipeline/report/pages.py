@@ -16,7 +16,7 @@ from pipeline.llm.messages import Prices
 from pipeline.report import answer_tables, related_work_tables
 from pipeline.report.answers_data import AnswersData, read_answers
 from pipeline.report.corpus import (
-    CORPUS_STAGES,
+    FUNNEL_STAGES,
     MOST_ROWS,
     FunnelStep,
     LeftOut,
@@ -169,7 +169,7 @@ def has_sample_papers(root: DataRoot, month: str) -> bool:
 def month_page(root: DataRoot, report: MonthReport) -> Page:
     """The page of a month."""
     month = report.month
-    ledger = read_ledger(root, month, CORPUS_STAGES)
+    ledger = read_ledger(root, month, FUNNEL_STAGES)
     failed = f"What failed or was left out where a model was called: {count(report.failed)}"
     links = [(failed if report.failed else "Nothing failed where a model was called", FAILURES_PAGE)]
     if report.related.systems or report.answers.systems:
@@ -209,7 +209,7 @@ def _related_work_intro(data: RelatedWorkData, steps: Sequence[FunnelStep], ledg
         "There is no related-work task in this month. A task needs a paper with a related-work section that cites "
         "enough papers of the corpus."
     )
-    reasons = next(step.left_out for step, name in zip(steps, CORPUS_STAGES, strict=True) if name == stage)
+    reasons = next(step.left_out for step, name in zip(steps, FUNNEL_STAGES, strict=True) if name == stage)
     if not reasons:
         return Section("related-work", title, (text,))
     items = [item for item in ledger if item.stage == stage]

@@ -16,7 +16,7 @@ from pipeline.llm.models import known_prices
 from pipeline.report import pages
 from pipeline.report.answers_data import AnswersData, read_month_answers
 from pipeline.report.corpus import (
-    CORPUS_STAGES,
+    FUNNEL_STAGES,
     MODEL_STAGES,
     count_left_out,
     failure_sections,
@@ -147,7 +147,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:
     """Digests of ledgers and of people's ratings, and what files say beside their rows: why something was not run."""
-    files = {f"ledger {stage}": root.ledger_file(stage, month) for stage in (*CORPUS_STAGES, *MODEL_STAGES)}
+    files = {f"ledger {stage}": root.ledger_file(stage, month) for stage in (*FUNNEL_STAGES, *MODEL_STAGES)}
     files |= {
         name: root.file(table, month)
         for name, table in (("human ratings", tables.HUMAN_RATINGS), ("human grades", tables.HUMAN_GRADES))

@@ -14,7 +14,6 @@ import pytest
 
 from pipeline import tables
 from pipeline.definitions import defs
-from pipeline.ops.refresh.plan import PREPARING
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
 from pipeline.stages import CORPUS_STAGES, STAGES
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, build_resources
@@ -24,7 +23,7 @@ from tests.fake_oai import FakeOai, deleted, error, raw, record
 from tests.scripted_llm import ScriptedLlm
 
 LAST, NEW = "2024-05", "2024-06"
-ALL_PREPARED = [stage.name for stage in PREPARING]
+ALL_PREPARED = [stage.name for stage in CORPUS_STAGES]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, SettingError
 from pipeline.settings import Settings
-from pipeline.stages import LLM_STAGES, STAGES, choose_stages
+from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import listing_cache
 
@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     from pipeline.arxiv.harvest import HarvestReport
 
 
-def _without_language_model() -> tuple[Stage, ...]:
-    asking = {stage.name for stage in LLM_STAGES}
-    stages: list[Stage] = []
-    for stage in STAGES:
-        if stage.name in asking or {table.name for table in stage.upstream} & asking:
-            asking.add(stage.name)
-        else:
-            stages.append(stage)
-    return tuple(stages)
-
-
-PREPARING = _without_language_model()
-"""Stages that ask no language model and read nothing of one: from the zips to the index, tasks and questions."""
 _DRIVERS = {tables.RELATED_WORK_TASKS.name, tables.QUESTIONS.name}
 
 
@@ -95,7 +82,7 @@ def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:
 
 def preparing(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Of some stages those that ask no language model and read nothing of one."""
-    return tuple(stage for stage in stages if stage in PREPARING)
+    return tuple(stage for stage in stages if stage in CORPUS_STAGES)
 
 
 def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]) -> list[str]:
@@ -124,7 +111,7 @@ def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
     """Whether a stage is disabled, or its month has neither task nor question for it."""
     if stage.disabled_reason(workspace.settings):
         return True
-    drivers = [driver for driver in PREPARING if driver.name in _DRIVERS and driver.table in stage.upstream]
+    drivers = [driver for driver in CORPUS_STAGES if driver.name in _DRIVERS and driver.table in stage.upstream]
     all_there = all(workspace.root.file(driver.table, month).exists() for driver in drivers)
     return bool(drivers) and all_there and not any(_rows(workspace, driver, month) for driver in drivers)
 

@@ -26,7 +26,7 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.llm.budget import is_budget_reached
 from pipeline.ops.refresh.plan import stale_of
-from pipeline.stages import LLM_STAGES
+from pipeline.stage_list import LLM_STAGE_NAMES
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.reading import read_table
 from pipeline.storage.store import DataPath
@@ -138,9 +138,8 @@ def summarize(
     for month in months_of_refresh(workspace.root, name):
         before = _from_parquet(_keys_file(workspace.root, name, month))
         summary.months[month] = _compare(before, _read_keys(workspace.root, month))
-    asking = {stage.name for stage in LLM_STAGES}
     for stage, month, message in failures:
-        if stage in asking and is_budget_reached(message):
+        if stage in LLM_STAGE_NAMES and is_budget_reached(message):
             # As planned: answers are saved, and the month is reported as out of date, not as failed.
             forget_failure(workspace, stage, month)
             summary.over_budget.append((stage, month))
@@ -148,7 +147,7 @@ def summarize(
             summary.failures.append((stage, month, message))
     for month, stages in left.items():
         stale = stale_of(workspace, month, stages)
-        missing = [stage.name for stage in stages if stage in LLM_STAGES and stage.name not in stale]
+        missing = [stage.name for stage in stages if stage.name in LLM_STAGE_NAMES and stage.name not in stale]
         summary.out_of_date |= {month: stale} if stale else {}
         summary.not_made |= {month: missing} if missing else {}
     if name:

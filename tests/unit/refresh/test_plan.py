@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.ops.refresh.plan import PREPARING, ceiling
+from pipeline.ops.refresh.plan import ceiling
 from pipeline.settings import load_settings
-from pipeline.stages import LLM_STAGES, STAGES
+from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES
 
 
-def test_what_is_prepared_asks_no_model_and_reads_nothing_of_one() -> None:
-    prepared = {stage.name for stage in PREPARING}
+def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one() -> None:
+    prepared = {stage.name for stage in CORPUS_STAGES}
     assert {"index_receipts", "related_work_tasks", "questions"} <= prepared
     assert prepared.isdisjoint(stage.name for stage in LLM_STAGES)
-    assert {table.name for stage in PREPARING for table in stage.upstream} <= prepared
+    assert {table.name for stage in CORPUS_STAGES for table in stage.upstream} <= prepared
     assert {"scores", "report"} <= {stage.name for stage in STAGES} - prepared
 
 
