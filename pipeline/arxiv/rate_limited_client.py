@@ -13,21 +13,19 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import httpx2
 from filelock import FileLock
 
 from pipeline.engine import progress
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
-from pipeline.retry_after import read_retry_after
+from pipeline.retries import Clock, Retries, read_retry_after
 from pipeline.settings import Settings
 from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
-
-    from tenacity import RetryCallState
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +70,8 @@ class Pace:
     """Seconds before the second try; they double with each."""
     silence: float = 60.0
     """Read time-out in seconds."""
+    clock: Clock = field(default_factory=lambda: Clock(now=time.time))
+    """Of the day, since processes share it in a file."""
 
     @property
     def _file(self) -> Path:
@@ -91,12 +91,12 @@ class Pace:
         seconds = self.rest()
         if seconds > NOTED_WAIT_SECONDS:
             progress.noted(f"arXiv asked for a pause: waiting {progress.duration(seconds)} before the next request")
-        time.sleep(seconds)
+        self.clock.sleep(seconds)
         self.postpone(self.gap)  # before the request, since a process killed during the request has sent it
 
     def postpone(self, seconds: float) -> None:
         """Let no process start a request for so long; the time never moves back. Call it in a `turn`."""
-        until = max(self._next(), time.time() + min(seconds, LONGEST_WAIT_SECONDS))
+        until = max(self._next(), self.clock.now() + min(seconds, LONGEST_WAIT_SECONDS))
         try:
             write_whole(self._file, repr(until).encode())
         except OSError as error:
@@ -104,14 +104,14 @@ class Pace:
 
     def rest(self) -> float:
         """Seconds until the next request may start."""
-        return max(self._next() - time.time(), 0.0)
+        return max(self._next() - self.clock.now(), 0.0)
 
     def _next(self) -> float:
         try:
             until = float(self._file.read_text())
         except (FileNotFoundError, ValueError):
             return 0.0
-        return min(until, time.time() + LONGEST_WAIT_SECONDS)  # the clock may have been set back meanwhile
+        return min(until, self.clock.now() + LONGEST_WAIT_SECONDS)  # the clock may have been set back meanwhile
 
     def _lock(self) -> FileLock:
         file = self.folder / "arxiv-api.lock"
@@ -219,23 +219,26 @@ class RateLimitedClient:
         server cannot be reached or all tries fail, SettingError where the URL is invalid, PermanentFailure where
         redirects do not end, OutOfBounds, and whatever else `read` raises.
         """
-        import tenacity
-
         # No try waits by itself: every pause goes into the file that all processes share, and the next request of any
-        # of them waits for it. The longer of Retry-After and back-off wins.
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(_is_retryable),
-            stop=tenacity.stop_after_attempt(self._pace.tries),
-            wait=tenacity.wait_exponential(multiplier=self._pace.first_back_off, max=LONGEST_WAIT_SECONDS),
-            sleep=self._pace.postpone,
-            before_sleep=self._log_retry,
-            reraise=True,
+        # of them waits for it.
+        retries = Retries(
+            _requested_pause,
+            self._pace.first_back_off,
+            LONGEST_WAIT_SECONDS,
+            attempts=self._pace.tries,
+            clock=replace(self._pace.clock, sleep=self._pace.postpone),
         )
+        tries = 0
+
+        def send() -> T:
+            nonlocal tries
+            tries += 1
+            return self._try(address, read)
+
         try:
             with self._pace.turn():
-                return cast(T, retrying(self._try, address, read))
+                return retries.call(send, self._log_retry)
         except _RetryableError as error:
-            tries = retrying.statistics["attempt_number"]
             pause = f", asking for a pause of {error.pause:.0f} s" if error.pause else ""
             raise TransientFailure(
                 f"{self._service} does not answer well after {'one try' if tries == 1 else f'{tries} tries'}: "
@@ -302,14 +305,13 @@ class RateLimitedClient:
                 raise _RetryableError(f"its answer takes longer than {LONGEST_ANSWER_SECONDS:.0f} s")
         return bytes(body)
 
-    def _log_retry(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        pause = max(state.upcoming_sleep, error.pause if isinstance(error, _RetryableError) else 0.0)
+    def _log_retry(self, error: BaseException, pause: float) -> None:
         log.warning("%s: %s; pausing %.0f s, then trying again", self._service.name, error, pause)
 
 
-def _is_retryable(error: BaseException) -> bool:
-    return isinstance(error, _RetryableError) and error.pause <= LONGEST_WAIT_SECONDS
+def _requested_pause(error: BaseException) -> float | None:
+    """Seconds that the server asks to wait; None for an error that is final, or a pause that is too long."""
+    return error.pause if isinstance(error, _RetryableError) and error.pause <= LONGEST_WAIT_SECONDS else None
 
 
 def _checked_user_agent(user_agent: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.retry_after import read_retry_after
+from pipeline.retries import Clock, Retries, read_retry_after
 from pipeline.settings.urls import is_loopback, refuse_key_over_http, refuse_unsendable_key, split_url
 from pipeline.text import one_line
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic import SecretStr
     from qdrant_client import QdrantClient
-    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
@@ -125,12 +123,12 @@ class Connection:
         grpc_port: int | None,
         private_network: bool = False,
         patience: float = PATIENCE,
-        sleep: Callable[[float], None] = time.sleep,
+        clock: Clock = Clock(),  # noqa: B008  # frozen
     ) -> None:
         """Raises SettingError for an invalid address or key."""
         self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port, private_network=private_network)
         refuse_unsendable_key("CITELOOM_QDRANT_API_KEY", key)
-        self._key, self._patience, self._sleep = key, patience, sleep
+        self._key, self._patience, self._clock = key, patience, clock
         self.uses_grpc = False
         """Whether the connection opened last uses gRPC."""
         self._lock = Lock()
@@ -193,16 +191,10 @@ class Connection:
 
     def _call(self, call: Callable[[QdrantClient], T], patience: float) -> T:
         """Call, and repeat the call after transient errors for about `patience` seconds; 0: call once."""
-        import tenacity
-
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(TransientFailure),
-            wait=_pause,
-            stop=_stop_after(patience),
-            sleep=self._sleep,
-            reraise=True,
+        retries = Retries(
+            _requested_pause, FIRST_PAUSE, LONGEST_PAUSE, jitter=True, patience=patience, clock=self._clock
         )
-        result: T = retrying(self._call_once, call)
+        result = retries.call(lambda: self._call_once(call))
         self._has_answered = True
         return result
 
@@ -318,42 +310,20 @@ def check_completed(status: Any) -> None:
         raise NotCompleted(f"the write is {status}, not completed")
 
 
-def _pause(state: RetryCallState) -> float:
-    """Seconds before the next try: random below a bound that doubles (full jitter), so that calls which failed together
-    do not return together; at least what the server requests."""
-    from tenacity import wait_random_exponential
-
-    failure = state.outcome.exception() if state.outcome is not None else None
-    requested = 0.0 if failure is None else _requested_pause(failure.__cause__)
-    return max(requested, wait_random_exponential(FIRST_PAUSE, max=LONGEST_PAUSE)(state))
-
-
-def _requested_pause(error: BaseException | None) -> float:
-    """Seconds that the server's header Retry-After asks to wait; 0 without one."""
+def _requested_pause(error: BaseException) -> float | None:
+    """Seconds that the server's header Retry-After asks to wait, 0 without one; None for an error that is not
+    transient."""
     from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
     from qdrant_client.http.exceptions import UnexpectedResponse
 
-    if isinstance(error, ResourceExhaustedResponse):
-        return max(0.0, float(error.retry_after_s))
-    if isinstance(error, UnexpectedResponse):
-        return read_retry_after(error.headers.get("retry-after")) or 0.0
+    if not isinstance(error, TransientFailure):
+        return None
+    cause = error.__cause__
+    if isinstance(cause, ResourceExhaustedResponse):
+        return max(0.0, float(cause.retry_after_s))
+    if isinstance(cause, UnexpectedResponse):
+        return read_retry_after(cause.headers.get("retry-after")) or 0.0
     return 0.0
-
-
-def _stop_after(patience: float) -> Callable[[RetryCallState], bool]:
-    """Stop if the next pause would end after `patience` seconds.
-
-    A dead connection is noticed only after half a minute, when the patience of a read is over; such a call is tried
-    once more, on a new connection.
-    """
-
-    def stop(state: RetryCallState) -> bool:
-        elapsed = state.seconds_since_start or 0.0
-        if state.attempt_number == 1 and elapsed >= patience > 0:
-            elapsed = 0.0
-        return elapsed + state.upcoming_sleep >= patience
-
-    return stop
 
 
 def _accepts_connections(host: str, port: int) -> bool:

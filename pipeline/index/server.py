@@ -32,6 +32,7 @@ from pipeline.index.server_requests import (
     point_structs,
     query_request,
 )
+from pipeline.retries import Clock
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -223,7 +224,7 @@ class ServerIndex(PassageIndex):
 class ServerCollections:
     """The collections of an alias on the server at `url`; nothing is connected before the first call.
 
-    patience: seconds for which a write is retried.
+    patience: seconds for which a write is retried. clock: for pauses between attempts.
     """
 
     engine: Literal["server"] = "server"
@@ -238,9 +239,10 @@ class ServerCollections:
         private_network: bool = False,
         storage: Storage = Storage(),  # noqa: B008  # frozen
         patience: float = PATIENCE,
+        clock: Clock = Clock(),  # noqa: B008  # frozen
     ) -> None:
         self.connection = Connection(
-            url, api_key, grpc_port=grpc_port, private_network=private_network, patience=patience
+            url, api_key, grpc_port=grpc_port, private_network=private_network, patience=patience, clock=clock
         )
         self._alias, self._storage = alias, storage
         self._indexes: dict[str, ServerIndex] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.messages import Completion, Spent
 from pipeline.llm.models import Model, shown_url
-from pipeline.retry_after import read_retry_after
+from pipeline.retries import read_retry_after
 from pipeline.text import one_line
 
 if TYPE_CHECKING:

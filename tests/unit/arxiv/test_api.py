@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from werkzeug import Request, Response
 from pipeline.arxiv.api import ArxivApi
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.retries import Clock
 from pipeline.settings import Settings, load_settings
+from tests.fake_clock import FakeClock
 from tests.fake_oai import FakeOai, record
 
 from .conftest import kill_in_third_request, start_client
@@ -68,6 +71,7 @@ class FakeArxiv:
     """Answers from `papers` (identifier → entry), or with the next of `script`; keeps what it was asked."""
 
     def __init__(self, server: HTTPServer) -> None:
+        self.now: Callable[[], float] = time.time
         self.papers: dict[str, str] = {}
         self.script: list[Reply | None] = []
         self.asked: list[list[str]] = []
@@ -77,7 +81,7 @@ class FakeArxiv:
         server.expect_request("/api/query").respond_with_handler(self._answer)
 
     def _answer(self, request: Request) -> Response:
-        self.times.append(time.time())
+        self.times.append(self.now())
         ids = request.args["id_list"].split(",")
         self.asked.append(ids)
         self.requests.append(request)
@@ -105,8 +109,12 @@ def api(settings: Settings, tmp_path: Path) -> Iterator[ArxivApi]:
         yield client
 
 
-def opened(settings: Settings, folder: Path, gap: float = 0.0, silence: float = 60.0) -> ArxivApi:
+def opened(
+    settings: Settings, folder: Path, gap: float = 0.0, silence: float = 60.0, clock: Clock | None = None
+) -> ArxivApi:
     pace = Pace(folder / "machine", gap=gap, tries=3, first_back_off=0.01, silence=silence)
+    if clock is not None:
+        pace = replace(pace, clock=clock)
     return ArxivApi(settings, folder, pace=pace)
 
 
@@ -298,10 +306,12 @@ def test_a_pause_longer_than_we_wait_ends_the_request_and_binds_every_process(
 def test_a_redirection_is_a_request_in_its_own_turn(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
     arxiv.papers = numbered(1)
     arxiv.script = [lambda ids: Response("", 301, {"Location": f"/api/query?id_list={ids[0]}"})]
-    with opened(settings, tmp_path, gap=0.3) as api:
+    clock = FakeClock().clock
+    arxiv.now = clock.now
+    with opened(settings, tmp_path, gap=3.0, clock=clock) as api:
         assert statuses(api, arxiv.papers) == ["present"]
         assert api.requests == 2
-    assert arxiv.times[1] - arxiv.times[0] >= 0.25  # the first of them may arrive late
+    assert arxiv.times[1] - arxiv.times[0] == pytest.approx(3.0)
 
 
 def test_a_server_that_hangs_is_asked_again(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
@@ -432,11 +442,14 @@ def test_clients_that_set_nothing_are_three_seconds_apart(
 
 
 @pytest.mark.parametrize("code", [429, 503])
-def test_a_pause_until_a_date_is_kept(arxiv: FakeArxiv, api: ArxivApi, code: int) -> None:
-    # The date has whole seconds, so that a pause until two seconds from now is one of at least one second.
-    arxiv.script = [lambda ids: status(code, Retry_After=formatdate(time.time() + 2, usegmt=True))(ids)]
-    api.find(["2403.00001"])
-    assert arxiv.times[1] - arxiv.times[0] >= 0.9
+def test_a_pause_until_a_date_is_kept(arxiv: FakeArxiv, settings: Settings, tmp_path: Path, code: int) -> None:
+    clock = FakeClock().clock
+    arxiv.now = clock.now
+    arxiv.script = [lambda ids: status(code, Retry_After=formatdate(time.time() + 100, usegmt=True))(ids)]
+    with opened(settings, tmp_path, clock=clock) as api:
+        api.find(["2403.00001"])
+    # The date has whole seconds, and the clock stands while this is going on.
+    assert 60 < arxiv.times[1] - arxiv.times[0] <= 100
 
 
 def test_a_clock_that_was_set_back_does_not_stop_us_permanently(tmp_path: Path) -> None:

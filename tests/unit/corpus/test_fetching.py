@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
@@ -32,6 +33,7 @@ from pipeline.corpus.parse.paper import Paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP, load_settings
+from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
 from tests.unit.corpus.building import bibitem, bibliography, cite, math, page, para, section, write_zip
@@ -55,12 +57,13 @@ class FakeSite:
         self.robots = "User-agent: *\nDisallow: /user"
         self.asked: list[str] = []
         self.times: list[float] = []
+        self.now: Callable[[], float] = time.time
         server.expect_request("/robots.txt").respond_with_handler(lambda _: self._note("robots", self.robots))
         server.expect_request(_Below("/html/")).respond_with_handler(self._answer)
 
     def _note(self, name: str, text: str) -> Response:
         self.asked.append(name)
-        self.times.append(time.time())
+        self.times.append(self.now())
         return Response(text, content_type="text/plain")
 
     def _answer(self, request: Request) -> Response:
@@ -109,8 +112,10 @@ def place(site: FakeSite, dump: Path, tmp_path: Path) -> Workspace:
     return Workspace(settings)
 
 
-def run(place: Workspace, *ids: str, **more: Any) -> FetchReport:
-    pace = Pace(place.settings.data_root / "machine", gap=0.0, tries=3, first_back_off=0.01)
+def run(place: Workspace, *ids: str, fake: FakeClock | None = None, gap: float = 0.0, **more: Any) -> FetchReport:
+    pace = Pace(place.settings.data_root / "machine", gap=gap, tries=3, first_back_off=0.01)
+    if fake is not None:
+        pace = replace(pace, clock=fake.clock)
     return fetch(place, select_papers(place, None, ids), pace=pace, **more)
 
 
@@ -190,10 +195,12 @@ def test_a_paper_without_html_is_asked_for_once_until_told_again(place: Workspac
 
 
 def test_a_server_that_asks_for_rest_gets_it(place: Workspace, site: FakeSite) -> None:
-    site.script = {FIRST: [text("", code=503, Retry_After="1"), text("", code=429)]}
-    assert run(place, FIRST).fetched == 1
+    site.script = {FIRST: [text("", code=503, Retry_After="100"), text("", code=429)]}
+    fake = FakeClock()
+    site.now = fake.clock.now
+    assert run(place, FIRST, fake=fake).fetched == 1
     first, second, _ = site.times[1:]
-    assert second - first >= 0.9
+    assert second - first == pytest.approx(100)
 
 
 def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(place: Workspace, site: FakeSite) -> None:
@@ -269,18 +276,21 @@ def test_what_robots_txt_says_holds(place: Workspace, site: FakeSite) -> None:
 
 
 def test_a_delay_that_robots_txt_asks_for_is_kept(place: Workspace, site: FakeSite) -> None:
-    site.robots = "User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 1"
-    assert run(place, FIRST, SECOND).fetched == 2
-    assert site.times[2] - site.times[1] >= 0.9
+    fake = FakeClock()
+    site.now = fake.clock.now
+    site.robots = "User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 15"
+    assert run(place, FIRST, SECOND, fake=fake).fetched == 2
+    assert site.times[2] - site.times[1] == pytest.approx(15)
 
 
 def test_a_shorter_delay_of_robots_txt_does_not_shorten_the_pause_that_arxiv_asks_for(
     place: Workspace, site: FakeSite
 ) -> None:
+    fake = FakeClock()
+    site.now = fake.clock.now
     site.robots = "User-agent: *\nCrawl-delay: 1"
-    pace = Pace(place.settings.data_root / "machine", gap=1.5)
-    fetch(place, select_papers(place, None, [FIRST, SECOND]), pace=pace)
-    assert min(later - earlier for earlier, later in pairwise(site.times)) >= 1.4
+    assert run(place, FIRST, SECOND, fake=fake, gap=3.0).fetched == 2
+    assert [later - earlier for earlier, later in pairwise(site.times)] == pytest.approx([3.0, 3.0])
 
 
 def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(place: Workspace, site: FakeSite) -> None:

@@ -6,7 +6,6 @@ Qdrant is a fake that knows no more than its aliases and how to take points.
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from werkzeug import Request, Response
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import FIRST_PAUSE, LONGEST_PAUSE, Connection, NotCompleted
 from pipeline.index.server import ServerCollections
+from tests.fake_clock import FakeClock
 from tests.unit.index.building import make_points
 
 
@@ -53,9 +53,9 @@ def _exhausted(seconds: int) -> Exception:
     return ResourceExhaustedResponse("slower", seconds)
 
 
-def _connection(pauses: list[float], patience: float) -> Connection:
-    """A connection whose client is never used, and whose pauses are recorded and take no time."""
-    return Connection("http://localhost:1", None, grpc_port=None, patience=patience, sleep=pauses.append)
+def _connection(fake: FakeClock, patience: float) -> Connection:
+    """A connection whose client is never used, and whose pauses take no time."""
+    return Connection("http://localhost:1", None, grpc_port=None, patience=patience, clock=fake.clock)
 
 
 def _failing(*errors: BaseException) -> Callable[[object], str]:
@@ -96,9 +96,9 @@ TRANSIENT_STATUSES = (
     ids=repr,
 )
 def test_an_overloaded_or_broken_server_is_asked_again(error: Exception) -> None:
-    pauses: list[float] = []
-    assert _connection(pauses, patience=600).write(_failing(error)) == "answer"
-    assert len(pauses) == 1
+    fake = FakeClock()
+    assert _connection(fake, patience=600).write(_failing(error)) == "answer"
+    assert len(fake.pauses) == 1
 
 
 @pytest.mark.parametrize(
@@ -114,56 +114,56 @@ def test_an_overloaded_or_broken_server_is_asked_again(error: Exception) -> None
     ids=repr,
 )
 def test_an_error_that_is_not_transient_ends_the_call_at_once(error: BaseException) -> None:
-    pauses: list[float] = []
+    fake = FakeClock()
     with pytest.raises((CiteloomError, KeyboardInterrupt)):
-        _connection(pauses, patience=600).write(_failing(error))
-    assert pauses == []
+        _connection(fake, patience=600).write(_failing(error))
+    assert fake.pauses == []
 
 
 def test_pauses_grow() -> None:
-    pauses: list[float] = []
-    assert _connection(pauses, patience=600).write(_failing(*[_http_error(500)] * 12)) == "answer"
-    assert len(pauses) == 12
+    fake = FakeClock()
+    assert _connection(fake, patience=600).write(_failing(*[_http_error(500)] * 12)) == "answer"
+    assert len(fake.pauses) == 12
     bounds = [min(0.25 * 2**number, LONGEST_PAUSE) for number in range(12)]
-    assert all(0 <= pause <= bound for pause, bound in zip(pauses, bounds, strict=True))
-    assert len(set(pauses)) == 12
+    assert all(0 <= pause <= bound for pause, bound in zip(fake.pauses, bounds, strict=True))
+    assert len(set(fake.pauses)) == 12
 
 
 @pytest.mark.parametrize(
     "error", [_http_error(429, {"retry-after": "7"}), _http_error(503, {"Retry-After": "7"}), _exhausted(7)]
 )
 def test_a_pause_that_the_server_requests_is_kept(error: Exception) -> None:
-    pauses: list[float] = []
-    assert _connection(pauses, patience=600).write(_failing(error)) == "answer"
-    assert pauses == [7.0]
+    fake = FakeClock()
+    assert _connection(fake, patience=600).write(_failing(error)) == "answer"
+    assert fake.pauses == [7.0]
 
 
 @pytest.mark.parametrize("value", ["", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "-5"])
 def test_a_header_without_seconds_requests_no_pause(value: str) -> None:
-    pauses: list[float] = []
-    assert _connection(pauses, patience=600).write(_failing(_http_error(429, {"retry-after": value}))) == "answer"
-    assert pauses[0] <= FIRST_PAUSE
+    fake = FakeClock()
+    assert _connection(fake, patience=600).write(_failing(_http_error(429, {"retry-after": value}))) == "answer"
+    assert fake.pauses[0] <= FIRST_PAUSE
 
 
 @pytest.mark.parametrize(("patience", "error"), [(60, _exhausted(61)), (0, NotCompleted("not done"))])
 def test_no_pause_begins_that_would_outlast_the_patience(patience: float, error: Exception) -> None:
-    pauses: list[float] = []
+    fake = FakeClock()
     with pytest.raises(TransientFailure):
-        _connection(pauses, patience).write(_failing(error))
-    assert pauses == []
+        _connection(fake, patience).write(_failing(error))
+    assert fake.pauses == []
 
 
 def test_a_first_try_that_outlasts_the_patience_is_repeated_once() -> None:
     """As on a dead connection, which is noticed late."""
-    tries: list[float] = []
+    fake, tries = FakeClock(), []
 
     def call(_: object) -> str:
-        tries.append(time.monotonic())
-        time.sleep(0.35)
+        tries.append(fake.time)
+        fake.time += 35
         raise Refused("UNAVAILABLE")
 
     with pytest.raises(TransientFailure):
-        _connection([], patience=0.3).write(call)
+        _connection(fake, patience=30).write(call)
     assert len(tries) == 2
 
 
@@ -183,8 +183,10 @@ def answers(httpserver: HTTPServer) -> list[tuple[int, str]]:
     return remaining
 
 
-def _collections(httpserver: HTTPServer, patience: float, key: str | None = None) -> ServerCollections:
-    return ServerCollections(httpserver.url_for(""), "c", None if key is None else SecretStr(key), patience=patience)
+def _collections(httpserver: HTTPServer, key: str | None = None) -> ServerCollections:
+    """Collections whose pauses take no time."""
+    secret = None if key is None else SecretStr(key)
+    return ServerCollections(httpserver.url_for(""), "c", secret, patience=600, clock=FakeClock().clock)
 
 
 def test_a_server_that_recovers_causes_no_error(
@@ -192,14 +194,14 @@ def test_a_server_that_recovers_causes_no_error(
 ) -> None:
     monkeypatch.setattr("pipeline.index.connection.FIRST_READ_PATIENCE", 600.0)
     answers += [(500, "null"), (429, "null"), (503, "null"), (200, '{"exists": false}')]
-    collections = _collections(httpserver, patience=600)
+    collections = _collections(httpserver)
     assert collections.collection("c-model").layout() is None
     assert len(httpserver.log) == 4
 
 
 def test_a_server_that_does_not_recover_is_named(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
     answers += [(503, "null")]
-    collections = _collections(httpserver, patience=0.5)
+    collections = _collections(httpserver)
     with pytest.raises(TransientFailure, match=f"{httpserver.url_for('')[:-1]} answered 503"):
         collections.collection("c-model").layout()
     assert len(httpserver.log) > 1
@@ -207,7 +209,7 @@ def test_a_server_that_does_not_recover_is_named(httpserver: HTTPServer, answers
 
 def test_a_wrong_key_is_never_tried_again(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
     answers += [(401, "null")]
-    collections = _collections(httpserver, patience=600, key="wrong")
+    collections = _collections(httpserver, key="wrong")
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
         collections.collection("c-model").layout()
     assert len(httpserver.log) == 1
@@ -216,7 +218,7 @@ def test_a_wrong_key_is_never_tried_again(httpserver: HTTPServer, answers: list[
 def test_a_count_that_must_not_wait_is_requested_once(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
     answers += [(503, "null")]
     with pytest.raises(TransientFailure):
-        _collections(httpserver, patience=600).collection("c-model").count("2024-03", wait=False)
+        _collections(httpserver).collection("c-model").count("2024-03", wait=False)
     assert len(httpserver.log) == 1
 
 
@@ -288,10 +290,10 @@ def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(http_al
 
 
 def test_an_error_of_the_call_itself_is_not_taken_for_a_closed_connection() -> None:
-    pauses: list[float] = []
+    fake = FakeClock()
     with pytest.raises(RuntimeError, match="made up by a test"):
-        _connection(pauses, patience=600).write(_failing(RuntimeError("made up by a test")))
-    assert pauses == []
+        _connection(fake, patience=600).write(_failing(RuntimeError("made up by a test")))
+    assert fake.pauses == []
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")

@@ -63,11 +63,11 @@ class Endpoint:
             {"model": "m", "messages": [{"role": "user", "content": prompt}], "temperature": 0.0}
         )
 
-    async def ask_others(self, until: float) -> None:
+    async def ask_others(self, until: float, pause: float) -> None:
         """Ask for other answers until a time."""
         while now() < until:
             await self.ask("other")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(pause)
 
 
 def on_a_jumping_clock(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
@@ -141,7 +141,7 @@ def test_an_endpoint_that_refuses_one_request_and_answers_others_is_waited_for()
     async def scenario() -> float:
         endpoint = Endpoint(until(6 * MINUTE, lambda: refused(429)))
         await endpoint.ask("first")
-        await side_by_side([endpoint.ask(), endpoint.ask_others(5 * MINUTE)])
+        await side_by_side([endpoint.ask(), endpoint.ask_others(5 * MINUTE, pause=5.0)])
         return endpoint.asked["this"][-1]
 
     assert on_a_jumping_clock(scenario) >= 6 * MINUTE
@@ -200,7 +200,7 @@ def test_a_request_that_alone_fails_is_given_up(
     async def scenario() -> int:
         endpoint = Endpoint(until(1e9, failure))
         await endpoint.ask("first")
-        others = asyncio.create_task(endpoint.ask_others(1e9))
+        others = asyncio.create_task(endpoint.ask_others(1e9, pause=0.1))
         with pytest.raises(TransientFailure, match=message):
             await endpoint.ask()
         others.cancel()

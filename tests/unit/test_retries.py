@@ -1,0 +1,40 @@
+"""Retries on a clock that does not wait."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+
+import pytest
+
+from pipeline.errors import TransientFailure
+from pipeline.retries import Retries, read_retry_after
+from tests.fake_clock import FakeClock
+
+
+def test_a_request_is_sent_as_often_as_allowed_with_pauses_that_double() -> None:
+    fake, announced = FakeClock(), []
+
+    def fail() -> None:
+        raise TransientFailure("down")
+
+    retries = Retries(lambda error: 0.0, first_pause=10.0, longest_pause=25.0, attempts=5, clock=fake.clock)
+    with pytest.raises(TransientFailure, match="down"):
+        retries.call(fail, lambda error, pause: announced.append((str(error), pause)))
+    assert fake.pauses == [10.0, 20.0, 25.0, 25.0]
+    assert announced == [("down", pause) for pause in fake.pauses]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7", 7.0), ("0.5", 0.5), ("-5", 0.0), (formatdate(0, usegmt=True), 0.0), ("later", None), ("", None),
+        ("inf", None), (None, None),
+    ],
+)  # fmt: skip
+def test_retry_after_is_read_as_seconds(text: str | None, seconds: float | None) -> None:
+    assert read_retry_after(text) == seconds
+
+
+def test_retry_after_is_read_as_a_date() -> None:
+    assert read_retry_after(formatdate(time.time() + 30, usegmt=True)) == pytest.approx(30, abs=2)
