@@ -42,9 +42,9 @@ from pipeline.engine.parts import Part, build_parts
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.index.fusion import By
-from pipeline.llm.client import LlmClient, open_client
-from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.loop import run
 from pipeline.llm.models import get_model, settings_for, writer_settings
+from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import ImportedTexts, TextKind, read_texts
@@ -171,7 +171,6 @@ def _writer_part(workspace: Workspace, month: str, writer: Writer, system: Answe
 
 def _build_answers(writer: Writer, system: AnsweringSystem, job: Job) -> Iterator[Row]:
     questions = [posed.question for posed in read_posed_questions(job.rows(tables.QUESTIONS))]
-    job.expect(len(questions))
     answers = run(_answer_all(job, writer, system, questions)) if questions else []
     settings = system.chosen_settings(settings_for(job.settings, writer.model))
     job.notes |= {
@@ -188,21 +187,14 @@ async def _answer_all(job: Job, writer: Writer, system: AnsweringSystem, questio
     span = MonthSpan(last=job.month)
     retriever = PassageSearch(_search(job, span, system.search_by))
     facts = FrontMatterTables(job.workspace, span)
-    done = 0
-
-    async def answer(client: LlmClient | None, question: Question) -> Answer:
-        nonlocal done
-        user_question = UserQuestion(question.question, (), question.id)
-        result = await system.answer(user_question, Tools(client, retriever, settings, facts))
-        done += 1
-        job.advance(done)
-        return result
-
     started = time.perf_counter()
-    async with open_client(job.workspace, writer.model) if system.calls_model else nullcontext() as client:
-        answers = await side_by_side(answer(client, question) for question in questions)
-    if client is not None:
-        job.measured |= client.usage.measured()
+    async with job_client(job, writer.model) if system.calls_model else nullcontext() as client:
+        tools = Tools(client, retriever, settings, facts)
+
+        async def answer(question: Question) -> Answer:
+            return await system.answer(UserQuestion(question.question, (), question.id), tools)
+
+        answers = await map_concurrently(job, questions, answer)
     job.measured["seconds_a_question"] = (time.perf_counter() - started) / len(questions)
     return answers
 

@@ -136,8 +136,7 @@ def _build(job: Job, part: Part, record: dict[str, Any]) -> Iterator[Row]:
         yield row
     record |= {"rows": rows, "rows_sha256": digest.hexdigest(), "notes": own.notes}
     job.ledger += [{**entry, "subject": f"{entry['subject']} {part.name}"} for entry in own.ledger]
-    for name, value in own.measured.items():
-        job.measured[name] = job.measured.get(name, 0) + value
+    job.measure(own.measured)
     timing = StageTiming(record["fingerprint"], time.perf_counter() - started, own.measured)
     name = statistics_name(job.stage.name, part.name)
     job.afterwards.append(partial(note_timing, job.workspace.root, name, job.month, timing))

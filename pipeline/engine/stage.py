@@ -144,6 +144,11 @@ class Job:
         """Report how much is done, in the unit of `expect`."""
         progress.advanced(self.stage.name, self.month, done, self.expected)
 
+    def measure(self, numbers: Mapping[str, float]) -> None:
+        """Add these numbers to those of the same names in `measured`."""
+        for name, number in numbers.items():
+            self.measured[name] = self.measured.get(name, 0) + number
+
     def leave_out(self, subject: str, reason: str, detail: str = "") -> None:
         """Record in the ledger one thing that does not go on, with its reason."""
         self.ledger.append({"subject": subject, "stage": self.stage.name, "reason": reason, "detail": detail})

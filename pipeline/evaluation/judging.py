@@ -8,7 +8,6 @@ counts cached calls as the rest, so that a resumed run writes the same bytes as 
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -19,9 +18,9 @@ from typing import Any
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.g_score import NO_GOLD, Case, Judgement, judge, prompt_digest, shown_orders
-from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.messages import measured_together
+from pipeline.llm.loop import run
 from pipeline.llm.models import Model, judge_models, judges_fingerprint
+from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import parse_writer, short_names, with_shown_name, writer_name
@@ -123,30 +122,16 @@ def _assignments(repeats: Sequence[Case], settings: Settings, models: Sequence[M
 async def _judge_all(job: Job, models: Sequence[Model], assignments: Sequence[_Assignment]) -> list[Judgement]:
     """The judgements of all assignments, in their order, over one client for each judge.
 
-    The limit on calls in flight is that of all judges together, who may share an endpoint; and a conversation is put
-    into words once it has its turn, since those of 1,000 tasks of 8 systems would fill gigabytes.
+    The limit on those at once is that of all judges together, who may share an endpoint.
     """
-    from pipeline.llm.client import open_client
-
-    turns, done = asyncio.Semaphore(max(model.concurrency for model in models)), 0
-    job.expect(len(assignments))
-
-    async def one(assignment: _Assignment) -> Judgement:
-        nonlocal done
-        model = assignment.judge
-        async with turns:
-            judgement = await judge(clients[model.name], assignment.case, assignment.order, model.context)
-        done += 1
-        job.advance(done)
-        return judgement
-
     async with AsyncExitStack() as opened:
-        clients = {
-            model.name: await opened.enter_async_context(open_client(job.workspace, model.name)) for model in models
-        }
-        judgements = await side_by_side(map(one, assignments))
-        job.measured |= measured_together(client.usage for client in clients.values())
-    return judgements
+        clients = {model.name: await opened.enter_async_context(job_client(job, model.name)) for model in models}
+        return await map_concurrently(
+            job,
+            assignments,
+            lambda each: judge(clients[each.judge.name], each.case, each.order, each.judge.context),
+            at_once=max(model.concurrency for model in models),
+        )
 
 
 def named_judgement(row: Mapping[str, Any], shown: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -126,15 +125,6 @@ class Usage:
             "llm_waited_seconds": round(self.waited, 3),
         }
         return counters | ({"llm_cost": round(self.cost, 6)} if self.prices.known else {})
-
-
-def measured_together(usages: Iterable[Usage]) -> dict[str, float]:
-    """The sums of `Usage.measured` of several clients, such as a writer's and a judge's."""
-    total: dict[str, float] = defaultdict(int)
-    for usage in usages:
-        for name, value in usage.measured().items():
-            total[name] += value
-    return dict(total)
 
 
 class LlmAnswerError(CiteloomError):

@@ -21,9 +21,10 @@ from pipeline import tables
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.parts import Part, build_parts
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.llm.client import LlmClient, Spent, open_client
-from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.client import Spent
+from pipeline.llm.loop import run
 from pipeline.llm.models import get_model, settings_for, writer_settings
+from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.related_work.examples import example_inputs
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
@@ -124,10 +125,13 @@ def _elements_off(settings: Settings) -> str:
 
 async def _extract_all(job: Job, model: str, papers: Sequence[tuple[Row, str, Source]]) -> list[Extraction]:
     settings = settings_for(job.settings, model)
-    async with open_client(job.workspace, model) as client:
-        extractions = await side_by_side(extract_known(client, text, source, settings) for _, text, source in papers)
-        job.measured |= client.usage.measured()
-    return extractions
+    async with job_client(job, model) as client:
+
+        async def extract(paper: tuple[Row, str, Source]) -> Extraction:
+            _, text, source = paper
+            return await extract_known(client, text, source, settings)
+
+        return await map_concurrently(job, papers, extract)
 
 
 def _summary_settings(settings: Settings) -> Mapping[str, Any]:
@@ -237,14 +241,13 @@ async def _write_all(
 ) -> list[Summary]:
     settings = settings_for(job.settings, writer.model)
 
-    async def write(client: LlmClient, section: _Section) -> Summary:
-        view = client.view(system.name, section.repeat)
-        return await system.write(view, section.task, elements.get(section.task.task_id, ()), settings)
+    async with job_client(job, writer.model) as client:
 
-    async with open_client(job.workspace, writer.model) as client:
-        summaries = await side_by_side(write(client, section) for section in sections)
-        job.measured |= client.usage.measured()
-    return summaries
+        async def write(section: _Section) -> Summary:
+            view = client.view(system.name, section.repeat)
+            return await system.write(view, section.task, elements.get(section.task.task_id, ()), settings)
+
+        return await map_concurrently(job, sections, write)
 
 
 def _summary_row(section: _Section, writer: Writer, summary: Summary, settings: str) -> Row:

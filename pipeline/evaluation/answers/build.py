@@ -39,10 +39,9 @@ from pipeline.evaluation.passages import (
     read_vectors,
 )
 from pipeline.index.papers import rows_of_papers
-from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from pipeline.llm.messages import Usage, measured_together
 from pipeline.llm.models import Model, judge_models, judges_fingerprint
+from pipeline.llm.stage_loop import job_client
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
 
@@ -62,20 +61,16 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     cases = list(_cases(job, posed))
     if not cases:
         return
-    models, usages = judge_models(job.settings), []
-    splits, usage = run(_split(job, models[0], cases))
-    usages.append(usage)
+    models = judge_models(job.settings)
+    splits = run(_split(job, models[0], cases))
     evidence = _evidence(job, posed, claims_by_question(cases, splits), make)
     verdicts = sum(planned_verdicts(case, split) for case, split in zip(cases, splits, strict=True))
     job.expect(len(models) * verdicts)
     advance = _counting(job)
     grades: list[Row] = []
     for model in models:
-        of_model, usage = run(_judge(job, model, cases, splits, evidence, advance))
-        grades += of_model
-        usages.append(usage)
+        grades += run(_judge(job, model, cases, splits, evidence, advance))
         splits = [replace(split, spent=NOTHING) for split in splits]  # the first judge's alone, and its cost
-    job.measured |= measured_together(usages)
     _note(job, grades)
     yield from sorted(grades, key=lambda row: (row["question_id"], writer_name(row), row["judge"]))
 
@@ -113,9 +108,9 @@ def _cases(job: Job, posed: Mapping[str, PosedQuestion]) -> Iterator[Case]:
         yield Case(asked.question, writer_name(row), answer_of_row(row), asked.gold_passages)
 
 
-async def _split(job: Job, model: Model, cases: Sequence[Case]) -> tuple[list[Split], Usage]:
-    async with open_client(job.workspace, model.name) as client:
-        return await split_all(client, cases, model.context), client.usage
+async def _split(job: Job, model: Model, cases: Sequence[Case]) -> list[Split]:
+    async with job_client(job, model.name) as client:
+        return await split_all(client, cases, model.context)
 
 
 def _evidence(
@@ -147,10 +142,9 @@ def _counting(job: Job) -> Advance:
 
 async def _judge(
     job: Job, model: Model, cases: Sequence[Case], splits: Sequence[Split], evidence: Evidence, advance: Advance
-) -> tuple[list[Row], Usage]:
-    async with open_client(job.workspace, model.name) as client:
-        grades = await judge_all(client, cases, splits, evidence, context=model.context, advance=advance)
-        return grades, client.usage
+) -> list[Row]:
+    async with job_client(job, model.name) as client:
+        return await judge_all(client, cases, splits, evidence, context=model.context, advance=advance)
 
 
 def _note(job: Job, grades: Sequence[Grade]) -> None:

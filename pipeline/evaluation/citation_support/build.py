@@ -6,7 +6,6 @@ all in flight over one client.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,9 +31,10 @@ from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.overlap_judge import fingerprint as overlap_fingerprint
 from pipeline.evaluation.passages import Passage, among, paragraphs_of, search
 from pipeline.evaluation.retrieval.pool import papers_with_passages
-from pipeline.llm.client import LlmClient, Spent, open_client
-from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.client import Spent
+from pipeline.llm.loop import run
 from pipeline.llm.models import judge_models
+from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.related_work.task_reader import in_corpus, reference_months, section_rows
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.writing import Row
@@ -212,28 +212,22 @@ def _judge_by_overlap(
 
 
 async def _judge_all(job: Job, cases: Sequence[_Case]) -> list[tuple[JudgeRequest, Judged] | None]:
-    """Request and verdict of each case, None where nothing was; those with one prefix begin together.
-
-    A question is put into words once it has its turn: those of 1,000 tasks of 8 systems would fill gigabytes.
-    """
-    asking = [place for place, case in enumerate(cases) if case.unjudged is None]
-    found: dict[int, tuple[JudgeRequest, Judged]] = {}
+    """Request and verdict of each case, None where nothing was; those with one prefix begin together."""
+    asked = [place for place, case in enumerate(cases) if case.unjudged is None]
+    asked.sort(key=lambda place: _prefix(cases[place]))
+    if not asked:
+        return [None] * len(cases)
     model = judge_models(job.settings)[0]
-    turns = asyncio.Semaphore(model.concurrency)
+    async with job_client(job, model.name) as client:
 
-    async def one(client: LlmClient, place: int) -> None:
-        case = cases[place]
-        async with turns:
+        async def one(place: int) -> tuple[JudgeRequest, Judged]:
+            case = cases[place]
             request = conversation(case.title, case.passages, case.citation.marked, model.context)
             # Without its messages, which would be held until all are judged.
-            found[place] = replace(request, messages=()), await judge(client, request)
-        job.advance(len(cases) - len(asking) + len(found))
+            return replace(request, messages=()), await judge(client, request)
 
-    if asking:
-        async with open_client(job.workspace, model.name) as client:
-            await side_by_side(one(client, place) for place in sorted(asking, key=lambda each: _prefix(cases[each])))
-            job.measured |= client.usage.measured()
-    return [found.get(place) for place in range(len(cases))]
+        judged = dict(zip(asked, await map_concurrently(job, asked, one, model.concurrency), strict=True))
+    return [judged.get(place) for place in range(len(cases))]
 
 
 def _prefix(case: _Case) -> tuple[str, list[int], str]:
