@@ -24,7 +24,7 @@ from pipeline.llm.messages import Spent
 from pipeline.related_work.evidence import passages_of
 from pipeline.related_work.sentence_rewriting import author_names, citable_sentence, follow_up, general_sentence
 from pipeline.related_work.summary import Sentence, Summary, citation_counts
-from pipeline.related_work.task import Passage, Task
+from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.text import one_line
 
 if TYPE_CHECKING:
@@ -83,15 +83,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class QuotableWork:
     """A reference with its candidates, which may be none."""
 
-    number: int
-    title: str
-    authors: tuple[str, ...]
+    reference: Reference
     candidates: tuple[Candidate, ...]
     passage_id: str
     """The passage that its title, or what is known of it, rests on."""
+
+    @property
+    def number(self) -> int:
+        return self.reference.number
 
 
 def section_words(references: int) -> int:
@@ -109,10 +111,10 @@ def extractive(tasks: Sequence[Task], encode: Encode, words: int | None = None) 
 
 @dataclass(frozen=True)
 class PreparedTask:
-    """A task with its sources and the vectors of all that is compared."""
+    """A task with its works and the vectors of all that is compared."""
 
     task: Task
-    sources: tuple[Source, ...]
+    works: tuple[QuotableWork, ...]
     target: Vectors
     """Of shape (dimensions,)."""
     titles: Vectors
@@ -133,15 +135,15 @@ class PreparedTask:
 
 def prepare(task: Task, encode: Encode) -> PreparedTask:
     """The task with its candidates embedded, in one call of the encoder."""
-    sources = tuple(read_sources(task))
+    works = tuple(quotable_works(task))
     target = " ".join(f"{task.title}. {_abstract_of(task.description)}".split()[:_TARGET_WORDS])
-    texts = [candidate.text for source in sources for candidate in source.candidates]
-    vectors = encode([target, *(source.title for source in sources), *texts])
-    start, sentences = 1 + len(sources), []
-    for source in sources:
-        sentences.append(vectors[start : start + len(source.candidates)])
-        start += len(source.candidates)
-    return PreparedTask(task, sources, vectors[0], vectors[1 : 1 + len(sources)], tuple(sentences))
+    texts = [candidate.text for work in works for candidate in work.candidates]
+    vectors = encode([target, *(work.reference.title for work in works), *texts])
+    start, sentences = 1 + len(works), []
+    for work in works:
+        sentences.append(vectors[start : start + len(work.candidates)])
+        start += len(work.candidates)
+    return PreparedTask(task, works, vectors[0], vectors[1 : 1 + len(works)], tuple(sentences))
 
 
 def encoder_of(embedder: Embedder) -> Encode:
@@ -158,12 +160,12 @@ def encoder_of(embedder: Embedder) -> Encode:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def read_sources(task: Task) -> Iterator[Source]:
+def quotable_works(task: Task) -> Iterator[QuotableWork]:
     """The references of a task, each with the sentences that may be used."""
     for reference in task.references:
         passages = passages_of(task, reference)
         candidates = () if reference.source == "item" else tuple(_candidates(reference.text, passages))
-        yield Source(reference.number, reference.title, reference.authors, candidates, passages[0].passage_id)
+        yield QuotableWork(reference, candidates, passages[0].passage_id)
 
 
 def _candidates(content: str, passages: Sequence[Passage]) -> Iterator[Candidate]:
@@ -207,12 +209,12 @@ def _sections(content: str) -> list[tuple[str, str]]:
 
 
 def first_scores(prepared: PreparedTask, place: int) -> list[float]:
-    """How well each candidate of a source stands for it.
+    """How well each candidate of a work stands for it.
 
     The weights are set by hand: weights fitted to half of DeepScholar's targets gained 0.3 points of ROUGE on that half
     and lost 0.1 on the other. The contribution outweighs the rest, so that the sentence says what the work does.
     """
-    source, vectors = prepared.sources[place], prepared.sentences[place]
+    work, vectors = prepared.works[place], prepared.sentences[place]
     central, close = vectors @ prepared.documents[place], vectors @ prepared.target
     return [
         bool(_CONTRIBUTION.search(candidate.text))
@@ -221,36 +223,36 @@ def first_scores(prepared: PreparedTask, place: int) -> list[float]:
         + float(central[i])
         + float(close[i])
         - 0.4 * abs(len(candidate.text.split()) - _TYPICAL_WORDS) / 10
-        for i, candidate in enumerate(source.candidates)
+        for i, candidate in enumerate(work.candidates)
     ]
 
 
 def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, Sentence] | None:
     """The first candidate, best first, that can be cited, as (its place among the candidates, the sentence)."""
-    source = prepared.sources[place]
+    work = prepared.works[place]
     scores = first_scores(prepared, place)
     for i in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
-        text = citable_sentence(source.candidates[i].text, source.number, source.authors)
+        text = citable_sentence(work.candidates[i].text, work.number, work.reference.authors)
         if text is not None:
-            return i, Sentence(text, (source.number,), (source.candidates[i].passage_id,))
+            return i, Sentence(text, (work.number,), (work.candidates[i].passage_id,))
     return None
 
 
 def _further_sentences(prepared: PreparedTask, place: int, used: int, first: Sentence) -> list[Sentence]:
     """What can be cited of the other candidates: the best on the findings, then the others, best first; those that
     are before the candidate used come last."""
-    source, close = prepared.sources[place], prepared.sentences[place] @ prepared.documents[place]
-    names = author_names(source.authors)
+    work, close = prepared.works[place], prepared.sentences[place] @ prepared.documents[place]
+    names = author_names(work.reference.authors)
     rephrase = follow_up if names and f"{names} [Reference" in first.text else citable_sentence
 
     def rank(i: int) -> tuple[bool, float]:
-        return i < used, -float(close[i]) - source.candidates[i].place / 2
+        return i < used, -float(close[i]) - work.candidates[i].place / 2
 
-    ranked = sorted((i for i in range(len(source.candidates)) if i != used), key=rank)
-    texts = {i: rephrase(source.candidates[i].text, source.number, source.authors) for i in ranked}
-    findings = [i for i in ranked if i > used and texts[i] and _FINDING.search(source.candidates[i].text)]
+    ranked = sorted((i for i in range(len(work.candidates)) if i != used), key=rank)
+    texts = {i: rephrase(work.candidates[i].text, work.number, work.reference.authors) for i in ranked}
+    findings = [i for i in ranked if i > used and texts[i] and _FINDING.search(work.candidates[i].text)]
     return [
-        Sentence(text, (source.number,), (source.candidates[i].passage_id,))
+        Sentence(text, (work.number,), (work.candidates[i].passage_id,))
         for i in dict.fromkeys([*findings[:1], *ranked])
         if (text := texts[i])
     ]
@@ -261,13 +263,13 @@ def _further_sentences(prepared: PreparedTask, place: int, used: int, first: Sen
 
 def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
     """The section of one task: a paragraph for each group of references, opened by a sentence on its subject."""
-    words = section_words(len(prepared.sources)) if words is None else words
+    words = section_words(len(prepared.works)) if words is None else words
     groups = group_references(prepared)
-    first = {place: _best_sentence(prepared, place) for place in range(len(prepared.sources))}
+    first = {place: _best_sentence(prepared, place) for place in range(len(prepared.works))}
     openers = [_opening_sentence(prepared, group, first) for group in groups]
     left = words - _words(choice[1] for choice in first.values() if choice) - _words(filter(None, openers))
-    by_title = [source for place, source in enumerate(prepared.sources) if first[place] is None]
-    left -= sum(len(source.title.split()) + 2 for source in by_title)
+    by_title = [work for place, work in enumerate(prepared.works) if first[place] is None]
+    left -= sum(len(work.reference.title.split()) + 2 for work in by_title)
     further = _fill(prepared, first, left, {sentence.text for sentence in openers if sentence})
     paragraphs = []
     for group, opener in zip(groups, openers, strict=True):
@@ -275,13 +277,11 @@ def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
         for place in group:
             choice = first[place]
             sentences += [choice[1], *further[place]] if choice else []
-        paragraphs.append(
-            sentences + _title_sentences([prepared.sources[place] for place in group if not first[place]])
-        )
+        paragraphs.append(sentences + _title_sentences([prepared.works[place] for place in group if not first[place]]))
     text = "\n\n".join(" ".join(sentence.text for sentence in paragraph) for paragraph in paragraphs)
     trace = {
-        "paragraphs": [[prepared.sources[place].number for place in group] for group in groups],
-        "by_title": [source.number for source in by_title],
+        "paragraphs": [[prepared.works[place].number for place in group] for group in groups],
+        "by_title": [work.number for work in by_title],
         "citations": citation_counts(text, prepared.task.numbers, 0),
     }
     return Summary(text, tuple(sentence for paragraph in paragraphs for sentence in paragraph), trace, Spent())
@@ -300,13 +300,13 @@ def _opening_sentence(
     centre = prepared.documents[group].mean(axis=0)
     best: tuple[float, Sentence] | None = None
     for place in group:
-        source, used = prepared.sources[place], first[place]
-        if not source.candidates or (used and used[0] == 0) or _CONTRIBUTION.search(source.candidates[0].text):
+        work, used = prepared.works[place], first[place]
+        if not work.candidates or (used and used[0] == 0) or _CONTRIBUTION.search(work.candidates[0].text):
             continue
-        text = general_sentence(source.candidates[0].text, source.number)
+        text = general_sentence(work.candidates[0].text, work.number)
         score = float(prepared.sentences[place][0] @ (centre + prepared.target))
         if text is not None and (best is None or score > best[0]):
-            best = score, Sentence(text, (source.number,), (source.candidates[0].passage_id,))
+            best = score, Sentence(text, (work.number,), (work.candidates[0].passage_id,))
     return best[1] if best else None
 
 
@@ -329,12 +329,12 @@ def _fill(
     return chosen
 
 
-def _title_sentences(works: Sequence[Source]) -> list[Sentence]:
+def _title_sentences(works: Sequence[QuotableWork]) -> list[Sentence]:
     """Sentences that name works of which nothing can be quoted, a few works each."""
     sentences = []
     for start in range(0, len(works), _MOST_TITLES):
         some = works[start : start + _MOST_TITLES]
-        named = [f"“{work.title.rstrip('.')}” [Reference {work.number}]" for work in some]
+        named = [f"“{work.reference.title.rstrip('.')}” [Reference {work.number}]" for work in some]
         listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
         lead_in = "See also" if start == 0 else "Further works are"
         passages = tuple(work.passage_id for work in some)
@@ -360,7 +360,7 @@ def group_references(prepared: PreparedTask) -> list[list[int]]:
     members: dict[int, list[int]] = {}
     for place, label in enumerate(labels):
         members.setdefault(int(label), []).append(place)
-    quotable = [bool(source.candidates) for source in prepared.sources]
+    quotable = [bool(work.candidates) for work in prepared.works]
     groups = [group for group in members.values() if len(group) > 1 and any(quotable[place] for place in group)]
     if not groups:
         return [_chain(prepared, range(len(vectors)))]
@@ -393,14 +393,14 @@ def lead(task: Task, words: int | None = None) -> Summary:
     Of each reference the first sentence as it is, in the order of the references, then of each the second, as long as
     there are at most `words` words (`section_words`). Of a work without an abstract it is the title.
     """
-    sources = list(read_sources(task))
-    words = section_words(len(sources)) if words is None else words
-    chosen = [[_quoted(source, 0)] for source in sources]
+    works = list(quotable_works(task))
+    words = section_words(len(works)) if words is None else words
+    chosen = [[_quoted(work, 0)] for work in works]
     left = words - sum(len(sentences[0].text.split()) for sentences in chosen)
-    for depth in range(1, max((len(source.candidates) for source in sources), default=0)):
-        for source, sentences in zip(sources, chosen, strict=True):
-            if depth < len(source.candidates):
-                following = _quoted(source, depth)
+    for depth in range(1, max((len(work.candidates) for work in works), default=0)):
+        for work, sentences in zip(works, chosen, strict=True):
+            if depth < len(work.candidates):
+                following = _quoted(work, depth)
                 left -= len(following.text.split())
                 if left < 0:
                     return _lead_summary(task, chosen)
@@ -414,11 +414,11 @@ def _lead_summary(task: Task, chosen: list[list[Sentence]]) -> Summary:
     return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
 
 
-def _quoted(source: Source, depth: int) -> Sentence:
-    if not source.candidates:
-        return Sentence(with_citation(source.title, source.number), (source.number,), (source.passage_id,))
-    candidate = source.candidates[depth]
-    return Sentence(with_citation(candidate.text, source.number), (source.number,), (candidate.passage_id,))
+def _quoted(work: QuotableWork, depth: int) -> Sentence:
+    if not work.candidates:
+        return Sentence(with_citation(work.reference.title, work.number), (work.number,), (work.passage_id,))
+    candidate = work.candidates[depth]
+    return Sentence(with_citation(candidate.text, work.number), (work.number,), (candidate.passage_id,))
 
 
 def with_citation(sentence: str, number: int) -> str:
@@ -439,11 +439,11 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
     It need not cite every reference: a work without an abstract has its title for a sentence.
     """
     pool = [
-        (source.number, text, passage_id)
-        for source in read_sources(task)
+        (work.number, text, passage_id)
+        for work in quotable_works(task)
         for text, passage_id in (
-            [(candidate.text, candidate.passage_id) for candidate in source.candidates]
-            or [(source.title, source.passage_id)]
+            [(candidate.text, candidate.passage_id) for candidate in work.candidates]
+            or [(work.reference.title, work.passage_id)]
         )
     ]
     chosen: list[int] = []

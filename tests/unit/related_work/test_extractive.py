@@ -18,7 +18,7 @@ from pipeline.related_work.extractive import (
     lexrank,
     lexrank_scores,
     prepare,
-    read_sources,
+    quotable_works,
     section_words,
     tfidf_cosines,
 )
@@ -133,8 +133,8 @@ def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are
         "We propose hulls that float.\n\n## 2 Method\n\nWe propose nothing here.\n\n## Conclusion\n\nWe present boats."
     )
     task = with_texts(abstract_task(BOATS), text)
-    (source,) = read_sources(task)
-    assert [candidate.text for candidate in source.candidates] == [
+    (work,) = quotable_works(task)
+    assert [candidate.text for candidate in work.candidates] == [
         "Boats float on the water.",
         "We propose hulls that float.",
         "We present boats.",
