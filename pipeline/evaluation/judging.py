@@ -114,9 +114,8 @@ def _assignments(repeats: Sequence[Case], settings: Settings, models: Sequence[M
     orders = [tuple(names[short] for short in order) for order in shown]
     for model in models:
         yield from (_Assignment(case, TOGETHER, model, repeat, order) for repeat, order in enumerate(orders))
-        yield from (_Assignment(case, ALONE, model, 0, (writer,)) for writer in repeated)
-        for repeat, again in enumerate(repeats[1:], 1):
-            yield from (_Assignment(again, ALONE, model, repeat, (writer,)) for writer in again.sections)
+        for repeat, of_repeat in enumerate(repeats):
+            yield from (_Assignment(of_repeat, ALONE, model, repeat, (writer,)) for writer in repeated)
 
 
 async def _judge_all(job: Job, models: Sequence[Model], assignments: Sequence[_Assignment]) -> list[Judgement]:
