@@ -55,12 +55,11 @@ def run(
             stages = failed_stages(workspace, failures)
     else:
         chosen = known_months(workspace, months)
-    if chosen:
-        report = run_and_report(workspace, chosen, stages, force=force)
-    else:
+    if not chosen:
         print_note(f"no failure is recorded in {workspace.root.path}")
-        report = RunReport()
-    show_run(workspace, report, as_json=as_json)
+    report = run_and_report(workspace, chosen, stages, force=force) if chosen else RunReport()
+    if chosen or as_json:
+        show_run(workspace, report, as_json=as_json)
     return report.exit_code
 
 

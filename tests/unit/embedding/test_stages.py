@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,13 @@ from pipeline.embedding.embedder import VectorBatch
 from pipeline.embedding.reuse import TEXTS as SHARD
 from pipeline.embedding.stages import EMBEDDINGS, STEP, count_off_norm
 from pipeline.engine import progress
+from pipeline.engine.checks import run_checks
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import PermanentFailure
+from pipeline.ops.checks import CHECKS
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import MonthWriter
 from tests.unit.embedding.hashing import DIMENSIONS, HashingEmbedder, stage_with
 from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
@@ -106,6 +111,19 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
 def test_vectors_that_are_not_of_unit_length_are_counted() -> None:
     vectors = [[0.6, 0.8], [float("nan"), 0.8], [0.0, 0.0], [0.8, 0.6], [0.6, 0.85]]
     assert count_off_norm(pa.array(vectors, pa.list_(pa.float16()))) == 3
+
+
+def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(workspace: Workspace) -> None:
+    write_month(workspace, texts=TEXTS)
+    run_stage(EMBEDDINGS, workspace, MONTH)
+    assert run_checks(CHECKS, EMBEDDINGS, workspace, MONTH)
+    rows, written = workspace.root.rows(tables.EMBEDDINGS, MONTH), read_provenance(_file(workspace))
+    assert written is not None
+    with MonthWriter(tables.EMBEDDINGS, _file(workspace)) as writer:
+        for row in rows:
+            writer.add(row)
+        writer.commit(replace(written, notes={**written.notes, "off_norm": 1}))
+    assert not run_checks(CHECKS, EMBEDDINGS, workspace, MONTH)
 
 
 @pytest.mark.parametrize("window", [1, 7, 5000])
