@@ -181,7 +181,10 @@ def _checked(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, 
         try:
             question = Question.model_validate(entry)
         except ValidationError as error:
-            faults += [f"line {line}{_named(entry)}, {_field(fault)}: {_message(fault)}" for fault in error.errors()]
+            named = f" ({entry['id']})" if entry.get("id") else ""
+            for fault in error.errors():
+                field = ".".join(map(str, fault["loc"])) or "question"
+                faults.append(f"line {line}{named}, {field}: {fault['msg'].removeprefix('Value error, ')}")
             continue
         if question.id in lines:
             faults.append(f"line {line}: id {question.id} is also that of line {lines[question.id]}: give it another")
@@ -193,18 +196,6 @@ def _checked(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, 
     if not questions:
         raise SettingError(f"{file} holds no question: write one on each line; {_FORMAT}")
     return tuple(questions)
-
-
-def _named(entry: Mapping[str, Any]) -> str:
-    return f" ({entry['id']})" if entry.get("id") else ""
-
-
-def _field(fault: Mapping[str, Any]) -> str:
-    return ".".join(map(str, fault["loc"])) or "question"
-
-
-def _message(fault: Mapping[str, Any]) -> str:
-    return str(fault["msg"]).removeprefix("Value error, ")
 
 
 def gold_passages(

@@ -27,7 +27,6 @@ from pipeline.related_work.key_elements import (
 )
 from pipeline.related_work.prompt_files import (
     PROMPTS,
-    AnswerLength,
     answer_length,
     at_most,
     unnumbered,
@@ -109,7 +108,9 @@ async def find_evidence(client: LlmClient, task: Task, reference: Reference, set
         "most": _PER_ANSWER,
         "example": f"R{reference.number}P1",
     }
-    length = _evidence_length(settings)
+    per_answer = settings.element_tokens + _FRAME_PER_ANSWER
+    limit = len(ELEMENT_NAMES) * per_answer + _FRAME_TOKENS if settings.element_tokens else None
+    length = answer_length(limit, settings.llm_context)
     left = PROMPTS.room(
         settings.llm_context, length.room + REPAIR_TOKENS, "evidence", content="", described=False, **values
     )
@@ -121,12 +122,6 @@ async def find_evidence(client: LlmClient, task: Task, reference: Reference, set
     except LlmAnswerError as error:
         return Evidence(reference, KeyElements(), shown[:1], {}, 0, cut, error.spent, str(error))
     return _read(Evidence(reference, KeyElements(), shown, {}, 0, cut, answer.spent), answer.value, characters)
-
-
-def _evidence_length(settings: Settings) -> AnswerLength:
-    per_answer = settings.element_tokens + _FRAME_PER_ANSWER
-    limit = len(ELEMENT_NAMES) * per_answer + _FRAME_TOKENS if settings.element_tokens else None
-    return answer_length(limit, settings.llm_context)
 
 
 def passages_of(task: Task, reference: Reference) -> tuple[Passage, ...]:

@@ -136,7 +136,9 @@ class PreparedTask:
 def prepare(task: Task, encode: Encode) -> PreparedTask:
     """The task with its candidates embedded, in one call of the encoder."""
     works = tuple(quotable_works(task))
-    target = " ".join(f"{task.title}. {_abstract_of(task.description)}".split()[:_TARGET_WORDS])
+    sections = _usable_sections(task.description)
+    abstract = sections[0][1] if sections else task.description
+    target = " ".join(f"{task.title}. {abstract}".split()[:_TARGET_WORDS])
     texts = [candidate.text for work in works for candidate in work.candidates]
     vectors = encode([target, *(work.reference.title for work in works), *texts])
     start, sentences = 1 + len(works), []
@@ -186,11 +188,6 @@ def _usable_sections(content: str) -> list[tuple[str, str]]:
     abstract = [("", text) for heading, text in sections if _ABSTRACT.match(heading)][:1]
     summaries = [(heading, text) for heading, text in sections if _SUMMARY_SECTION.match(heading)]
     return abstract + summaries if abstract else [("", text) for _, text in sections if text][:1]
-
-
-def _abstract_of(content: str) -> str:
-    sections = _usable_sections(content)
-    return sections[0][1] if sections else content
 
 
 def _sections(content: str) -> list[tuple[str, str]]:

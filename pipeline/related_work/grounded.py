@@ -332,7 +332,10 @@ def _summary(
     changed = [{"sentence": place, "before": before[place - 1].text} for place in revision.places]
     trace |= {
         "groups": grouping.trace(),
-        "passages": {name: _passage_trace(passage) for name, passage in search.passages.items()},
+        "passages": {
+            name: {"passage_id": named.passage.passage_id, "text": one_line(named.passage.text)}
+            for name, named in search.passages.items()
+        },
         "rounds": search.rounds,
         "support": check.trace(),
         "revision": {"sentences": changed, "cut": revision.cut, "failure": revision.failure},
@@ -341,7 +344,3 @@ def _summary(
     shortened = sum(len(item["shortened"]) for item in trace["evidence"])
     trace |= truncated_counts(key_elements=shortened, votes=search.votes_truncated)
     return Summary(text, sentences, trace, search.spent + grouping.spent + check.spent + revision.spent)
-
-
-def _passage_trace(named: NamedPassage) -> dict[str, str]:
-    return {"passage_id": named.passage.passage_id, "text": one_line(named.passage.text)}

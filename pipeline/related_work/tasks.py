@@ -97,21 +97,17 @@ def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: C
     cited = dict(sorted(cited.items(), key=lambda item: (item[1].place, item[0])))
     order = list(dict.fromkeys(work.identity for work in cited.values()))[:most]
     numbers = {key: order.index(work.identity) + 1 for key, work in cited.items() if work.identity in order}
+    first_keys = {number: key for key, number in reversed(list(numbers.items()))}
     return {
         "task_id": f"{paper['arxiv_id']}#{section['anchor']}",
         "arxiv_id": paper["arxiv_id"],
         "title": paper["title"],
         "description": paper_text(paper, skip=is_review),
         "section_title": section["title"],
-        "references": _references(numbers, cited),
+        "references": [_reference(number, key, cited[key]) for number, key in sorted(first_keys.items())],
         "outside": len(keys) - len(numbers),
         "gold": gold_text(blocks, numbers),
     }
-
-
-def _references(numbers: Mapping[str, int], cited: Mapping[str, CitedWork]) -> list[dict[str, Any]]:
-    first_keys = {number: key for key, number in reversed(list(numbers.items()))}
-    return [_reference(number, key, cited[key]) for number, key in sorted(first_keys.items())]
 
 
 def _reference(number: int, key: str, work: CitedWork) -> dict[str, Any]:

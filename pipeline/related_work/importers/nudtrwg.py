@@ -162,7 +162,10 @@ class PlainPaper:
     def related_work(self) -> PlainSection | None:
         """The section about related work with its subsections in its text, None where there is none."""
         sections = self._related_work()
-        return None if sections is None else PlainSection(sections[0].title, sections[0].number, _joined(sections))
+        if sections is None:
+            return None
+        text = "\n\n".join(section.text for section in sections if section.text)
+        return PlainSection(sections[0].title, sections[0].number, text)
 
     def markdown(self, *, without_related_work: bool = False) -> str:
         """The sections as Markdown, each under its heading."""
@@ -185,10 +188,6 @@ class PlainPaper:
                 break
             inner.append(section)
         return [head, *inner]
-
-
-def _joined(sections: list[PlainSection]) -> str:
-    return "\n\n".join(section.text for section in sections if section.text)
 
 
 def read_plain_paper(text: str) -> PlainPaper:
