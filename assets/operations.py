@@ -16,8 +16,9 @@ from pipeline.engine.failures import all_failures, read_failure
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import CiteloomError
-from pipeline.ops.refresh.plan import Changes, downstream, find_changes, stages_in_use
+from pipeline.ops.refresh.plan import RefreshPlan, downstream, find_changes, stages_in_use
 from pipeline.ops.refresh.summary import (
+    RefreshSummary,
     as_json,
     last_refresh,
     months_of_refresh,
@@ -63,7 +64,7 @@ def arxiv_changes(
     return dg.MaterializeResult(metadata=_harvest_metadata(changes))
 
 
-def _harvest_metadata(changes: Changes) -> dict[str, Any]:
+def _harvest_metadata(changes: RefreshPlan) -> dict[str, Any]:
     metadata: dict[str, Any] = {
         "months": dg.MetadataValue.json(list(changes.months)),
         "months_due": len(changes.months),
@@ -98,11 +99,18 @@ def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeRes
         summary = summarize(workspace, name, left, failures)
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
-    lists = {name: value for name, value in as_json(summary).items() if isinstance(value, dict | list)}
-    metadata: dict[str, Any] = {name: dg.MetadataValue.json(value) for name, value in lists.items()}
-    if name:
-        metadata["summary"] = dg.MetadataValue.path(str(summary_file(workspace.root, name)))
-    return dg.MaterializeResult(metadata={**asdict(summary.changes), "months_run": len(summary.months), **metadata})
+    return dg.MaterializeResult(metadata=summary_metadata(workspace, summary))
+
+
+def summary_metadata(workspace: Workspace, summary: RefreshSummary) -> dict[str, Any]:
+    """The counts, each under a name that the UI plots; the lists of the summary, and where its file is."""
+    metadata: dict[str, Any] = {**asdict(summary.changes), "months_run": len(summary.months)}
+    for name, value in as_json(summary).items():
+        if isinstance(value, dict | list):
+            metadata[name] = dg.MetadataValue.json(value)
+    if summary.started:
+        metadata["summary"] = dg.MetadataValue.path(str(summary_file(workspace.root, summary.started)))
+    return metadata
 
 
 months = dg.AssetSpec(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import dagster as dg
 
     from pipeline.engine.checks import Check, CheckResult
+    from pipeline.ops.refresh.summary import RefreshSummary
 
     Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
 
@@ -46,6 +47,10 @@ class DagsterReporter(Listener):
     def checked(self, check: Check, month: str, result: CheckResult) -> None:
         """Record a check."""
         self._report(f"{check.name} of {month}", lambda _: _evaluation(check, month, result))
+
+    def report_refresh(self, summary: RefreshSummary) -> None:
+        """Record the summary of a refresh as a materialization of the asset `refresh_summary`."""
+        self._report("the summary", lambda _: _summary_materialization(self._workspace, summary))
 
     def _report(self, name: str, make_event: Callable[[dg.DagsterInstance], Event | None]) -> None:
         if self._unreachable:
@@ -84,6 +89,14 @@ def _evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckE
     from assets.checks import evaluation
 
     return evaluation(check, month, result)
+
+
+def _summary_materialization(workspace: Workspace, summary: RefreshSummary) -> dg.AssetMaterialization:
+    import dagster as dg
+
+    from assets.operations import refresh_summary, summary_metadata
+
+    return dg.AssetMaterialization(refresh_summary.key, metadata=summary_metadata(workspace, summary))
 
 
 def _materialization(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.ops.refresh.run import RefreshReport
-    from pipeline.ops.refresh.summary import Changes, RefreshSummary
+    from pipeline.ops.refresh.summary import ChangeCounts, RefreshSummary
     from pipeline.storage.data_root import DataRoot
 
 
@@ -59,7 +59,8 @@ def refresh(
     if tokens:
         settings = settings.model_copy(update={"llm_budget_tokens": tokens})
     workspace = Workspace(settings)
-    with showing(workspace.root), listening(DagsterReporter(workspace)):
+    reporter = DagsterReporter(workspace)
+    with showing(workspace.root), listening(reporter):
         report = bring_up_to_date(
             workspace,
             months,
@@ -67,6 +68,8 @@ def refresh(
             redo=redo or tokens > 0,
             until=until,
         )
+        if report.summary.started:
+            reporter.report_refresh(report.summary)
     notify_of_failures(settings, report.summary.failures)
     if as_json:
         print_json(_as_json(report))
@@ -119,7 +122,7 @@ def _table(summary: RefreshSummary) -> Table:
     return table
 
 
-def _cells(changes: Changes) -> tuple[str, ...]:
+def _cells(changes: ChangeCounts) -> tuple[str, ...]:
     counts: dict[str, list[str]] = {"papers": [], "passages": [], "vectors": []}
     for name, count in asdict(changes).items():
         of, _, change = name.partition("_")

@@ -16,6 +16,7 @@ from pipeline import tables
 from pipeline.definitions import defs
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
 from pipeline.stages import CORPUS_STAGES, STAGES
+from resources.dagster_home import dagster_home, open_instance
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, build_resources
 from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
@@ -106,6 +107,14 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
     } == kept
     (written,) = (here.root / "refreshes").glob("*.json")
     assert json.loads(written.read_text()) == {name: told[name] for name in told if not name.startswith("harvest")}
+
+    with here.entered():
+        shown = open_instance(dagster_home(here.workspace())).get_latest_materialization_event(
+            dg.AssetKey("refresh_summary")
+        )
+    assert shown is not None
+    assert shown.asset_materialization is not None
+    assert shown.asset_materialization.metadata["papers_revised"].value == 2
 
     before = digests(here.root)
     again = refresh(here)

@@ -51,7 +51,7 @@ class Downstream:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class RefreshPlan:
     """The harvest's report, None where none was made or it failed; and the months to run."""
 
     harvest: HarvestReport | None
@@ -59,14 +59,16 @@ class Changes:
     months: tuple[str, ...]
 
 
-def find_changes(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, ask_arxiv: bool) -> Changes:
+def find_changes(
+    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, ask_arxiv: bool
+) -> RefreshPlan:
     """Harvest where `ask_arxiv`, and find which of some months are to be run through some stages.
 
     A harvest that fails is reported and ends nothing: what changed on disk is run all the same, and the next harvest
     continues where this one broke off. Raises SettingError for unsuitable settings.
     """
     report, failure = _harvest(workspace) if ask_arxiv else (None, "")
-    return Changes(report, failure, tuple(due_months(workspace, months, stages)))
+    return RefreshPlan(report, failure, tuple(due_months(workspace, months, stages)))
 
 
 def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:

@@ -49,7 +49,7 @@ Keys = Mapping[str, pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ChangeCounts:
     """What changed in a month.
 
     papers_revised: those of another version or with another page. papers_removed: those whose page or category left.
@@ -77,19 +77,19 @@ class RefreshSummary:
     """
 
     started: str = ""
-    months: dict[str, Changes] = field(default_factory=dict)
+    months: dict[str, ChangeCounts] = field(default_factory=dict)
     out_of_date: dict[str, dict[str, int]] = field(default_factory=dict)
     not_made: dict[str, list[str]] = field(default_factory=dict)
     over_budget: list[tuple[str, str]] = field(default_factory=list)
     failures: list[tuple[str, str, str]] = field(default_factory=list)
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> ChangeCounts:
         """What changed in all months together."""
         totals = Counter[str]()
         for changes in self.months.values():
             totals.update(asdict(changes))
-        return Changes(**totals)
+        return ChangeCounts(**totals)
 
 
 def record_keys(workspace: Workspace, months: Iterable[str]) -> None:
@@ -252,12 +252,12 @@ def _keys_without(rows: pa.Table, others: pa.Table) -> list[str]:
     return keys
 
 
-def _compare(before: Keys, now: Keys) -> Changes:
+def _compare(before: Keys, now: Keys) -> ChangeCounts:
     pages, passages = _differences(before, now, "page"), _differences(before, now, "passage")
     changed = {*pages.changed, *_differences(before, now, "version").changed}
     papers, status, runs = (_as_mapping(now, what) for what in ("page", "status", "embedding run"))
     withdrawn = sum(status.get(paper) == "withdrawn" for paper in pages.removed)
-    return Changes(
+    return ChangeCounts(
         papers_new=len(pages.added),
         papers_revised=len(changed & papers.keys()),
         papers_withdrawn=withdrawn,

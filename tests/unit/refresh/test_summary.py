@@ -14,7 +14,7 @@ from pipeline import tables
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Workspace
 from pipeline.ops.refresh.summary import (
-    Changes,
+    ChangeCounts,
     RefreshSummary,
     as_json,
     last_refresh,
@@ -156,7 +156,7 @@ def test_a_new_refresh_counts_from_its_own_start(workspace: Workspace) -> None:
 
 def test_where_nothing_was_run_no_summary_is_written(workspace: Workspace) -> None:
     summary = summarize(workspace, unfinished_refresh(workspace.root), {}, [])
-    assert (summary.months, summary.changes) == ({}, Changes())
+    assert (summary.months, summary.changes) == ({}, ChangeCounts())
     assert not (workspace.root.path / "refreshes").exists()
 
 
