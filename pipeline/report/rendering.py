@@ -10,7 +10,6 @@ is the target.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import html
 import re
@@ -18,10 +17,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from pipeline.evaluation.cited import printable
+from pipeline.evaluation.page_templates import make_environment, policy_hash
 from pipeline.report import formatting
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -74,24 +74,16 @@ def templates_digest() -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def make_environment(*folders: Path) -> Environment:
-    """Templates of these folders, which escape every value, with the filters of reports."""
-    environment = Environment(
-        loader=FileSystemLoader(folders),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-        auto_reload=False,
-    )
+def environment_with_filters(*folders: Path) -> Environment:
+    """Templates of these folders with the filters of reports."""
+    environment = make_environment(*folders)
     environment.filters.update({name: getattr(formatting, name) for name in _FILTERS}, tex=render_formulas)
     return environment
 
 
 @cache
 def _environment() -> Environment:
-    environment = make_environment(TEMPLATES)
+    environment = environment_with_filters(TEMPLATES)
     style, script = ((TEMPLATES / name).read_text() for name in ("style.css", "sort.js"))
     policy = f"default-src 'none'; style-src {_source(style)}; base-uri 'none'; form-action 'none'"
     environment.globals.update(
@@ -112,13 +104,8 @@ def script_source() -> str:
     return _source((TEMPLATES / "sort.js").read_text())
 
 
-def _finalize(value: object) -> object:
-    return printable(value) if type(value) is str else value
-
-
 def _source(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
+    return f"'sha256-{policy_hash(text)}'"
 
 
 def render_formulas(text: str) -> Markup:

@@ -39,7 +39,7 @@ _REPORTS = "reports"
 
 @cache
 def _environment() -> Environment:
-    environment = rendering.make_environment(TEMPLATES, rendering.TEMPLATES)
+    environment = rendering.environment_with_filters(TEMPLATES, rendering.TEMPLATES)
     environment.globals.update(
         kind_choices=[(kind, kind.replace("_", " ")) for kind in _KINDS],
         grade_choices=[(grade, f"{grade} or better") for grade in GRADES],

@@ -6,9 +6,7 @@ request. Names of tasks and questions are not shown: they may tell more than ann
 
 from __future__ import annotations
 
-import base64
 import csv
-import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,12 +14,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.study import Study, shuffled
 from pipeline.evaluation.cited import printable
+from pipeline.evaluation.page_templates import make_environment, policy_hash
 from pipeline.index.links import abstract_url
 from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
@@ -113,15 +112,11 @@ def _page(export: Export, items: Iterable[Item], sheet: str, annotators: int) ->
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-        finalize=lambda value: printable(value) if type(value) is str else value,
-    )  # fmt: skip
+    environment = make_environment(_TEMPLATES)
     environment.filters["abstract_url"] = abstract_url
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     environment.globals.update(
         style=Markup(style),  # noqa: S704 - our own file, which the policy names by its hash
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        style_hash=policy_hash(style),
     )
     return environment

@@ -31,7 +31,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 TEMPLATES = sorted(PROJECT.glob("pipeline/**/*.html.j2"))
 MONTH, MARK = "2024-03", "Zmarkz"
 # Each is tried by a test of its own, with what the two share.
-FORMS = {"ratings.html.j2", "grades.html.j2", "base_form.html.j2"}
+FORMS = {"ratings.html.j2", "grades.html.j2", "base.html.j2"}
 # Tried over HTTP by tests/unit/serve/test_pages.py, with hostile papers and queries.
 SERVED = {f"{name}.html.j2" for name in ("ask", "corpus", "layout", "paper", "problem", "search")}
 # Extended or imported by the others.
@@ -96,12 +96,15 @@ def test_every_environment_of_html_escapes_all_of_it() -> None:
     escaping = {}
     for file in sorted((PROJECT / "pipeline").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Environment"):
+            if not isinstance(node, ast.Call):
+                continue
+            function, folder = ast.unparse(node.func), file.parent / "templates"
+            if function.endswith("Environment"):
                 given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-                escaping[file.parent / "templates"] = given.get("autoescape")
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "rendering.make_environment":
-                # What it makes for the report's templates is looked at above.
-                escaping[file.parent / "templates"] = "True"
+                escaping[folder] = given.get("autoescape")
+            elif function.rpartition(".")[2] in ("make_environment", "environment_with_filters"):
+                escaping.setdefault(folder, "True")
+    assert escaping[PROJECT / "pipeline" / "evaluation" / "templates"] == "True", "make_environment escapes"
     assert {folder: escaping.get(folder) for folder in {file.parent for file in TEMPLATES}} == {
         file.parent: "True" for file in TEMPLATES
     }
