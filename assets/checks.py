@@ -62,6 +62,19 @@ def evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckEv
     )
 
 
+def without_partition(event: dg.AssetCheckEvaluation) -> dg.AssetCheckEvaluation:
+    """The same event, with the month in its metadata alone."""
+    return dg.AssetCheckEvaluation(
+        asset_key=event.asset_key,
+        check_name=event.check_name,
+        passed=event.passed,
+        metadata=event.metadata,
+        severity=event.severity,
+        description=event.description,
+        blocking=event.blocking,
+    )
+
+
 def severity_of(check: Check) -> dg.AssetCheckSeverity:
     """WARN for a check whose failure fails no run."""
     return dg.AssetCheckSeverity.WARN if check.warning else dg.AssetCheckSeverity.ERROR

@@ -64,7 +64,7 @@ class DagsterReporter(Listener):
         try:
             event = make_event(instance)
             if event is not None:
-                instance.report_runless_asset_event(event)
+                _record(instance, event)
         except Exception as error:
             self._note(f"{name} could not be reported to Dagster", error)
 
@@ -83,6 +83,24 @@ class DagsterReporter(Listener):
             offer_months(self._instance, self._months)
             self._months.clear()
         return self._instance
+
+
+def _record(instance: dg.DagsterInstance, event: Event) -> None:
+    """Record an event outside any run.
+
+    Outside runs, Dagster 1.13 accepts one evaluation of a check for each partition. A later one is recorded without its
+    partition: it has the month in its metadata, and is the check's latest.
+    """
+    import dagster as dg
+
+    from assets.checks import without_partition
+
+    try:
+        instance.report_runless_asset_event(event)
+    except Exception:  # the storage's own: sqlite3's or Postgres's
+        if not isinstance(event, dg.AssetCheckEvaluation):
+            raise
+        instance.report_runless_asset_event(without_partition(event))
 
 
 def _evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckEvaluation:

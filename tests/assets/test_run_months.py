@@ -8,6 +8,7 @@ import zipfile
 from itertools import product
 from pathlib import Path
 
+import dagster as dg
 import pytest
 from pytest_httpserver import HTTPServer
 
@@ -121,3 +122,15 @@ def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(e
     assert len(notes) == 1, done.stderr
     assert "the work goes on" in notes[0]
     assert PASSWORD not in done.stderr + done.stdout
+
+
+def test_a_check_that_is_evaluated_again_is_recorded_again(tmp_path: Path, monthly: Path) -> None:
+    place, name = make_place(tmp_path / "twice", dump_dir=monthly), "every_paper_has_passages"
+    assert place.run_months(choose_stages("passages"), ["2024-03"]).failures == []
+    again = place.invoke("run", "--months", "2024-03", "--select", "passages", "--force")
+    assert (again.exit_code, "could not be reported" in again.stderr) == (0, False), again.output
+    with place.dagster() as instance:
+        key = dg.AssetCheckKey(dg.AssetKey("passages"), name)
+        records = instance.event_log_storage.get_asset_check_execution_history(key, limit=10)
+    assert [bool(record.evaluation and record.evaluation.passed) for record in records] == [True, True]
+    assert {record.evaluation.metadata["month"].value for record in records if record.evaluation} == {"2024-03"}
