@@ -55,32 +55,32 @@ def arxiv_changes(
         in_dump = months_in_dump(workspace.settings)
         offer_months(context.instance, in_dump)
         ask_arxiv = workspace.settings.refresh_harvest
-        changes = find_changes(workspace, in_dump, stages_in_use(workspace), ask_arxiv=ask_arxiv)
-        record_keys(workspace, changes.months)
+        plan = find_changes(workspace, in_dump, stages_in_use(workspace), ask_arxiv=ask_arxiv)
+        record_keys(workspace, plan.months)
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
-    if changes.harvest_failure:
-        context.log.warning(f"{changes.harvest_failure}\nContinuing with what changed in the dump.")
-    return dg.MaterializeResult(metadata=_harvest_metadata(changes))
+    if plan.harvest_failure:
+        context.log.warning(f"{plan.harvest_failure}\nContinuing with what changed in the dump.")
+    return dg.MaterializeResult(metadata=_harvest_metadata(plan))
 
 
-def _harvest_metadata(changes: RefreshPlan) -> dict[str, Any]:
+def _harvest_metadata(plan: RefreshPlan) -> dict[str, Any]:
     metadata: dict[str, Any] = {
-        "months": dg.MetadataValue.json(list(changes.months)),
-        "months_due": len(changes.months),
+        "months": dg.MetadataValue.json(list(plan.months)),
+        "months_due": len(plan.months),
     }
-    if changes.harvest is not None:
-        counts = {name: value for name, value in asdict(changes.harvest).items() if isinstance(value, int)}
+    if plan.harvest is not None:
+        counts = {name: value for name, value in asdict(plan.harvest).items() if isinstance(value, int)}
         metadata |= {f"harvest/{name}": value for name, value in counts.items()}
-        metadata["harvest/until"] = changes.harvest.until
-    if changes.harvest_failure:
-        metadata["harvest_failure"] = changes.harvest_failure
+        metadata["harvest/until"] = plan.harvest.until
+    if plan.harvest_failure:
+        metadata["harvest_failure"] = plan.harvest_failure
     return metadata
 
 
 @dg.asset(
     group_name="operations",
-    kinds={"parquet"},
+    kinds={"json"},
     owners=OWNERS,
     tags={"citeloom/resource": "cpu"},
     description="The summary of the last refresh: papers new, revised, withdrawn; passages added, changed, removed; "
@@ -94,7 +94,9 @@ def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeRes
         left = {month: downstream(workspace, month, stages, redo=False).left for month in months}
         run = set(months_of_refresh(workspace.root, name))
         failures = [
-            (each.stage, each.month, each.message) for each in all_failures(workspace.root) if each.month in run
+            (failure.stage, failure.month, failure.message)
+            for failure in all_failures(workspace.root)
+            if failure.month in run
         ]
         summary = summarize(workspace, name, left, failures)
     except CiteloomError as error:

@@ -88,10 +88,7 @@ def preparing(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 
 def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]) -> list[str]:
-    """The months whose pages, metadata, settings or code differ from those that their tables were made with.
-
-    This opens the embedded index, which belongs to one process at a time: the caller closes it.
-    """
+    """The months whose pages, metadata, settings or code differ from those that their tables were made with."""
     with listing_cache():
         return [month for month in months if stages_due(preparing(stages), workspace, month)]
 

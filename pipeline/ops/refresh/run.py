@@ -40,11 +40,11 @@ def refresh(
     check_data_root(workspace)
     months = known_months(workspace, selection)
     stages = stages_in_use(workspace, until)
-    found = find_changes(workspace, months, stages, ask_arxiv=ask_arxiv)
-    ran = _prepare(workspace, found.months, months, stages)
+    plan = find_changes(workspace, months, stages, ask_arxiv=ask_arxiv)
+    ran = _prepare(workspace, plan.months, months, stages)
     left = _run_below(workspace, months, stages, ran, redo=redo)
     summary = summarize(workspace, unfinished_refresh(workspace.root), left, ran.failures)
-    return RefreshReport(found.harvest, found.harvest_failure, summary)
+    return RefreshReport(plan.harvest, plan.harvest_failure, summary)
 
 
 def _prepare(workspace: Workspace, due: Sequence[str], months: Sequence[str], stages: Sequence[Stage]) -> RunReport:
