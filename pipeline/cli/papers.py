@@ -25,7 +25,7 @@ def paper(
     ] = False,
     cited_by: Annotated[
         bool,
-        typer.Option("--cited-by", help="List the papers of the corpus that cite it, which need not be in the corpus."),
+        typer.Option("--cited-by", help="List the papers of the corpus that cite it; it may be outside the corpus."),
     ] = False,
     as_json: AsJson = False,
 ) -> int:

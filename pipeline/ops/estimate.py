@@ -29,7 +29,7 @@ from pipeline.storage.writing import Row
 from pipeline.tables import Table
 from pipeline.tables.writers import Writer
 
-_NO_MODEL = "there is nothing to pay: no system calls a model, and no judge is one"
+_NO_MODEL = "there is nothing to pay: neither a system nor a judge of the settings calls a model"
 _LABELS = ("month", "stage", "system", "model")
 
 
