@@ -96,7 +96,7 @@ def answer_notes(reply: Reply) -> Iterator[str]:
     if not reply.system.retrieves:
         yield f"{reply.system.name} reads no paper: this is what {terminal_line(reply.model or '')} says by itself"
     elif answer.abstained:
-        yield f"searched for: {'; '.join(map(one_line, answer.queries)) or 'nothing'}"
+        yield f"searched for: {'; '.join(map(terminal_line, answer.queries)) or 'nothing'}"
         read = f"{_count(len(_passages_read(answer)), 'passage')} read, {_count(len(answer.claims), 'claim')} extracted"
         yield f"{read}: they do not hold the answer"
 

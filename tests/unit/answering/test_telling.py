@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,8 @@ def test_what_would_steer_a_terminal_is_a_sign() -> None:
     found = passage(1, HOSTILE, title=HOSTILE, section_path=(HOSTILE,))
     told = grounded([claim(1, found, HOSTILE)], Sentence(f"So: {HOSTILE}\ud800", (1,)), found=[found])
     lines = [*answer_lines(reply(told)), *answer_lines(reply(plain_answer(HOSTILE), "direct"))]
+    abstained = replace(grounded([], found=[found]), queries=(HOSTILE,))
+    lines += answer_notes(reply(abstained))
     steps: list[dict[str, Any]] = [
         {"stage": "query", "query": HOSTILE, "question": HOSTILE, "made": "model", "failure": HOSTILE},
         {"stage": "search", "query": HOSTILE, "found": ["p1"]},
