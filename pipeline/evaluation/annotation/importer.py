@@ -21,7 +21,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.rows import RatingRow, SheetRow
 from pipeline.evaluation.annotation.study import Study, read_key, study_names
-from pipeline.storage.csv_reader import CsvRow, parse_csv
+from pipeline.storage.csv_reader import MOST_BYTES, CsvRow, parse_csv
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
@@ -50,8 +50,10 @@ def read_sheet(root: DataRoot, file: Path, annotator: str | None = None) -> Shee
     that is not there.
     """
     content, lines = _read_lines(file)
-    study = read_key(root, _only("study", lines))
-    name = one_line(annotator or _only("annotator", lines))
+    study = read_key(root, _single_value("study", lines))
+    name = one_line(_single_value("annotator", lines) if annotator is None else annotator)
+    if not name:
+        raise SettingError("--annotator is empty: give the annotator's name")
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise SettingError(f"annotator is {name[:100]!r}: give {_LONGEST_NAME} printable characters at most")
     missing = [column for column in study.row_class.model_fields if column not in lines[0].cells]
@@ -63,6 +65,8 @@ def read_sheet(root: DataRoot, file: Path, annotator: str | None = None) -> Shee
 
 def _read_lines(file: Path) -> tuple[bytes, list[CsvRow]]:
     try:
+        if file.stat().st_size > MOST_BYTES:
+            raise SettingError(f"it has over {MOST_BYTES:,} bytes: give a sheet of citeloom annotate export")
         content = file.read_bytes()
     except OSError as error:
         raise SettingError(f"it cannot be read ({error.strerror})") from None
@@ -74,8 +78,8 @@ def _read_lines(file: Path) -> tuple[bytes, list[CsvRow]]:
     return content, lines
 
 
-def _only(column: str, lines: Iterable[CsvRow]) -> str:
-    """The one value of a column; on some lines it may be empty, as nobody should have to write a name forty times."""
+def _single_value(column: str, lines: Iterable[CsvRow]) -> str:
+    """The one value of a column, which may be empty on some lines: nobody should have to write a name forty times."""
     values: dict[str, tuple[str, int]] = {}
     for line in lines:
         value = one_line(line.cells[column])
@@ -122,8 +126,8 @@ def _cell_fault(line: CsvRow, row_class: type[SheetRow], column: str) -> str:
 
 
 def _settle_choices(rows: dict[str, SheetRow], numbers: Mapping[str, int], study: Study) -> Iterator[str]:
-    """Mark the others of an item as not the best where one is; where several are marked, nothing is known of any.
-    Yields what is wrong."""
+    """Mark the others of an item as not the best where one is marked as the best; where several are, the choice is
+    unknown. Yields what is wrong."""
     best: dict[str, list[str]] = defaultdict(list)
     for unit, row in rows.items():
         if isinstance(row, RatingRow) and row.preferred:
@@ -159,7 +163,7 @@ class ImportedSheet:
 def import_files(workspace: Workspace, files: Iterable[Path], *, annotator: str | None = None) -> list[ImportedSheet]:
     """Import sheets that annotators sent back. annotator: as for `read_sheet`.
 
-    What a person gave to a group (a task, an answer) replaces what the same person gave to it before, but for lines
+    What a person gave to a group (a task, an answer) replaces what the same person gave to it before, except for lines
     that are wrong or missing now; of two files, the later one counts. Lines without any entry are left out. Waits while
     another import runs.
     """
@@ -181,7 +185,7 @@ def _import(root: DataRoot, file: Path, override: str | None) -> ImportedSheet:
     replaced = 0
     for month, rows in new.items():
         stay = [row for row in stored[month] if not _is_of(row, sheet)]
-        kept = _kept([row for row in stored[month] if _is_of(row, sheet)], rows, sheet)
+        kept = _rows_to_keep([row for row in stored[month] if _is_of(row, sheet)], rows, sheet)
         replaced += len(stored[month]) - len(stay) - len(kept)
         # Files that come back often have the same name.
         _write(root, study, month, [*stay, *kept, *rows], {f"{file.name} {sheet.sha256[:8]}": sheet.sha256})
@@ -219,7 +223,7 @@ def _table_rows(sheet: Sheet, annotator: str) -> dict[str, list[Row]]:
     return rows
 
 
-def _kept(earlier: Iterable[Row], new: Iterable[Row], sheet: Sheet) -> list[Row]:
+def _rows_to_keep(earlier: Iterable[Row], new: Iterable[Row], sheet: Sheet) -> list[Row]:
     """The annotator's earlier rows that stay: of other groups, and of lines that are wrong or missing now."""
     row_class = sheet.study.row_class
     groups = {row[row_class.group] for row in new}
@@ -255,7 +259,7 @@ def _progress(study: Study, rows: Iterable[Row]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """How far a study is. filled: annotator → cells filled in, of `cells`."""
+    """How much of a study is filled in. filled: annotator → cells filled in, of `cells`."""
 
     study: str
     kind: str

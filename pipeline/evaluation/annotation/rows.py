@@ -47,7 +47,7 @@ def _read_choice(cell: object) -> object:
 
 
 def _read_verdict(cell: object) -> object:
-    """A verdict as people write it: Not checkable."""
+    """The verdict in a cell, which people may write as "Not checkable"."""
     return "_".join(cell.casefold().split()) if isinstance(cell, str) else cell
 
 

@@ -14,6 +14,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.export import Export, write_files
 from pipeline.evaluation.annotation.importer import import_files, read_sheet, read_status
+from pipeline.storage.csv_reader import MOST_BYTES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import CRITERIA, HUMAN_RATINGS
 from tests.unit.evaluation.annotation.studied import (
@@ -83,6 +84,8 @@ def test_the_name_on_one_line_is_that_of_all_and_the_option_overrides_any(
 ) -> None:
     file = sent_back(tmp_path, filled(study, ""))
     assert "column annotator is empty: fill it in or give --annotator" in refused(work, file)
+    (sheet,) = import_files(work, [file], annotator=" ")
+    assert sheet.faults == ["--annotator is empty: give the annotator's name"]
     imported(work, file, annotator="Ada Byron")
     for named, override in ((filled(study, "", annotator=" Ada  Byron "), None), (filled(study, "x"), "ada byron")):
         sheet = imported(work, sent_back(tmp_path, named), annotator=override)
@@ -178,6 +181,7 @@ def test_one_section_of_a_task_is_preferred_when_the_line_of_the_earlier_choice_
         (b"study,annotator,unit\r\npilot,a\x07b,T01-A\r\n", "annotator is 'a\\x07b'"),
         (b"study,annotator,unit\r\npilot," + b"x" * 101 + b",T01-A\r\n", "100 printable characters at most"),
         (b"study,annotator,unit\r\n../../etc,Ada,T01-A\r\n", "no study '../../etc'"),
+        pytest.param(b" " * (MOST_BYTES + 1), "it has over 20,000,000 bytes", id="too large"),
     ],
 )
 def test_a_file_that_is_no_sheet_is_refused_and_costs_no_other_file(
