@@ -121,7 +121,7 @@ def _assignments(repeats: Sequence[Case], settings: Settings, models: Sequence[M
 async def _judge_all(job: Job, models: Sequence[Model], assignments: Sequence[_Assignment]) -> list[Judgement]:
     """The judgements of all assignments, in their order, over one client for each judge.
 
-    The limit on those at once is that of all judges together, who may share an endpoint.
+    The highest limit of a judge is that of all together, as they may share an endpoint.
     """
     async with AsyncExitStack() as opened:
         clients = {model.name: await opened.enter_async_context(job_client(job, model.name)) for model in models}

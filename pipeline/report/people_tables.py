@@ -119,8 +119,8 @@ def _agreement_grid(
 def month_grades_section(
     root: DataRoot, month: str, grades: Sequence[Grade], names: Mapping[str, str] | None = None
 ) -> Section | None:
-    """People's grades of a month beside those of its judges; how to have them where there are none; None where no
-    answer was graded. names: as for `read_month_grades`. Raises as `DataRoot.iterate` does."""
+    """People's grades of a month beside those of its judges; how to have them where judges alone graded; None where
+    nobody graded an answer. names: as for `read_month_grades`. Raises as `DataRoot.iterate` does."""
     people = pool_months({month: read_month_grades(root, month, grades, shown=names)})
     return None if people.empty and not grades else grades_section(people)
 

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.grades import NO_JUDGE, SILENT, VERDICTS, Part, question_texts, ungraded
+from pipeline.evaluation.annotation.grades import NO_JUDGE, SILENT, VERDICTS, Part, question_texts, sentence_grades
 from pipeline.evaluation.answers.grades import CLAIM_POINTS, GOLD_POINTS, Grade
 from pipeline.evaluation.statistics import Level, alpha
 from pipeline.storage.data_root import DataRoot
@@ -141,7 +141,8 @@ def read_month_grades(
     texts = question_texts(root, month)
     if not grades:
         grades = [
-            {**grade, "system": names.get(grade["system"], grade["system"])} for grade in ungraded(texts.values())
+            {**grade, "system": names.get(grade["system"], grade["system"])}
+            for grade in sentence_grades(texts.values())
         ]
     claims = {key for grade in grades for key in claims_of(grade)}
     current = {

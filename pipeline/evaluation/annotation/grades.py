@@ -64,8 +64,9 @@ class QuestionTexts:
         """SHA-256 of the question and a system's answer."""
         return text_digest(f"{self.question}\0{self.answers[system]['text']}")
 
-    def ungraded(self, system: str) -> Grade:
-        """A system's answer as people grade it where no judge did: each sentence is a claim."""
+    def sentence_grade(self, system: str) -> Grade:
+        """A grade without verdicts of a system's answer, which people fill in where no judge graded: each sentence is
+        a claim."""
         answer = self.answers[system]
         sentences = dict.fromkeys(one_line(each["text"]) for each in answer["sentences"])
         claims = [] if answer["abstained"] else [text for text in sentences if any(map(str.isalnum, text))]
@@ -100,9 +101,9 @@ def question_texts(root: DataRoot, month: str) -> dict[str, QuestionTexts]:
     }  # fmt: skip
 
 
-def ungraded(texts: Iterable[QuestionTexts]) -> list[Grade]:
-    """The answers of questions that no judge graded, as people grade them."""
-    return [words.ungraded(system) for words in texts for system in words.answers]
+def sentence_grades(texts: Iterable[QuestionTexts]) -> list[Grade]:
+    """`QuestionTexts.sentence_grade` of every answer to these questions."""
+    return [question.sentence_grade(system) for question in texts for system in question.answers]
 
 
 def _titles(root: DataRoot, papers: Iterable[str]) -> dict[str, str]:
@@ -179,7 +180,7 @@ def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionText
             )
         texts |= new
         grades |= {question: {} for question in new}
-        for grade in of_judges[month] if any(of_judges.values()) else ungraded(new.values()):
+        for grade in of_judges[month] if any(of_judges.values()) else sentence_grades(new.values()):
             question_id, system = grade["question_id"], grade["system"]
             if question_id in new and system in new[question_id].answers:
                 grades[question_id].setdefault(system, grade)
