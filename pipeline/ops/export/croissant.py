@@ -84,7 +84,7 @@ def check_mlcroissant() -> None:
     if importlib.util.find_spec("mlcroissant") is None:
         raise SettingError(
             "an export is described in Croissant, and the package mlcroissant is not installed: "
-            'pip install "citeloom[export]"'
+            "pip install --constraint constraints.txt --editable '.[export]'"
         )
 
 

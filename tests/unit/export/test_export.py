@@ -216,7 +216,7 @@ def test_without_mlcroissant_nothing_is_written_and_the_extra_is_named(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mlcroissant", None)
-    with pytest.raises(SettingError, match=r"citeloom\[export\]"):
+    with pytest.raises(SettingError, match=r"\.\[export\]"):
         run(workspace, folder)
     assert not folder.exists()
 
