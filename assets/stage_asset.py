@@ -18,7 +18,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.settings import Settings
-from pipeline.stage_list import ListedStage
+from pipeline.stage_list import StageEntry
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES, Table
@@ -36,7 +36,7 @@ class StageAsset:
     """A stage as the Dagster UI shows it. details: further metadata of a finished month, such as a picture."""
 
     stage: Stage
-    listed: ListedStage
+    entry: StageEntry
     details: Details | None = None
 
     def dependencies(self, settings: Settings) -> list[str]:
@@ -78,11 +78,11 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         stage.name,
         deps=asset.dependencies(settings),
         partitions_def=MONTHS,
-        group_name=asset.listed.group,
-        kinds=set(asset.listed.kinds),
+        group_name=asset.entry.group,
+        kinds=set(asset.entry.kinds),
         owners=OWNERS,
         tags={"citeloom/resource": stage.pool or "cpu"},
-        description=f"{asset.listed.description}\n\nA row is {stage.table.row}.",
+        description=f"{asset.entry.description}\n\nA row is {stage.table.row}.",
         metadata={"dagster/column_schema": column_schema(stage.table)},
         code_version=asset.code_version(settings),
     )
@@ -99,7 +99,7 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         specs=[spec],
         # A cluster hands out its GPUs itself.
         pool=None if stage.pool == "gpu" and settings.on_cluster else stage.pool,
-        op_tags=gpu_tags(settings) if asset.listed.takes_gpus else {},
+        op_tags=gpu_tags(settings) if asset.entry.takes_gpus else {},
         retry_policy=retry_of_lost_steps(settings),
     )
     def _asset(

@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class ListedStage:
+class StageEntry:
     """A stage by name, and what the Dagster UI shows of its asset.
 
     module: the module that holds the `Stage`, as a constant with the stage's name in capitals.
@@ -26,14 +26,14 @@ class ListedStage:
 
 
 STAGE_LIST = (
-    ListedStage(
+    StageEntry(
         "dump_members",
         "pipeline.corpus.stages",
         group="corpus",
         description="Pages of the ar5iv zips, from their central directories, and loose pages beside them.",
         kinds=("parquet", "zip"),
     ),
-    ListedStage(
+    StageEntry(
         "metadata",
         "pipeline.arxiv.metadata_stage",
         group="corpus",
@@ -41,7 +41,7 @@ STAGE_LIST = (
         "rate-limited API for the rest.",
         kinds=("parquet", "arxiv"),
     ),
-    ListedStage(
+    StageEntry(
         "papers",
         "pipeline.corpus.stages",
         group="corpus",
@@ -49,26 +49,26 @@ STAGE_LIST = (
         "Other categories are left out before any HTML is read.",
         kinds=("parquet", "html"),
     ),
-    ListedStage(
+    StageEntry(
         "passages",
         "pipeline.corpus.passages.stages",
         group="corpus",
         description="Passages of 20 to 300 words with title and section path: short neighbours of one section are "
         "packed, long ones split at sentence ends.",
     ),
-    ListedStage(
+    StageEntry(
         "references",
         "pipeline.corpus.references.stages",
         group="corpus",
         description="Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and year.",
     ),
-    ListedStage(
+    StageEntry(
         "citations",
         "pipeline.corpus.references.stages",
         group="corpus",
         description="Which paper cites which, and in which passages.",
     ),
-    ListedStage(
+    StageEntry(
         "embeddings",
         "pipeline.embedding.stages",
         group="search",
@@ -77,41 +77,41 @@ STAGE_LIST = (
         kinds=("parquet", "torch"),
         takes_gpus=True,
     ),
-    ListedStage(
+    StageEntry(
         "index_receipts",
         "pipeline.index.stages",
         group="search",
         description="The month's points in the Qdrant collection, audited against the embeddings id by id.",
         kinds=("parquet", "qdrant"),
     ),
-    ListedStage(
+    StageEntry(
         "retrieval_queries",
         "pipeline.evaluation.stages",
         group="evaluation",
         description="Sentences that cite papers of the corpus, without their citation markers: what a search is asked "
         "to find, with the answer known and no labeller needed.",
     ),
-    ListedStage(
+    StageEntry(
         "retrieval_scores",
         "pipeline.evaluation.stages",
         group="evaluation",
         description="How well each way to search finds the papers that sentences cite: dense, lexical, sparse, fused "
         "and reranked, with intervals.",
     ),
-    ListedStage(
+    StageEntry(
         "questions",
         "pipeline.answering.stages",
         group="answers",
         description="Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold claims.",
     ),
-    ListedStage(
+    StageEntry(
         "related_work_tasks",
         "pipeline.related_work.tasks",
         group="related_work",
         description="Papers whose related work cites papers of the corpus; the section is taken out and is the gold "
         "text.",
     ),
-    ListedStage(
+    StageEntry(
         "key_elements",
         "pipeline.related_work.stages",
         group="related_work",
@@ -119,7 +119,7 @@ STAGE_LIST = (
         kinds=("parquet", "openai"),
         asks="writer",
     ),
-    ListedStage(
+    StageEntry(
         "summaries",
         "pipeline.related_work.stages",
         group="related_work",
@@ -128,7 +128,7 @@ STAGE_LIST = (
         kinds=("parquet", "openai"),
         asks="writer",
     ),
-    ListedStage(
+    StageEntry(
         "g_scores",
         "pipeline.evaluation.stages",
         group="evaluation",
@@ -137,7 +137,7 @@ STAGE_LIST = (
         kinds=("parquet", "openai"),
         asks="judge",
     ),
-    ListedStage(
+    StageEntry(
         "citation_support",
         "pipeline.evaluation.stages",
         group="evaluation",
@@ -145,7 +145,7 @@ STAGE_LIST = (
         kinds=("parquet", "openai"),
         asks="judge",
     ),
-    ListedStage(
+    StageEntry(
         "answers",
         "pipeline.answering.stages",
         group="answers",
@@ -154,7 +154,7 @@ STAGE_LIST = (
         kinds=("parquet", "openai"),
         asks="writer",
     ),
-    ListedStage(
+    StageEntry(
         "answer_grades",
         "pipeline.evaluation.stages",
         group="answers",
@@ -162,19 +162,19 @@ STAGE_LIST = (
         kinds=("parquet", "openai"),
         asks="judge",
     ),
-    ListedStage(
+    StageEntry(
         "scores",
         "pipeline.evaluation.stages",
         group="evaluation",
         description="Every metric of every system on each task: ROUGE against the gold section, G-Score, citations.",
     ),
-    ListedStage(
+    StageEntry(
         "answer_scores",
         "pipeline.evaluation.stages",
         group="answers",
         description="Factual and coverage shares of every answer, and how much of what it needed retrieval showed.",
     ),
-    ListedStage(
+    StageEntry(
         "report",
         "pipeline.report.stages",
         group="evaluation",

@@ -12,11 +12,11 @@ from pipeline.engine.systems import lookup
 from pipeline.evaluation.stages import ANSWER_GRADES, G_SCORES
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
-from pipeline.stage_list import STAGE_LIST, ListedStage
+from pipeline.stage_list import STAGE_LIST, StageEntry
 
 
-def _load(listed: Iterable[ListedStage]) -> tuple[Stage, ...]:
-    return tuple(resolve_name(f"{stage.module}:{stage.name.upper()}") for stage in listed)
+def _load(entries: Iterable[StageEntry]) -> tuple[Stage, ...]:
+    return tuple(resolve_name(f"{entry.module}:{entry.name.upper()}") for entry in entries)
 
 
 STAGES = _load(STAGE_LIST)

@@ -37,7 +37,7 @@ MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS: dict[str, list[str]] = {}
 for asset in STAGE_ASSETS:
     if asset.stage in STAGES:
-        GROUPS.setdefault(asset.listed.group, []).append(asset.stage.name)
+        GROUPS.setdefault(asset.entry.group, []).append(asset.stage.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Which months a refresh runs, and which of their stages.
 
-What costs only time is brought up to date. What asks a language model stays as it is, and so does everything below it,
-unless the user asks for it or there is a budget: tables of before and after are never mixed. A refresh stays within the
-stages that the corpus was run to.
+Stages that call no language model are brought up to date. Those that call one, and the stages below them, are left as
+they are unless the user asks for them or sets a budget, so that their tables never mix old and new inputs. A refresh
+stays within the stages that the corpus was run to.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:
 
 
 def preparing(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Of some stages those that ask no language model and read nothing of one."""
+    """The stages among these that call no language model and read no table of a stage that does."""
     return tuple(stage for stage in stages if stage in CORPUS_STAGES)
 
 
@@ -116,7 +116,7 @@ def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
 
 
 def stale_of(workspace: Workspace, month: str, left: Sequence[Stage]) -> dict[str, int]:
-    """Of the stages that a refresh leaves, the tables of language models that are there, each with its rows."""
+    """The existing tables of language models among the stages that a refresh leaves, each with its rows."""
     stale = [stage for stage in left if stage in LLM_STAGES and workspace.root.file(stage.table, month).exists()]
     return {stage.name: _rows(workspace, stage, month) for stage in stale}
 

@@ -33,9 +33,9 @@ def refresh(
 ) -> RefreshReport:
     """Harvest, run the months that are due, and summarize what changed. A second one with nothing new runs nothing.
 
-    selection: months as `citeloom run` takes them. ask_arxiv: whether to harvest. redo: whether what asks a language
-    model is made again where it is out of date, within the budget of the settings. until: the last stage; None for
-    those that the corpus was run to. Raises SettingError for unsuitable settings or months.
+    selection: months as `citeloom run` takes them. ask_arxiv: whether to harvest. redo: whether to run stages that call
+    a language model too, within the budget of the settings. until: the last stage; None for those that the corpus was
+    run to. Raises SettingError for unsuitable settings or months.
     """
     check_data_root(workspace)
     months = known_months(workspace, selection)
@@ -48,8 +48,8 @@ def refresh(
 
 
 def _prepare(workspace: Workspace, due: Sequence[str], months: Sequence[str], stages: Sequence[Stage]) -> RunReport:
-    """Bring due months up to tasks and questions, oldest first; then those whose references an earlier one's metadata
-    has put out of date. Months read earlier ones alone, so there is an end."""
+    """Run due months up to tasks and questions, oldest first; then those whose references are out of date since the
+    metadata of an earlier month changed. This ends, since a month reads earlier ones only."""
     ran, done = RunReport(), set[str]()
     stages = preparing(stages)
     if not due:
@@ -67,7 +67,7 @@ def _prepare(workspace: Workspace, due: Sequence[str], months: Sequence[str], st
 def _run_below(
     workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], ran: RunReport, *, redo: bool
 ) -> dict[str, Sequence[Stage]]:
-    """Run what lies below on months whose preparing stages are done; returns the stages that each month is left."""
+    """Run the later stages of months whose preparing stages are done; returns month → stages left out of date."""
     left: dict[str, Sequence[Stage]] = {}
     for month in months:
         below = downstream(workspace, month, stages, redo=redo)
