@@ -167,10 +167,11 @@ def _text(reference: Mapping[str, Any], texts: Mapping[str, str]) -> str:
     return f"{heading}\n\n{content}"
 
 
-def section_rows(
-    root: DataRoot, month: str, columns: Sequence[str] = ("task_id", "system", "model", "text")
-) -> Iterator[dict[str, Any]]:
-    """The sections of a month, their repeats left out; none where nobody wrote. Raises as `DataRoot.iterate` does."""
+def section_rows(root: DataRoot, month: str) -> Iterator[dict[str, Any]]:
+    """The sections of a month with the columns task_id, system, model, repeat and text; none where nobody wrote.
+
+    Repeats are left out. Raises as `DataRoot.iterate` does.
+    """
     if root.file(tables.SUMMARIES, month).exists():
-        rows = root.iterate(tables.SUMMARIES, month, [*columns, "repeat"])
+        rows = root.iterate(tables.SUMMARIES, month, ["task_id", "system", "model", "repeat", "text"])
         yield from (row for row in rows if row["repeat"] == 0)

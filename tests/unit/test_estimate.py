@@ -32,6 +32,7 @@ from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of
 from tests.unit.answering.corpus import MARCH, build_corpus
 from tests.unit.answering.staging import ASKING, BEAM, answers_of, reading, staged, write_set
+from tests.unit.evaluation.citation_support.building import passage_rows
 from tests.unit.evaluation.made_up import workspace as plain_workspace
 from tests.unit.related_work.building import workspace, write_corpus, write_month
 
@@ -92,6 +93,16 @@ def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed
     written = {part.system: part.completion_tokens / part.to_pay for part in found.parts if part.system}
     assert set(written.values()) == {ASSUMED_UNLIMITED}
     assert f"{ASSUMED_UNLIMITED} tokens where there is none" in found.notes[0]
+
+
+def test_citations_of_sections_that_are_not_written_yet_are_counted(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, **SETTINGS | {"support_citations": 1000})
+        write_corpus(place, TASKS)
+        write_month(place, tables.PASSAGES, "2024-03", passage_rows("2403.00001"))
+        found = estimate(place, [MONTH])
+    (cost,) = [part for part in found.parts if part.stage == "citation_support"]
+    assert cost.to_pay > 0
 
 
 def test_an_estimate_keeps_nothing_and_asks_nobody(tmp_path: Path) -> None:

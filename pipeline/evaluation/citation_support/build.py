@@ -35,7 +35,7 @@ from pipeline.llm.client import Spent
 from pipeline.llm.loop import run
 from pipeline.llm.models import judge_models
 from pipeline.llm.stage_loop import job_client, map_concurrently
-from pipeline.related_work.task_reader import in_corpus, reference_months, section_rows
+from pipeline.related_work.task_reader import in_corpus, reference_months
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer, writer_of
@@ -110,8 +110,9 @@ def _cases(job: Job) -> list[_Case]:
         for row in job.iterate(tables.RELATED_WORK_TASKS, ["task_id", "references"])
     }
     readable = _readable(job, tasks.values())
+    rows = job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "repeat", "sentences"])
     sections = sorted(
-        section_rows(job.workspace.root, job.month, ["task_id", "system", "model", "sentences"]),
+        (row for row in rows if row["repeat"] == 0),
         key=lambda row: (row["task_id"], row["system"], row["model"] or ""),
     )
     cases: list[_Case] = []
