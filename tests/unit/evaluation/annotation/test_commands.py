@@ -110,7 +110,7 @@ def test_the_judge_is_shown_beside_the_raters(citeloom: Callable[..., Any], tmp_
             mark["system"] = system
     write_table(root, G_SCORES, MONTH, rows)
     words = " ".join(citeloom("results", "ratings").output.split())
-    assert "The judge against people: a-judge, together" in words
+    assert "The judge against people: a-judge ┏" in words
     assert "People less judge" in words
 
 
