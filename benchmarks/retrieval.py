@@ -38,7 +38,7 @@ from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.exact import SparseScores, fused_scores
-from pipeline.index.fusion import RRF_K, Ranking, rank
+from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout
 from pipeline.index.relevance import relevance_of
 from pipeline.index.search import encode_queries
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, Query
 
 DEPTH = 10
+# Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009).
+RRF_K = 60
 LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
 ALIAS = "benchmark"
 # Questions on nothing that computer science or biomedicine writes of.

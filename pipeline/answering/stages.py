@@ -143,6 +143,8 @@ def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
 
 # Settings of the index that change what a search finds.
 _SEARCH_SETTINGS = ("embedder", "embedded_form")
+# Named here since the time when it could be chosen: without it, answers of before would be out of date.
+_FUSED_SEARCH = {"search_fusion": "scores"}
 
 
 def _answer_settings(settings: Settings) -> Mapping[str, Any]:
@@ -156,8 +158,9 @@ def _answer_parts(workspace: Workspace, month: str) -> list[Part]:
 
 def _writer_part(workspace: Workspace, month: str, writer: Writer, system: AnsweringSystem) -> Part:
     settings = settings_for(workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS")
-    names = (*_SEARCH_SETTINGS, "search_fusion") if system.search_by == "fused" else _SEARCH_SETTINGS
-    searching = {name: getattr(settings, name) for name in names} if system.retrieves else {}
+    searching = {name: getattr(settings, name) for name in _SEARCH_SETTINGS} if system.retrieves else {}
+    if system.retrieves and system.search_by == "fused":
+        searching |= _FUSED_SEARCH
     return Part(
         name=writer.name,
         columns=writer.columns,

@@ -1,9 +1,8 @@
 """Fusion: rank passages by dense vectors and by words together, from the scores of an index for each.
 
-The default adds scores, each divided by the best of its kind for the query: a convex combination (Bruch, Gai and
+It adds scores, each divided by the best of its kind for the query: a convex combination (Bruch, Gai and
 Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval"). A passage that only its words brought in is
-compared by its dense vector too; one that is not among the lexical candidates has the lexical score 0. Reciprocal
-rank fusion, the alternative, ignores the scores.
+compared by its dense vector too; one that is not among the lexical candidates has the lexical score 0.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from pipeline.index.passage_index import (
 )
 
 By = Literal["fused", "dense", "lexical", "sparse"]
-Fusion = Literal["scores", "ranks"]
 
 # Chosen on SciFact's training claims and DeepScholar-Bench's sentences: from 0.5 to 0.6 neither differs by 0.003. On 36
 # sentences over full texts 0.4 is better: docs/experiments/retrieval-on-real-papers.md.
@@ -30,8 +28,6 @@ DENSE_WEIGHT = 0.55
 # Factor of a passage's score by its kind. Author lines are near to many queries on a topic; a query that names an
 # author still finds them.
 KIND_WEIGHTS: Mapping[str, float] = {"front_matter": 0.8}
-# Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009).
-RRF_K = 60
 _LEAST_CANDIDATES = 100
 # Fields of the payload that a ranking needs: the kind for the weight, the paper where only its best passage counts.
 # Fetching whole payloads of both lists took ten times as long as the search itself.
@@ -51,7 +47,6 @@ class Ranking:
 
     limit: int
     by: By = "fused"
-    fusion: Fusion = "scores"
     where: tuple[Condition, ...] = ()
     colbert: bool = False
     exact: bool = False
@@ -95,14 +90,11 @@ def best_first(passages: Sequence[ScoredPassage], limit: int | None = None) -> l
 
 def _fused(index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int) -> list[list[ScoredPassage]]:
     depth = ranking.candidates
-    by_words = ranking.request("lexical", depth)
-    if ranking.fusion == "scores":  # the passages of the lexical list then come with the payloads of the dense one
-        by_words = replace(by_words, fields=())
+    # The passages of the lexical list come with the payloads of the dense one.
+    by_words = replace(ranking.request("lexical", depth), fields=())
     requests = [ranking.request("dense", depth), by_words]
     lists = index.search([(query, request) for query in queries for request in requests])
     dense_lists, word_lists = lists[::2], [_without_cut_tie(points, depth) for points in lists[1::2]]
-    if ranking.fusion == "ranks":
-        return [best_first(fuse_ranks(pair), limit) for pair in zip(dense_lists, word_lists, strict=True)]
     compared = _compare_by_dense(index, queries, dense_lists, word_lists)
     return [best_first(fuse_scores(*pair), limit) for pair in zip(compared, word_lists, strict=True)]
 
@@ -157,20 +149,6 @@ def fuse_scores(dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]) 
         weight = KIND_WEIGHTS.get(point.payload.get("kind", ""), 1.0)
         fused.append(ScoredPassage(point.passage_id, weight * score, point.payload, cosine=point.score))
     return fused
-
-
-def fuse_ranks(lists: Sequence[Sequence[ScoredPassage]]) -> list[ScoredPassage]:
-    """Passages by the sum of 1 / (RRF_K + rank), rank from 0, equal scores on equal ranks; in no order."""
-    scores: dict[str, float] = {}
-    points: dict[str, ScoredPassage] = {}
-    for ranking in lists:
-        rank_of_score = 0
-        for place, point in enumerate(ranking):
-            if place and point.score != ranking[place - 1].score:
-                rank_of_score = place
-            points.setdefault(point.passage_id, point)
-            scores[point.passage_id] = scores.get(point.passage_id, 0.0) + 1 / (RRF_K + rank_of_score)
-    return [point._replace(score=scores[passage_id]) for passage_id, point in points.items()]
 
 
 def _without_cut_tie(ranking: list[ScoredPassage], depth: int) -> list[ScoredPassage]:

@@ -12,7 +12,7 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.fusion import Fusion, best_first, rank, with_payloads
+from pipeline.index.fusion import best_first, rank, with_payloads
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
@@ -88,8 +88,7 @@ def search_index(
         raise missing_index(workspace)
     reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, options)
-    fusion = workspace.settings.search_fusion
-    rankings = _gather(index, encode_queries(embedder, queries), options, fusion)
+    rankings = _gather(index, encode_queries(embedder, queries), options)
     if not any(rankings):
         _explain_nothing(index, options)
     if reranker is not None:
@@ -140,14 +139,12 @@ def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> 
     return make_embedder(settings)
 
 
-def _gather(
-    index: PassageIndex, queries: Sequence[Query], options: SearchOptions, fusion: Fusion
-) -> list[list[ScoredPassage]]:
+def _gather(index: PassageIndex, queries: Sequence[Query], options: SearchOptions) -> list[list[ScoredPassage]]:
     """Each query's ranking, as deep as the options need: with per_paper, until there are enough papers."""
-    wanted = options.ranking(fusion)
+    wanted = options.ranking()
     rankings = rank(index, queries, wanted)
     while short := [number for number, ranking in enumerate(rankings) if _is_short(ranking, options, wanted.limit)]:
-        wanted = options.ranking(fusion, 2 * wanted.limit)
+        wanted = options.ranking(2 * wanted.limit)
         deeper = rank(index, [queries[number] for number in short], wanted)
         for number, ranking in zip(short, deeper, strict=True):
             rankings[number] = ranking

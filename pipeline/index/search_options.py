@@ -11,7 +11,7 @@ from pipeline.arxiv.categories import normalize_category
 from pipeline.arxiv.months import parse_month
 from pipeline.arxiv.titles import title_words
 from pipeline.errors import SettingError
-from pipeline.index.fusion import By, Fusion, Ranking
+from pipeline.index.fusion import By, Ranking
 from pipeline.index.passage_index import MONTH_NUMBER, Condition, month_number
 from pipeline.index.points import venue_words
 from pipeline.settings import SUBSETS
@@ -82,12 +82,11 @@ class SearchOptions:
         """Number of results up to the end of the requested part."""
         return self.offset + self.limit
 
-    def ranking(self, fusion: Fusion, depth: int | None = None) -> Ranking:
+    def ranking(self, depth: int | None = None) -> Ranking:
         """The ranking to request from the index. depth: its length; None for the first that these options need."""
         return Ranking(
             depth or self._depth(),
             by=self.by,
-            fusion=fusion,
             where=self.conditions(),
             colbert=self.rerank == "colbert",
             exact=self.exact,

@@ -146,9 +146,6 @@ class IndexSettings(BaseModel):
     qdrant_quantization: Literal["int8", "binary", "none"] = Field(
         "int8", description="Compression of dense vectors for searching; the best hits are scored again uncompressed."
     )
-    search_fusion: Literal["scores", "ranks"] = Field(
-        "scores", description="How dense and lexical search are fused: by their scores, or by reciprocal ranks."
-    )
     qdrant_on_disk: bool = Field(
         False, description="Keep uncompressed vectors on disk, only compressed ones in memory; for a new collection."
     )

@@ -147,7 +147,7 @@ def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]
     # Server 1.16 counts document frequencies of all months, and Edge those of the months that are searched.
     rankings += [Ranking(limit, by="dense", where=options.conditions()) for options in of_months for limit in (1, 40)]
     rankings += [Ranking(7, by=by) for by in ("dense", "lexical", "sparse")]
-    rankings += [Ranking(5, exact=True), Ranking(8, fusion="ranks")]
+    rankings.append(Ranking(5, exact=True))
     return [
         [(hit.passage_id, round(hit.score, 5), dict(hit.payload)) for hit in rank(index, [query()], ranking)[0]]
         for ranking in rankings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.embedding.minilm import NAME as MINILM
-from pipeline.index.fusion import DENSE_WEIGHT, fuse_ranks, fuse_scores
+from pipeline.index.fusion import DENSE_WEIGHT, fuse_scores
 from pipeline.index.passage_index import ScoredPassage
 from pipeline.index.relevance import coverage, relevance_of
 
@@ -44,11 +44,6 @@ def test_front_matter_counts_less() -> None:
     author_line = ScoredPassage("front", 0.9, {"kind": "front_matter"})
     fused = scores_of(fuse_scores([author_line, *found(a=0.8)], []))
     assert fused["front"] < fused["a"]
-
-
-def test_ranks_are_added_as_reciprocals_and_equal_scores_share_a_rank() -> None:
-    fused = scores_of(fuse_ranks([found(a=3.0, b=2.0, c=2.0), found(c=9.0)]))
-    assert fused == pytest.approx({"a": 1 / 60, "b": 1 / 61, "c": 1 / 61 + 1 / 60})
 
 
 @pytest.mark.parametrize(
