@@ -162,9 +162,6 @@ class RetrievalSettings(BaseModel):
     retrieval_queries: int = Field(
         1000, ge=0, description="Most citing sentences of a month on which retrieval is scored; 0 for none."
     )
-    retrieval_pool: int = Field(
-        20_000, ge=100, description="Most passages over which retrieval is scored: those of the cited papers first."
-    )
 
 
 class LanguageModelSettings(BaseModel):

@@ -219,9 +219,7 @@ def make_place(root: Path, **settings: object) -> Place:
     root.mkdir(parents=True)
     base = {"dump_dir": SAMPLE_DUMP, "metadata_snapshot": SAMPLE_SNAPSHOT, "data": root, "arxiv_api": "false"}
     # The least that still samples, votes and chooses: 479 calls of the default settings are 150 here.
-    small = {
-        "chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "max_questions": 3, "retrieval_pool": 100,
-    }  # fmt: skip
+    small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "max_questions": 3}
     return Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(**{**base, **small, **settings})
 
 

@@ -107,7 +107,7 @@ def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
     settings = {
         "DATA": folder, "DUMP_DIR": SAMPLE_DUMP, "METADATA_SNAPSHOT": SAMPLE_SNAPSHOT, "ARXIV_API": "false",
         "LLM_URL": llm.url, "LLM_MODEL": llm.model, "CHATCITE_SAMPLES": 2, "CHATCITE_VOTES": 2, "CHATCITE_KEPT": 1,
-        "MAX_QUESTIONS": 3, "RETRIEVAL_POOL": 100,
+        "MAX_QUESTIONS": 3,
         **changes,
     }  # fmt: skip
     variables = {f"CITELOOM_{name}": str(value) for name, value in settings.items()}

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# Every query is compared with each passage of the pool, whose vectors are in memory.
+MOST_PASSAGES = 20_000
+
 _COLUMNS = ["passage_id", "arxiv_id", "ordinal", "kind", "title", "section_path", "text", "text_sha256"]
 _DIGEST = "text_sha256"
 _VECTORS = ["dense", "sparse_ids", "sparse_weights"]
@@ -73,9 +76,11 @@ class Matrices:
     sparse: SparseRows | None
 
 
-def choose(workspace: Workspace, month: str, cited: Sequence[Sequence[str]], model: str) -> Choice:
-    """The papers to search, of at most CITELOOM_RETRIEVAL_POOL passages: those that the queries cite, then others by
-    the hash of their ids.
+def choose(
+    workspace: Workspace, month: str, cited: Sequence[Sequence[str]], model: str, most: int = MOST_PASSAGES
+) -> Choice:
+    """The papers to search, of at most `most` passages: those that the queries cite, then others by the hash of their
+    ids.
 
     cited: what each query cites, in the order in which the queries are to be asked. The first query whose papers do
     not fit ends the asking, so that the size of papers does not choose among queries. Papers of later months are not
@@ -83,7 +88,7 @@ def choose(workspace: Workspace, month: str, cited: Sequence[Sequence[str]], mod
     """
     sizes, month_of = _sizes(workspace, month, model)
     chosen: dict[str, str] = {}
-    room, asked = workspace.settings.retrieval_pool, 0
+    room, asked = most, 0
     for papers in cited:
         new = [paper for paper in papers if paper in sizes and paper not in chosen]
         needed = sum(sizes[paper] for paper in new)

@@ -51,6 +51,7 @@ def build_scores(
     job: Job,
     make: Callable[[Settings], Embedder] = make_embedder,
     make_reranker: Callable[[Settings], Reranker | None] = make_reranker,
+    most_passages: int = pools.MOST_PASSAGES,
 ) -> Iterator[Row]:
     """The month's scores by method and metric, and the paired difference of fused and lexical search.
 
@@ -62,8 +63,8 @@ def build_scores(
         job.notes["no_scores"] = _why_none(job)
         return
     embedder = make(job.settings)
-    choice = pools.choose(job.workspace, job.month, [row["cited"] for row in drawn], embedder.name)
-    queries = _that_fit(job, drawn, choice)
+    choice = pools.choose(job.workspace, job.month, [row["cited"] for row in drawn], embedder.name, most_passages)
+    queries = _that_fit(job, drawn, choice, most_passages)
     if not queries:
         job.notes["no_scores"] = "no query fits the pool"
         return
@@ -74,10 +75,10 @@ def build_scores(
     yield from _rows(run)
 
 
-def _that_fit(job: Job, queries: Rows, choice: pools.Choice) -> Rows:
+def _that_fit(job: Job, queries: Rows, choice: pools.Choice, most_passages: int) -> Rows:
     """The queries that are asked; the others go to the ledger."""
     for row in queries[choice.asked :]:
-        detail = f"the papers that it cites do not fit into CITELOOM_RETRIEVAL_POOL, {job.settings.retrieval_pool}"
+        detail = f"the papers that it cites do not fit into the pool of {most_passages:,} passages"
         job.leave_out(row["passage_id"], "over_retrieval_pool", detail)
     asked = []
     for row in queries[: choice.asked]:

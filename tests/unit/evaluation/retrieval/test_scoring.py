@@ -15,7 +15,7 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Outcome, Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.evaluation.retrieval.pool import matrix_of
+from pipeline.evaluation.retrieval.pool import MOST_PASSAGES, matrix_of
 from pipeline.evaluation.retrieval.scoring import build_scores
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from tests.unit.evaluation.retrieval.corpus import (
@@ -48,11 +48,17 @@ def scored(
     month: str = APRIL,
     *,
     reranker: Backwards | None = None,
+    most_passages: int = MOST_PASSAGES,
     force: bool = False,
 ) -> tuple[list[Row], Outcome]:
     """The rows of a month and what is told of the run; the queries are made first."""
     run_stage(RETRIEVAL_QUERIES, work, month)
-    build = partial(build_scores, make=lambda settings: embedder, make_reranker=lambda settings: reranker)
+    build = partial(
+        build_scores,
+        make=lambda settings: embedder,
+        make_reranker=lambda settings: reranker,
+        most_passages=most_passages,
+    )
     outcome = run_stage(replace(RETRIEVAL_SCORES, build=build), work, month, force=force)
     return work.root.rows(tables.RETRIEVAL_SCORES, month), outcome
 
@@ -185,12 +191,10 @@ def test_a_month_without_queries_has_no_rows_and_loads_no_model(
     assert outcome.notes["no_scores"].startswith(said)
 
 
-def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(tmp_path: Path) -> None:
-    work = workspace(tmp_path, retrieval_pool=100)
-    small_corpus(work)
+def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(work: Workspace) -> None:
     many = [Written(f"2402.{n:05}", "Many", [("abstract", "copper")] * 3) for n in range(90)]
     write_papers(work, "2024-02", many)
-    rows, outcome = scored(work, WordEmbedder())
+    rows, outcome = scored(work, WordEmbedder(), most_passages=100)
     notes = outcome.notes
     assert (notes["papers_in_all"], notes["passages_in_all"]) == (96, 278)
     assert 97 < notes["passages"] <= 100
@@ -199,13 +203,13 @@ def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(tmp_path: Path) -
 
 
 def test_queries_whose_papers_do_not_fit_are_in_the_ledger(tmp_path: Path) -> None:
-    work = workspace(tmp_path, retrieval_pool=100)
+    work = workspace(tmp_path)
     known = [Written(f"2403.0000{n}", "Known", [("abstract", "copper")] * 60) for n in range(3)]
     write_papers(work, MARCH, known)
     sentences = " ".join(f"Copper shines brightly number {n} tonight [@k{n}]." for n in range(3))
     cites = {f"k{n}": f"2403.0000{n}" for n in range(3)}
     write_papers(work, APRIL, [Written("2404.00001", "Asking", [("paragraph", sentences)], cites)])
-    rows, outcome = scored(work, WordEmbedder())
+    rows, outcome = scored(work, WordEmbedder(), most_passages=100)
     assert dict(outcome.left_out) == {"over_retrieval_pool": 2}
     assert {row["queries"] for row in rows} == {1}
 
