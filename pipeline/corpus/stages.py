@@ -29,6 +29,8 @@ _CHUNK_BYTES = 8_000_000
 # Chunks of small months are smaller, so that every core has its share, down to what a worker does in 20 ms.
 _SMALLEST_CHUNK_BYTES = 1_000_000
 _CHUNKS_PER_WORKER = 4
+# Processor time that one page may take to parse, in seconds.
+PAGE_SECONDS = 10.0
 _LEDGER_REASONS = {"crashed": "parser_crashed"}
 _READ_FAILURES = frozenset({"corrupt_member", "unreadable"})
 # On another machine, or at another time, such a page may become a paper.
@@ -89,9 +91,13 @@ DUMP_MEMBERS = Stage(table=MEMBERS_TABLE, build=_list_members, settings=("subset
 
 @dataclass(frozen=True, slots=True)
 class PaperBuilder:
-    """Builds a month of `papers`. `parse` replaces the parser that CITELOOM_PARSER names, in tests."""
+    """Builds a month of `papers`.
+
+    In tests `parse` replaces the parser that CITELOOM_PARSER names, and `page_seconds` is a shorter limit.
+    """
 
     parse: Parse | None = None
+    page_seconds: float = PAGE_SECONDS
 
     def __call__(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Select pages by metadata, then have workers read and parse them.
@@ -107,7 +113,7 @@ class PaperBuilder:
             settings.dump_dir,
             self.parse or _parser_named(settings.parser),
             settings.page_errors,
-            settings.page_seconds,
+            self.page_seconds,
             year=int(job.month[:4]),
         )
         pages = select_pages(job)
@@ -119,7 +125,7 @@ class PaperBuilder:
         chunks = chunk_pages(pages, min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, share)))
         for chunk, parsed in map_chunks(partial(parse_pages, parse_job), chunks, workers):
             if isinstance(parsed, LostItem):
-                _leave_out_lost_page(job, chunk[0], parsed)
+                _leave_out_lost_page(job, chunk[0], parsed, self.page_seconds)
             else:
                 yield _account_for(job, parsed)
         _require_the_listed_dump(job)
@@ -155,9 +161,9 @@ def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
     return rows
 
 
-def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem) -> None:
+def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem, page_seconds: float) -> None:
     """Record a page that ended its worker."""
-    detail = f"{page.member.place}: {lost.describe(job.settings.page_seconds)}"
+    detail = f"{page.member.place}: {lost.describe(page_seconds)}"
     job.leave_out(page.member.arxiv_id, _LEDGER_REASONS.get(lost.reason, lost.reason), detail)
 
 

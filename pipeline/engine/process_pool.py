@@ -66,7 +66,7 @@ class LostItem:
         """The detail for the ledger, with the limit of time where that was reached."""
         limit = ""
         if self.reason == "too_slow":
-            limit = f" {page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"
+            limit = f" {page_seconds:g} s of processor time"
         return f"{self.detail}{limit}; on another machine it may succeed"
 
 

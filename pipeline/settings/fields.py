@@ -71,7 +71,6 @@ class CorpusSettings(BaseModel):
     page_errors: Literal["keep", "drop_paragraphs", "drop_page"] = Field(
         "keep", description="What to do with text that LaTeXML marked as broken: keep it, or drop paragraph or page."
     )
-    page_seconds: float = Field(10.0, gt=0, description="Limit of processor time for parsing one page, in seconds.")
     workers: int = Field(
         0,
         ge=0,

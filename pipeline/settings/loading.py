@@ -24,6 +24,7 @@ REMOVED = {
     "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
     "CITELOOM_JUDGE_ALONE": "the systems of a task are marked side by side, repeated sections also by themselves",
     "CITELOOM_OTEL_ENDPOINT": "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took",
+    "CITELOOM_PAGE_SECONDS": "a page may take 10 s of processor time to parse (docs/methods/papers.md)",
     "CITELOOM_RETRIEVAL_POOL": "retrieval is scored over 20,000 passages at most (docs/methods/retrieval.md)",
     "CITELOOM_SEARCH_FUSION": "dense and lexical search are always fused by their scores (docs/methods/search.md)",
     "CITELOOM_STABILITY_REPEATS": _REPEATS,

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.slow
 APRIL = "2024-04"
 FIRST, SECOND, THIRD, FOURTH = (f"2403.0000{number}" for number in range(1, 5))
 GOOD = page(section(para("Words.")))
-HARMFUL = replace(PAPERS, build=PaperBuilder(harmful.parse))
+HARMFUL = replace(PAPERS, build=PaperBuilder(harmful.parse, page_seconds=0.2))
 
 
 @pytest.fixture
@@ -282,9 +282,8 @@ def test_errors_on_a_page_are_dealt_with_as_the_setting_says(
     ],
 )
 def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_parsed(
-    tmp_path: Path, word: str, reason: str, detail: str
+    workspace: Workspace, word: str, reason: str, detail: str
 ) -> None:
-    workspace = workspace_for(tmp_path, page_seconds=0.2)
     put_papers(workspace, {FIRST: GOOD, SECOND: page(section(para(word))), THIRD: GOOD})
     outcome = run_stage(HARMFUL, workspace, MONTH)
     assert parsed_ids(workspace) == [FIRST, THIRD]
@@ -306,17 +305,16 @@ class Notes(progress.Listener):
         self.messages.append(message)
 
 
-def test_pages_left_out_because_of_this_machine_are_reported_and_marked(tmp_path: Path) -> None:
-    workspace = workspace_for(tmp_path, page_seconds=0.2)
+def test_pages_left_out_because_of_this_machine_are_reported_and_marked(workspace: Workspace) -> None:
     put_papers(workspace, {FIRST: page(section(para("loop")))})
     notes = Notes()
     with progress.listening(notes):
         run_stage(HARMFUL, workspace, MONTH)
     (row,) = pq.read_table(workspace.root.ledger_file("papers", MONTH)).to_pylist()
-    assert "0.2 s of processor time (CITELOOM_PAGE_SECONDS); on another machine" in row["detail"]
+    assert "0.2 s of processor time; on another machine" in row["detail"]
     assert [message.partition(" was")[0] for message in notes.messages] == ["1 page"]
     assert notes.messages[0].endswith("--select papers --force")
-    assert state(HARMFUL, workspace_for(tmp_path, page_seconds=0.4), MONTH) is State.DONE
+    assert state(HARMFUL, workspace, MONTH) is State.DONE
 
 
 def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(workspace: Workspace) -> None:

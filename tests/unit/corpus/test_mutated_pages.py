@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.paper import PageError, Paper
 from pipeline.corpus.passages.packing import pack
-from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
+from pipeline.corpus.stages import DUMP_MEMBERS, PAGE_SECONDS, PAPERS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from tests.unit.corpus.building import MONTH, ledger, put_metadata, workspace_for, write_zip
@@ -25,8 +25,6 @@ BLOCK_KINDS = {"paragraph", "list", "table", "caption", "theorem", "algorithm", 
 PAGE_REASONS = {"not_html", "no_text", "too_deep"}
 # Marks that the parser sets among the pieces of a text; none may come out.
 OWN_MARKS = {chr(code) for code in (*range(9), *range(14, 20))}
-# The default of CITELOOM_PAGE_SECONDS, of processor time here. The kernel holds it in a worker; here no worker runs.
-PAGE_SECONDS = 10
 # Every case reads a whole page: that is slow by hypothesis's measure, and large.
 LENIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
@@ -41,6 +39,7 @@ def parsed(content: bytes) -> Paper | str:
 
 def check_page(page: Mutated) -> None:
     """A page becomes a paper whose account is right, or says why it cannot; its passages can be made."""
+    # In a worker the kernel holds the limit; here no worker runs.
     started = time.process_time()
     paper = parsed(page.content)
     assert time.process_time() - started < PAGE_SECONDS
