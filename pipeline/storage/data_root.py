@@ -42,7 +42,7 @@ class DataRoot:
 
     def retired_note(self) -> str | None:
         """One line that names what earlier versions left here and nothing reads any more; None where there is none."""
-        folders = [place for name in RETIRED_TABLES for place in (name, f"{LEDGER.name}/{name}")]
+        folders = [place for name in RETIRED_TABLES for place in (name, f"{LEDGER.name}/{name}", f"reports/{name}")]
         present = [place for place in folders if any(True for _ in (self.path / place).glob("*"))]
         return f"{', '.join(present)} in {self.path}: no longer used, and can be deleted" if present else None
 

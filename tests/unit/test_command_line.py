@@ -233,15 +233,16 @@ def test_status_of_a_new_data_root_lists_no_stage() -> None:
 
 
 def test_tables_of_earlier_versions_are_named_in_one_line_and_disturb_nothing(tmp_path: Path) -> None:
-    for folder in ("question_drafts", "ledger/question_drafts", "failures"):
+    for folder in ("question_drafts", "ledger/question_drafts", "reports/changes", "failures"):
         (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "reports/changes/index.html").touch()
     for name in ("question_drafts", "ledger/question_drafts"):
         (tmp_path / name / "2024-03.parquet").write_bytes(b"PAR1 of another version")
     (tmp_path / "failures/question_drafts-2024-03.json").write_text('{"message": "no endpoint"}')
     done = CliRunner().invoke(app, ["status", "--json"], env={"CITELOOM_DATA": str(tmp_path)})
     assert (done.exit_code, {row["failure"] for row in json.loads(done.stdout)}) == (0, {None}), done.output
     (line,) = [line for line in done.stderr.splitlines() if "can be deleted" in line]
-    assert "question_drafts, ledger/question_drafts" in line
+    assert "reports/changes, question_drafts, ledger/question_drafts in" in line
 
 
 class Clock:
