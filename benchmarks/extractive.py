@@ -44,7 +44,6 @@ from pipeline.related_work.extractive import PreparedTask, encoder_of, lead, lex
 from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.task import Task
 from pipeline.related_work.task_reader import task_of
-from pipeline.related_work.tasks import in_citation_order
 from pipeline.settings import Settings, load_settings
 
 EXTRACTIVE, LEAD, LEXRANK, RANDOM = "extractive", "lead", "lexrank", "random section"
@@ -123,21 +122,6 @@ def _rounded(mean: Estimate | None) -> list[float] | None:
     if mean is None or mean.value is None or mean.low is None or mean.high is None:
         return None
     return [round(value, 2) for value in (mean.value, mean.low, mean.high)]
-
-
-def order_difference(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[float] | None]:
-    """LEAD's ROUGE in the order of first citation less that in the order of the bibliography.
-
-    LEAD keeps the order that it is given, so what differs is what the order alone gives away.
-    """
-    values: dict[str, dict[str, list[float]]] = {metric: {} for metric in METRICS}
-    for row in tasks:
-        bibliography = rouge(row["gold"], lead(task_of(row, {})).text)
-        other = in_citation_order(row)
-        citation = rouge(other["gold"], lead(task_of(other, {})).text)
-        for metric in METRICS:
-            values[metric][row["task_id"]] = [citation[metric] - bibliography[metric]]
-    return {metric: _rounded(estimate(differences)) for metric, differences in values.items()}
 
 
 class ExactRetriever:
@@ -234,7 +218,6 @@ def main() -> None:
         "common length, held out": means(common, held_out),
         "common length, all": means(common, everyone),
         "own length, all": means(score(written, golds), everyone),
-        "lead by citation order less by bibliography": order_difference(rows),
     }
     claims = QUICK_CLAIMS if options.quick else None
     figures["answers to SciFact's claims"] = answers(options.labelled, load_settings(_env_file=None), claims)

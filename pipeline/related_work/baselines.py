@@ -1,8 +1,7 @@
 """The baselines of the ChatCite paper (section 5.1): zero-shot, few-shot, LitLLM, and its Table 2 "no incremental".
 
-All but LitLLM ask the prompts p_s (summarize a paper) and p_g (generate the section) that the paper prints, alone or
-with our additions (CITELOOM_BASELINE_PROMPTS). LitLLM (arXiv 2402.01788, 2412.15249) plans the section sentence by
-sentence, then writes it.
+All ask the prompt p_s (summarize a paper) and all but LitLLM the prompt p_g (generate the section), as the paper prints
+them. LitLLM (arXiv 2402.01788, 2412.15249) plans the section sentence by sentence, then writes it.
 """
 
 from __future__ import annotations
@@ -97,15 +96,9 @@ async def summarize_papers(client: LlmClient, task: Task, settings: Settings, le
 
 async def summarize(client: LlmClient, settings: Settings, text: str, length: AnswerLength) -> tuple[Completion, bool]:
     """p_s on one paper, cut to fit; and whether the paper was cut."""
-    name, values = _prompt("summarize", settings), {"words": length.words}
-    content = fit(text, PROMPTS.room(settings.llm_context, length.room, name, content="", **values))
-    messages = PROMPTS.messages(name, content=content.text, **values)
+    content = fit(text, PROMPTS.room(settings.llm_context, length.room, "summarize", content=""))
+    messages = PROMPTS.messages("summarize", content=content.text)
     return await client.complete(messages, temperature=settings.temperature, max_tokens=length.limit), content.cut
-
-
-def _prompt(name: str, settings: Settings) -> str:
-    """The name of p_s or p_g as the paper prints it, or with a system message and marks around papers."""
-    return name if settings.baseline_prompts == "printed" else f"{name}_extended"
 
 
 def numbered_texts(task: Task, texts: Sequence[str] | None) -> str:
@@ -154,9 +147,7 @@ async def _generate(
 ) -> Summary:
     length = draft_length(settings, len(task.references))
     values = _generate_values(task, settings, examples, guided=guided)
-    messages = PROMPTS.messages(
-        _prompt("generate", settings), target=papers.target(), references=papers.references(task), **values
-    )
+    messages = PROMPTS.messages("generate", target=papers.target(), references=papers.references(task), **values)
     section = await client.complete(messages, temperature=settings.temperature, max_tokens=length.limit)
     trace = papers.trace | papers.truncated(section) | ({"examples": values["examples"]} if examples else {})
     return make_summary(section.text, task.numbers, trace, spent([*papers.completions, section]))
@@ -164,8 +155,8 @@ async def _generate(
 
 def _generate_room(task: Task, settings: Settings, examples: int, *, guided: bool = False) -> int:
     values = _generate_values(task, settings, examples, guided=guided)
-    room, name = draft_length(settings, len(task.references)).room, _prompt("generate", settings)
-    return PROMPTS.room(settings.llm_context, room, name, target="", references=numbered_texts(task, None), **values)
+    room, references = draft_length(settings, len(task.references)).room, numbered_texts(task, None)
+    return PROMPTS.room(settings.llm_context, room, "generate", target="", references=references, **values)
 
 
 def _generate_values(task: Task, settings: Settings, examples: int, *, guided: bool) -> dict[str, Any]:

@@ -116,11 +116,6 @@ def cited_numbers(text: str) -> list[int]:
     return list(dict.fromkeys(int(number) for number in _EXACT.findall(text)))
 
 
-def renumber(text: str, numbers: Mapping[int, int]) -> str:
-    """The text with each `[Reference i]` as `[Reference numbers[i]]`; numbers that are not there stay."""
-    return _EXACT.sub(lambda match: f"[Reference {numbers.get(int(match[1]), int(match[1]))}]", text)
-
-
 def split_sentences(text: str) -> list[str]:
     """Sentences in order, white space folded; a citation after the full stop stays with its sentence."""
     sentences: list[str] = []

@@ -49,10 +49,9 @@ class RelatedWorkSystem(System):
 
 
 _WRITING = ("llm_model", "llm_context", "temperature", "draft_tokens")
-_BASELINE = (*_WRITING, "baseline_prompts")
 _GUIDED = (*_WRITING, "chatcite_examples")
 _SEARCH = (*_GUIDED, "chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_temperature")
-_PRINTED = ("summarize", "summarize_extended", "generate", "generate_extended")
+_PRINTED = ("summarize", "generate")
 
 SYSTEMS = in_order(
     RELATED_WORK_SYSTEMS,
@@ -69,14 +68,14 @@ SYSTEMS = in_order(
         RelatedWorkSystem(
             name="chatcite_no_elements",
             write=chatcite.without_elements,
-            settings=(*_SEARCH, "baseline_prompts"),
-            prompts=("summarize", "summarize_extended", "draft", "vote"),
+            settings=_SEARCH,
+            prompts=("summarize", "draft", "vote"),
             examples="chatcite_examples",
         ),
         RelatedWorkSystem(
             name="chatcite_no_incremental",
             write=baselines.without_incremental,
-            settings=_BASELINE,
+            settings=_WRITING,
             prompts=_PRINTED,
             examples=FEW_SHOT_EXAMPLES,
         ),
@@ -101,21 +100,21 @@ SYSTEMS = in_order(
         RelatedWorkSystem(
             name="zero_shot",
             write=baselines.zero_shot,
-            settings=_BASELINE,
+            settings=_WRITING,
             prompts=_PRINTED,
         ),
         RelatedWorkSystem(
             name="few_shot",
             write=partial(baselines.zero_shot, examples=FEW_SHOT_EXAMPLES),
-            settings=_BASELINE,
+            settings=_WRITING,
             prompts=_PRINTED,
             examples=FEW_SHOT_EXAMPLES,
         ),
         RelatedWorkSystem(
             name="litllm",
             write=baselines.litllm,
-            settings=_BASELINE,
-            prompts=("summarize", "summarize_extended", "plan", "planned"),
+            settings=_WRITING,
+            prompts=("summarize", "plan", "planned"),
         ),
         RelatedWorkSystem(
             name="extractive",

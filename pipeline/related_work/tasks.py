@@ -5,8 +5,8 @@ The section is taken out of the target and becomes the gold text (ChatCite, sect
 related work). Other sections on related work, such as one in an appendix, are taken out with it, since they say the
 same at length. Tasks of files join those of their month.
 
-References are numbered in the order of the bibliography. In order of first citation they would tell a writer in which
-order the gold section treats them; `in_citation_order` makes that order where CITELOOM_REFERENCE_ORDER asks for it.
+References are numbered in the order of the bibliography: in order of first citation they would tell a writer in which
+order the gold section treats them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.index.papers import rows_of_papers
-from pipeline.related_work.summary import cited_numbers, renumber
 from pipeline.related_work.task import Source, file_digests, task_rows
 from pipeline.related_work.task_reader import paper_text
 from pipeline.storage.writing import Row
@@ -123,22 +122,6 @@ def _reference(number: int, key: str, work: CitedWork) -> dict[str, Any]:
     }
 
 
-def in_citation_order(task: Mapping[str, Any]) -> dict[str, Any]:
-    """The task with its references numbered by their first citation in the gold text, those that it does not cite last.
-
-    This tells the writer the order of the gold text.
-    """
-    numbers = [reference["number"] for reference in task["references"]]
-    cited = [number for number in cited_numbers(task["gold"]) if number in numbers]
-    new = {old: number for number, old in enumerate(dict.fromkeys([*cited, *numbers]), 1)}
-    references = [dict(reference, number=new[reference["number"]]) for reference in task["references"]]
-    return {
-        **task,
-        "references": sorted(references, key=lambda reference: int(reference["number"])),
-        "gold": renumber(task["gold"], new),
-    }
-
-
 def in_corpus_of(task: Mapping[str, Any]) -> int:
     """How many references of a task have their full text."""
     return sum(reference["source"] == "full_text" for reference in task["references"])
@@ -153,8 +136,6 @@ def _build(job: Job) -> Iterator[Row]:
             job.leave_out(task["arxiv_id"] or task["task_id"], "over_max_tasks", f"CITELOOM_MAX_TASKS is {count}")
             continue
         count += 1
-        if job.settings.reference_order == "citation":
-            task = in_citation_order(task)
         sources.update(reference["source"] for reference in task["references"])
         yield task
     job.notes["references"] = dict(sorted(sources.items()))
@@ -265,7 +246,7 @@ RELATED_WORK_TASKS = Stage(
     table=tables.RELATED_WORK_TASKS,
     build=_build,
     upstream=(tables.PAPERS, tables.REFERENCES),
-    settings=("min_references", "max_tasks", "outside_references", "reference_order"),
+    settings=("min_references", "max_tasks", "outside_references"),
     inputs=_inputs,
     version=4,
 )

@@ -241,11 +241,6 @@ class RelatedWorkSettings(BaseModel):
     element_tokens: int = Field(
         0, ge=0, description="Longest of the seven key-element answers, in tokens; 0 for no limit."
     )
-    baseline_prompts: Literal["printed", "extended"] = Field(
-        "printed",
-        description="Prompts of the baselines: printed is ChatCite's p_s and p_g alone; extended adds a system message "
-        "on citations and length, and marks papers as data.",
-    )
     min_references: int = Field(
         2, ge=1, description="Fewest references to papers of the corpus that make a paper a related-work task."
     )
@@ -253,11 +248,6 @@ class RelatedWorkSettings(BaseModel):
         "item",
         description="Cited works outside the corpus: item keeps all, by abstract or else by bibliography item; "
         "abstract keeps those with an abstract; drop keeps none.",
-    )
-    reference_order: Literal["bibliography", "citation"] = Field(
-        "bibliography",
-        description="How a task numbers its references: as the bibliography does, or by first citation in the gold "
-        "section, which tells a writer the order of that section.",
     )
     tasks_dir: Path | None = Field(
         None, description="Folder of related-work tasks as JSON files, added to those of their months; empty for none."

@@ -20,11 +20,13 @@ TEST_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
 _NO_DRAFTS = "models draft no questions any more; write a question set (docs/methods/questions.md)"
 _REPEATS = "set CITELOOM_SUMMARY_REPEATS, and CITELOOM_REPEATED_TASKS to the number of tasks"
 REMOVED = {
+    "CITELOOM_BASELINE_PROMPTS": "the baselines ask ChatCite's prompts as the paper prints them",
     "CITELOOM_DRAFT_PAPERS": _NO_DRAFTS,
     "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
     "CITELOOM_JUDGE_ALONE": "the systems of a task are marked side by side, repeated sections also by themselves",
     "CITELOOM_OTEL_ENDPOINT": "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took",
     "CITELOOM_PAGE_SECONDS": "a page may take 10 s of processor time to parse (docs/methods/papers.md)",
+    "CITELOOM_REFERENCE_ORDER": "references of a task are numbered in the order of the bibliography",
     "CITELOOM_RETRIEVAL_POOL": "retrieval is scored over 20,000 passages at most (docs/methods/retrieval.md)",
     "CITELOOM_SEARCH_FUSION": "dense and lexical search are always fused by their scores (docs/methods/search.md)",
     "CITELOOM_STABILITY_REPEATS": _REPEATS,

@@ -310,7 +310,7 @@ RELATED_WORK_TASKS = Table(
         (
             "references",
             pa.list_(TASK_REFERENCE),
-            "cited works in order of the bibliography, or as CITELOOM_REFERENCE_ORDER says, with what there is of them",
+            "cited works in order of the bibliography, with what there is of them",
         ),
         ("outside", COUNT, "cited items of the section that are no reference of the task"),
         ("gold", TEXT, "the section taken out, citations as [Reference i]"),

@@ -123,10 +123,11 @@ def test_the_baselines_prompts_are_those_that_the_paper_prints_and_nothing_else(
 @pytest.mark.parametrize("system", CALL_MODEL)
 def test_without_a_limit_none_is_sent_and_no_prompt_or_form_has_one(tmp_path: Path, system: str) -> None:
     task = replace(long_task(2), examples=("An example.",))
-    _, llm = write(tmp_path, system, task, **beam(samples=2), baseline_prompts="extended", llm_context=4000)
+    _, llm = write(tmp_path, system, task, **beam(samples=2), llm_context=4000)
     for body in llm.requests:
         assert "max_tokens" not in body
-        assert not re.search(r"at most|words|characters", body["messages"][0]["content"])
+        told = [message["content"] for message in body["messages"] if message["role"] == "system"]
+        assert not re.search(r"at most|words|characters", "".join(told))
         assert not re.search(r"at most \d|\d characters", re.sub(r"<(\w+)>.*?</\1>", "", str(body["messages"][-1])))
         assert not re.search(r"maxLength|maxItems", str(body.get("response_format", "")))
 
@@ -166,8 +167,8 @@ def test_no_text_passes_for_what_is_said_of_another_reference(tmp_path: Path, sy
 
 
 def test_a_writer_and_a_voter_are_told_how_many_words_they_have(tmp_path: Path) -> None:
-    for system in ("chatcite", "chatcite_no_incremental", "zero_shot", "litllm", "chatcite_grounded"):
-        _, llm = write(tmp_path / system, system, make_task(1), draft_tokens=300, baseline_prompts="extended")
+    for system in ("chatcite", "chatcite_no_incremental", "litllm", "chatcite_grounded"):
+        _, llm = write(tmp_path / system, system, make_task(1), draft_tokens=300)
         texts = [body["messages"][0]["content"] for body in llm.requests]
         assert any("has at most 180 words" in text for text in texts)
         voting = [text for text in texts if "choose the best" in text]

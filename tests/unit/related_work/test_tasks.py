@@ -18,7 +18,6 @@ from pipeline.related_work.tasks import (
     RELATED_WORK_TASKS,
     CitedWork,
     gold_text,
-    in_citation_order,
     make_task,
     related_work_section,
 )
@@ -67,16 +66,6 @@ def test_the_section_is_taken_out_and_its_citations_are_numbered_as_in_the_bibli
     assert "We do this." in task["description"]
     assert "First" not in task["description"]
     assert "Again" not in task["description"]
-
-
-def test_the_order_of_first_citation_renumbers_references_and_gold_alike_and_the_uncited_stand_last() -> None:
-    task = in_citation_order(make_task(PAPER, RELATED, OUTSIDE, most=100))
-    assert [(each["number"], each["key"]) for each in task["references"]] == [(1, "b2"), (2, "b1"), (3, "b3")]
-    assert task["gold"].startswith("First [Reference 1] [Reference 2] and others [Reference 3].")
-    references = [{"number": number, "title": title} for number, title in enumerate(("A", "B", "C"), 1)]
-    task = in_citation_order({"references": references, "gold": "Only [Reference 3], not [Reference 9]."})
-    assert [(each["number"], each["title"]) for each in task["references"]] == [(1, "C"), (2, "A"), (3, "B")]
-    assert task["gold"] == "Only [Reference 1], not [Reference 9]."
 
 
 def test_another_section_on_related_work_is_taken_out_as_well() -> None:
@@ -184,15 +173,6 @@ def write_file(folder: Path, name: str = "mine.json", **changed: Any) -> Path:
     file = folder / name
     file.write_text(json.dumps(FILE | changed), encoding="utf-8")
     return file
-
-
-def test_a_setting_numbers_references_by_first_citation(tmp_path: Path) -> None:
-    folder = tmp_path / "tasks"
-    others = [{"title": f"Work {number}", "source": "abstract", "text": "It says."} for number in (1, 2)]
-    write_file(folder, references=others, related_work="As [Reference 2] and [Reference 1] say.")
-    row = tasks_with(tmp_path / "data", tasks_dir=folder, reference_order="citation")[-1]
-    assert [(each["number"], each["title"]) for each in row["references"]] == [(1, "Work 2"), (2, "Work 1")]
-    assert row["gold"] == "As [Reference 1] and [Reference 2] say."
 
 
 def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_again(tmp_path: Path) -> None:
