@@ -120,7 +120,7 @@ class EdgeIndex(PassageIndex):
         self._shard.close()
 
     def in_use(self) -> AbstractContextManager[object]:
-        """Keep the folder open over several requests. Raises IndexInUse if another process keeps it open for too
+        """Keep the folder open as one long request does. Raises IndexInUse if another process keeps it open for too
         long, PermanentFailure if it cannot be opened."""
         return self._shard.open()
 

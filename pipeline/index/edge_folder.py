@@ -25,8 +25,9 @@ PATIENCE = 5.0
 # Seconds without a request after which a process lets go of the folder.
 IDLE = 1.0
 # A process that another waits for keeps the folder for so many seconds, and for twice as long as opening it took: a
-# load and a searching process would otherwise open the folder by turns and do little else.
-SHORTEST_TURN = 0.5
+# load and a searching process would otherwise open the folder by turns and do little else. Never for so long that the
+# patience of who waits ends.
+SHORTEST_TURN, LONGEST_TURN = 0.5, PATIENCE / 2
 # A request to let go that is older is that of a killed process: who waits repeats it ten times a second.
 _LATEST_REQUEST = 1.0
 # Edge writes through memory maps, so on a full disk the kernel kills the process (SIGBUS) and Edge reports no error. A
@@ -100,9 +101,8 @@ class SharedShard:
         """
         latest = time.monotonic() + (self._patience if wait else 0.0)
         with self._changed:
-            if self._shard is not None and self._is_turn_over():
-                self._changed.wait_for(lambda: not self._users)
-                self._close_unless_used()
+            if wait:
+                self._give_turn(self._patience / 2)
             self._raise_close_failure()
             if self._shard is None:
                 self._open(max(0.0, latest - time.monotonic()))
@@ -127,12 +127,21 @@ class SharedShard:
             self._raise_close_failure()
 
     def _open(self, patience: float) -> None:
-        started = time.monotonic()
-        self._shard = open_shard(self.folder, patience)
-        opened = time.monotonic()
-        self._turn_ends = opened + max(SHORTEST_TURN, 2 * (opened - started))
-        self._idle_since = opened
+        self._shard, seconds = open_shard(self.folder, patience)
+        self._idle_since = time.monotonic()
+        self._turn_ends = self._idle_since + min(max(SHORTEST_TURN, 2 * seconds), LONGEST_TURN)
         threading.Thread(target=self._close_when_idle, args=(self._shard,), daemon=True).start()
+
+    def _give_turn(self, patience: float) -> None:
+        """Close the shard if the turn is over, once the requests of other threads have ended.
+
+        patience: seconds to wait for them. One that takes longer, such as an optimization, keeps the folder anyway.
+        """
+        end = time.monotonic() + patience
+        while self._users and self._is_turn_over() and time.monotonic() < end:
+            self._changed.wait(0.1)
+        if self._is_turn_over():
+            self._close_unless_used()
 
     def _is_turn_over(self) -> bool:
         return time.monotonic() >= self._turn_ends and _is_requested(self.folder)
@@ -163,17 +172,18 @@ class SharedShard:
             raise failure
 
 
-def open_shard(folder: Path, patience: float) -> Any:
+def open_shard(folder: Path, patience: float) -> tuple[Any, float]:
     """Open the shard of a folder, which takes the folder's lock; another process that has it is asked to let go.
 
-    patience: seconds to wait for that. Raises IndexInUse if it takes longer, PermanentFailure if the folder
-    cannot be opened.
+    patience: seconds to wait for that. Returns the shard and the seconds that opening took, without waiting. Raises
+    IndexInUse if it takes longer, PermanentFailure if the folder cannot be opened.
     """
     import qdrant_edge
 
-    _give_way(folder)
+    _give_way(folder, min(patience, _LATEST_REQUEST))
     end = time.monotonic() + patience
     while True:
+        started = time.monotonic()
         try:
             with translate_errors(folder):
                 shard = qdrant_edge.EdgeShard.load(str(folder))
@@ -186,15 +196,16 @@ def open_shard(folder: Path, patience: float) -> Any:
                 _request_file(folder).touch()
             time.sleep(0.1)
         else:
+            seconds = time.monotonic() - started
             with contextlib.suppress(OSError):
                 _request_file(folder).unlink(missing_ok=True)
             _write_holder(folder)
-            return shard
+            return shard, seconds
 
 
-def _give_way(folder: Path) -> None:
-    """Wait until a process that asked for the folder has it, a second at most."""
-    end = time.monotonic() + _LATEST_REQUEST
+def _give_way(folder: Path, patience: float) -> None:
+    """Wait until a process that asked for the folder has it, so many seconds at most."""
+    end = time.monotonic() + patience
     while _is_requested(folder) and time.monotonic() < end:
         time.sleep(0.02)
 
@@ -215,8 +226,10 @@ def close_shard(folder: Path, shard: Any) -> None:
     """Close a shard and release the folder's lock. Raises PermanentFailure if its last data could not be written."""
     with translate_errors(folder):
         shard.close()
-    with contextlib.suppress(OSError):
-        _holder_file(folder).unlink(missing_ok=True)
+    holder = holder_of(folder)
+    if holder is not None and holder[0] == os.getpid():  # another process may have opened the folder meanwhile
+        with contextlib.suppress(OSError):
+            _holder_file(folder).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,7 @@ from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
-from pipeline.index.edge_folder import IDLE, holder_of, translate_errors, unusable
+from pipeline.index.edge_folder import IDLE, SHORTEST_TURN, IndexInUse, holder_of, translate_errors, unusable
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, Quantization, Query, Request, ScoredPassage
 from tests.processes import PATIENCE, wait_until
@@ -440,6 +441,51 @@ def test_the_folder_stays_open_during_a_long_request(edge: EdgeIndex) -> None:
         time.sleep(2 * IDLE)
         assert holder_of(edge.folder) is not None
     wait_until(lambda: holder_of(edge.folder) is None, "an idle process lets go")
+
+
+def _request(folder: Path) -> None:
+    """Ask for the folder, as another process does."""
+    folder.with_name(f"{folder.name}.requested").touch()
+
+
+def test_beside_a_long_request_others_go_on_although_another_process_waits(edge: EdgeIndex) -> None:
+    _load(edge, make_points(range(3)))
+    with edge.in_use():
+        time.sleep(SHORTEST_TURN)
+        _request(edge.folder)
+        assert edge.count(wait=False) == edge.count() == 3
+        assert holder_of(edge.folder) is not None
+
+
+def test_a_request_that_does_not_wait_fails_at_once_although_another_process_waits_too(edge: EdgeIndex) -> None:
+    edge.create(LAYOUT)
+    edge.close()
+    with opened_by_another_process(edge.folder):
+        _request(edge.folder)
+        started = time.monotonic()
+        with pytest.raises(IndexInUse):
+            edge.count(wait=False)
+        assert time.monotonic() - started < 0.5
+
+
+def test_who_waited_for_the_folder_does_not_keep_it_for_longer(edge: EdgeIndex) -> None:
+    _load(edge, make_points(range(3)))
+    edge.close()
+    patient, other = EdgeIndex(edge.folder), EdgeIndex(edge.folder, patience=1.5)
+    ended = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        with opened_by_another_process(edge.folder):
+            first = pool.submit(patient.count)
+            time.sleep(1.5)
+        assert first.result() == 3
+        busy = pool.submit(lambda: {patient.count() for _ in iter(ended.is_set, True)})
+        try:
+            assert other.count() == 3
+        finally:
+            ended.set()
+        assert busy.result() <= {3}
+    patient.close()
+    other.close()
 
 
 def test_a_broken_folder_is_named(edge: EdgeIndex) -> None:
