@@ -178,6 +178,7 @@ def check_budget(settings: Settings, model: Model) -> None:
 
 
 _budgets: dict[tuple[Path, str, Limits], Budget] = {}
+_budgets_lock = threading.Lock()
 
 
 def run_budget(settings: Settings, folder: Path) -> Budget:
@@ -188,6 +189,7 @@ def run_budget(settings: Settings, folder: Path) -> Budget:
     name = settings.llm_budget_name
     limits = Limits(settings.llm_budget_calls, settings.llm_budget_tokens, settings.llm_budget_money)
     key = folder, name, limits
-    if key not in _budgets:
-        _budgets[key] = Budget(limits, name, folder / "budgets.sqlite" if name else None)
-    return _budgets[key]
+    with _budgets_lock:
+        if key not in _budgets:
+            _budgets[key] = Budget(limits, name, folder / "budgets.sqlite" if name else None)
+        return _budgets[key]
