@@ -165,13 +165,15 @@ class CallCache:
         """Whether the process that made a claim may still be paying.
 
         One of this machine may as long as it lives: its calls may queue for hours. A process that started only after
-        the claim is another one with the same id, such as the same container started again.
+        the claim is another one with the same id, such as the same container started again. A zombie is dead: in a
+        container whose first process reaps none, it stays until the container ends.
         """
         if host != self._host:
             return time.time() - since <= CLAIM_SECONDS
         import psutil
 
         try:
-            return bool(psutil.Process(pid).create_time() <= since + _CLOCK_SLACK)
+            process = psutil.Process(pid)
+            return bool(process.create_time() <= since + _CLOCK_SLACK and process.status() != psutil.STATUS_ZOMBIE)
         except psutil.NoSuchProcess:
             return False

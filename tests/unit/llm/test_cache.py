@@ -18,6 +18,7 @@ import pytest
 from pipeline.errors import PermanentFailure
 from pipeline.llm.cache import CLAIM_SECONDS, CallCache, call_key
 from pipeline.llm.messages import Spent
+from tests.processes import wait_until
 
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "é"}], "temperature": 0.7, "max_tokens": 5}
 KEY = call_key(REQUEST)
@@ -78,6 +79,13 @@ def test_a_process_that_began_after_the_claim_is_not_who_made_it(cache: CallCach
     """A container that is started anew gives its first process the same id."""
     claim_as(tmp_path / "calls.sqlite", os.getpid(), time.time() - 86_400 * 365)
     assert cache.claim(KEY, 0)
+
+
+def test_the_claim_of_a_zombie_is_taken_over(cache: CallCache, tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        wait_until(lambda: psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE)
+        claim_as(tmp_path / "calls.sqlite", child.pid, time.time())
+        assert cache.claim(KEY, 0)
 
 
 def test_a_living_process_of_this_machine_keeps_its_claim_for_as_long_as_it_takes(
