@@ -181,12 +181,16 @@ class Transport:
         rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
         started = time.perf_counter()
         raw = await completions.create(model=body["model"], messages=body["messages"], extra_body=rest)
-        response = raw.parse()
-        if not getattr(response, "choices", None):
-            raise self._no_completion("its answer has no choices")
+        try:
+            response = raw.parse()
+            if not getattr(response, "choices", None):
+                raise self._no_completion("its answer has no choices")
+            answers = read_completions(response)
+        except (AttributeError, TypeError, ValueError) as error:  # the SDK does not check what it reads
+            raise self._no_completion(f"{type(error).__name__}: {error}") from error
         seconds = raw.elapsed.total_seconds()
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
-        return Reply(read_completions(response), seconds, raw.retries_taken, waited)
+        return Reply(answers, seconds, raw.retries_taken, waited)
 
     def _status_error(self, error: APIStatusError) -> Exception:
         """The exception of an error status, which the SDK has tried again where that could help."""
@@ -268,9 +272,11 @@ def read_completions(response: ChatCompletion) -> list[Completion]:
     usage = response.usage
     # llama.cpp's server, recognised by its timings, reports the tokens of the first choice alone.
     first_only = bool((response.model_extra or {}).get("timings"))
-    written = _shares(usage.completion_tokens if usage else 0, texts, first_only)
+    # Some servers answer null where they do not count.
+    read = usage.prompt_tokens or 0 if usage else 0
+    written = _shares(usage.completion_tokens or 0 if usage else 0, texts, first_only)
     return [
-        Completion(text, usage.prompt_tokens if usage else 0, tokens, False, choice.finish_reason or "")
+        Completion(text, read, tokens, False, choice.finish_reason or "")
         for text, tokens, choice in zip(texts, written, choices, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from pipeline.errors import TransientFailure
+from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.llm.endpoint_client import ATTEMPTS, FIRST_PATIENCE, PATIENCE
 from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.models import get_model
@@ -246,3 +246,21 @@ def test_an_error_inside_an_answer_is_tried_again() -> None:
     assert len(asked) > 1
     reply, _, _ = ask_once(until(1e9, inside))
     assert "answers 502 (upstream is down)" in str(reply)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"choices": [{"ind', b"", b'{"choices": [{}]}', b'{"choices": "x"}', b'{"choices": [{"message": null}]}'],
+)
+def test_an_answer_that_is_no_completion_names_the_endpoint(body: bytes) -> None:
+    response = httpx2.Response(200, content=body, headers={"content-type": "application/json"})
+    with pytest.raises(PermanentFailure, match=r"^http://llm/v1 does not answer as .*: correct CITELOOM_LLM_URL$"):
+        ask_once(lambda prompt, moment: response)
+
+
+def test_an_answer_whose_tokens_were_not_counted_is_taken() -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}
+    reply, _, _ = ask_once(lambda prompt, moment: httpx2.Response(200, json={"choices": [choice], "usage": usage}))
+    assert isinstance(reply, Reply)
+    assert [(each.text, each.completion_tokens) for each in reply.completions] == [("Yes.", 0)]
