@@ -19,7 +19,7 @@ SAVE_AS = "save it as CSV UTF-8, comma-separated"
 @dataclass(frozen=True, slots=True)
 class CsvRow:
     """A row of a file. number: of the line on which it begins, from 1. cells: column → cell as written, empty where
-    the row is short; under '' whatever stands beyond the last column."""
+    the row is short; under '' whatever stands beyond the last column that has a name."""
 
     number: int
     cells: Mapping[str, str]
@@ -66,6 +66,8 @@ def parse_csv(content: bytes, needed: Sequence[str]) -> list[CsvRow]:
 
 def _check_columns(header: Sequence[str], needed: Sequence[str]) -> list[str]:
     columns = [cell.strip() for cell in header]
+    while columns and not columns[-1]:  # many spreadsheets write them; a text with commas and no quotes would end there
+        columns.pop()
     missing = [column for column in needed if column not in columns]
     if missing:
         raise SettingError(

@@ -19,6 +19,14 @@ def test_rows_have_the_line_on_which_they_begin_and_cells_by_column() -> None:
     ]
 
 
+def test_what_stands_in_columns_without_a_name_at_the_end_is_not_lost() -> None:
+    content = b",name,note,,\n1,Ada,one,,\n2,Ben,one, two,three\n"
+    assert [row.cells for row in parse_csv(content, ["note"])] == [
+        {"name": "Ada", "note": "one", "": ""},
+        {"name": "Ben", "note": "one", "": " twothree"},
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
