@@ -24,9 +24,12 @@ def relate(
         typer.Option(metavar="ID", help="arXiv id of a paper of the corpus, or key of the bibliography; repeatable."),
     ] = None,
     bib: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Bibliography (.bib or .bbl); by default the one it names.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Bibliography (.bib or .bbl); by default the one that the draft names."),
     ] = None,
-    task: Annotated[Path | None, typer.Option(help="Task file with target and references, instead of both.")] = None,
+    task: Annotated[
+        Path | None, typer.Option(help="Task file, which has the draft and its references, instead of --target.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Folder for related_work.md, related_work.tex and references.bib.")
     ] = None,

@@ -66,7 +66,7 @@ def run(
 def demo(
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False, as_json: AsJson = False
 ) -> int:
-    """Run the sample corpus to a report without a language model, then show what the embedded one writes.
+    """Run the sample corpus to a report without a language model, then show two texts by the small embedded one.
 
     Examples:
       citeloom demo
