@@ -31,7 +31,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 TEMPLATES = sorted(PROJECT.glob("pipeline/**/*.html.j2"))
 MONTH, MARK = "2024-03", "Zmarkz"
 # Each is tried by a test of its own, with what the two share.
-FORMS = {"ratings.html.j2", "grades.html.j2", "base.html.j2"}
+ANNOTATION_PAGES = {"ratings.html.j2", "grades.html.j2", "base.html.j2"}
 # Tried over HTTP by tests/unit/serve/test_pages.py, with hostile papers and queries.
 SERVED = {f"{name}.html.j2" for name in ("ask", "corpus", "layout", "paper", "problem", "search")}
 # Extended or imported by the others.
@@ -73,7 +73,7 @@ def test_every_template_is_among_those_that_are_tried(views: Mapping[str, list[A
     """A new one fails here until a view of it is made above."""
     of_report = {file.name for file in TEMPLATES if file.parent == rendering.TEMPLATES}
     assert of_report - PARTS == views.keys()
-    assert {file.name for file in TEMPLATES if file.parent != rendering.TEMPLATES} == FORMS | SERVED
+    assert {file.name for file in TEMPLATES if file.parent != rendering.TEMPLATES} == ANNOTATION_PAGES | SERVED
     silent = [template for template, seen in views.items() if MARK not in str(seen)]
     assert silent == [], "these were given nothing foreign to show"
 
