@@ -65,7 +65,7 @@ def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
             continue
         yield from _plain(task, summary)
         judged = None if summary["repeat"] else supports.get(summary["task_id"], [])
-        yield from _citations(job, task, summary, judged)
+        yield from _citations(task, summary, judged)
 
 
 def _of_floor(tasks: Mapping[str, Row]) -> Iterator[_Score]:
@@ -93,13 +93,13 @@ def _plain(task: Row, summary: Row) -> Iterator[_Score]:
         yield _of_section(summary, metric, value)
 
 
-def _citations(job: Job, task: Row, summary: Row, support: list[Row] | None) -> Iterator[_Score]:
+def _citations(task: Row, summary: Row, support: list[Row] | None) -> Iterator[_Score]:
     """support: the verdicts on its citations; None for a repeat, of which nobody judges them."""
     judge = _judge(support or ())
     for metric, value in citation_measures(task, summary, support or ()).items():
         by_verdict = metric.startswith(_BY_VERDICT)
-        # A section that cites nothing has a recall of 0, but not where nobody judges citations.
-        if not by_verdict or (job.settings.support_citations and support is not None):
+        # A section that cites nothing has a recall of 0, but a repeat has none.
+        if not by_verdict or support is not None:
             yield _of_section(summary, metric, value, judge if by_verdict else "")
 
 

@@ -49,7 +49,7 @@ def _sections_off(settings: Settings) -> str:
 
 
 def _citations_off(settings: Settings) -> str:
-    return support.off(settings) or ("" if support.judged_by_overlap(settings) else _sections_off(settings))
+    return "" if support.judged_by_overlap(settings) else _sections_off(settings)
 
 
 def _answers_off(settings: Settings) -> str:
@@ -80,7 +80,7 @@ CITATION_SUPPORT = Stage(
     table=tables.CITATION_SUPPORT,
     build=support.build,
     upstream=_WRITTEN,
-    settings=("support_passages", "support_citations"),
+    settings=("support_passages",),
     version=2,
     inputs=support.inputs,
     disabled_reason=_citations_off,
@@ -91,7 +91,6 @@ SCORES = Stage(
     table=tables.SCORES,
     build=scoring.build,
     upstream=(*_WRITTEN, tables.G_SCORES, tables.CITATION_SUPPORT),
-    settings=("support_citations",),
     version=3,
 )
 

@@ -468,10 +468,7 @@ def citation_section(data: RelatedWorkData) -> Section:
         reason = data.off.get(CITATION_SUPPORT.name) or (
             "no citation could be judged" if data.verdicts else "the table citation_support has no rows"
         )
-        paragraphs.append(
-            f"Citation support was not judged: {reason}. CITELOOM_SUPPORT_CITATIONS sets how many citations of a "
-            "section are judged."
-        )
+        paragraphs.append(f"Citation support was not judged: {reason}.")
     measures = [
         measure
         for measure in _CITATION_MEASURES

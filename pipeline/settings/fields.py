@@ -212,9 +212,6 @@ class JudgeSettings(BaseModel):
         3, ge=1, description="Times that each judge marks a task's systems side by side, each time in another order."
     )
     support_passages: int = Field(3, ge=1, description="Passages of a cited work that a judge of a citation reads.")
-    support_citations: int = Field(
-        1000, ge=0, description="Most citations of one section that are judged, the rest are counted; 0 for none."
-    )
 
 
 class RelatedWorkSettings(BaseModel):

@@ -31,6 +31,8 @@ REMOVED = {
     "CITELOOM_SEARCH_FUSION": "dense and lexical search are always fused by their scores (docs/methods/search.md)",
     "CITELOOM_STABILITY_REPEATS": _REPEATS,
     "CITELOOM_STABILITY_TASKS": _REPEATS,
+    "CITELOOM_SUPPORT_CITATIONS": "up to 1,000 citations of a section are judged, 4 by the embedded model; "
+    "CITELOOM_JUDGES=overlap judges them without a model",
 }
 """Settings of the version before that left → what holds instead."""
 

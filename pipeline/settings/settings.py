@@ -43,7 +43,6 @@ EMBEDDED_LLM = {
     "draft_tokens": 128,
     "element_tokens": 48,
     "judge_repeats": 1,
-    "support_citations": 4,
     "support_passages": 1,
     # The embedded model writes only where a system that calls it is named.
     "systems": ("extractive", "lead", "lexrank"),

@@ -189,15 +189,15 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty: Place) -> N
 
 
 def test_a_disabled_stage_cannot_be_materialized_and_says_why(place: Place) -> None:
-    definitions, name = definitions_of(place.with_settings(support_citations=0)), "citation_support"
+    definitions, name = definitions_of(place.with_settings(llm_url="", systems="extractive")), "citation_support"
     specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
-    assert "CITELOOM_SUPPORT_CITATIONS" in (specs[name].description or "").partition("To enable it")[0]
+    assert "no endpoint is set" in (specs[name].description or "").partition("To enable it")[0]
     assert name not in {node.name for node in definitions.resolve_job_def("refresh_corpus").nodes}
     assert name not in {dep.asset_key.to_user_string() for dep in specs["report"].deps}
 
 
 def test_stages_that_read_a_disabled_one_run_in_both_doors(own: Place) -> None:
-    there = own.with_settings(support_citations=0)
+    there = own.with_settings(llm_url="", systems="extractive")
     (own.root / "citation_support" / f"{MONTH}.parquet").unlink()
     assert there.run_in_dagster(["scores"], MONTH).success
     assert there.workspace().root.read(tables.CITATION_SUPPORT, MONTH).num_rows == 0

@@ -46,7 +46,6 @@ SETTINGS: dict[str, Any] = {
     "judge_repeats": 1,
     "draft_tokens": 512,
     "element_tokens": 96,
-    "support_citations": 0,
 }
 
 
@@ -67,9 +66,9 @@ def test_calls_are_those_that_the_run_then_makes(tmp_path: Path, samples: int, v
         found = estimate(place, [MONTH])
         assert llm.requests == []
         outcomes = run_all(place)
-    asked = {outcome.stage: outcome.measured["llm_calls"] for outcome in outcomes if not outcome.disabled}
+    asked = {outcome.stage: outcome.measured.get("llm_calls", 0) for outcome in outcomes if not outcome.disabled}
     paid = {
-        outcome.stage: asked[outcome.stage] - outcome.measured["llm_cached"]
+        outcome.stage: asked[outcome.stage] - outcome.measured.get("llm_cached", 0)
         for outcome in outcomes
         if not outcome.disabled
     }
@@ -97,7 +96,7 @@ def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed
 
 def test_citations_of_sections_that_are_not_written_yet_are_counted(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS | {"support_citations": 1000})
+        place = workspace(llm, tmp_path, **SETTINGS)
         write_corpus(place, TASKS)
         write_month(place, tables.PASSAGES, "2024-03", passage_rows("2403.00001"))
         found = estimate(place, [MONTH])
@@ -164,7 +163,7 @@ def test_time_is_that_of_calls_that_wait_for_one_another(tmp_path: Path) -> None
     # Key elements at once; three rounds of a draft and a vote for the longer task; the baseline; a judgement.
     assert free.total().seconds == pytest.approx(3 + 3 * (2 + 1) + 2 + 5)
     assert {part.system or part.stage: round(part.seconds, 6) for part in free.parts} == {
-        "key_elements": 3.0, "chatcite": 9.0, "zero_shot": 2.0, "g_scores": 5.0,
+        "key_elements": 3.0, "chatcite": 9.0, "zero_shot": 2.0, "g_scores": 5.0, "citation_support": 0,
     }  # fmt: skip
     # One slot: every sample is a request of its own, and none has company.
     calls = {part.system or part.stage: part.to_pay for part in narrow.parts}
@@ -234,6 +233,7 @@ def test_the_json_of_an_estimate_has_parts_and_total(tmp_path: Path) -> None:
     assert [(part["stage"], part["system"], part["model"]) for part in told["parts"]] == [
         ("key_elements", None, "scripted"), ("summaries", "chatcite", "scripted"),
         ("summaries", "zero_shot", "scripted"), ("g_scores", None, None),
+        ("citation_support", None, None),
     ]  # fmt: skip
     assert told["total"]["to_pay"] == sum(part["to_pay"] for part in told["parts"])
     assert "month" not in told["total"]

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 # Claims for which an estimate loads a model to rank as the run will, so that it sees which answers are kept. At 8 to 30
 # ms each on two cores this is seconds; a month of 1,000 tasks would be hours, for passages that are as long by words.
 MOST_REHEARSED = 300
+# Most citations of one section that are judged; few by the embedded model, which is slow.
+MOST_CITATIONS = 1000
+MOST_BY_EMBEDDED_MODEL = 4
 # Citations of which the sentences are embedded together: their vectors are a few megabytes.
 OVERLAP_BATCH = 256
 OUT_OF_RANGE, NO_TEXT, UNREADABLE, OVER = "out_of_range", "no_text", "unreadable_answer", "over_the_limit"
@@ -75,24 +78,24 @@ class _Case:
         return self.fields["title"] or self.fields["arxiv_id"] or ""
 
 
-def off(settings: Settings) -> str:
-    """Why no citation is judged, where none is to be."""
-    return "" if settings.support_citations else "CITELOOM_SUPPORT_CITATIONS is 0"
-
-
 def judged_by_overlap(settings: Settings) -> bool:
     """Whether the first judge of CITELOOM_JUDGES, who judges the citations, is the one that calls no model."""
     return settings.judges[:1] == (OVERLAP_JUDGE,)
 
 
-def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Iterator[Row]:
+def build(
+    job: Job, make: Callable[[Settings], Embedder] = make_embedder, most_citations: int | None = None
+) -> Iterator[Row]:
     """Rows of `citation_support`, by task, system, model, sentence and number.
 
+    most_citations: of one section that are judged; None for as many as suit the judge.
     Raises SettingError where the judge's context is too small, or the embedder's model is not there.
     """
-    cases = _with_passages(job, _cases(job), make)
-    job.expect(len(cases))
     by_overlap = judged_by_overlap(job.settings)
+    by_embedded = not by_overlap and judge_models(job.settings)[0].url is None
+    most = most_citations or (MOST_BY_EMBEDDED_MODEL if by_embedded else MOST_CITATIONS)
+    cases = _with_passages(job, _cases(job, most), make)
+    job.expect(len(cases))
     judged = _judge_by_overlap(job, cases, make) if by_overlap else run(_judge_all(job, cases))
     _note(job, cases, judged)
     judge_name = OVERLAP_JUDGE if by_overlap else judge_models(job.settings)[0].name
@@ -100,7 +103,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
         yield _row(case, judge_name, *verdict) if verdict else _unjudged_row(case, case.unjudged)
 
 
-def _cases(job: Job) -> list[_Case]:
+def _cases(job: Job, most: int) -> list[_Case]:
     """Every citation of the month in order, with why it is not judged where that can be told without reading.
 
     Those of repeats are left out.
@@ -118,7 +121,7 @@ def _cases(job: Job) -> list[_Case]:
     cases: list[_Case] = []
     for row in sections:
         if row["task_id"] in tasks:
-            cases += _of_section(row, tasks[row["task_id"]], readable, job.settings.support_citations)
+            cases += _of_section(row, tasks[row["task_id"]], readable, most)
         else:
             job.leave_out(
                 f"{row['task_id']} {writer_of(row).name}", "section_without_task", "the month has no such task"

@@ -38,7 +38,7 @@ STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, SCORES)
 
 
 def prepared(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
-    given = {"systems": SYSTEMS, "summary_repeats": 3, "repeated_tasks": 2, "support_citations": 1, **FEW, **settings}
+    given = {"systems": SYSTEMS, "summary_repeats": 3, "repeated_tasks": 2, **FEW, **settings}
     place = workspace(llm, folder, **given)
     write_corpus(place, TASKS)
     write_table(place.root, tables.PASSAGES, "2024-03", [])

@@ -116,21 +116,23 @@ def place_with(
     return work
 
 
-def judged(work: Workspace, embedder: WordEmbedder | None = None) -> tuple[Outcome, list[dict[str, Any]]]:
+def judged(
+    work: Workspace, embedder: WordEmbedder | None = None, most_citations: int | None = None
+) -> tuple[Outcome, list[dict[str, Any]]]:
     """The month of citation_support, made now; without an embedder, one that must not be asked for."""
 
-    outcome = run_stage(stage_with(embedder), work, MONTH, force=True)
+    outcome = run_stage(stage_with(embedder, most_citations), work, MONTH, force=True)
     return outcome, work.root.rows(tables.CITATION_SUPPORT, MONTH)
 
 
-def stage_with(embedder: WordEmbedder | None) -> Stage:
+def stage_with(embedder: WordEmbedder | None, most_citations: int | None = None) -> Stage:
     """The stage with this embedder in place of a model."""
 
     def make(settings: object) -> WordEmbedder:
         assert embedder is not None, "nothing is to be compared, and a model is loaded"
         return embedder
 
-    return replace(CITATION_SUPPORT, build=partial(build, make=make))
+    return replace(CITATION_SUPPORT, build=partial(build, make=make, most_citations=most_citations))
 
 
 def verdict_on(words: str, verdict: str, quote: str) -> Rule:

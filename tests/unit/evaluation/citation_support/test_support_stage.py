@@ -118,20 +118,31 @@ def test_rows_stand_by_task_system_sentence_and_number(tmp_path: Path) -> None:
 def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(tmp_path: Path) -> None:
     text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6)) + " So it is [Reference 9]."
     with ScriptedLlm() as llm:
-        work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm, support_citations=2)
-        _, rows = judged(work)
+        work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm)
+        _, rows = judged(work, most_citations=2)
     assert [row["sentence"] for row in rows if row["verdict"]] == [2, 5]
     assert [row["unjudged"] for row in rows].count("over_the_limit") == 4
     assert rows[-1]["unjudged"] == "out_of_range"
     assert llm.generations == 2
 
 
-def test_a_limit_of_nothing_switches_it_off(tmp_path: Path) -> None:
-    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, support_citations=0)
+def test_the_embedded_model_judges_a_few_citations_of_a_section(tmp_path: Path) -> None:
+    text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6))
+    work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES)
+    rehearsal = Rehearsal(lambda prompt, tokens, own: own)
+    job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage_with(None), rehearsal=True)
+    with without_waiting():
+        rows = list(job.stage.build(job))
+    assert len(rows) == 6
+    assert rehearsal.count("calls") == 4
+
+
+def test_without_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path: Path) -> None:
+    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, systems="extractive")
     outcome, rows = judged(work)
     assert rows == []
-    assert outcome.notes == {"off": "CITELOOM_SUPPORT_CITATIONS is 0"}
-    assert fingerprint(CITATION_SUPPORT, work, MONTH).inputs == {"off": "CITELOOM_SUPPORT_CITATIONS is 0"}
+    assert outcome.notes["off"].startswith("no endpoint is set")
+    assert fingerprint(CITATION_SUPPORT, work, MONTH).inputs == outcome.notes
 
 
 def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_path: Path) -> None:
@@ -251,7 +262,7 @@ def test_a_change_of_judge_room_or_limits_puts_the_month_out_of_date(tmp_path: P
         run_stage(CITATION_SUPPORT, work, MONTH)
     assert state(CITATION_SUPPORT, work, MONTH) is State.DONE
     judge = {"models": write_models(tmp_path / "settings", llm.url, "x"), "judges": ("x",)}
-    for change in (judge, {"llm_context": 6000}, {"support_passages": 3}, {"support_citations": 9}):
+    for change in (judge, {"llm_context": 6000}, {"support_passages": 3}):
         changed = Workspace(work.settings.model_copy(update=change))
         assert state(CITATION_SUPPORT, changed, MONTH) is State.STALE, change
     moved = Workspace(work.settings.model_copy(update={"llm_url": "http://127.0.0.1:2/v1"}))
