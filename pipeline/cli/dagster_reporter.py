@@ -92,12 +92,13 @@ def _record(instance: dg.DagsterInstance, event: Event) -> None:
     partition: it has the month in its metadata, and is the check's latest.
     """
     import dagster as dg
+    from sqlalchemy.exc import IntegrityError  # Dagster's storages are made with SQLAlchemy
 
     from assets.checks import without_partition
 
     try:
         instance.report_runless_asset_event(event)
-    except Exception:  # the storage's own: sqlite3's or Postgres's
+    except IntegrityError:
         if not isinstance(event, dg.AssetCheckEvaluation):
             raise
         instance.report_runless_asset_event(without_partition(event))
