@@ -8,5 +8,6 @@ from pipeline.stage_list import STAGE_LIST
 from pipeline.stages import STAGES
 
 STAGE_ASSETS = tuple(
-    StageAsset(stage, entry, DETAILS.get(stage.name)) for entry, stage in zip(STAGE_LIST, STAGES, strict=True)
+    StageAsset(stage, entry, DETAILS.get(stage.name))
+    for entry, stage in zip(STAGE_LIST, STAGES, strict=True)
 )

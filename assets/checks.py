@@ -20,7 +20,9 @@ _TRIES, _SECONDS_BETWEEN_TRIES = 40, 15.0
 def build_check(check: Check, settings: Settings) -> dg.AssetChecksDefinition:
     """A check of a month as Dagster's. settings: they say where its step runs."""
 
-    def run(context: dg.AssetCheckExecutionContext, workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    def run(
+        context: dg.AssetCheckExecutionContext, workspace: dg.ResourceParam[Workspace]
+    ) -> dg.AssetCheckResult:
         month = context.partition_key
         try:
             result = evaluate(check, stage_named(check.stage), workspace, month)

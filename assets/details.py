@@ -1,4 +1,6 @@
-"""What the UI shows of a finished month besides its outcome: numbers that it plots, a table, a figure."""
+"""What the UI shows of a finished month besides its outcome: numbers that it plots, a table, a
+figure.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,12 @@ def page_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def paper_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The share of visible characters that was kept, papers by grade, and characters lost by kind of element."""
-    papers = workspace.root.rows(tables.PAPERS, month, ["chars_seen", "chars_kept", "losses", "grade"])
+    """The share of visible characters that was kept, papers by grade, and characters lost by kind
+    of element.
+    """
+    papers = workspace.root.rows(
+        tables.PAPERS, month, ["chars_seen", "chars_kept", "losses", "grade"]
+    )
     chars_seen = sum(paper["chars_seen"] for paper in papers)
     chars_kept = sum(paper["chars_kept"] for paper in papers)
     grades = Counter(str(paper["grade"]) for paper in papers)
@@ -59,7 +65,9 @@ def passage_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The scores as the report's table, and nDCG@10 as a figure with its intervals; nothing where there are none."""
+    """The scores as the report's table, and nDCG@10 as a figure with its intervals; nothing where
+    there are none.
+    """
     from pipeline.report.retrieval import read_retrieval, retrieval_section
 
     scores = read_retrieval(workspace.root, month)
@@ -79,11 +87,14 @@ def _picture(scores: RetrievalScores, month: str) -> str:
     found = {METHODS[method]: scores.rows[method, _PICTURED_METRIC] for method in scores.methods}
     rows = {method: (row["value"], row["low"], row["high"]) for method, row in found.items()}
     name = METRIC_NAMES[_PICTURED_METRIC]
-    return intervals(name, rows, title=f"{name}: {month}: {scores.queries:,} citing sentences, 95 % intervals")
+    return intervals(
+        name, rows, title=f"{name}: {month}: {scores.queries:,} citing sentences, 95 % intervals"
+    )
 
 
 def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """Mean ROUGE and G-Score of each writer over the month's tasks, each under a name that the UI plots over months.
+    """Mean ROUGE and G-Score of each writer over the month's tasks, each under a name that the UI
+    plots over months.
 
     A G-Score is the mean of all judges that marked the systems of a task together.
     """
@@ -93,16 +104,22 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
         # A section that was marked alone, or a repeat, is compared with no other's.
         compared = row["mode"] == TOGETHER or (row["metric"] != "g_score" and row["repeat"] == 0)
         if row["metric"] in _PLOTTED and row["value"] is not None and compared:
-            values[f"{_PLOTTED[row['metric']]}/{Writer(row['system'], row['model']).name}"].append(row["value"])
+            values[f"{_PLOTTED[row['metric']]}/{Writer(row['system'], row['model']).name}"].append(
+                row["value"]
+            )
     means = {name: round(fmean(values[name]), 4) for name in sorted(values)}
     if not means:
         return {}
-    table = markdown_table(("metric/system", "mean"), [(name, f"{value:.3f}") for name, value in means.items()])
+    table = markdown_table(
+        ("metric/system", "mean"), [(name, f"{value:.3f}") for name, value in means.items()]
+    )
     return {**means, "means": dg.MetadataValue.md(table)}
 
 
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """Where the month's report lies, its systems' main figures, and a picture of them with their intervals."""
+    """Where the month's report lies, its systems' main figures, and a picture of them with their
+    intervals.
+    """
     from pipeline.report.formatting import words
     from pipeline.report.publish import read_month_related_work
     from pipeline.report.related_work_tables import leaderboard
@@ -126,14 +143,20 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
-    """A system's G-Score as a share of the highest mark, and its citation support; only those that were measured."""
+    """A system's G-Score as a share of the highest mark, and its citation support; only those that
+    were measured.
+    """
     mark = figures.scores.mean(system, "g_score")
-    value, low, high = (None if figure is None else figure / _MARKS for figure in (mark.value, mark.low, mark.high))
+    value, low, high = (
+        None if figure is None else figure / _MARKS for figure in (mark.value, mark.low, mark.high)
+    )
     values = {"G-Score of 5": (value, low, high)}
     for metric, name in _SHARES.items():
         mean = figures.scores.mean(system, metric)
         values[name] = (mean.value, mean.low, mean.high)
-    return {name: (value, low, high) for name, (value, low, high) in values.items() if value is not None}
+    return {
+        name: (value, low, high) for name, (value, low, high) in values.items() if value is not None
+    }
 
 
 DETAILS: Mapping[str, Details] = {

@@ -1,4 +1,6 @@
-"""Jobs over the assets: one month through every stage, a harvest, and the checks over all months."""
+"""Jobs over the assets: one month through every stage, a harvest, and the checks over all
+months.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,19 @@ _CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
 _HARVEST = dg.AssetSelection.assets("arxiv_changes")
 _SUMMARY = dg.AssetSelection.assets("refresh_summary")
 
-# A job may not bear the name of an asset, hence the verb. The schedule, the sensors and backfills start it, with the
-# executor of the definitions.
+# A job may not bear the name of an asset, hence the verb. The schedule, the sensors and backfills
+# start it, with the executor of the definitions.
 refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
     selection=dg.AssetSelection.all() - _CHECKS_OF_ALL_MONTHS - _HARVEST - _SUMMARY,
-    description="Every stage of one month, from the zips to the report; what is up to date is skipped.",
+    description=(
+        "Every stage of one month, from the zips to the report; what is up to date is skipped."
+    ),
     metadata=OWNER_METADATA,
 )
 
-# A run and not the tick of a schedule, which Dagster ends after a minute; `sensors.refresh` starts what follows.
+# A run and not the tick of a schedule, which Dagster ends after a minute; `sensors.refresh` starts
+# what follows.
 find_changes = dg.define_asset_job(
     "find_changes",
     selection=_HARVEST,

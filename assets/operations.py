@@ -1,4 +1,6 @@
-"""The assets of operation: what arXiv changed, the summary of a refresh, and the checks over all months."""
+"""The assets of operation: what arXiv changed, the summary of a refresh, and the checks over all
+months.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -43,14 +45,18 @@ _LONGEST_MESSAGE = 600
     owners=OWNERS,
     tags={"citeloom/resource": "arxiv_api"},
     pool="arxiv_api",
-    description="What arXiv changed since the last harvest (OAI-PMH), and the months whose pages, metadata, settings "
-    "or code differ from those their tables were made with. Their keys are recorded, for the summary of the "
-    "refresh.",
+    description=(
+        "What arXiv changed since the last harvest (OAI-PMH), and the months whose pages, metadata,"
+        " settings or code differ from those their tables were made with. Their keys are recorded,"
+        " for the summary of the refresh."
+    ),
 )
 def arxiv_changes(
     context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.MaterializeResult[None]:
-    """A run, not the tick of a schedule, which Dagster ends after a minute: a harvest may take a quarter of an hour."""
+    """A run, not the tick of a schedule, which Dagster ends after a minute: a harvest may take a
+    quarter of an hour.
+    """
     try:
         in_dump = months_in_dump(workspace.settings)
         offer_months(context.instance, in_dump)
@@ -70,7 +76,9 @@ def _harvest_metadata(plan: RefreshPlan) -> dict[str, Any]:
         "months_due": len(plan.months),
     }
     if plan.harvest is not None:
-        counts = {name: value for name, value in asdict(plan.harvest).items() if isinstance(value, int)}
+        counts = {
+            name: value for name, value in asdict(plan.harvest).items() if isinstance(value, int)
+        }
         metadata |= {f"harvest/{name}": value for name, value in counts.items()}
         metadata["harvest/until"] = plan.harvest.until
     if plan.harvest_failure:
@@ -83,8 +91,11 @@ def _harvest_metadata(plan: RefreshPlan) -> dict[str, Any]:
     kinds={"json"},
     owners=OWNERS,
     tags={"citeloom/resource": "cpu"},
-    description="The summary of the last refresh: papers new, revised, withdrawn; passages added, changed, removed; "
-    "vectors made; failures, and which tables of language models no longer match their inputs.",
+    description=(
+        "The summary of the last refresh: papers new, revised, withdrawn; passages added, changed,"
+        " removed; vectors made; failures, and which tables of language models no longer match"
+        " their inputs."
+    ),
 )
 def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
     """Made once the runs of a refresh have ended, and again where one ends later."""
@@ -105,13 +116,17 @@ def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeRes
 
 
 def summary_metadata(workspace: Workspace, summary: RefreshSummary) -> dict[str, Any]:
-    """The counts, each under a name that the UI plots; the lists of the summary, and where its file is."""
+    """The counts, each under a name that the UI plots; the lists of the summary, and where its file
+    is.
+    """
     metadata: dict[str, Any] = {**asdict(summary.changes), "months_run": len(summary.months)}
     for name, value in as_json(summary).items():
         if isinstance(value, dict | list):
             metadata[name] = dg.MetadataValue.json(value)
     if summary.started:
-        metadata["summary"] = dg.MetadataValue.path(str(summary_file(workspace.root, summary.started)))
+        metadata["summary"] = dg.MetadataValue.path(
+            str(summary_file(workspace.root, summary.started))
+        )
     return metadata
 
 
@@ -123,13 +138,17 @@ months = dg.AssetSpec(
     owners=OWNERS,
     tags={"citeloom/resource": "cpu"},
     description=(
-        "All months of the data root, as the other assets have made them. Nothing is stored for it: its check reports "
-        "which months failed or are out of date, and how to repair each."
+        "All months of the data root, as the other assets have made them. Nothing is stored for it:"
+        " its check reports which months failed or are out of date, and how to repair each."
     ),
 )
 
 
-@dg.asset_check(asset=months.key, description="No month has failed, and none is out of date.", metadata=OWNER_METADATA)
+@dg.asset_check(
+    asset=months.key,
+    description="No month has failed, and none is out of date.",
+    metadata=OWNER_METADATA,
+)
 def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
     """The months that failed or are out of date now, each with the command that repairs it.
 
@@ -143,7 +162,11 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
         rows = {month: _rows_to_repair(workspace, month) for month in selected}
     to_repair = {month: of_month for month, of_month in rows.items() if of_month}
     failed = sum(any(row["failure"] for row in of_month) for of_month in to_repair.values())
-    metadata: dict[str, Any] = {"months": len(selected), "failed": failed, "stale": len(to_repair) - failed}
+    metadata: dict[str, Any] = {
+        "months": len(selected),
+        "failed": failed,
+        "stale": len(to_repair) - failed,
+    }
     if to_repair:
         recorded = {failure.month for failure in all_failures(workspace.root)}
         metadata["to_repair"] = dg.MetadataValue.md(_describe_repairs(to_repair, recorded))
@@ -158,17 +181,22 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
 
 
 def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
-    """The rows of `month_status` that are failed or stale, and a failure to read the month's status at all."""
+    """The rows of `month_status` that are failed or stale, and a failure to read the month's status
+    at all.
+    """
     rows = month_status(STAGES, workspace, month)
     failure = read_failure(workspace, "run", month)
     whole_run = [{"stage": "run", "state": "failed", "failure": failure}] if failure else []
     return [*whole_run, *(row for row in rows if row["state"] in ("failed", "stale"))]
 
 
-def _describe_repairs(to_repair: Mapping[str, Sequence[Mapping[str, Any]]], recorded: Collection[str]) -> str:
+def _describe_repairs(
+    to_repair: Mapping[str, Sequence[Mapping[str, Any]]], recorded: Collection[str]
+) -> str:
     """A table of what is wrong, and the command for each month.
 
-    recorded: the months with a recorded failure. `run --failed` runs no others, such as those with a damaged table.
+    recorded: the months with a recorded failure. `run --failed` runs no others, such as those with
+        a damaged table.
     """
     table, commands = [], []
     for month, rows in to_repair.items():
@@ -179,17 +207,28 @@ def _describe_repairs(to_repair: Mapping[str, Sequence[Mapping[str, Any]]], reco
             stages = ",".join(row["stage"] for row in rows)
             commands.append(f"citeloom run --months {month} --select {stages}")
     head = ("month", "stage", "state", "failure")
-    repairs = ["Once the cause that a line names is fixed:", "", "```", *commands[:_MOST_ROWS], "```"]
+    repairs = [
+        "Once the cause that a line names is fixed:",
+        "",
+        "```",
+        *commands[:_MOST_ROWS],
+        "```",
+    ]
     return "\n".join([markdown_table(head, table[:_MOST_ROWS], _LONGEST_MESSAGE), "", *repairs])
 
 
 def _freshness_check(table: Table) -> dg.AssetChecksDefinition:
-    """Not Dagster's own check of freshness by partition, which takes only partitions that are time windows."""
+    """Not Dagster's own check of freshness by partition, which takes only partitions that are time
+    windows.
+    """
 
     @dg.asset_check(
         asset=months.key,
         name=f"newest_month_of_{table.name}_exists",
-        description="The last month that ended CITELOOM_FRESH_DAYS ago or earlier exists; with 0, none is expected.",
+        description=(
+            "The last month that ended CITELOOM_FRESH_DAYS ago or earlier exists; with 0, none is"
+            " expected."
+        ),
         metadata=OWNER_METADATA,
     )
     def check(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:

@@ -15,12 +15,15 @@ _NAME = "months"
 
 
 class _Months(dg.DynamicPartitionsDefinition):
-    """The months that the instance offers. A run may name any month, so that `dagster asset materialize` works on an
-    instance that offers none yet; a month without pages is empty.
+    """The months that the instance offers. A run may name any month, so that `dagster asset
+    materialize` works on an instance that offers none yet; a month without pages is empty.
     """
 
     def has_partition_key(
-        self, partition_key: str, current_time: datetime | None = None, dynamic_partitions_store: Any = None
+        self,
+        partition_key: str,
+        current_time: datetime | None = None,
+        dynamic_partitions_store: Any = None,
     ) -> bool:
         return is_month(partition_key)
 
@@ -31,8 +34,9 @@ MONTHS = _Months(name=_NAME)
 def offer_months(instance: dg.DagsterInstance, months: Iterable[str]) -> None:
     """Add months to the partitions, oldest first.
 
-    Dagster lists dynamic partitions in the order in which they were added, and a range (`[2023-01...2023-12]`) follows
-    it. So where an earlier month is added, the later ones are removed and added again; their events stay.
+    Dagster lists dynamic partitions in the order in which they were added, and a range
+    (`[2023-01...2023-12]`) follows it. So where an earlier month is added, the later ones are
+    removed and added again; their events stay.
     """
     offered = list(instance.get_dynamic_partitions(_NAME))
     ordered = sorted({*offered, *months})

@@ -1,4 +1,6 @@
-"""Where steps run, as the definitions need it: the executor, retries, and the GPUs that a step asks for."""
+"""Where steps run, as the definitions need it: the executor, retries, and the GPUs that a step asks
+for.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ LOST_STEPS = 2
 
 
 def definition_time_settings() -> Settings:
-    """Settings read at definition time. If one is invalid, the defaults: each run names the invalid one."""
+    """Settings read at definition time. If one is invalid, the defaults: each run names the invalid
+    one.
+    """
     try:
         return load_settings()
     except SettingError:
@@ -25,7 +29,9 @@ def definition_time_settings() -> Settings:
 
 
 def gpu_tags(settings: Settings) -> Mapping[str, str]:
-    """Tags of the step that embeds: the GPUs it requests, as dagster-ray and dagster-k8s read them."""
+    """Tags of the step that embeds: the GPUs it requests, as dagster-ray and dagster-k8s read
+    them.
+    """
     gpus = settings.embedding_gpus
     if not gpus or not settings.on_cluster:
         return {}
@@ -42,7 +48,9 @@ def retry_of_lost_steps(settings: Settings) -> dg.RetryPolicy | None:
 
 
 def choose_executor(settings: Settings) -> dg.ExecutorDefinition:
-    """The executor that CITELOOM_EXECUTOR names. Raises SettingError if its package is not installed."""
+    """The executor that CITELOOM_EXECUTOR names. Raises SettingError if its package is not
+    installed.
+    """
     if settings.executor == "ray":
         check_installed()
         from resources.ray_cluster import ray_executor
@@ -51,7 +59,8 @@ def choose_executor(settings: Settings) -> dg.ExecutorDefinition:
     if settings.executor == "k8s":
         if importlib.util.find_spec("dagster_k8s") is None:
             raise SettingError(
-                "CITELOOM_EXECUTOR=k8s needs dagster-k8s: pip install --constraint constraints.txt --editable '.[k8s]'"
+                "CITELOOM_EXECUTOR=k8s needs dagster-k8s: pip install --constraint constraints.txt"
+                " --editable '.[k8s]'"
             )
         from dagster_k8s import k8s_job_executor
 

@@ -19,7 +19,8 @@ Interval = tuple[float, float | None, float | None]
 """A value, and the ends of its interval where there is one."""
 
 LONGEST_CELL = 80
-# A white panel with dark lines, since a transparent one is unreadable in either the light or the dark theme of the UI.
+# A white panel with dark lines, since a transparent one is unreadable in either the light or the
+# dark theme of the UI.
 _BLUE, _GRID, _INK, _PAPER = "#3b6ea5", "#dddddd", "#20242a", "#ffffff"
 # In pixels: the panel, the column of labels, the axis, a row.
 _WIDTH, _LABELS, _AXIS, _ROW = 700, 200, 420, 20
@@ -33,15 +34,25 @@ def report_page(workspace: Workspace, file: str) -> dict[str, dg.MetadataValue]:
     """
     page = dg.MetadataValue.path(str(workspace.root.path / REPORTS / file))
     if workspace.settings.serve_url is None:
-        command = f"citeloom serve shows it at /{REPORTS}/{file}; CITELOOM_SERVE_URL makes this a link"
+        command = (
+            f"citeloom serve shows it at /{REPORTS}/{file}; CITELOOM_SERVE_URL makes this a link"
+        )
         return {"page": page, "address": dg.MetadataValue.text(command)}
     url = f"{workspace.settings.serve_url.rstrip('/')}/{REPORTS}/{file}"
     return {"page": page, "address": dg.MetadataValue.url(url)}
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]], longest: int = LONGEST_CELL) -> str:
-    """A Markdown table; text from papers is data, so whatever could be markup in a cell is escaped."""
-    lines = [list(head), ["---"] * len(head), *([cell(value, longest) for value in row] for row in rows)]
+def markdown_table(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], longest: int = LONGEST_CELL
+) -> str:
+    """A Markdown table; text from papers is data, so whatever could be markup in a cell is
+    escaped.
+    """
+    lines = [
+        list(head),
+        ["---"] * len(head),
+        *([cell(value, longest) for value in row] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -68,8 +79,12 @@ def intervals(name: str, rows: Mapping[str, Interval], *, title: str) -> str:
         middle = _top(place) + _ROW / 2
         if low is not None and high is not None:
             start, end = (_LABELS + max(0, min(edge, 1)) * _AXIS for edge in (low, high))
-            shapes.append(f'<path d="M{start:g} {middle:g}H{end:g}" stroke="{_BLUE}" stroke-width="2"/>')
-        shapes.append(f'<circle cx="{_LABELS + value * _AXIS:g}" cy="{middle:g}" r="4" fill="{_BLUE}"/>')
+            shapes.append(
+                f'<path d="M{start:g} {middle:g}H{end:g}" stroke="{_BLUE}" stroke-width="2"/>'
+            )
+        shapes.append(
+            f'<circle cx="{_LABELS + value * _AXIS:g}" cy="{middle:g}" r="4" fill="{_BLUE}"/>'
+        )
         shapes += [_label(place, label), _text(_LABELS + _AXIS + 12, middle + 4, f"{value:.2f}")]
     return _image(name, title, len(rows) + 1, shapes)
 
@@ -89,11 +104,13 @@ def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
 
 
 def _image(name: str, title: str, rows: int, shapes: Iterable[str]) -> str:
-    """An SVG as a Markdown image: the same data give the same bytes, and it needs no library that takes 0.4 s each."""
+    """An SVG as a Markdown image: the same data give the same bytes, and it needs no library that
+    takes 0.4 s each.
+    """
     height = _top(rows) + 8
     picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
-        f'font-size="12" fill="{_INK}"><rect width="100%" height="100%" fill="{_PAPER}"/>'
-        f"{_text(12, 18, title)}{''.join(shapes)}</svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}"'
+        f' font-family="sans-serif" font-size="12" fill="{_INK}"><rect width="100%" height="100%"'
+        f' fill="{_PAPER}"/>{_text(12, 18, title)}{"".join(shapes)}</svg>'
     )
     return f"![{name}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"

@@ -1,4 +1,6 @@
-"""How a stage becomes a Dagster asset: versions, partitions, column schema, metadata of a finished month, retries."""
+"""How a stage becomes a Dagster asset: versions, partitions, column schema, metadata of a finished
+month, retries.
+"""
 
 import hashlib
 import json
@@ -33,19 +35,24 @@ Details = Callable[[Workspace, str], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class StageAsset:
-    """A stage as the Dagster UI shows it. details: further metadata of a finished month, such as a picture."""
+    """A stage as the Dagster UI shows it. details: further metadata of a finished month, such as a
+    picture.
+    """
 
     stage: Stage
     entry: StageEntry
     details: Details | None = None
 
     def dependencies(self, settings: Settings) -> list[str]:
-        """Names of the assets that this one depends on: no disabled stage, since its months have no rows to read."""
+        """Names of the assets that this one depends on: no disabled stage, since its months have no
+        rows to read.
+        """
         disabled = {stage.name for stage in STAGES if disabled_reason(stage, settings)}
         return [table.name for table in self.stage.upstream if table.name not in disabled]
 
     def code_version(self, settings: Settings) -> str:
-        """The versions of the table and the stage, and a digest of the settings that change its rows.
+        """The versions of the table and the stage, and a digest of the settings that change its
+        rows.
 
         So a month is out of date in Dagster after a changed setting, as in `citeloom status`.
         """
@@ -53,9 +60,13 @@ class StageAsset:
         try:
             values = {name: getattr(settings, name) for name in stage.settings}
             values |= stage.part_settings(settings)
-        except CiteloomError as error:  # each run names the invalid setting; the UI opens all the same
+        except (
+            CiteloomError
+        ) as error:  # each run names the invalid setting; the UI opens all the same
             values = {"invalid": str(error)}
-        digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+        digest = hashlib.sha256(
+            json.dumps(values, sort_keys=True, default=str).encode()
+        ).hexdigest()
         return f"{stage.table.version}.{stage.version}.{digest[:8]}"
 
 
@@ -69,9 +80,11 @@ class StageConfig(dg.Config):
 
 
 def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | dg.AssetSpec:
-    """The Dagster asset of a stage; of a disabled stage, an asset that cannot be materialized and says why.
+    """The Dagster asset of a stage; of a disabled stage, an asset that cannot be materialized and
+    says why.
 
-    settings: they say which stages are disabled, where a step runs, and with which settings its rows are made.
+    settings: they say which stages are disabled, where a step runs, and with which settings its
+        rows are made.
     """
     stage = asset.stage
     spec = dg.AssetSpec(
@@ -88,7 +101,10 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
     )
     disabled = disabled_reason(stage, settings)
     if disabled:
-        text = f"**Disabled**: {disabled}. To enable it, change that and restart `citeloom ui`.\n\n{spec.description}"
+        text = (
+            f"**Disabled**: {disabled}. To enable it, change that and restart `citeloom"
+            f" ui`.\n\n{spec.description}"
+        )
         # Without partitions, or the card of a disabled stage counts months as missing.
         return spec.replace_attributes(description=text, partitions_def=None).merge_attributes(
             tags={"citeloom/disabled": ""}
@@ -103,7 +119,9 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         retry_policy=retry_of_lost_steps(settings),
     )
     def _asset(
-        context: dg.AssetExecutionContext, config: StageConfig, workspace: dg.ResourceParam[Workspace]
+        context: dg.AssetExecutionContext,
+        config: StageConfig,
+        workspace: dg.ResourceParam[Workspace],
     ) -> dg.MaterializeResult[None]:
         month = context.partition_key
         _write_disabled_months(stage, workspace, month)
@@ -119,7 +137,9 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
 
 
 def disabled_reason(stage: Stage, settings: Settings) -> str:
-    """Why the settings do not ask for a stage; empty where they do, or where one of them is invalid."""
+    """Why the settings do not ask for a stage; empty where they do, or where one of them is
+    invalid.
+    """
     try:
         return stage.disabled_reason(settings)
     except CiteloomError:
@@ -127,7 +147,9 @@ def disabled_reason(stage: Stage, settings: Settings) -> str:
 
 
 def _write_disabled_months(stage: Stage, workspace: Workspace, month: str) -> None:
-    """Write the empty months of disabled stages before a stage, as `citeloom run` does: they have no asset to do so."""
+    """Write the empty months of disabled stages before a stage, as `citeloom run` does: they have
+    no asset to do so.
+    """
     for earlier in STAGES[: STAGES.index(stage)] if stage in STAGES else ():
         if earlier.disabled_reason(workspace.settings):
             run_stage(earlier, workspace, month)
@@ -136,10 +158,11 @@ def _write_disabled_months(stage: Stage, workspace: Workspace, month: str) -> No
 def materialization(
     asset: StageAsset, workspace: Workspace, outcome: Outcome, instance: dg.DagsterInstance
 ) -> dg.AssetMaterialization:
-    """The same materialization as an event, for a month that was computed outside any run of Dagster.
+    """The same materialization as an event, for a month that was computed outside any run of
+    Dagster.
 
-    Its tags are those that Dagster itself gives a materialization, from which it tells whether a month is out of date:
-    of each input the data version, and the event that recorded it.
+    Its tags are those that Dagster itself gives a materialization, from which it tells whether a
+    month is out of date: of each input the data version, and the event that recorded it.
     """
     tags = {"dagster/code_version": asset.code_version(workspace.settings)}
     version = _data_version(asset.stage.name, workspace, outcome.month)
@@ -152,7 +175,9 @@ def materialization(
         ).records
         if input_version is not None:
             tags[f"dagster/input_data_version/{name}"] = input_version.value
-            tags[f"dagster/input_event_pointer/{name}"] = str(records[0].storage_id) if records else "NULL"
+            tags[f"dagster/input_event_pointer/{name}"] = (
+                str(records[0].storage_id) if records else "NULL"
+            )
     return dg.AssetMaterialization(
         asset_key=asset.stage.name,
         partition=outcome.month,
@@ -170,12 +195,19 @@ def _data_version(table: str, workspace: Workspace, month: str) -> dg.DataVersio
 def column_schema(table: Table) -> dg.TableSchema:
     """A table's columns as the UI shows them."""
     return dg.TableSchema(
-        columns=[dg.TableColumn(name, kind, description=text) for name, kind, text in table.describe_columns()]
+        columns=[
+            dg.TableColumn(name, kind, description=text)
+            for name, kind, text in table.describe_columns()
+        ]
     )
 
 
 def _run(
-    context: dg.AssetExecutionContext, stage: Stage, workspace: Workspace, month: str, config: StageConfig
+    context: dg.AssetExecutionContext,
+    stage: Stage,
+    workspace: Workspace,
+    month: str,
+    config: StageConfig,
 ) -> Outcome:
     """Run the stage's month, and say by the kind of exception whether Dagster is to try again."""
     shutdown.end_with_parent()
@@ -195,8 +227,12 @@ def _run(
         raise dg.RetryRequested(config.retries, SECONDS_BETWEEN_RETRIES) from error
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
-    except Exception as error:  # an error of ours is no lost node, for which alone a cluster's step is retried
-        raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from error
+    except (
+        Exception
+    ) as error:  # an error of ours is no lost node, for which alone a cluster's step is retried
+        raise dg.Failure(
+            description=f"{type(error).__name__}: {error}", allow_retries=False
+        ) from error
     if shutdown.requested():  # the month is in place; the rest of the run is not to begin
         raise dg.DagsterExecutionInterruptedError
     action = "skipped, up to date" if outcome.skipped else f"computed in {outcome.seconds:.1f} s"
@@ -205,7 +241,9 @@ def _run(
 
 
 def _reason_run_is_lost(context: dg.AssetExecutionContext) -> str:
-    """Why the step's run is no longer its own, as after a termination in the Dagster UI; empty where it still is."""
+    """Why the step's run is no longer its own, as after a termination in the Dagster UI; empty
+    where it still is.
+    """
     run = context.instance.get_run_by_id(context.run_id)
     if run is None or run.is_finished:
         reason = run.status.value.lower() if run else "it was deleted"
@@ -230,8 +268,9 @@ class _LogProgress(progress.Listener):
 
 
 def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) -> dict[str, Any]:
-    """The figures of an outcome, each under a name that the UI can plot over time; the month's first rows, and
-    the asset's own details."""
+    """The figures of an outcome, each under a name that the UI can plot over time; the month's
+    first rows, and the asset's own details.
+    """
     return {
         "dagster/row_count": outcome.rows,
         "seconds": round(outcome.seconds, 3),
@@ -239,7 +278,10 @@ def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) 
         "skipped": outcome.skipped,
         "left_out": sum(outcome.left_out.values()),
         **{f"left_out/{reason}": count for reason, count in outcome.left_out.items()},
-        **{name: _metadata_value(value) for name, value in {**outcome.notes, **outcome.measured}.items()},
+        **{
+            name: _metadata_value(value)
+            for name, value in {**outcome.notes, **outcome.measured}.items()
+        },
         **_preview(asset.stage, workspace, outcome.month),
         **(asset.details(workspace, outcome.month) if asset.details else {}),
     }
@@ -252,10 +294,16 @@ def _metadata_value(value: Any) -> Any:
 
 
 def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
-    """The first rows as a Markdown table; text from papers is data, so whatever could be markup is escaped."""
+    """The first rows as a Markdown table; text from papers is data, so whatever could be markup is
+    escaped.
+    """
     columns = [column.name for column in stage.table.schema if is_readable(column)]
     rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
-    return {"preview": dg.MetadataValue.md(markdown_table(columns, (list(row.values()) for row in rows)))}
+    return {
+        "preview": dg.MetadataValue.md(
+            markdown_table(columns, (list(row.values()) for row in rows))
+        )
+    }
 
 
 def is_readable(column: pa.Field) -> bool:

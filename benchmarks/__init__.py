@@ -1,1 +1,3 @@
-"""One script per claim, each against what a user would pick instead, interleaved in one run. No tests here."""
+"""One script per claim, each against what a user would pick instead, interleaved in one run. No
+tests here.
+"""

@@ -1,14 +1,17 @@
-"""Fifty questions by the systems that ask a model, on an endpoint of fixed latency, against one call after another.
+"""Fifty questions by the systems that ask a model, on an endpoint of fixed latency, against one
+call after another.
 
     python -m benchmarks.answer [--quick]
 
-The endpoint (benchmarks/scripted_endpoint.py) is a process of its own. The sample corpus is embedded and indexed first,
-which is not timed; then `answers` runs month by month and system by system, as `citeloom run` runs them, with default
-settings, on the questions of examples/questions.jsonl. Searches are real ones. `direct` takes its answers from the
+The endpoint (benchmarks/scripted_endpoint.py) is a process of its own. The sample corpus is
+embedded and indexed first, which is not timed; then `answers` runs month by month and system by
+system, as `citeloom run` runs them, with default settings, on the questions of
+examples/questions.jsonl. Searches are real ones. `direct` takes its answers from the
 cache: WikiChat sends the same requests before it.
-Against them stands a plain loop with the package openai that sends the same requests one after another: a part of them
-is timed, and times their number is what all would take; its searches would come on top. The bound is what calls would
-take that wait for one another or for the limit, without any work of our own. Never how good the answers are.
+Against them stands a plain loop with the package openai that sends the same requests one after
+another: a part of them is timed, and times their number is what all would take; its searches would
+come on top. The bound is what calls would take that wait for one another or for the limit, without
+any work of our own. Never how good the answers are.
 """
 
 from __future__ import annotations
@@ -45,7 +48,9 @@ CORPUS = (DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, EMBEDDINGS, INDEX_RECEIPTS, 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many questions of a month are asked, and how long the endpoint takes for a request, in seconds."""
+    """How many questions of a month are asked, and how long the endpoint takes for a request, in
+    seconds.
+    """
 
     questions: int
     latency: float
@@ -68,14 +73,17 @@ class Part:
     answers: Sequence[Answer]
 
     def bound(self, size: Size) -> float:
-        """Seconds that it takes at the least: its longest chain of calls, or all of them over the limit."""
+        """Seconds that it takes at the least: its longest chain of calls, or all of them over the
+        limit.
+        """
         longest = max((chain(self.system, answer) for answer in self.answers), default=0)
         return max(longest, self.requests / size.limit) * size.latency if self.requests else 0.0
 
 
 def chain(system: str, answered: Answer) -> int:
-    """Calls of an answer that wait for one another: all of arXivBot's; of WikiChat, bullets of passages and verdicts
-    on claims are asked side by side, and so are its two branches."""
+    """Calls of an answer that wait for one another: all of arXivBot's; of WikiChat, bullets of
+    passages and verdicts on claims are asked side by side, and so are its two branches.
+    """
     if system != "wikichat":
         return answered.spent.calls
     stages = {step["stage"] for step in answered.trace["steps"]}
@@ -87,10 +95,14 @@ def place_at(folder: Path, size: Size, url: str) -> Workspace:
     """The workspace; without a limit on the questions of a month."""
     return Workspace(
         load_settings(
-            data=folder, llm_url=url, llm_model=MODEL, llm_concurrency=size.limit, max_questions=size.questions,
+            data=folder,
+            llm_url=url,
+            llm_model=MODEL,
+            llm_concurrency=size.limit,
+            max_questions=size.questions,
             _env_file=None,
         )
-    )  # fmt: skip
+    )
 
 
 def prepare(place: Workspace) -> int:
@@ -111,7 +123,12 @@ def parts(place: Workspace, url: str) -> Iterator[Part]:
             run_stage(ANSWERS, alone, month, force=True)
             took = time.perf_counter() - started, time.process_time() - spent
             rows = place.root.rows(tables.ANSWERS, month)
-            yield Part(system, *took, ask(url, "/recorded")["requests"] - before, [answer_of_row(row) for row in rows])
+            yield Part(
+                system,
+                *took,
+                ask(url, "/recorded")["requests"] - before,
+                [answer_of_row(row) for row in rows],
+            )
 
 
 def figures_of(run: Sequence[Part], size: Size, recorded: Mapping[str, int]) -> dict[str, object]:
@@ -119,7 +136,9 @@ def figures_of(run: Sequence[Part], size: Size, recorded: Mapping[str, int]) -> 
     seconds, bound = sum(part.seconds for part in run), sum(part.bound(size) for part in run)
     calls = sum(answered.spent.calls for part in run for answered in part.answers)
     by_system = {
-        f"{system}: requests, longest chain, second hops": ", ".join(map(str, _of_system(run, system)))
+        f"{system}: requests, longest chain, second hops": ", ".join(
+            map(str, _of_system(run, system))
+        )
         for system in ASKING
     }
     return {
@@ -130,7 +149,9 @@ def figures_of(run: Sequence[Part], size: Size, recorded: Mapping[str, int]) -> 
         "seconds": round(seconds, 2),
         "bound, of which chains of calls alone": f"{bound:.1f}, {_chains(run) * size.latency:.1f}",
         "times the bound": round(seconds / bound, 3),
-        "CPU ms for a call, searches included": round(1000 * sum(part.processor for part in run) / calls, 2),
+        "CPU ms for a call, searches included": round(
+            1000 * sum(part.processor for part in run) / calls, 2
+        ),
     }
 
 
@@ -138,18 +159,28 @@ def _of_system(run: Sequence[Part], system: str) -> tuple[int, int, int]:
     mine = [part for part in run if part.system == system]
     answers = [answered for part in mine for answered in part.answers]
     longest = max(chain(system, answer) for answer in answers)
-    return sum(part.requests for part in mine), longest, sum(answered.hops > 1 for answered in answers)
+    return (
+        sum(part.requests for part in mine),
+        longest,
+        sum(answered.hops > 1 for answered in answers),
+    )
 
 
 def _chains(run: Sequence[Part]) -> int:
-    return sum(max((chain(part.system, answer) for answer in part.answers), default=0) for part in run)
+    return sum(
+        max((chain(part.system, answer) for answer in part.answers), default=0) for part in run
+    )
 
 
 def main() -> None:
     """Measure, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--quick", action="store_true", help="3 questions of each month, 0.2 s for a request")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--quick", action="store_true", help="3 questions of each month, 0.2 s for a request"
+    )
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     size = QUICK if arguments.parse_args().quick else FULL
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         del os.environ[name]
@@ -159,7 +190,9 @@ def main() -> None:
         run = list(parts(place, url))
         recorded, bodies = ask(url, "/recorded"), ask(url, "/bodies")
         again = sum(part.requests for part in parts(place, url))
-    plain = one_after_another(LoopSize(tasks=0, references=0, latency=size.latency, limit=1, high_limit=1), bodies)
+    plain = one_after_another(
+        LoopSize(tasks=0, references=0, latency=size.latency, limit=1, high_limit=1), bodies
+    )
     figures: dict[str, object] = {
         "questions, systems": f"{asked}, {len(ASKING)}",
         **figures_of(run, size, recorded),

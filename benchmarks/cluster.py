@@ -2,10 +2,11 @@
 
     python -m benchmarks.cluster [--quick] [--months N] [--pages N] [--rounds N]
 
-Months of pages from `benchmarks.corpus`, through papers, passages and embeddings (MiniLM, one thread), by
-`dagster job backfill` and Dagster's daemon: a run for each month, two at once, each step a Ray job. The zips are
-indexed before. Each node is bound to a processor of its own; the daemon, the runs' own processes, Postgres and the
-cluster's services share both, as they would on the head. Every backfill has a data root and a cluster of its own,
+Months of pages from `benchmarks.corpus`, through papers, passages and embeddings (MiniLM, one
+thread), by `dagster job backfill` and Dagster's daemon: a run for each month, two at once, each
+step a Ray job. The zips are indexed before. Each node is bound to a processor of its own; the
+daemon, the runs' own processes, Postgres and the cluster's services share both, as they would on
+the head. Every backfill has a data root and a cluster of its own,
 started before the clock. Both nodes are this machine: no network is between them.
 """
 
@@ -42,8 +43,9 @@ from resources.dagster_home import dagster_home
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One backfill: seconds from the start of its first run to the end of its last, seconds within stages, number of
-    passages, and the digest of each table."""
+    """One backfill: seconds from the start of its first run to the end of its last, seconds within
+    stages, number of passages, and the digest of each table.
+    """
 
     wall: float
     work: float
@@ -62,8 +64,14 @@ def build(folder: Path, months: int, pages: int) -> None:
             if page.subset not in zips:
                 zips[page.subset] = ZipOut(folder / "dump" / ZIPS[page.subset])
             zips[page.subset].add(f"{page.subset}/{yymm}/{arxiv_id}.html", page)
-            # The title is embedded with each passage: a different one, so that no vector is reused from another paper.
-            record = {"id": arxiv_id, "title": f"Paper {number}", "abstract": "Of words.", "categories": "cs.CL cs.IR"}
+            # The title is embedded with each passage: a different one, so that no vector is reused
+            # from another paper.
+            record = {
+                "id": arxiv_id,
+                "title": f"Paper {number}",
+                "abstract": "Of words.",
+                "categories": "cs.CL cs.IR",
+            }
             snapshot.write(json.dumps({**record, "authors": "A. Author", "versions": []}) + "\n")
     for written in zips.values():
         written.close()
@@ -82,11 +90,19 @@ def settings(folder: Path, data: Path) -> dict[str, str]:
     }
 
 
-def run(program: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+def run(
+    program: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path
+) -> None:
     """Run a command of this environment to its end. Exits if it fails."""
     command = [str(Path(sys.executable).with_name(program)), *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1800
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=1800,
     )
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}")
@@ -97,9 +113,18 @@ def daemon(environment: Mapping[str, str], folder: Path) -> Iterator[None]:
     """Dagster's daemon, which starts queued runs."""
     with (folder / "daemon.log").open("w") as log:
         process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "benchmarks.cluster_job"],
-            cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
+            [
+                str(Path(sys.executable).with_name("dagster-daemon")),
+                "run",
+                "-m",
+                "benchmarks.cluster_job",
+            ],
+            cwd=folder,
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
         try:
             yield
         finally:
@@ -109,17 +134,34 @@ def daemon(environment: Mapping[str, str], folder: Path) -> Iterator[None]:
                 os.killpg(process.pid, signal.SIGKILL)  # its code server may outlive it
 
 
-def backfill(months: Sequence[str], environment: Mapping[str, str], folder: Path) -> list[dg.RunRecord]:
+def backfill(
+    months: Sequence[str], environment: Mapping[str, str], folder: Path
+) -> list[dg.RunRecord]:
     """Backfill the months as a user does from a shell; the finished runs. Exits if one fails."""
-    chosen = ["--job", JOB, "-m", "benchmarks.cluster_job", "--partitions", ",".join(months), "--noprompt"]
-    with dg.DagsterInstance.from_config(environment["DAGSTER_HOME"]) as instance, daemon(environment, folder):
+    chosen = [
+        "--job",
+        JOB,
+        "-m",
+        "benchmarks.cluster_job",
+        "--partitions",
+        ",".join(months),
+        "--noprompt",
+    ]
+    with (
+        dg.DagsterInstance.from_config(environment["DAGSTER_HOME"]) as instance,
+        daemon(environment, folder),
+    ):
         offer_months(instance, months)
         run("dagster", ["job", "backfill", *chosen], environment, folder)
         end = time.monotonic() + 1800
         records: Sequence[dg.RunRecord] = []
-        while len(records) < len(months) or not all(record.dagster_run.is_finished for record in records):
+        while len(records) < len(months) or not all(
+            record.dagster_run.is_finished for record in records
+        ):
             if time.monotonic() > end:
-                raise SystemExit(f"the backfill did not end:\n{(folder / 'daemon.log').read_text()}")
+                raise SystemExit(
+                    f"the backfill did not end:\n{(folder / 'daemon.log').read_text()}"
+                )
             time.sleep(1)
             records = instance.get_run_records(dg.RunsFilter(job_name=JOB), limit=len(months))
         if not all(record.dagster_run.is_success for record in records):
@@ -138,7 +180,8 @@ def measure(folder: Path, months: Sequence[str], nodes: int, store: str) -> Meas
         on_cluster = {
             "CITELOOM_EXECUTOR": "ray",
             "CITELOOM_RAY_ADDRESS": started.address,
-            "CITELOOM_QDRANT_URL": "http://127.0.0.1:9",  # required, and used by none of these stages
+            # Required, and used by none of these stages
+            "CITELOOM_QDRANT_URL": "http://127.0.0.1:9",
             "DAGSTER_HOME": str(home),
         }
         environment = {**settings(folder, data), **secrets, **on_cluster, **started.environment}
@@ -146,12 +189,17 @@ def measure(folder: Path, months: Sequence[str], nodes: int, store: str) -> Meas
     with dg.DagsterInstance.from_config(str(home)) as instance:
         work = sum(stage_seconds(instance, record.dagster_run.run_id) for record in records)
     written = {
-        f"{stage} {month}": read_provenance(data / stage / f"{month}.parquet") for stage in STAGES for month in months
+        f"{stage} {month}": read_provenance(data / stage / f"{month}.parquet")
+        for stage in STAGES
+        for month in months
     }
     return Measured(
-        wall=max(record.end_time or 0.0 for record in records) - min(record.start_time or 0.0 for record in records),
+        wall=max(record.end_time or 0.0 for record in records)
+        - min(record.start_time or 0.0 for record in records),
         work=work,
-        passages=sum(table.rows for name, table in written.items() if table and name.startswith("passages ")),
+        passages=sum(
+            table.rows for name, table in written.items() if table and name.startswith("passages ")
+        ),
         tables={name: table.rows_sha256 if table else "" for name, table in written.items()},
     )
 
@@ -161,42 +209,64 @@ def stage_seconds(instance: dg.DagsterInstance, run_id: str) -> float:
     events = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
     materializations = [event.asset_materialization for event in events]
     return sum(
-        float(str(materialization.metadata["seconds"].value)) for materialization in materializations if materialization
+        float(str(materialization.metadata["seconds"].value))
+        for materialization in materializations
+        if materialization
     )
 
 
 def main() -> None:
     """Measure and report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--months", type=int, default=2)
     parser.add_argument("--pages", type=int, default=40, help="of each month")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="five pages a month: whether it runs at all")
-    parser.add_argument("--json", action="store_true", help="accepted, as by all: the last line is JSON in any case")
+    parser.add_argument(
+        "--quick", action="store_true", help="five pages a month: whether it runs at all"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="accepted, as by all: the last line is JSON in any case"
+    )
     arguments = parser.parse_args()
     pages = 5 if arguments.quick else arguments.pages
     programs = postgres_server.programs()
     if programs is None:
         raise SystemExit("PostgreSQL is not installed: take Debian's package postgresql")
     months = [f"2024-{number + 1:02}" for number in range(arguments.months)]
-    with tempfile.TemporaryDirectory() as name, postgres_server.running(programs, "a-password-of-the-benchmark") as url:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        postgres_server.running(programs, "a-password-of-the-benchmark") as url,
+    ):
         folder = Path(name)
         build(folder, arguments.months, pages)
         before = ["run", "--months", "all", "--select", "dump_members,metadata", "--json"]
         run("citeloom", before, settings(folder, folder / "indexed"), folder)
         shutil.rmtree(folder / "indexed" / "dagster", ignore_errors=True)
-        store = url.replace("postgresql://", "postgresql+psycopg2://")  # as Dagster reads it on a node
-        rounds = [[measure(folder, months, nodes, store) for nodes in (1, 2)] for _ in range(arguments.rounds)]
+        store = url.replace(
+            "postgresql://", "postgresql+psycopg2://"
+        )  # as Dagster reads it on a node
+        rounds = [
+            [measure(folder, months, nodes, store) for nodes in (1, 2)]
+            for _ in range(arguments.rounds)
+        ]
     if any(backfill.tables != rounds[0][0].tables for both in rounds for backfill in both):
         raise SystemExit("the runs did not give the same tables")
-    figures: dict[str, object] = {"months": arguments.months, "pages of each": pages, "rounds": arguments.rounds}
+    figures: dict[str, object] = {
+        "months": arguments.months,
+        "pages of each": pages,
+        "rounds": arguments.rounds,
+    }
     figures |= {"passages": rounds[0][0].passages}
     for number, nodes in enumerate(("one node", "two nodes")):
         figures[f"{nodes}, s"] = round(statistics.median(both[number].wall for both in rounds), 1)
         work = statistics.median(both[number].work for both in rounds)
         figures[f"{nodes}, of these within stages, s"] = round(work, 1)
     ratio = statistics.median(one.wall / two.wall for one, two in rounds)
-    report("cluster", figures, [Claim("times as fast on two nodes as on one", round(ratio, 2), 1.7)])
+    report(
+        "cluster", figures, [Claim("times as fast on two nodes as on one", round(ratio, 2), 1.7)]
+    )
 
 
 if __name__ == "__main__":

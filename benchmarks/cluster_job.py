@@ -1,4 +1,6 @@
-"""The code location of `benchmarks.cluster`: the product's assets and checks, and a job of the stages it measures."""
+"""The code location of `benchmarks.cluster`: the product's assets and checks, and a job of the
+stages it measures.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""A synthetic month of 10,000 pages, from zips to passages: speed with 1 and 2 workers, and memory that stays flat.
+"""A synthetic month of 10,000 pages, from zips to passages: speed with 1 and 2 workers, and memory
+that stays flat.
 
     python -m benchmarks.corpus [--quick] [--pages N]
 
-Pages: for every 10, three real ones of ../shared/data/dump (620 KB each) and seven of the sample corpus (57 KB), 226 KB
-on average, in three zips laid out as ar5iv's; the sample's alone where the real ones are not there. Every run is a
-process of its own; its memory is that of the process and its workers together, sampled from /proc. The contender is a
-plain loop over pages in one process, with BeautifulSoup and mwparserfromhtml as in the arXivBot report.
+Pages: for every 10, three real ones of ../shared/data/dump (620 KB each) and seven of the sample
+corpus (57 KB), 226 KB on average, in three zips laid out as ar5iv's; the sample's alone where the
+real ones are not there. Every run is a process of its own; its memory is that of the process and
+its workers together, sampled from /proc. The contender is a plain loop over pages in one process,
+with BeautifulSoup and mwparserfromhtml as in the arXivBot report.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ def read_pages(folder: Path) -> list[Page]:
                     content = archive.read(member)
                     deflater = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
                     packed = deflater.compress(content) + deflater.flush()
-                    found.append(Page(member.partition("/")[0], content, packed, zlib.crc32(content)))
+                    found.append(
+                        Page(member.partition("/")[0], content, packed, zlib.crc32(content))
+                    )
     return found
 
 
@@ -75,7 +79,9 @@ def mixed(count: int) -> Iterator[tuple[str, Page]]:
 
 
 class ZipOut:
-    """A zip that takes members already packed: packing 2 GB anew would take longer than all else."""
+    """A zip that takes members already packed: packing 2 GB anew would take longer than all
+    else.
+    """
 
     def __init__(self, file: Path) -> None:
         self._out = file.open("wb")
@@ -92,7 +98,9 @@ class ZipOut:
     def close(self) -> None:
         """Write the directory."""
         start, content, count = self._out.tell(), b"".join(self._directory), len(self._directory)
-        self._out.write(content + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(content), start, 0))
+        self._out.write(
+            content + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(content), start, 0)
+        )
         self._out.close()
 
 
@@ -104,7 +112,12 @@ def build_month(folder: Path, count: int) -> int:
     with (folder / "snapshot.jsonl").open("w") as snapshot:
         for arxiv_id, page in mixed(count):
             zips[page.subset].add(f"{page.subset}/2403/{arxiv_id}.html", page)
-            record = {"id": arxiv_id, "title": "A Paper", "abstract": "Of words.", "categories": "cs.CL cs.IR"}
+            record = {
+                "id": arxiv_id,
+                "title": "A Paper",
+                "abstract": "Of words.",
+                "categories": "cs.CL cs.IR",
+            }
             snapshot.write(json.dumps({**record, "authors": "A. Author", "versions": []}) + "\n")
             size += len(page.content)
     for written in zips.values():
@@ -121,10 +134,17 @@ def run_month(folder: Path, workers: int) -> None:
     from pipeline.stages import STAGES
 
     settings = load_settings(
-        dump_dir=folder / "dump", metadata_snapshot=folder / "snapshot.jsonl", data=folder / "data",
-        arxiv_api=False, workers=workers,
-    )  # fmt: skip
-    stages = [stage for stage in STAGES if stage.name in ("dump_members", "metadata", PAPERS.name, "passages")]
+        dump_dir=folder / "dump",
+        metadata_snapshot=folder / "snapshot.jsonl",
+        data=folder / "data",
+        arxiv_api=False,
+        workers=workers,
+    )
+    stages = [
+        stage
+        for stage in STAGES
+        if stage.name in ("dump_members", "metadata", PAPERS.name, "passages")
+    ]
     seconds, processor = {}, {}
     figures: dict[str, Any] = {"rows": {}}
     for stage in stages:
@@ -147,7 +167,11 @@ def packing_seconds(file: Path) -> float:
     with pq.ParquetFile(file) as parquet:
         count = parquet.num_row_groups
         some = range(0, count, max(1, count // 10))
-        batches = [batch for group in some for batch in parquet.iter_batches(row_groups=[group], columns=PAPER_COLUMNS)]
+        batches = [
+            batch
+            for group in some
+            for batch in parquet.iter_batches(row_groups=[group], columns=PAPER_COLUMNS)
+        ]
     started = time.process_time()
     for batch in batches:
         pack_batch(batch)
@@ -168,7 +192,9 @@ def processor_seconds_of(process: int) -> float:
 
 
 class MemoryWatch:
-    """Samples the resident memory of a process and its children together; the highest sum is kept, in bytes."""
+    """Samples the resident memory of a process and its children together; the highest sum is kept,
+    in bytes.
+    """
 
     def __init__(self, process: int) -> None:
         self._process, self._done = process, threading.Event()
@@ -209,7 +235,15 @@ def resident_bytes(process: int) -> int:
 
 def measure(folder: Path, workers: int) -> dict[str, Any]:
     """One run of a month in a fresh process, with its peak memory in MB."""
-    command = [sys.executable, "-m", "benchmarks.corpus", "--run", str(folder), "--workers", str(workers)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.corpus",
+        "--run",
+        str(folder),
+        "--workers",
+        str(workers),
+    ]
     child = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE)
     with MemoryWatch(child.pid) as memory:
         told, _ = child.communicate()
@@ -219,7 +253,9 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
 
 
 def report_way(pages: Sequence[Page]) -> float:
-    """Pages a second of a plain loop as a user would write it, from zip bytes to passages in one process."""
+    """Pages a second of a plain loop as a user would write it, from zip bytes to passages in one
+    process.
+    """
     from pipeline.corpus.parse import reference
     from pipeline.corpus.passages.packing import pack
 
@@ -241,15 +277,21 @@ def not_parsing(run: dict[str, Any]) -> float:
     return 1 - (run["parsing_seconds"] + run["packing_seconds"]) / processor
 
 
-def speed_figures(name: str, runs: Sequence[dict[str, Any]], count: int, megabytes: float) -> dict[str, object]:
-    """Pages and MB a second over papers and passages, and seconds by stage: medians over the runs."""
+def speed_figures(
+    name: str, runs: Sequence[dict[str, Any]], count: int, megabytes: float
+) -> dict[str, object]:
+    """Pages and MB a second over papers and passages, and seconds by stage: medians over the
+    runs.
+    """
     seconds = statistics.median(map(taken, runs))
     figures: dict[str, object] = {
         f"{name}, pages/s": round(count / seconds, 1),
         f"{name}, MB/s": round(megabytes / seconds, 1),
     }
     for stage in runs[0]["seconds"]:
-        figures[f"{name}, {stage}, s"] = round(statistics.median(run["seconds"][stage] for run in runs), 2)
+        figures[f"{name}, {stage}, s"] = round(
+            statistics.median(run["seconds"][stage] for run in runs), 2
+        )
     return figures
 
 
@@ -257,13 +299,17 @@ def processor_figures(run: dict[str, Any]) -> dict[str, object]:
     """Where the processor time of papers and passages goes."""
     stages, parts = ("papers", "passages"), ("parsing_seconds", "packing_seconds")
     return {
-        "processor seconds of papers, passages": [round(run["processor"][stage], 1) for stage in stages],
+        "processor seconds of papers, passages": [
+            round(run["processor"][stage], 1) for stage in stages
+        ],
         "of these page to paper, paper to passages": [round(run[part], 1) for part in parts],
     }
 
 
 def compare(folder: Path, count: int, rounds: int) -> tuple[dict[str, object], list[Claim]]:
-    """Figures and claims from runs of a month of `count` pages and one of a tenth (200 at least, to see every page)."""
+    """Figures and claims from runs of a month of `count` pages and one of a tenth (200 at least, to
+    see every page).
+    """
     size, fewer = build_month(folder / "whole", count), max(count // 10, 200)
     build_month(folder / "fewer", fewer)
     one, two = [], []
@@ -279,13 +325,24 @@ def compare(folder: Path, count: int, rounds: int) -> tuple[dict[str, object], l
         "2 workers", two, count, size / 1e6
     )
     figures["the report's way, pages/s"] = round(contender, 1)
-    figures["times the report's way, 1 worker"] = round(count / statistics.median(map(taken, one)) / contender, 1)
+    figures["times the report's way, 1 worker"] = round(
+        count / statistics.median(map(taken, one)) / contender, 1
+    )
     figures |= {f"peak memory of {count:,} pages, MB": round(peak)}
-    figures |= {f"peak memory of {fewer:,} pages, MB": round(small_peak)} | processor_figures(two[0])
+    figures |= {f"peak memory of {fewer:,} pages, MB": round(small_peak)} | processor_figures(
+        two[0]
+    )
     return figures, [
         Claim("times as fast on 2 cores with 2 workers as on 1 with 1", round(speedup, 2), 1.8),
-        Claim("peak memory against that for few pages", round(peak / small_peak, 2), 1.2, at_most=True),
-        Claim("share of the time that is not parsing", round(statistics.median(map(not_parsing, two)), 3), 0.2, True),
+        Claim(
+            "peak memory against that for few pages", round(peak / small_peak, 2), 1.2, at_most=True
+        ),
+        Claim(
+            "share of the time that is not parsing",
+            round(statistics.median(map(not_parsing, two)), 3),
+            0.2,
+            True,
+        ),
     ]
 
 
@@ -295,13 +352,18 @@ def main() -> None:
     arguments.add_argument("--quick", action="store_true", help="500 pages")
     arguments.add_argument("--pages", type=int, default=10_000)
     arguments.add_argument("--rounds", type=int, default=1)
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
-    arguments.add_argument("--run", type=Path, help="run one month that lies in this folder, and nothing else")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
+    arguments.add_argument(
+        "--run", type=Path, help="run one month that lies in this folder, and nothing else"
+    )
     arguments.add_argument("--workers", type=int, default=1)
     given = arguments.parse_args()
     if given.run:
         if given.workers == 1:
-            # Beside one worker the main process would take a part of a second core: one core is one core.
+            # Beside one worker the main process would take a part of a second core: one core is one
+            # core.
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
         run_month(given.run, given.workers)
         return

@@ -1,13 +1,15 @@
-"""`citeloom check` on works and related-work sections that nobody here wrote: what it finds of seeded faults.
+"""`citeloom check` on works and related-work sections that nobody here wrote: what it finds of
+seeded faults.
 
     python -m benchmarks.draft_check [--quick]
 
-The works that DeepScholar's targets cite and that are on arXiv make a snapshot. Bibliography entries made from them get
-a fault each: precision and recall by kind of fault. The 63 related-work sections are read as drafts: are all keys
-found, and the sentences that the data set has cut by itself? Then sentences of these sections get faults (the key of
-another work, a negation, a digit changed): share found by the judge without a model, beside alarms on sentences as they
-are. Only abstracts of the cited works are here, so most of what sentences say is not in them. Every fault is drawn with
-a fixed seed.
+The works that DeepScholar's targets cite and that are on arXiv make a snapshot. Bibliography
+entries made from them get
+a fault each: precision and recall by kind of fault. The 63 related-work sections are read as
+drafts: are all keys found, and the sentences that the data set has cut by itself? Then sentences of
+these sections get faults (the key of another work, a negation, a digit changed): share found by the
+judge without a model, beside alarms on sentences as they are. Only abstracts of the cited works are
+here, so most of what sentences say is not in them. Every fault is drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -65,15 +67,21 @@ def arxiv_id(work: Mapping[str, Any]) -> str:
 
 
 def write_snapshot(file: Path, works: Sequence[Mapping[str, Any]]) -> None:
-    """The works in the form of arXiv's snapshot; the day of the first version is the middle of the known year."""
+    """The works in the form of arXiv's snapshot; the day of the first version is the middle of the
+    known year.
+    """
     with file.open("w", encoding="utf-8") as lines:
         for work in works:
             created = f"Mon, 1 Jul {work['year']} 12:00:00 GMT"
             line = {
-                "id": arxiv_id(work), "title": work["title"], "authors": ", ".join(work["authors"]),
-                "abstract": work["abstract"], "categories": "cs.CL", "update_date": f"{work['year']}-07-01",
+                "id": arxiv_id(work),
+                "title": work["title"],
+                "authors": ", ".join(work["authors"]),
+                "abstract": work["abstract"],
+                "categories": "cs.CL",
+                "update_date": f"{work['year']}-07-01",
                 "versions": [{"version": "v1", "created": created}],
-            }  # fmt: skip
+            }
             lines.write(json.dumps(line) + "\n")
 
 
@@ -81,16 +89,27 @@ def seeded_entries(works: Sequence[dict[str, Any]], of_each: int) -> Iterator[tu
     """(key, fault, BibTeX) of entries; every second names its arXiv id, the others a venue."""
     chance = random.Random(SEED)
     drawn = chance.sample(list(works), min(len(works), of_each * (len(EXPECTED) - 1) * 2))
-    faults = [fault for fault in EXPECTED for _ in range(of_each if fault != "none" else of_each * 6)]
+    faults = [
+        fault for fault in EXPECTED for _ in range(of_each if fault != "none" else of_each * 6)
+    ]
     for number, (work, fault) in enumerate(zip(drawn, faults, strict=False)):
-        other = chance.choice([each for each in works if set(each["authors"]).isdisjoint(work["authors"])])
-        title, authors, year, identifier = work["title"], work["authors"], work["year"], arxiv_id(work)
+        other = chance.choice(
+            [each for each in works if set(each["authors"]).isdisjoint(work["authors"])]
+        )
+        title, authors, year, identifier = (
+            work["title"],
+            work["authors"],
+            work["year"],
+            arxiv_id(work),
+        )
         doi = ""
         if fault == "wrong year":
             year += chance.choice([-5, -4, -3, -2, -1, 1, 2, 3, 4, 5])
         elif fault == "changed title word":
             words = title.split()
-            words[chance.randrange(len(words))] = chance.choice(["Neural", "Robust", "Sparse", "Unified", "Deep"])
+            words[chance.randrange(len(words))] = chance.choice(
+                ["Neural", "Robust", "Sparse", "Unified", "Deep"]
+            )
             title = " ".join(words)
         elif fault == "swapped authors":
             authors = other["authors"]
@@ -100,25 +119,39 @@ def seeded_entries(works: Sequence[dict[str, Any]], of_each: int) -> Iterator[tu
             doi = f"doi = {{11.{number}/x}}, "
         elif fault == "invented work":
             words = f"{title} {other['title']}".split()
-            title, authors = " ".join(chance.sample(words, len(words))), ["Ada Nobody", "Bela Noone"]
+            title, authors = (
+                " ".join(chance.sample(words, len(words))),
+                ["Ada Nobody", "Bela Noone"],
+            )
         with_id = (number % 2 == 0 and fault != "invented work") or fault == "id of another paper"
-        where = f"journal = {{arXiv preprint arXiv:{identifier}}}" if with_id else "booktitle = {Proceedings}"
+        where = (
+            f"journal = {{arXiv preprint arXiv:{identifier}}}"
+            if with_id
+            else "booktitle = {Proceedings}"
+        )
         names = " and ".join(authors)
         yield (
             f"k{number}",
             fault,
-            (f"@article{{k{number}, title = {{{title}}}, author = {{{names}}}, year = {{{year}}}, {doi}{where}}}"),
+            (
+                f"@article{{k{number}, title = {{{title}}}, author = {{{names}}}, year ="
+                f" {{{year}}}, {doi}{where}}}"
+            ),
         )
 
 
-def check_entries(workspace: Workspace, works: Sequence[dict[str, Any]], folder: Path, of_each: int) -> dict[str, Any]:
+def check_entries(
+    workspace: Workspace, works: Sequence[dict[str, Any]], folder: Path, of_each: int
+) -> dict[str, Any]:
     """Recall by kind of fault, precision of alarms, and false alarms on entries without a fault."""
     seeded = list(seeded_entries(works, of_each))
     (folder / "seeded.bib").write_text("\n".join(entry for _, _, entry in seeded), encoding="utf-8")
     (folder / "seeded.md").write_text("Nothing is cited.", encoding="utf-8")
     checks = {
         check.key: check
-        for check in check_references(read_draft(folder / "seeded.md", folder / "seeded.bib"), KnownPapers(workspace))
+        for check in check_references(
+            read_draft(folder / "seeded.md", folder / "seeded.bib"), KnownPapers(workspace)
+        )
     }
     total, found = Counter[str](), Counter[str]()
     right_alarms = alarms = 0
@@ -129,10 +162,16 @@ def check_entries(workspace: Workspace, works: Sequence[dict[str, Any]], folder:
         alarms += status != "verified"
         right_alarms += status != "verified" and fault != "none"
     figures = {
-        f"{fault}: {'verified' if fault == 'none' else 'found'}, %": _percent(found[fault], total[fault])
+        f"{fault}: {'verified' if fault == 'none' else 'found'}, %": _percent(
+            found[fault], total[fault]
+        )
         for fault in EXPECTED
     }
-    return {"entries": len(seeded), **figures, "alarms that are right, %": _percent(right_alarms, alarms)}
+    return {
+        "entries": len(seeded),
+        **figures,
+        "alarms that are right, %": _percent(right_alarms, alarms),
+    }
 
 
 def read_sections(folder: Path) -> tuple[list[Draft], dict[str, Any]]:
@@ -165,7 +204,9 @@ def read_sections(folder: Path) -> tuple[list[Draft], dict[str, Any]]:
 def check_sentences(
     workspace: Workspace, drafts: Sequence[Draft], works: Sequence[Mapping[str, Any]], of_each: int
 ) -> dict[str, Any]:
-    """Verdicts on sentences as they are and with a fault; each cites one work, whose abstract is here."""
+    """Verdicts on sentences as they are and with a fault; each cites one work, whose abstract is
+    here.
+    """
     chance = random.Random(SEED)
     known = KnownPapers(workspace)
     by_id = {work["id"]: work for work in works}
@@ -173,7 +214,11 @@ def check_sentences(
     cases = []
     for draft, target in zip(drafts, rows("targets"), strict=True):
         for sentence in draft.sentences:
-            work = by_id.get(target["cites"].get(sentence.keys[0], "")) if len(sentence.keys) == 1 else None
+            work = (
+                by_id.get(target["cites"].get(sentence.keys[0], ""))
+                if len(sentence.keys) == 1
+                else None
+            )
             if work is not None and arxiv_id(work) in records:
                 cases.append((sentence, arxiv_id(work)))
     chance.shuffle(cases)
@@ -182,15 +227,29 @@ def check_sentences(
     pairs = [(sentence.claim(""), paper) for sentence, paper in cases]
     changed_by_fault = {
         "none": pairs,
-        "key of another work": [(text, chance.choice([p for p in papers if p != paper])) for text, paper in pairs],
-        "negated": [(_VERB.sub(r"\1 not", text, count=1), paper) for text, paper in pairs if _VERB.search(text)],
-        "digit changed": [(_DIGITS.sub(_next, text, count=1), paper) for text, paper in pairs if _DIGITS.search(text)],
+        "key of another work": [
+            (text, chance.choice([p for p in papers if p != paper])) for text, paper in pairs
+        ],
+        "negated": [
+            (_VERB.sub(r"\1 not", text, count=1), paper)
+            for text, paper in pairs
+            if _VERB.search(text)
+        ],
+        "digit changed": [
+            (_DIGITS.sub(_next, text, count=1), paper)
+            for text, paper in pairs
+            if _DIGITS.search(text)
+        ],
     }
     for fault, changed in changed_by_fault.items():
-        verdicts = Counter(_verdicts(workspace, changed[: of_each * 4 if fault == "none" else of_each], records))
+        verdicts = Counter(
+            _verdicts(workspace, changed[: of_each * 4 if fault == "none" else of_each], records)
+        )
         count = sum(verdicts.values())
         for verdict in ("contradicted", "not_found"):
-            figures[f"{fault}: {verdict.replace('_', ' ')}, % of {count}"] = _percent(verdicts[verdict], count)
+            figures[f"{fault}: {verdict.replace('_', ' ')}, % of {count}"] = _percent(
+                verdicts[verdict], count
+            )
     return figures
 
 
@@ -198,20 +257,30 @@ def _next(number: re.Match[str]) -> str:
     return str(float(number[0]) + 1).removesuffix(".0")
 
 
-def _verdicts(workspace: Workspace, cases: Sequence[tuple[str, str]], records: Mapping[str, Any]) -> list[str]:
+def _verdicts(
+    workspace: Workspace, cases: Sequence[tuple[str, str]], records: Mapping[str, Any]
+) -> list[str]:
     draft = Draft(Path("draft.tex"))
-    draft.sentences = [CitingSentence(f"{text} [@{paper}]", (paper,), "draft.tex", 1, 0) for text, paper in cases]
-    references = [ReferenceCheck(paper, "verified", paper, record=records[paper]) for _, paper in cases]
+    draft.sentences = [
+        CitingSentence(f"{text} [@{paper}]", (paper,), "draft.tex", 1, 0) for text, paper in cases
+    ]
+    references = [
+        ReferenceCheck(paper, "verified", paper, record=records[paper]) for _, paper in cases
+    ]
     return [check.verdict for check in check_citations(workspace, draft, references)]
 
 
-def time_of_a_draft(workspace: Workspace, works: Sequence[Mapping[str, Any]], folder: Path) -> float:
+def time_of_a_draft(
+    workspace: Workspace, works: Sequence[Mapping[str, Any]], folder: Path
+) -> float:
     """Seconds for a draft of 60 references and 120 citing sentences."""
     entries = [entry for _, fault, entry in seeded_entries(list(works), 60) if fault == "none"][:60]
     (folder / "draft.bib").write_text("\n".join(entries), encoding="utf-8")
     sentences = [row["query"] for row in rows("citing_sentences")][:120]
     keys = [re.match(r"@\w+\{(\w+)", entry)[1] for entry in entries]  # type: ignore[index]
-    text = "\n\n".join(f"{sentence} [@{keys[number % 60]}]." for number, sentence in enumerate(sentences))
+    text = "\n\n".join(
+        f"{sentence} [@{keys[number % 60]}]." for number, sentence in enumerate(sentences)
+    )
     (folder / "draft.md").write_text(text, encoding="utf-8")
     started = time.perf_counter()
     check_draft(workspace, read_draft(folder / "draft.md", folder / "draft.bib"))
@@ -225,8 +294,12 @@ def _percent(part: int, whole: int) -> float:
 def main() -> None:
     """Measure, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    arguments.add_argument("--quick", action="store_true", help="10 faults of each kind in place of 50")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--quick", action="store_true", help="10 faults of each kind in place of 50"
+    )
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     of_each = 10 if arguments.parse_args().quick else 50
     if not DATA.is_dir():
         sys.exit("the labelled data (../shared/data/labelled) are not on this machine")
@@ -238,16 +311,25 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_snapshot(folder / "snapshot.jsonl", works)
-        workspace = Workspace(load_settings(
-            data=folder / "data", metadata_snapshot=folder / "snapshot.jsonl", _env_file=None,
-        ))  # fmt: skip
+        workspace = Workspace(
+            load_settings(
+                data=folder / "data",
+                metadata_snapshot=folder / "snapshot.jsonl",
+                _env_file=None,
+            )
+        )
         entries = check_entries(workspace, works, folder, of_each)
         drafts, reading = read_sections(folder)
         sentences = check_sentences(workspace, drafts, works, of_each)
         time_of_a_draft(workspace, works, folder)  # the first check loads the model
         seconds = time_of_a_draft(workspace, works, folder)
-    figures = {"works on arXiv": len(works), **entries, **reading, **sentences,
-               "seconds, 60 references and 120 sentences": round(seconds, 2)}  # fmt: skip
+    figures = {
+        "works on arXiv": len(works),
+        **entries,
+        **reading,
+        **sentences,
+        "seconds, 60 references and 120 sentences": round(seconds, 2),
+    }
     claims = [
         Claim("keys of real sections found, %", reading["keys found, %"], 100),
         Claim("seconds for 60 references and 120 sentences", round(seconds, 2), 10, at_most=True),

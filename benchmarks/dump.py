@@ -1,10 +1,12 @@
-"""Reading the dump: pages of a large zip against bare inflate and zipfile; the directory of the largest zip.
+"""Reading the dump: pages of a large zip against bare inflate and zipfile; the directory of the
+largest zip.
 
     python -m benchmarks.dump [--quick]
 
-Pages: the real ones of ../shared/data/dump where they are there, else the sample corpus; repeated to 500 MB. The
-directory is made up: 1.3 M names, as in the dump's zip of warnings, at positions up to 216 GB (a file with holes).
-Everything is written below the system's temporary folder.
+Pages: the real ones of ../shared/data/dump where they are there, else the sample corpus; repeated
+to 500 MB. The
+directory is made up: 1.3 M names, as in the dump's zip of warnings, at positions up to 216 GB (a
+file with holes). Everything is written below the system's temporary folder.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def pages(folder: Path) -> list[bytes]:
     found = []
     for name in sorted(folder.glob("*.zip")):
         with zipfile.ZipFile(name) as archive:
-            found += [archive.read(member) for member in archive.namelist() if member.endswith(".html")]
+            found += [
+                archive.read(member) for member in archive.namelist() if member.endswith(".html")
+            ]
     return found
 
 
@@ -71,19 +75,31 @@ def names(entries: int) -> Iterator[str]:
 
 
 def write_directory(file: Path, entries: int) -> None:
-    """A zip that is all directory: pages of 100 kB packed and 600 kB unpacked, which are not there."""
+    """A zip that is all directory: pages of 100 kB packed and 600 kB unpacked, which are not
+    there.
+    """
     step = LARGEST_ZIP // ENTRIES
     with file.open("wb") as stream:
         stream.seek(entries * step)
         for number, name in enumerate(names(entries)):
             extra = struct.pack("<2HQ", 1, 8, number * step)
             lengths = (len(name), len(extra), 0, 0, 0, 0, 0xFFFFFFFF)
-            stream.write(struct.pack("<4s6H3L5H2L", b"PK\1\2", 45, 45, 0, 8, 0, 0, number, 100_000, 600_000, *lengths))
+            stream.write(
+                struct.pack(
+                    "<4s6H3L5H2L", b"PK\1\2", 45, 45, 0, 8, 0, 0, number, 100_000, 600_000, *lengths
+                )
+            )
             stream.write(name.encode() + extra)
         end, start = stream.tell(), entries * step
-        stream.write(struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, entries, entries, end - start, start))
+        stream.write(
+            struct.pack(
+                "<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, entries, entries, end - start, start
+            )
+        )
         stream.write(struct.pack("<4sLQL", b"PK\6\7", 0, end, 1))
-        stream.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0))
+        stream.write(
+            struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+        )
 
 
 def settings_for(folder: Path) -> Settings:
@@ -123,7 +139,10 @@ def packed_pages(file: Path, members: list[Member]) -> list[tuple[int, int, int]
 
 def inflate_read(descriptor: int, places: list[tuple[int, int, int]]) -> int:
     """Bare inflate of bytes as they are read: positions known, nothing checked."""
-    return sum(len(deflate_decompress(os.pread(descriptor, packed, start), size)) for start, packed, size in places)
+    return sum(
+        len(deflate_decompress(os.pread(descriptor, packed, start), size))
+        for start, packed, size in places
+    )
 
 
 def inflate_held(held: list[tuple[bytes, int]]) -> int:
@@ -131,7 +150,9 @@ def inflate_held(held: list[tuple[bytes, int]]) -> int:
     return sum(len(deflate_decompress(packed, size)) for packed, size in held)
 
 
-def compare_reading(folder: Path, megabytes: int, rounds: int) -> tuple[dict[str, object], list[Claim]]:
+def compare_reading(
+    folder: Path, megabytes: int, rounds: int
+) -> tuple[dict[str, object], list[Claim]]:
     """Figures and claims of reading every page of one zip."""
     file = folder / "ar5iv-04-2024-errors.zip"
     write_pages(file, megabytes)
@@ -150,7 +171,11 @@ def compare_reading(folder: Path, megabytes: int, rounds: int) -> tuple[dict[str
     )
     os.close(descriptor)
     total = sum(member.bytes for member in members) / 1e6
-    figures: dict[str, object] = {"pages": len(members), "megabytes": round(total, 1), "rounds": rounds}
+    figures: dict[str, object] = {
+        "pages": len(members),
+        "megabytes": round(total, 1),
+        "rounds": rounds,
+    }
     for name, values in seconds.items():
         figures[f"{name}, MB/s of one core"] = round(total / statistics.median(values))
     to_held = round(median_ratio(seconds["ours"], seconds["bare inflate, bytes in memory"]), 2)
@@ -163,11 +188,17 @@ def compare_reading(folder: Path, megabytes: int, rounds: int) -> tuple[dict[str
     ]
 
 
-_IMPORTS = "from pipeline.corpus.dump.catalogue import read_dump\nfrom pipeline.settings import load_settings"
+_IMPORTS = (
+    "from pipeline.corpus.dump.catalogue import read_dump\nfrom pipeline.settings import"
+    " load_settings"
+)
 _INDEX = "read_dump(load_settings(dump_dir=folder, data=folder / 'data')).months"
 _PROGRAMS = {
     "index": (
-        "from pipeline.corpus.dump.catalogue import read_dump\nfrom pipeline.settings import load_settings",
+        (
+            "from pipeline.corpus.dump.catalogue import read_dump\nfrom pipeline.settings import"
+            " load_settings"
+        ),
         _INDEX,
     ),
     "zipfile": ("import zipfile", "zipfile.ZipFile(folder / 'warnings.zip').infolist()"),
@@ -175,23 +206,32 @@ _PROGRAMS = {
 
 
 def measure_apart(program: str, folder: Path) -> tuple[float, float]:
-    """(seconds, peak resident megabytes) of a program in a process of its own, its imports not timed."""
+    """(seconds, peak resident megabytes) of a program in a process of its own, its imports not
+    timed.
+    """
     imports, work = _PROGRAMS[program]
     code = (
-        f"{imports}\nimport json, re, sys, time\nfrom pathlib import Path\nfolder = Path(sys.argv[1])\n"
-        f"started = time.perf_counter()\nkept = {work}\nseconds = time.perf_counter() - started\n"
-        "peak = re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]\n"
-        "print(json.dumps([seconds, int(peak) / 1024]))"
+        f"{imports}\nimport json, re, sys, time\nfrom pathlib import Path\nfolder ="
+        f" Path(sys.argv[1])\nstarted = time.perf_counter()\nkept = {work}\nseconds ="
+        " time.perf_counter() - started\npeak = re.search(r'VmHWM:\\s+(\\d+)',"
+        " Path('/proc/self/status').read_text())[1]\nprint(json.dumps([seconds, int(peak) /"
+        " 1024]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True, cwd=PROJECT
+        [sys.executable, "-c", code, str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=PROJECT,
     )
     seconds, megabytes = json.loads(done.stdout)
     return seconds, megabytes
 
 
 def compare_indexing(folder: Path, entries: int) -> tuple[dict[str, object], list[Claim]]:
-    """Figures and claims of reading the directory of a zip of many entries, anew and from what was kept."""
+    """Figures and claims of reading the directory of a zip of many entries, anew and from what was
+    kept.
+    """
     write_directory(folder / "warnings.zip", entries)
     first, first_peak = measure_apart("index", folder)
     second, second_peak = measure_apart("index", folder)
@@ -207,7 +247,9 @@ def compare_indexing(folder: Path, entries: int) -> tuple[dict[str, object], lis
         "index kept before, s": round(second, 4),
         "index kept before, peak resident MB": round(second_peak),
         "one month's pages from the kept index, s": round(month, 4),
-        "kept index, MB": round(sum(f.stat().st_size for f in (folder / "data" / "cache" / "zips").iterdir()) / 1e6, 1),
+        "kept index, MB": round(
+            sum(f.stat().st_size for f in (folder / "data" / "cache" / "zips").iterdir()) / 1e6, 1
+        ),
         "zipfile, s": round(by_zipfile, 2),
         "zipfile, peak resident MB": round(zipfile_peak),
     }
@@ -222,13 +264,17 @@ def main() -> None:
     """Compare, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="a small zip, two rounds")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     quick = arguments.parse_args().quick
     with tempfile.TemporaryDirectory(prefix="citeloom-bench-") as temporary:
         reading, indexing = Path(temporary) / "reading", Path(temporary) / "indexing"
         reading.mkdir()
         indexing.mkdir()
-        figures, claims = compare_reading(reading, QUICK_MEGABYTES if quick else MEGABYTES, 2 if quick else 5)
+        figures, claims = compare_reading(
+            reading, QUICK_MEGABYTES if quick else MEGABYTES, 2 if quick else 5
+        )
         more, others = compare_indexing(indexing, QUICK_ENTRIES if quick else ENTRIES)
     report("dump", {**figures, **more}, [*claims, *others])
 

@@ -1,14 +1,17 @@
 """Passages → dense and sparse vectors by BGE-M3: ours against what a user would take instead.
 
-    python -m benchmarks.embed [--device cpu|cuda] [--size full|small] [--model FOLDER] [--passages N] [--quick]
+    python -m benchmarks.embed [--device cpu|cuda] [--size full|small] [--model FOLDER] [--passages
+    N] [--quick]
 
-Texts: passages of the real pages of ../shared/data/dump where they are there, else of the sample corpus, evenly drawn.
-The model has random weights (of the true size with `--size full`, the default), which is enough for speed; `--model`
-takes the true one. One process, contenders by turns in every round, wall time from texts to vectors in the host's
-memory, medians. Never a comparison of vectors but for one look that all did the same work (`citeloom verify-model`).
+Texts: passages of the real pages of ../shared/data/dump where they are there, else of the sample
+corpus, evenly drawn. The model has random weights (of the true size with `--size full`, the
+default), which is enough for speed; `--model` takes the true one. One process, contenders by turns
+in every round, wall time from texts to vectors in the host's memory, medians. Never a comparison of
+vectors but for one look that all did the same work (`citeloom verify-model`).
 
-FlagEmbedding as its README uses it means its defaults: 256 texts a batch, cut at 512 tokens, which is less work than
-ours does. infinity is compared where it can be imported; infinity-emb 0.0.78 asks for numpy < 2 but runs with newer:
+FlagEmbedding as its README uses it means its defaults: 256 texts a batch, cut at 512 tokens, which
+is less work than ours does. infinity is compared where it can be imported; infinity-emb 0.0.78 asks
+for numpy < 2 but runs with newer:
 
     pip install --no-deps --target FOLDER infinity-emb==0.0.78
     PYTHONPATH=FOLDER python -m benchmarks.embed
@@ -59,7 +62,9 @@ Encode = Callable[[Sequence[str]], object]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Texts, what they weigh in tokens, and the floating point operations that their vectors take at least."""
+    """Texts, what they weigh in tokens, and the floating point operations that their vectors take
+    at least.
+    """
 
     texts: Sequence[str]
     tokens: int
@@ -90,8 +95,9 @@ def draw(texts: Sequence[str], count: int) -> list[str]:
 def weigh(texts: Sequence[str], folder: Path) -> Work:
     """The work that the texts are for the model in a folder.
 
-    Two operations for each weight of the layers and token (604 million at true size), and for attention two products
-    of tokens by tokens in every layer; heads, norms and the softmax are not counted.
+    Two operations for each weight of the layers and token (604 million at true size), and for
+    attention two products of tokens by tokens in every layer; heads, norms and the softmax are not
+    counted.
     """
     from transformers import AutoConfig
 
@@ -110,11 +116,15 @@ def encode_ours(model: BgeM3, texts: Sequence[str]) -> list[Any]:
 
 def encode_theirs(model: Any, options: Mapping[str, int], texts: Sequence[str]) -> Any:
     """FlagEmbedding's dense and sparse vectors."""
-    return model.encode(list(texts), return_dense=True, return_sparse=True, return_colbert_vecs=False, **options)
+    return model.encode(
+        list(texts), return_dense=True, return_sparse=True, return_colbert_vecs=False, **options
+    )
 
 
 def load_sentence_transformers(folder: Path, device: str) -> Encode:
-    """Dense vectors alone, as BGE-M3's folder describes them to sentence-transformers; in float16 on a GPU."""
+    """Dense vectors alone, as BGE-M3's folder describes them to sentence-transformers; in float16
+    on a GPU.
+    """
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(folder), device=device)
@@ -125,7 +135,8 @@ def load_sentence_transformers(folder: Path, device: str) -> Encode:
 
 @contextmanager
 def infinity(folder: Path, device: str) -> Iterator[dict[str, Encode]]:
-    """Dense vectors alone, by infinity's engine in this process, without the time that HTTP would take.
+    """Dense vectors alone, by infinity's engine in this process, without the time that HTTP would
+    take.
 
     Nothing where it is not installed. Its threads end with the block.
     """
@@ -138,7 +149,11 @@ def infinity(folder: Path, device: str) -> Iterator[dict[str, Encode]]:
     engines = import_module("infinity_emb")
     loop = asyncio.new_event_loop()
     options = engines.EngineArgs(
-        model_name_or_path=str(folder), engine="torch", device=device, bettertransformer=False, model_warmup=False
+        model_name_or_path=str(folder),
+        engine="torch",
+        device=device,
+        bettertransformer=False,
+        model_warmup=False,
     )
     engine = engines.AsyncEmbeddingEngine.from_args(options)
     loop.run_until_complete(engine.astart())
@@ -148,11 +163,14 @@ def infinity(folder: Path, device: str) -> Iterator[dict[str, Encode]]:
         loop.run_until_complete(engine.astop())
 
 
-def find_batch_size(model: Any, texts: Sequence[str], sizes: Sequence[int], longest: int = LONGEST) -> int:
-    """The batch size that takes FlagEmbedding the least time; larger ones are tried until one takes half as long again.
+def find_batch_size(
+    model: Any, texts: Sequence[str], sizes: Sequence[int], longest: int = LONGEST
+) -> int:
+    """The batch size that takes FlagEmbedding the least time; larger ones are tried until one takes
+    half as long again.
 
-    A batch is padded to its longest text, so on a CPU each size beyond the best is slower than the one before: of 32
-    passages, 51 s one by one, 106 s by fours, 271 s by twelves.
+    A batch is padded to its longest text, so on a CPU each size beyond the best is slower than the
+    one before: of 32 passages, 51 s one by one, 106 s by fours, 271 s by twelves.
     """
     spent: dict[int, float] = {}
     for size in sizes:
@@ -164,7 +182,9 @@ def find_batch_size(model: Any, texts: Sequence[str], sizes: Sequence[int], long
     return min(spent, key=lambda size: spent[size])
 
 
-def make_contenders(folder: Path, device: str, texts: Sequence[str]) -> tuple[dict[str, Encode], BgeM3, int]:
+def make_contenders(
+    folder: Path, device: str, texts: Sequence[str]
+) -> tuple[dict[str, Encode], BgeM3, int]:
     """The contenders, warm, by name; ours once more as itself, and the batch size found."""
     tried = draw(texts, TRIED[device])
     ours, theirs = BgeM3(str(folder), device), make_flag_model(folder, device, "fp16")
@@ -188,12 +208,16 @@ def least_cosine(contenders: Mapping[str, Encode], texts: Sequence[str]) -> floa
     """Of our dense vectors and FlagEmbedding's, whether both did the same work."""
     ours = np.concatenate(contenders[OURS](texts)).astype(np.float64)  # type: ignore[call-overload]
     theirs = contenders[BEST](texts)["dense_vecs"].astype(np.float64)  # type: ignore[index]
-    products = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    products = (
+        (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    )
     return float(products.min())
 
 
 def matrix_rate(device: str, precision: str) -> float:
-    """Operations in a second of large matrix products in a precision: what the hardware can do, not what it should."""
+    """Operations in a second of large matrix products in a precision: what the hardware can do, not
+    what it should.
+    """
     import torch
 
     kind = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
@@ -219,7 +243,9 @@ def settle(device: str) -> None:
 def time_rounds(
     contenders: Mapping[str, Encode], texts: Sequence[str], rounds: int, rate: Callable[[], float]
 ) -> tuple[dict[str, list[float]], float]:
-    """Wall seconds of each contender in each round, by turns, and the best matrix rate met between them."""
+    """Wall seconds of each contender in each round, by turns, and the best matrix rate met between
+    them.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     rates = [rate()]
     for _ in range(rounds):
@@ -232,7 +258,9 @@ def time_rounds(
 
 
 def share_off_device(encode: Encode, texts: Sequence[str]) -> float:
-    """Share of the wall time in which the GPU computed nothing. Kernels of two streams at once count twice."""
+    """Share of the wall time in which the GPU computed nothing. Kernels of two streams at once
+    count twice.
+    """
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -261,7 +289,9 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 @contextmanager
 def model_folder(given: Path | None, size: str) -> Iterator[Path]:
-    """The model's folder: the one that is given, or one with random weights for as long as it is used."""
+    """The model's folder: the one that is given, or one with random weights for as long as it is
+    used.
+    """
     if given is not None:
         yield given
         return
@@ -273,12 +303,18 @@ def parse_arguments() -> argparse.Namespace:
     """What the script was given."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    arguments.add_argument("--size", choices=list(SIZES), default="full", help="of the random model")
+    arguments.add_argument(
+        "--size", choices=list(SIZES), default="full", help="of the random model"
+    )
     arguments.add_argument("--model", type=Path, help="folder of the true model instead")
     arguments.add_argument("--passages", type=int, help="how many passages")
     arguments.add_argument("--rounds", type=int, help="rounds, of which the median is told")
-    arguments.add_argument("--quick", action="store_true", help="one round, an eighth of the passages")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--quick", action="store_true", help="one round, an eighth of the passages"
+    )
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     return arguments.parse_args()
 
 
@@ -297,7 +333,9 @@ def describe(
         middle = statistics.median(spent)
         figures[f"{name}, tokens/s"] = round(work.tokens / middle, 1)
         figures[f"{name}, passages/s"] = round(len(work.texts) / middle, 2)
-        figures[f"{name}, share of the matrix product's rate"] = round(work.operations / middle / rate, 3)
+        figures[f"{name}, share of the matrix product's rate"] = round(
+            work.operations / middle / rate, 3
+        )
     return figures
 
 
@@ -327,13 +365,19 @@ def main() -> None:
         seconds, best_rate = time_rounds({**contenders, **others}, work.texts, rounds, rate)
         figures = {"weights": weights, "rounds": rounds, "FlagEmbedding's best batch size": size}
         figures |= describe(work, seconds, best_rate, given.device, ours.last_facts)
-        figures["least cosine of ours and FlagEmbedding's"] = round(least_cosine(contenders, work.texts[:16]), 6)
+        figures["least cosine of ours and FlagEmbedding's"] = round(
+            least_cosine(contenders, work.texts[:16]), 6
+        )
         if given.device == "cuda":
-            figures["share of time not on the device"] = round(share_off_device(contenders[OURS], work.texts), 4)
+            figures["share of time not on the device"] = round(
+                share_off_device(contenders[OURS], work.texts), 4
+            )
     report("embed", figures, claims(seconds, figures, given.device), accelerator(given.device))
 
 
-def claims(seconds: Mapping[str, Sequence[float]], figures: Mapping[str, Any], device: str) -> list[Claim]:
+def claims(
+    seconds: Mapping[str, Sequence[float]], figures: Mapping[str, Any], device: str
+) -> list[Claim]:
     """What is promised of a device."""
     to_best = round(median_ratio(seconds[BEST], seconds[OURS]), 2)
     to_readme = round(median_ratio(seconds[README], seconds[OURS]), 2)

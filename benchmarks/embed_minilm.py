@@ -1,12 +1,14 @@
-"""Abstracts → dense vectors by all-MiniLM-L6-v2: ours in every precision of the processor, against others on a CPU.
+"""Abstracts → dense vectors by all-MiniLM-L6-v2: ours in every precision of the processor, against
+others on a CPU.
 
     python -m benchmarks.embed_minilm [--texts N] [--rounds N] [--threads N] [--quick]
 
-Texts: abstracts of SciFact from ../shared/data/labelled, evenly drawn. Weights: the package's true ones. One process,
-contenders by turns in every round, CPU seconds from texts to vectors in memory, tokenizer included, medians. Ours as it
-was before int8 is ours in fp32. onnxruntime's int8 stands for fastembed, whose weights come from a hub: the same model
-exported here, its graph fused and quantized by onnxruntime's own tools, one text at a time, without padding. It is
-compared where onnxruntime and onnx can be imported:
+Texts: abstracts of SciFact from ../shared/data/labelled, evenly drawn. Weights: the package's true
+ones. One process, contenders by turns in every round, CPU seconds from texts to vectors in memory,
+tokenizer included, medians. Ours as it was before int8 is ours in fp32. onnxruntime's int8 stands
+for fastembed, whose weights come from a hub: the same model exported here, its graph fused and
+quantized by onnxruntime's own tools, one text at a time, without padding. It is compared where
+onnxruntime and onnx can be imported:
 
     pip install --target FOLDER onnxruntime onnx
     PYTHONPATH=FOLDER python -m benchmarks.embed_minilm
@@ -44,7 +46,9 @@ Encode = Callable[[Sequence[str]], NDArray[Any]]
 
 
 def read_abstracts() -> list[str]:
-    """Title and abstract of every paper of SciFact. Raises SystemExit where the labelled data is not there."""
+    """Title and abstract of every paper of SciFact. Raises SystemExit where the labelled data is
+    not there.
+    """
     if not CORPUS.is_file():
         raise SystemExit(f"{CORPUS} is not there: this benchmark needs the labelled data")
     with gzip.open(CORPUS, "rt", encoding="utf-8") as lines:
@@ -87,10 +91,14 @@ def make_onnxruntime(folder: Path, made: Path, threads: int) -> Encode:
 
     whole, fused, quantized = (str(made / f"{name}.onnx") for name in ("whole", "fused", "int8"))
     export_onnx(folder, whole)
-    optimizer.optimize_model(whole, "bert", num_heads=12, hidden_size=384, opt_level=0).save_model_to_file(fused)
+    optimizer.optimize_model(
+        whole, "bert", num_heads=12, hidden_size=384, opt_level=0
+    ).save_model_to_file(fused)
     # The fused operators' results have no type that its shape inference knows: 1 is float32.
     options = {"DefaultTensorType": 1}
-    quantize_dynamic(fused, quantized, weight_type=QuantType.QInt8, per_channel=True, extra_options=options)
+    quantize_dynamic(
+        fused, quantized, weight_type=QuantType.QInt8, per_channel=True, extra_options=options
+    )
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(quantized, settings, providers=["CPUExecutionProvider"])
@@ -102,7 +110,11 @@ def make_onnxruntime(folder: Path, made: Path, threads: int) -> Encode:
         means = []
         for encoding in tokenizer.encode_batch_fast(list(texts)):
             ids = np.array([encoding.ids], np.int64)
-            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+            inputs = {
+                "input_ids": ids,
+                "attention_mask": np.ones_like(ids),
+                "token_type_ids": np.zeros_like(ids),
+            }
             means.append(session.run(None, inputs)[0][0].mean(axis=0))
         rows = np.stack(means)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -121,7 +133,9 @@ def export_onnx(folder: Path, file: str) -> None:
             self.model = BertModel.from_pretrained(folder, attn_implementation="eager").eval()
 
         def forward(self, ids: Any, mask: Any, kinds: Any) -> Any:
-            return self.model(input_ids=ids, attention_mask=mask, token_type_ids=kinds).last_hidden_state
+            return self.model(
+                input_ids=ids, attention_mask=mask, token_type_ids=kinds
+            ).last_hidden_state
 
     names = ["input_ids", "attention_mask", "token_type_ids"]
     ids = torch.full((2, 16), 1000)
@@ -135,7 +149,9 @@ def export_onnx(folder: Path, file: str) -> None:
 def cosines(rows: NDArray[Any], exact: NDArray[Any]) -> NDArray[np.float64]:
     """Cosine of each row with the exact one."""
     rows, exact = rows.astype(np.float64), exact.astype(np.float64)
-    found: NDArray[np.float64] = (rows * exact).sum(1) / np.linalg.norm(rows, axis=1) / np.linalg.norm(exact, axis=1)
+    found: NDArray[np.float64] = (
+        (rows * exact).sum(1) / np.linalg.norm(rows, axis=1) / np.linalg.norm(exact, axis=1)
+    )
     return found
 
 
@@ -143,10 +159,14 @@ def main() -> None:
     """Compare the contenders, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--texts", type=int, default=128, help="how many abstracts")
-    arguments.add_argument("--rounds", type=int, default=5, help="rounds, of which the median is taken")
+    arguments.add_argument(
+        "--rounds", type=int, default=5, help="rounds, of which the median is taken"
+    )
     arguments.add_argument("--threads", type=int, default=1, help="threads of every contender")
     arguments.add_argument("--quick", action="store_true", help="two rounds of 16 abstracts")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     given = arguments.parse_args()
     count, rounds = (16, 2) if given.quick else (given.texts, given.rounds)
     import torch
@@ -164,7 +184,9 @@ def main() -> None:
         else:
             sys.stdout.write("onnxruntime or onnx is not installed: it is not compared\n")
         vectors = {name: encode(texts) for name, encode in contenders.items()}
-        seconds = interleaved({name: partial(encode, texts) for name, encode in contenders.items()}, rounds)
+        seconds = interleaved(
+            {name: partial(encode, texts) for name, encode in contenders.items()}, rounds
+        )
     figures: dict[str, object] = {"abstracts": count, "rounds": rounds, "threads": given.threads}
     for name, spent in seconds.items():
         near = cosines(vectors[name], vectors[FP32])
@@ -172,7 +194,11 @@ def main() -> None:
         figures[f"{name}, times ours in fp32"] = round(median_ratio(seconds[FP32], spent), 2)
         figures[f"{name}, least cosine with fp32"] = round(float(near.min()), 5)
     times = median_ratio(seconds[FP32], seconds[OURS])
-    report("embed_minilm", figures, [Claim("times the texts per CPU second of ours in fp32", round(times, 2), 2.0)])
+    report(
+        "embed_minilm",
+        figures,
+        [Claim("times the texts per CPU second of ours in fp32", round(times, 2), 2.0)],
+    )
 
 
 if __name__ == "__main__":

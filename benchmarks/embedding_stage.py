@@ -1,10 +1,11 @@
-"""The stage embeddings without a model: memory of a month of 100,000 passages, rows in a second, restart, reuse.
+"""The stage embeddings without a model: memory of a month of 100,000 passages, rows in a second,
+restart, reuse.
 
     python -m benchmarks.embedding_stage [--quick]
 
-The embedder is a stand-in of MiniLM's size (384 dimensions, 120 terms a text) that computes nothing, so what is
-measured is reading passages, laying out rows, keeping shards and writing the month. Each run is a process of its own.
-Never the speed of a model (`benchmarks.embed`).
+The embedder is a stand-in of MiniLM's size (384 dimensions, 120 terms a text) that computes
+nothing, so what is measured is reading passages, laying out rows, keeping shards and writing the
+month. Each run is a process of its own. Never the speed of a model (`benchmarks.embed`).
 """
 
 from __future__ import annotations
@@ -98,14 +99,20 @@ def write_passages(workspace: Workspace, count: int, salt: str = "") -> None:
         for start in range(0, count, 2_000):
             rows = [_passage(number, salt) for number in range(start, min(count, start + 2_000))]
             writer.add_batch(pa.RecordBatch.from_pylist(rows, schema=tables.PASSAGES.schema))
-        writer.commit(Provenance("passages", MONTH, tables.PASSAGES.version, 1, "0", f"made {salt}", {}, {}))
+        writer.commit(
+            Provenance("passages", MONTH, tables.PASSAGES.version, 1, "0", f"made {salt}", {}, {})
+        )
 
 
 def _passage(number: int, salt: str) -> dict[str, Any]:
     text = f"{number} {salt if number % 10 == 0 else ''} {FILLER}"
     digest = hashlib.sha256(text.encode()).hexdigest()
     about = {"title": "A paper", "section_path": ["Method"], "text": text, "text_sha256": digest}
-    return about | {"passage_id": digest[:36], "arxiv_id": f"2403.{number // 50:05d}", "kind": "paragraph"}
+    return about | {
+        "passage_id": digest[:36],
+        "arxiv_id": f"2403.{number // 50:05d}",
+        "kind": "paragraph",
+    }
 
 
 def run(folder: Path, stop_after: int = 0) -> dict[str, Any]:
@@ -119,11 +126,16 @@ def run(folder: Path, stop_after: int = 0) -> dict[str, Any]:
     with suppress(Ended):
         measured = dict(run_stage(stage(stop_after), workspace, MONTH).measured)
     seconds = time.perf_counter() - started
-    return measured | {"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return measured | {
+        "seconds": seconds,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
 
 
 def measure(folder: Path, count: int) -> dict[str, dict[str, Any]]:
-    """A month from nothing, again with a tenth of its texts changed, and after a run that ended at nine tenths."""
+    """A month from nothing, again with a tenth of its texts changed, and after a run that ended at
+    nine tenths.
+    """
     workspace = Workspace(load_settings(data=folder, _env_file=None))
     write_passages(workspace, count)
     runs = {"fresh": apart(run, folder, 0)}
@@ -139,7 +151,9 @@ def main() -> None:
     """Measure two months, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="half of the passages")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     part = 2 if arguments.parse_args().quick else 1
     months = {}
     for count in (SMALL // part, LARGE // part):
@@ -155,7 +169,9 @@ def main() -> None:
     figures["resumed after nine tenths"] = large["taken up"]["reused"]
     most = max(large[name]["peak"] / small[name]["peak"] for name in large)
     report(
-        "embedding_stage", figures, [Claim("peak memory, ten times the passages", round(most, 3), 1.2, at_most=True)]
+        "embedding_stage",
+        figures,
+        [Claim("peak memory, ten times the passages", round(most, 3), 1.2, at_most=True)],
     )
 
 

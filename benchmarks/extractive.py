@@ -1,19 +1,22 @@
-"""Writing without a language model: ROUGE of extractive, LEAD, LexRank and a random section on DeepScholar-Bench, and
-how often extractive answers quote the evidence of SciFact.
+"""Writing without a language model: ROUGE of extractive, LEAD, LexRank and a random section on
+DeepScholar-Bench, and how often extractive answers quote the evidence of SciFact.
 
     python -m benchmarks.extractive [--labelled FOLDER] [--quick]
 
-The 63 targets are known by title and abstract, their references by abstract or title. All methods write at their
-default length, which is the same number of words for all (`section_words`). Before scoring all three are cut to the
-shortest of the three; the random section, another target's gold section, is cut to the same length where it is longer.
-ROUGE is F1 in percent against the published section, citations as `[Reference i]` in both.
+The 63 targets are known by title and abstract, their references by abstract or title. All methods
+write at their default length, which is the same number of words for all (`section_words`). Before
+scoring all three are cut to the shortest of the three; the random section, another target's gold
+section, is cut to the same length where it is longer. ROUGE is F1 in percent against the published
+section, citations as `[Reference i]` in both.
 
-The weights of `extractive` are set by hand. Figures are given of all targets and of every second one (`held out`),
-which attempts to fit the weights left out. Intervals are 95 % bootstrap intervals over targets, differences are paired.
+The weights of `extractive` are set by hand. Figures are given of all targets and of every second
+one (`held out`), which attempts to fit the weights left out. Intervals are 95 % bootstrap intervals
+over targets, differences are paired.
 
-Answers: each claim of SciFact's dev part is a question over the 5,183 abstracts, searched exactly. A quotation is right
-if it holds a rationale sentence, whether that supports or contradicts the claim. The floor is a random sentence of the
-abstracts that were read. "Not found" is right for claims without evidence, everyday questions and random letters.
+Answers: each claim of SciFact's dev part is a question over the 5,183 abstracts, searched exactly.
+A quotation is right if it holds a rationale sentence, whether that supports or contradicts the
+claim. The floor is a random sentence of the abstracts that were read. "Not found" is right for
+claims without evidence, everyday questions and random letters.
 
 quick: eight targets and 30 claims, no promise is checked.
 """
@@ -29,7 +32,14 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.harness import Claim, report
-from benchmarks.retrieval import EVERYDAY, LABELLED, Measurement, random_letters, read_rows, read_scifact
+from benchmarks.retrieval import (
+    EVERYDAY,
+    LABELLED,
+    Measurement,
+    random_letters,
+    read_rows,
+    read_scifact,
+)
 from pipeline.answering.answer import Answer
 from pipeline.answering.extractive import extractive as answer_extractively
 from pipeline.answering.retrieval import RetrievedPassage
@@ -40,7 +50,14 @@ from pipeline.evaluation.rouge import METRICS, floor_task, rouge
 from pipeline.evaluation.statistics import Estimate, estimate, paired_difference
 from pipeline.index.relevance import relevance_of
 from pipeline.llm.loop import run
-from pipeline.related_work.extractive import PreparedTask, encoder_of, lead, lexrank, prepare, write_section
+from pipeline.related_work.extractive import (
+    PreparedTask,
+    encoder_of,
+    lead,
+    lexrank,
+    prepare,
+    write_section,
+)
 from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.task import Task
 from pipeline.related_work.task_reader import task_of
@@ -54,7 +71,9 @@ Scores = dict[str, dict[str, dict[str, float]]]
 """Method → metric → task → value."""
 
 
-def sections(prepared: Sequence[PreparedTask], golds: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def sections(
+    prepared: Sequence[PreparedTask], golds: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
     """Method → task → its section, at the length that the method has by itself."""
     written: dict[str, dict[str, str]] = {name: {} for name in (*WRITERS, RANDOM)}
     for each in prepared:
@@ -70,8 +89,9 @@ def sections(prepared: Sequence[PreparedTask], golds: Mapping[str, str]) -> dict
 def cut_to_common_length(written: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
     """The same sections, those of one task cut to the shortest that a method wrote for it."""
     lengths = {
-        task: min(len(written[name][task].split()) for name in WRITERS) for task in written[EXTRACTIVE]
-    }  # fmt: skip
+        task: min(len(written[name][task].split()) for name in WRITERS)
+        for task in written[EXTRACTIVE]
+    }
     return {
         name: {task: _first_words(text, lengths[task]) for task, text in texts.items()}
         for name, texts in written.items()
@@ -99,15 +119,21 @@ def score(written: Mapping[str, Mapping[str, str]], golds: Mapping[str, str]) ->
 
 
 def means(scores: Scores, tasks: Sequence[str]) -> dict[str, Any]:
-    """Method → metric → [mean, low, high] over these tasks; and extractive less each other method."""
+    """Method → metric → [mean, low, high] over these tasks; and extractive less each other
+    method.
+    """
     figures: dict[str, Any] = {
-        name: {metric: _rounded(estimate(_lists(values, tasks))) for metric, values in metrics.items()}
+        name: {
+            metric: _rounded(estimate(_lists(values, tasks))) for metric, values in metrics.items()
+        }
         for name, metrics in scores.items()
     }
     for name in (LEAD, LEXRANK, RANDOM):
         figures[f"{EXTRACTIVE} less {name}"] = {
             metric: _rounded(
-                paired_difference(_lists(scores[EXTRACTIVE][metric], tasks), _lists(scores[name][metric], tasks))
+                paired_difference(
+                    _lists(scores[EXTRACTIVE][metric], tasks), _lists(scores[name][metric], tasks)
+                )
             )
             for metric in METRICS
         }
@@ -131,7 +157,14 @@ class ExactRetriever:
         self._measurement = measurement
         self._passages = [
             RetrievedPassage(
-                str(row["id"]), str(row["id"]), row["title"], (), "", "abstract", " ".join(row["sentences"]), "2020-01"
+                str(row["id"]),
+                str(row["id"]),
+                row["title"],
+                (),
+                "",
+                "abstract",
+                " ".join(row["sentences"]),
+                "2020-01",
             )
             for row in rows
         ]
@@ -144,16 +177,22 @@ class ExactRetriever:
         places, dense = self._measurement.search(query, count)
         texts, name = self._measurement.texts, self._measurement.embedder.name
         return [
-            replace(self._passages[place], relevance=relevance_of(name, query, texts[place], float(dense[place])))
+            replace(
+                self._passages[place],
+                relevance=relevance_of(name, query, texts[place], float(dense[place])),
+            )
             for place in places
         ]
 
 
 def answers(labelled: Path, settings: Settings, claims: int | None = None) -> dict[str, Any]:
-    """How often extractive answers quote a rationale sentence, and how often "not found" is right, in percent with 95 %
-    intervals over claims."""
+    """How often extractive answers quote a rationale sentence, and how often "not found" is right,
+    in percent with 95 % intervals over claims.
+    """
     rows = list(read_rows(labelled / "scifact" / "corpus.jsonl.gz"))
-    sentences = {str(row["id"]): [" ".join(text.split()) for text in row["sentences"]] for row in rows}
+    sentences = {
+        str(row["id"]): [" ".join(text.split()) for text in row["sentences"]] for row in rows
+    }
     retriever = ExactRetriever(Measurement(read_scifact(labelled), make_embedder(settings)), rows)
     tools = Tools(None, retriever, settings)
 
@@ -170,7 +209,9 @@ def answers(labelled: Path, settings: Settings, claims: int | None = None) -> di
         if not evidence:
             mark("not found, of claims without evidence", row["id"], answer.abstained)
             continue
-        gold = {sentences[str(each["doc"])][place] for each in evidence for place in each["sentences"]}
+        gold = {
+            sentences[str(each["doc"])][place] for each in evidence for place in each["sentences"]
+        }
         right = [_holds_one(claim.text, gold) for claim in answer.claims]
         read = [text for passage in answer.shown[0] for text in sentences[passage.passage_id]]
         mark("not found, of claims with evidence", row["id"], answer.abstained)
@@ -178,22 +219,36 @@ def answers(labelled: Path, settings: Settings, claims: int | None = None) -> di
         mark("a quotation holds a rationale sentence", row["id"], any(right))
         mark("the first quotation holds one", row["id"], any(right[:1]))
         mark("share of quotations that hold one", row["id"], fmean(right) if right else 0.0)
-        mark("share of sentences read that are one", row["id"], fmean(text in gold for text in read) if read else 0.0)
-    for name, questions in (("everyday questions", EVERYDAY), ("random letters", random_letters(100))):
+        mark(
+            "share of sentences read that are one",
+            row["id"],
+            fmean(text in gold for text in read) if read else 0.0,
+        )
+    for name, questions in (
+        ("everyday questions", EVERYDAY),
+        ("random letters", random_letters(100)),
+    ):
         for question in questions:
             mark(f"not found, of {name}", question, ask(question).abstained)
     counts = {name: len(values) for name, values in marks.items()}
-    return {name: {"percent": _rounded(estimate(values)), "of": counts[name]} for name, values in marks.items()}
+    return {
+        name: {"percent": _rounded(estimate(values)), "of": counts[name]}
+        for name, values in marks.items()
+    }
 
 
 def _holds_one(quotation: str, gold: Collection[str]) -> bool:
-    """Whether a quotation holds a rationale sentence, or is the part of one that our splitter takes for a sentence."""
+    """Whether a quotation holds a rationale sentence, or is the part of one that our splitter takes
+    for a sentence.
+    """
     return any(text in quotation or quotation in text for text in gold)
 
 
 def main() -> None:
     """Score the methods on the targets."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--labelled", type=Path, default=LABELLED)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
@@ -214,21 +269,41 @@ def main() -> None:
         "targets": len(tasks),
         "references": sum(len(task.references) for task in tasks),
         "seconds to embed all": round(embedded, 1),
-        "words": {name: round(fmean(len(text.split()) for text in texts.values())) for name, texts in written.items()},
+        "words": {
+            name: round(fmean(len(text.split()) for text in texts.values()))
+            for name, texts in written.items()
+        },
         "common length, held out": means(common, held_out),
         "common length, all": means(common, everyone),
         "own length, all": means(score(written, golds), everyone),
     }
     claims = QUICK_CLAIMS if options.quick else None
-    figures["answers to SciFact's claims"] = answers(options.labelled, load_settings(_env_file=None), claims)
-    report("extractive", figures, [] if options.quick else claims_of(figures["common length, held out"]))
+    figures["answers to SciFact's claims"] = answers(
+        options.labelled, load_settings(_env_file=None), claims
+    )
+    report(
+        "extractive",
+        figures,
+        [] if options.quick else claims_of(figures["common length, held out"]),
+    )
 
 
 def claims_of(held_out: Mapping[str, Any]) -> list[Claim]:
-    """Extractive is ahead of LEAD on targets that nothing was fitted on, and far from a section on anything."""
-    less_lead, less_random = held_out[f"{EXTRACTIVE} less {LEAD}"], held_out[f"{EXTRACTIVE} less {RANDOM}"]
-    claims = [Claim(f"{metric} of extractive less LEAD's", less_lead[metric][0], 0.01) for metric in METRICS[:2]]
-    return [*claims, Claim("rouge1 of extractive less a random section's", less_random["rouge1"][0], 5.0)]
+    """Extractive is ahead of LEAD on targets that nothing was fitted on, and far from a section on
+    anything.
+    """
+    less_lead, less_random = (
+        held_out[f"{EXTRACTIVE} less {LEAD}"],
+        held_out[f"{EXTRACTIVE} less {RANDOM}"],
+    )
+    claims = [
+        Claim(f"{metric} of extractive less LEAD's", less_lead[metric][0], 0.01)
+        for metric in METRICS[:2]
+    ]
+    return [
+        *claims,
+        Claim("rouge1 of extractive less a random section's", less_random["rouge1"][0], 5.0),
+    ]
 
 
 if __name__ == "__main__":

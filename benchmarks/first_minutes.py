@@ -2,8 +2,8 @@
 
     python -m benchmarks.first_minutes [--json]
 
-Clones the checkout's last commit into an empty folder and follows the README there: `make install`, `citeloom demo`,
-and while the demo runs, the same search from a second shell every five seconds.
+Clones the checkout's last commit into an empty folder and follows the README there: `make install`,
+`citeloom demo`, and while the demo runs, the same search from a second shell every five seconds.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ _PAUSE = 5.0
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="as every benchmark has it: the last line is JSON"
+    )
     parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         measure(Path(folder) / "citeloom")
@@ -45,7 +49,11 @@ def measure(checkout: Path) -> None:
     searches: list[tuple[float, bool]] = []
     with (checkout / "demo.log").open("w") as log:
         demo = subprocess.Popen(
-            [".venv/bin/citeloom", "demo"], cwd=checkout, env=environment, stdout=log, stderr=subprocess.STDOUT
+            [".venv/bin/citeloom", "demo"],
+            cwd=checkout,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
         while demo.poll() is None:
             found = _search_finds(checkout, environment)
@@ -53,7 +61,9 @@ def measure(checkout: Path) -> None:
             time.sleep(_PAUSE)
     whole = time.monotonic() - started
     if demo.returncode != 0:
-        raise RuntimeError(f"citeloom demo ended with {demo.returncode}:\n{(checkout / 'demo.log').read_text()}")
+        raise RuntimeError(
+            f"citeloom demo ended with {demo.returncode}:\n{(checkout / 'demo.log').read_text()}"
+        )
     again = _seconds([".venv/bin/citeloom", "demo"], checkout, environment)
 
     first = next((seconds for seconds, found in searches if found), whole)
@@ -82,7 +92,9 @@ def _seconds(command: Sequence[str], folder: Path, environment: Mapping[str, str
 
 def _search_finds(checkout: Path, environment: Mapping[str, str]) -> bool:
     command = [".venv/bin/citeloom", "search", QUERY, "--limit", "1", "--json"]
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=checkout, env=environment, capture_output=True, text=True, check=False
+    )
     return done.returncode == 0 and "passage_id" in done.stdout
 
 

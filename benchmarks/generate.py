@@ -1,15 +1,19 @@
-"""ChatCite for 32 tasks of 10 references on an endpoint of fixed latency: the stages against one call after another.
+"""ChatCite for 32 tasks of 10 references on an endpoint of fixed latency: the stages against one
+call after another.
 
     python -m benchmarks.generate [--quick]
 
-The endpoint (benchmarks/scripted_endpoint.py) is a process of its own. The stages `key_elements` and
-`summaries` run as `citeloom run` runs them, with default settings, on papers of 5,000 made-up words, three
-times: samples by `n`; from an endpoint that refuses `n`; and with a limit so high that the critical path is the bound.
-Against them stands a plain loop with the package openai that sends the same requests one after another: a part of them
-is timed, and times their number is what all would take. Processor time is that of our process, imports, tables and
-cache included, over the completions that were asked for. Beside what a clock on the wall says stands what one without
-processor time would: the same stages on a loop whose clock jumps from event to event, which tells how calls wait for
-one another however busy the machine is. Never how good the sections are.
+The endpoint (benchmarks/scripted_endpoint.py) is a process of its own. The stages `key_elements`
+and `summaries` run as `citeloom run` runs them, with default settings, on papers of 5,000 made-up
+words, three
+times: samples by `n`; from an endpoint that refuses `n`; and with a limit so high that the critical
+path is the bound.
+Against them stands a plain loop with the package openai that sends the same requests one after
+another: a part of them is timed, and times their number is what all would take. Processor time is
+that of our process, imports, tables and cache included, over the completions that were asked for.
+Beside what a clock on the wall says stands what one without
+processor time would: the same stages on a loop whose clock jumps from event to event, which tells
+how calls wait for one another however busy the machine is. Never how good the sections are.
 """
 
 from __future__ import annotations
@@ -62,7 +66,9 @@ class Size:
 
     @property
     def critical_path(self) -> float:
-        """Seconds that one task takes at the least: elements, then a draft and a vote for each reference."""
+        """Seconds that one task takes at the least: elements, then a draft and a vote for each
+        reference.
+        """
         return (1 + 2 * self.references) * self.latency
 
 
@@ -91,7 +97,9 @@ class Measured:
         return 1000 * self.processor / self.calls
 
     def bound(self, size: Size, limit: int) -> float:
-        """Seconds that it takes at the least: the critical path, or all calls over the limit, whichever is longer."""
+        """Seconds that it takes at the least: the critical path, or all calls over the limit,
+        whichever is longer.
+        """
         return max(size.critical_path, self.calls / limit * size.latency)
 
     def times_bound(self, size: Size, limit: int) -> float:
@@ -101,7 +109,10 @@ class Measured:
 
 def paper(chance: random.Random, title: str) -> str:
     """A paper's text as prompts have it, in sections."""
-    sections = (f"## Section {i}\n\n{prose(chance, PAPER_WORDS // SECTIONS)}" for i in range(1, SECTIONS + 1))
+    sections = (
+        f"## Section {i}\n\n{prose(chance, PAPER_WORDS // SECTIONS)}"
+        for i in range(1, SECTIONS + 1)
+    )
     return "\n\n".join([f"# {title}", *sections])
 
 
@@ -110,24 +121,43 @@ def task_rows(size: Size) -> Iterator[Row]:
     chance = random.Random(2403)
     for number in range(1, size.tasks + 1):
         references = [
-            {"number": i, "arxiv_id": None, "key": f"b{i}", "title": f"Reference {number}-{i}", "year": 2023,
-             "source": "full_text", "text": paper(chance, f"Reference {number}-{i}")}
+            {
+                "number": i,
+                "arxiv_id": None,
+                "key": f"b{i}",
+                "title": f"Reference {number}-{i}",
+                "year": 2023,
+                "source": "full_text",
+                "text": paper(chance, f"Reference {number}-{i}"),
+            }
             for i in range(1, size.references + 1)
-        ]  # fmt: skip
+        ]
         yield {
-            "task_id": f"2405.{number:05}#S2", "arxiv_id": f"2405.{number:05}", "title": f"Target {number}",
-            "description": paper(chance, f"Target {number}"), "section_title": "Related work",
-            "references": references, "outside": 0, "gold": prose(chance, 400),
-        }  # fmt: skip
+            "task_id": f"2405.{number:05}#S2",
+            "arxiv_id": f"2405.{number:05}",
+            "title": f"Target {number}",
+            "description": paper(chance, f"Target {number}"),
+            "section_title": "Related work",
+            "references": references,
+            "outside": 0,
+            "gold": prose(chance, 400),
+        }
 
 
 def make_place(folder: Path, size: Size, url: str, limit: int) -> Workspace:
     """A data root that holds the tasks and nothing else."""
     settings = load_settings(
-        data=folder, llm_url=url, llm_model=MODEL, llm_concurrency=limit, systems="chatcite", _env_file=None
+        data=folder,
+        llm_url=url,
+        llm_model=MODEL,
+        llm_concurrency=limit,
+        systems="chatcite",
+        _env_file=None,
     )
     place = Workspace(settings)
-    run_stage(Stage(table=tables.RELATED_WORK_TASKS, build=lambda job: task_rows(size)), place, MONTH)
+    run_stage(
+        Stage(table=tables.RELATED_WORK_TASKS, build=lambda job: task_rows(size)), place, MONTH
+    )
     return place
 
 
@@ -140,7 +170,9 @@ def timed(place: Workspace, *, force: bool = False) -> tuple[float, float]:
 
 
 def measure(size: Size, limit: int, *, one: bool = False) -> tuple[Measured, list[dict[str, Any]]]:
-    """A run and its rerun against a fresh endpoint, and the requests that it made; in an empty data root."""
+    """A run and its rerun against a fresh endpoint, and the requests that it made; in an empty data
+    root.
+    """
     with tempfile.TemporaryDirectory() as folder, serving(size.latency, one=one) as url:
         place = make_place(Path(folder), size, url, limit)
         first = timed(place)
@@ -196,7 +228,9 @@ def imagined_seconds(size: Size, limit: int, *, one: bool = False) -> float:
 
 
 def one_after_another(size: Size, bodies: Sequence[Mapping[str, Any]]) -> float:
-    """Seconds of one request in a plain loop, median of a sample that is spread evenly over these."""
+    """Seconds of one request in a plain loop, median of a sample that is spread evenly over
+    these.
+    """
     import openai
 
     chosen = bodies[:: max(len(bodies) // TIMED, 1)]
@@ -230,8 +264,12 @@ def figures_of(name: str, run: Measured, size: Size, limit: int) -> dict[str, ob
 def main() -> None:
     """Measure, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--quick", action="store_true", help="4 tasks of 3 references, 0.2 s for a request")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--quick", action="store_true", help="4 tasks of 3 references, 0.2 s for a request"
+    )
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     size = QUICK if arguments.parse_args().quick else FULL
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         del os.environ[name]
@@ -254,13 +292,20 @@ def main() -> None:
         "plain loop, all with n, seconds": round(plain * len(asked)),
         "plain loop, all without n, seconds": round(plain_singly * len(asked_singly)),
     }
-    bounds = {"samples by n": by_n.bound(size, size.limit), "n refused": by_one.bound(size, size.limit)}
+    bounds = {
+        "samples by n": by_n.bound(size, size.limit),
+        "n refused": by_one.bound(size, size.limit),
+    }
     bounds["critical path"] = unlimited.bound(size, size.high_limit)
     figures |= {
         f"{name}: times the bound, processors taking no time": round(seconds / bounds[name], 3)
         for name, seconds in imagined.items()
     }
-    report("generate", figures | prefix_figures(by_n, by_one), claims(size, by_n, by_one, unlimited, plain, asked))
+    report(
+        "generate",
+        figures | prefix_figures(by_n, by_one),
+        claims(size, by_n, by_one, unlimited, plain, asked),
+    )
 
 
 def prefix_figures(by_n: Measured, by_one: Measured) -> dict[str, object]:
@@ -278,7 +323,12 @@ def _share(recorded: Mapping[str, int], kind: str = "") -> float:
 
 
 def claims(
-    size: Size, by_n: Measured, by_one: Measured, unlimited: Measured, plain: float, asked: Sequence[object]
+    size: Size,
+    by_n: Measured,
+    by_one: Measured,
+    unlimited: Measured,
+    plain: float,
+    asked: Sequence[object],
 ) -> list[Claim]:
     """What the benchmark is to show."""
     runs = (by_n, by_one, unlimited)
@@ -286,15 +336,27 @@ def claims(
     faster = plain * len(asked) / by_n.seconds
     return [
         Claim("times as fast as a plain loop that asks for n samples too", round(faster, 1), 20),
-        Claim("times the bound of calls over limit, with n and without", round(max(bounds), 3), 1.3, at_most=True),
         Claim(
-            "times the bound of the critical path", round(unlimited.times_bound(size, size.high_limit), 3), 1.3,
+            "times the bound of calls over limit, with n and without",
+            round(max(bounds), 3),
+            1.3,
+            at_most=True,
+        ),
+        Claim(
+            "times the bound of the critical path",
+            round(unlimited.times_bound(size, size.high_limit), 3),
+            1.3,
             at_most=True,
         ),
         Claim("share of prompt tokens in common prefixes", _share(by_n.recorded), 0.6),
-        Claim("CPU ms for a call, the worst run", round(max(run.milliseconds() for run in runs), 2), 5.0, at_most=True),
+        Claim(
+            "CPU ms for a call, the worst run",
+            round(max(run.milliseconds() for run in runs), 2),
+            5.0,
+            at_most=True,
+        ),
         Claim("requests of a rerun", max(run.asked_again for run in runs), 0, at_most=True),
-    ]  # fmt: skip
+    ]
 
 
 if __name__ == "__main__":

@@ -1,15 +1,19 @@
-"""BGE-M3 on one GPU in five minutes: parity, speed, memory, the peers, and 100,000 passages into the index.
+"""BGE-M3 on one GPU in five minutes: parity, speed, memory, the peers, and 100,000 passages into
+the index.
 
     make bench-gpu [GPU_OUT=FOLDER]
-    python -m benchmarks.gpu --out FOLDER [--seconds 480] [--device cuda|cpu] [--tiny] [--parts NAME …]
+    python -m benchmarks.gpu --out FOLDER [--seconds 480] [--device cuda|cpu] [--tiny] [--parts NAME
+    …]
 
-For a machine with CUDA, torch and transformers, and without a network: packages that it lacks come from the folder
-.gpu-wheels, which `make gpu-wheels` fills on another machine (`benchmarks.gpu_wheels`). Weights are random and of the
-true size, which is enough for speed and for parity; retrieval would mean nothing. Texts are the sample corpus's,
-varied (`benchmarks.gpu_corpus`), and the same for all.
+For a machine with CUDA, torch and transformers, and without a network: packages that it lacks come
+from the folder .gpu-wheels, which `make gpu-wheels` fills on another machine
+(`benchmarks.gpu_wheels`). Weights are random and of the true size, which is enough for speed and
+for parity; retrieval would mean nothing. Texts are the sample corpus's, varied
+(`benchmarks.gpu_corpus`), and the same for all.
 
-Each part (`benchmarks.gpu_parts`) is a process of its own with a time limit of its own; one that is ended keeps the
-figures that it had. FOLDER gets gpu.json, gpu.md and gpu.log. `--tiny --device cpu` is a dry run of all of it.
+Each part (`benchmarks.gpu_parts`) is a process of its own with a time limit of its own; one that is
+ended keeps the figures that it had. FOLDER gets gpu.json, gpu.md and gpu.log. `--tiny --device cpu`
+is a dry run of all of it.
 """
 
 from __future__ import annotations
@@ -30,7 +34,8 @@ from typing import Any
 from benchmarks.gpu_wheels import FOLDER, PROJECT
 from benchmarks.harness import Claim, report
 
-# Seconds that each part may take, of those that are left. The months are last: they take what the others leave.
+# Seconds that each part may take, of those that are left. The months are last: they take what the
+# others leave.
 LIMITS: Mapping[str, float] = {
     "prepare": 90,
     "parity": 70,
@@ -55,12 +60,24 @@ def install_wheels(folder: Path, site: Path) -> None:
     """Put a folder's wheels into another one, without a network; nothing where there are none."""
     wheels = sorted(map(str, folder.glob("*.whl")))
     if wheels:
-        options = ["--quiet", "--no-index", "--no-deps", "--no-compile", "--no-cache-dir", "--target", str(site)]
+        options = [
+            "--quiet",
+            "--no-index",
+            "--no-deps",
+            "--no-compile",
+            "--no-cache-dir",
+            "--target",
+            str(site),
+        ]
         subprocess.run([sys.executable, "-m", "pip", "install", *options, *wheels], check=True)
 
 
-def run_part(name: str, arguments: Sequence[str], scratch: Path, log: Path, seconds: float) -> PartResult:
-    """Run a part in a process of its own, and end it with all that it started once its seconds are over."""
+def run_part(
+    name: str, arguments: Sequence[str], scratch: Path, log: Path, seconds: float
+) -> PartResult:
+    """Run a part in a process of its own, and end it with all that it started once its seconds are
+    over.
+    """
     figures = scratch / f"{name}.json"
     command = [sys.executable, "-m", "benchmarks.gpu_parts", name, "--folder", str(scratch)]
     command += ["--figures", str(figures), "--seconds", f"{seconds:.0f}", *arguments]
@@ -76,7 +93,11 @@ def run_part(name: str, arguments: Sequence[str], scratch: Path, log: Path, seco
         stream.write(f"== {name}\n".encode())
         stream.flush()
         process = subprocess.Popen(
-            command, env=environment, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            env=environment,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             code = process.wait(timeout=seconds)
@@ -121,14 +142,21 @@ def run_parts(
 
 def summary(results: Mapping[str, PartResult], accelerator: str) -> str:
     """The results as Markdown."""
-    lines = ["# BGE-M3 on a GPU", "", f"Machine: {accelerator}. Weights are random: figures of speed, not of search."]
+    lines = [
+        "# BGE-M3 on a GPU",
+        "",
+        f"Machine: {accelerator}. Weights are random: figures of speed, not of search.",
+    ]
     lines += ["", "| part | seconds | |", "|---|---|---|"]
     lines += [f"| {name} | {result.seconds} | {result.ended} |" for name, result in results.items()]
     lines += ["", "| claim | value | bound | |", "|---|---|---|---|"]
     for result in results.values():
         for claim in result.claims:
             bound = f"{'at most' if claim.at_most else 'at least'} {claim.target}"
-            lines.append(f"| {claim.claim} | {claim.value} | {bound} | {'holds' if claim.holds else 'fails'} |")
+            lines.append(
+                f"| {claim.claim} | {claim.value} | {bound} |"
+                f" {'holds' if claim.holds else 'fails'} |"
+            )
     for name, result in results.items():
         lines += ["", f"## {name}", "", "| | |", "|---|---|"]
         lines += [f"| {figure} | {_shown(value)} |" for figure, value in result.figures.items()]
@@ -142,11 +170,17 @@ def _shown(value: object) -> str:
 def main() -> None:
     """Run the parts; write the figures and the summary."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--out", type=Path, required=True, help="folder for gpu.json, gpu.md and gpu.log")
+    arguments.add_argument(
+        "--out", type=Path, required=True, help="folder for gpu.json, gpu.md and gpu.log"
+    )
     arguments.add_argument("--seconds", type=float, default=480, help="for all parts together")
     arguments.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    arguments.add_argument("--tiny", action="store_true", help="a tiny model and few texts, to try the command")
-    arguments.add_argument("--wheels", type=Path, default=FOLDER, help="folder of the wheels that are carried")
+    arguments.add_argument(
+        "--tiny", action="store_true", help="a tiny model and few texts, to try the command"
+    )
+    arguments.add_argument(
+        "--wheels", type=Path, default=FOLDER, help="folder of the wheels that are carried"
+    )
     arguments.add_argument("--parts", nargs="+", choices=list(LIMITS), default=list(LIMITS))
     given = arguments.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -159,7 +193,9 @@ def main() -> None:
     figures: dict[str, object] = {}
     for name, result in results.items():
         figures |= {f"{name}: {figure}": value for figure, value in result.figures.items()}
-    figures |= {f"{name}: ended": f"{result.ended}, {result.seconds} s" for name, result in results.items()}
+    figures |= {
+        f"{name}: ended": f"{result.ended}, {result.seconds} s" for name, result in results.items()
+    }
     claims = [claim for result in results.values() for claim in result.claims]
     content = report("gpu", figures, claims, accelerator)
     (given.out / "gpu.json").write_text(json.dumps(content, indent=1) + "\n")

@@ -1,8 +1,10 @@
-"""Months of papers and passages for `benchmarks.gpu`: texts of the sample corpus, varied, as many as are wanted.
+"""Months of papers and passages for `benchmarks.gpu`: texts of the sample corpus, varied, as many
+as are wanted.
 
-A passage is one of the sample's and the one after it, since those are half as long as passages of real papers; turned
-by some words, and with one word in forty replaced by one that no other passage has, since a month of real papers has
-new words on every page too. Titles and sections are the sample's.
+A passage is one of the sample's and the one after it, since those are half as long as passages of
+real papers; turned by some words, and with one word in forty replaced by one that no other passage
+has, since a month of real papers has new words on every page too. Titles and sections are the
+sample's.
 """
 
 from __future__ import annotations
@@ -32,14 +34,19 @@ def write_months(root: DataRoot, count: int) -> None:
     """Write papers and passages of `count` passages over MONTHS."""
     sample = list(_sample_papers())
     for number, month in enumerate(MONTHS):
-        _write_month(root, month, count * (number + 1) // len(MONTHS) - count * number // len(MONTHS), sample)
+        _write_month(
+            root, month, count * (number + 1) // len(MONTHS) - count * number // len(MONTHS), sample
+        )
 
 
 def read_texts(root: DataRoot, count: int) -> list[str]:
     """The texts to embed of so many passages of the first month, at even distances."""
     rows = root.rows(tables.PASSAGES, MONTHS[0], ["title", "section_path", "text"])
     places = [number * len(rows) // count for number in range(min(count, len(rows)))]
-    return [embedded_text(rows[place]["title"], rows[place]["section_path"], rows[place]["text"]) for place in places]
+    return [
+        embedded_text(rows[place]["title"], rows[place]["section_path"], rows[place]["text"])
+        for place in places
+    ]
 
 
 def _sample_papers() -> Iterator[tuple[str, list[Passage]]]:
@@ -52,7 +59,9 @@ def _sample_papers() -> Iterator[tuple[str, list[Passage]]]:
         yield paper.title, pack({**paper.as_row(), **ABOUT})
 
 
-def _write_month(root: DataRoot, month: str, count: int, sample: Sequence[tuple[str, list[Passage]]]) -> None:
+def _write_month(
+    root: DataRoot, month: str, count: int, sample: Sequence[tuple[str, list[Passage]]]
+) -> None:
     chance = random.Random(month)
     paper_writer, passage_writer = (
         MonthWriter(table, root.file(table, month)) for table in (tables.PAPERS, tables.PASSAGES)
@@ -75,7 +84,9 @@ def _paper(arxiv_id: str, title: str, year: int) -> dict[str, Any]:
     return about | {"categories": ["cs.CL"], "primary_category": "cs.CL"}
 
 
-def _passages(arxiv_id: str, title: str, sample: Sequence[Passage], chance: random.Random) -> Iterator[dict[str, Any]]:
+def _passages(
+    arxiv_id: str, title: str, sample: Sequence[Passage], chance: random.Random
+) -> Iterator[dict[str, Any]]:
     following = [*sample[1:], *sample[:1]]
     varied = [
         passage._replace(text=_varied(f"{passage.text} {after.text}", chance))

@@ -1,6 +1,8 @@
-"""The parts of `benchmarks.gpu`, each run in a process of its own: `python -m benchmarks.gpu_parts PART …`.
+"""The parts of `benchmarks.gpu`, each run in a process of its own: `python -m benchmarks.gpu_parts
+PART …`.
 
-A part writes its figures to a file after each measurement, so that a part whose time ran out still reports them.
+A part writes its figures to a file after each measurement, so that a part whose time ran out still
+reports them.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ BUDGETS = {"cuda": (32_768, 8_192, 131_072), "cpu": (1_024, 256, 8_192)}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The model, and how many passages the months, the packs, the peers and the parity tests have."""
+    """The model, and how many passages the months, the packs, the peers and the parity tests
+    have.
+    """
 
     model: str
     months: int
@@ -74,7 +78,9 @@ SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a part works: folder of model and data root, device, sizes, and the seconds that it may take."""
+    """Where a part works: folder of model and data root, device, sizes, and the seconds that it may
+    take.
+    """
 
     folder: Path
     device: str
@@ -143,7 +149,10 @@ def parity(place: Place, record: Record) -> None:
     vectors = single.encode(texts)
     longest = single.max_tokens
     record.add("texts", len(texts))
-    record.add("longest text, tokens", max(len(one.colbert) + 1 for one in vectors if one.colbert is not None))
+    record.add(
+        "longest text, tokens",
+        max(len(one.colbert) + 1 for one in vectors if one.colbert is not None),
+    )
     for precision in PRECISIONS[place.device]:
         if precision != "fp32":
             _compare_precision(place, record, precision, texts, vectors)
@@ -160,27 +169,43 @@ def parity(place: Place, record: Record) -> None:
     vectors = engine.encode(texts)
     precision = PRECISIONS[place.device][0]
     bounds = EXACT if precision == "fp32" else HALF
-    _record_parity(record, f"{ENGINE} in {precision}, FlagEmbedding in fp32", vectors, theirs, bounds)
+    _record_parity(
+        record, f"{ENGINE} in {precision}, FlagEmbedding in fp32", vectors, theirs, bounds
+    )
 
 
 def _compare_precision(
     place: Place, record: Record, precision: str, texts: Sequence[str], single: Sequence[Vectors]
 ) -> None:
     vectors = BgeM3(str(place.model), place.device, precision, colbert=True).encode(texts)
-    _record_parity(record, f"{OURS} in {precision} and in fp32", vectors, [_as_reference(one) for one in single], HALF)
+    _record_parity(
+        record,
+        f"{OURS} in {precision} and in fp32",
+        vectors,
+        [_as_reference(one) for one in single],
+        HALF,
+    )
     _free(place)
 
 
 def _record_parity(
-    record: Record, name: str, vectors: Sequence[Vectors], references: Sequence[Reference], bounds: Bounds
+    record: Record,
+    name: str,
+    vectors: Sequence[Vectors],
+    references: Sequence[Reference],
+    bounds: Bounds,
 ) -> None:
     compared = [
         compare(str(place), one, other, bounds)
         for place, (one, other) in enumerate(zip(vectors, references, strict=True))
     ]
-    record.add(f"{name}: least cosine of dense vectors", round(min(one.dense for one in compared), 6))
+    record.add(
+        f"{name}: least cosine of dense vectors", round(min(one.dense for one in compared), 6)
+    )
     record.add(f"{name}: least cosine of ColBERT's", round(min(one.colbert for one in compared), 6))
-    record.add(f"{name}: greatest difference of a weight", round(max(one.weights for one in compared), 6))
+    record.add(
+        f"{name}: greatest difference of a weight", round(max(one.weights for one in compared), 6)
+    )
     holding = sum(one.holds for one in compared)
     record.claim(Claim(f"{name}: texts within the bounds of verify-model", holding, len(compared)))
 
@@ -193,13 +218,18 @@ def _as_reference(vectors: Vectors) -> Reference:
 
 
 def packs(place: Place, record: Record) -> None:
-    """Texts to vectors in the host's memory, by size of packs: tokens a second, share of the matrix rate, memory."""
+    """Texts to vectors in the host's memory, by size of packs: tokens a second, share of the matrix
+    rate, memory.
+    """
     work = weigh(read_texts(place.root, place.size.packs), place.model)
     record.add("passages", len(work.texts))
     record.add("tokens", work.tokens)
     record.add("operations per token, millions", round(work.operations / work.tokens / 1e6, 1))
     rows = token_rows(place.model)
-    record.add("tokenised alone, tokens per CPU second", round(work.tokens / cpu_seconds(lambda: rows(work.texts))))
+    record.add(
+        "tokenised alone, tokens per CPU second",
+        round(work.tokens / cpu_seconds(lambda: rows(work.texts))),
+    )
     started = time.perf_counter()
     rows(work.texts)
     record.add("tokenised alone, tokens/s", round(work.tokens / (time.perf_counter() - started)))
@@ -207,14 +237,21 @@ def packs(place: Place, record: Record) -> None:
     for precision in PRECISIONS[place.device]:
         rate = matrix_rate(place.device, precision)
         record.add(f"{precision}: rate of torch's matrix product, TFLOP/s", round(rate / 1e12, 3))
-        budgets = BUDGETS[place.device] if precision == PRECISIONS[place.device][0] else BUDGETS[place.device][:1]
+        budgets = (
+            BUDGETS[place.device]
+            if precision == PRECISIONS[place.device][0]
+            else BUDGETS[place.device][:1]
+        )
         for budget in budgets:
             name = f"{precision}, packs of {budget:,} tokens"
             model = BgeM3(str(place.model), place.device, precision, budget)
             seconds = _time_packs(place, record, name, model, work.texts)
             record.add(f"{name}: tokens/s", round(work.tokens / seconds))
             record.add(f"{name}: passages/s", round(len(work.texts) / seconds, 1))
-            record.add(f"{name}: share of the matrix product's rate", round(work.operations / seconds / rate, 3))
+            record.add(
+                f"{name}: share of the matrix product's rate",
+                round(work.operations / seconds / rate, 3),
+            )
             share = max(share, work.operations / seconds / rate)
             del model
             _free(place)
@@ -226,8 +263,12 @@ def packs(place: Place, record: Record) -> None:
         record.add("share of time not on the device, the engine's own packs", round(idle, 3))
 
 
-def _time_packs(place: Place, record: Record, name: str, model: BgeM3, texts: Sequence[str]) -> float:
-    """Seconds of all texts, after some of them have warmed the model; on a GPU also the peak of its memory."""
+def _time_packs(
+    place: Place, record: Record, name: str, model: BgeM3, texts: Sequence[str]
+) -> float:
+    """Seconds of all texts, after some of them have warmed the model; on a GPU also the peak of its
+    memory.
+    """
     encode_ours(model, texts[:32])
     reset_peak(place)
     started = time.perf_counter()
@@ -242,7 +283,9 @@ def _time_packs(place: Place, record: Record, name: str, model: BgeM3, texts: Se
 
 
 def flagembedding(place: Place, record: Record) -> None:
-    """FlagEmbedding, its network on our packs, sentence-transformers and ours, by turns on the same texts."""
+    """FlagEmbedding, its network on our packs, sentence-transformers and ours, by turns on the same
+    texts.
+    """
     if _is_absent("FlagEmbedding", record):
         return
     work = weigh(read_texts(place.root, place.size.peers), place.model)
@@ -251,7 +294,9 @@ def flagembedding(place: Place, record: Record) -> None:
     ours, engine = (kind(str(place.model), place.device) for kind in (BgeM3, FlagBgeM3))
     theirs = make_flag_model(place.model, place.device, PRECISIONS[place.device][0])
     longest = ours.max_tokens
-    size = find_batch_size(theirs, work.texts[: len(work.texts) // 4], BATCH_SIZES[place.device], longest)
+    size = find_batch_size(
+        theirs, work.texts[: len(work.texts) // 4], BATCH_SIZES[place.device], longest
+    )
     record.add("FlagEmbedding's best batch size", size)
     contenders: dict[str, Encode] = {
         OURS: partial(encode_ours, ours),
@@ -262,7 +307,13 @@ def flagembedding(place: Place, record: Record) -> None:
     }
     seconds = time_by_turns(place, record, contenders, work, rounds=2)
     for peer in (README, BEST):
-        record.claim(Claim(f"times as fast as {peer}", round(median_ratio(seconds[peer], seconds[OURS]), 2), 3.0))
+        record.claim(
+            Claim(
+                f"times as fast as {peer}",
+                round(median_ratio(seconds[peer], seconds[OURS]), 2),
+                3.0,
+            )
+        )
 
 
 def vllm(place: Place, record: Record) -> None:
@@ -293,7 +344,9 @@ def vllm(place: Place, record: Record) -> None:
 def time_by_turns(
     place: Place, record: Record, contenders: Mapping[str, Encode], work: Any, rounds: int
 ) -> dict[str, list[float]]:
-    """Wall seconds of each contender in each round, all warm; tokens a second, passages a second, and memory."""
+    """Wall seconds of each contender in each round, all warm; tokens a second, passages a second,
+    and memory.
+    """
     for encode in contenders.values():
         encode(work.texts[:8])
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
@@ -307,14 +360,18 @@ def time_by_turns(
             record.add(f"{name}: tokens/s", round(work.tokens / median(seconds[name])))
             record.add(f"{name}: passages/s", round(len(work.texts) / median(seconds[name]), 1))
             if place.device == "cuda" and name != VLLM:  # vLLM computes in a process of its own
-                record.add(f"{name}: peak GPU memory beside all weights, GB", round(peak_gb() - held, 2))
+                record.add(
+                    f"{name}: peak GPU memory beside all weights, GB", round(peak_gb() - held, 2)
+                )
     return seconds
 
 
 def months(place: Place, record: Record) -> None:
-    """The stages embeddings and index_receipts on the passages: rows, rates, memory; the index is Edge.
+    """The stages embeddings and index_receipts on the passages: rows, rates, memory; the index is
+    Edge.
 
-    Begins no further month of embeddings once two thirds of the time are spent, and indexes those that are there.
+    Begins no further month of embeddings once two thirds of the time are spent, and indexes those
+    that are there.
     """
     from pipeline.embedding.stages import EMBEDDINGS
     from pipeline.engine.run import run_stage
@@ -322,8 +379,14 @@ def months(place: Place, record: Record) -> None:
     from pipeline.index.stages import INDEX_RECEIPTS
     from pipeline.settings import load_settings
 
-    settings = {"embedder": "bge-m3", "embedder_path": str(place.model), "embedder_device": place.device}
-    workspace = Workspace(load_settings(data=place.folder / "data", qdrant_url=None, _env_file=None, **settings))
+    settings = {
+        "embedder": "bge-m3",
+        "embedder_path": str(place.model),
+        "embedder_device": place.device,
+    }
+    workspace = Workspace(
+        load_settings(data=place.folder / "data", qdrant_url=None, _env_file=None, **settings)
+    )
     began = time.perf_counter()
     embedded: list[str] = []
     spent, rows, tokens = 0.0, 0, 0
@@ -332,7 +395,11 @@ def months(place: Place, record: Record) -> None:
             break
         outcome = run_stage(EMBEDDINGS, workspace, month)
         embedded.append(month)
-        spent, rows, tokens = spent + outcome.seconds, rows + outcome.rows, tokens + outcome.measured["tokens"]
+        spent, rows, tokens = (
+            spent + outcome.seconds,
+            rows + outcome.rows,
+            tokens + outcome.measured["tokens"],
+        )
         record.add("embeddings, passages", rows)
         record.add("embeddings, s (the model's loading counted)", round(spent, 1))
         record.add("embeddings, passages/s", round(rows / spent, 1))
@@ -407,11 +474,15 @@ def main() -> None:
     """Run one part."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("part", choices=list(PARTS))
-    arguments.add_argument("--folder", type=Path, required=True, help="folder of the model and the data root")
+    arguments.add_argument(
+        "--folder", type=Path, required=True, help="folder of the model and the data root"
+    )
     arguments.add_argument("--figures", type=Path, required=True, help="file of the figures")
     arguments.add_argument("--device", choices=["cuda", "cpu"], required=True)
     arguments.add_argument("--size", choices=list(SIZES), required=True)
-    arguments.add_argument("--seconds", type=float, required=True, help="when the part will be ended")
+    arguments.add_argument(
+        "--seconds", type=float, required=True, help="when the part will be ended"
+    )
     given = arguments.parse_args()
     place = Place(given.folder, given.device, SIZES[given.size], given.seconds)
     PARTS[given.part](place, Record(given.figures))

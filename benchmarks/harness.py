@@ -29,8 +29,12 @@ class Claim:
         return self.value <= self.target if self.at_most else self.value >= self.target
 
 
-def interleaved(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """CPU seconds of each contender in each round; one after another, so that a slow minute hits all alike."""
+def interleaved(
+    contenders: Mapping[str, Callable[[], object]], rounds: int
+) -> dict[str, list[float]]:
+    """CPU seconds of each contender in each round; one after another, so that a slow minute hits
+    all alike.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, work in contenders.items():
@@ -53,19 +57,33 @@ def median_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:
 
 def machine(accelerator: str = "no GPU used") -> str:
     """The machine's class in words, without a name of its own."""
-    return f"{os.cpu_count()} cores {platform.machine()}, Python {platform.python_version()}, {accelerator}"
+    return (
+        f"{os.cpu_count()} cores {platform.machine()}, Python {platform.python_version()},"
+        f" {accelerator}"
+    )
 
 
 def report(
-    benchmark: str, figures: Mapping[str, object], claims: Sequence[Claim], accelerator: str = "no GPU used"
+    benchmark: str,
+    figures: Mapping[str, object],
+    claims: Sequence[Claim],
+    accelerator: str = "no GPU used",
 ) -> dict[str, object]:
     """Print the figures, and as the last line one JSON object, which is returned."""
     for name, value in figures.items():
         sys.stdout.write(f"{name:<44} {value}\n")
     for claim in claims:
-        verdict, bound = "holds" if claim.holds else "FAILS", "at most" if claim.at_most else "at least"
+        verdict, bound = (
+            "holds" if claim.holds else "FAILS",
+            "at most" if claim.at_most else "at least",
+        )
         sys.stdout.write(f"{verdict:<6} {claim.claim}: {claim.value} ({bound} {claim.target})\n")
     stated = [{**asdict(claim), "holds": claim.holds} for claim in claims]
-    result = {"benchmark": benchmark, "machine": machine(accelerator), "figures": dict(figures), "claims": stated}
+    result = {
+        "benchmark": benchmark,
+        "machine": machine(accelerator),
+        "figures": dict(figures),
+        "claims": stated,
+    }
     sys.stdout.write(json.dumps(result) + "\n")
     return result

@@ -2,12 +2,14 @@
 
     python -m benchmarks.judges [--labelled FOLDER] [--judge MODEL] [--write] [--quick]
 
-labelled: the folder of public labelled sets, with Citation-Integrity and SciFact. Figures are of the dev parts, which
-nothing was fitted on. The judge that calls no model is measured beside two that read no text: always "supported", and a
-draw by the labels' shares in the training part. judge: a model of the settings, which is measured as a judge of
-citations and as a grader of claims, with the prompts and the code of a run; its calls cost what the provider takes,
-within the budgets of the settings, and answers are stored in the data root. write: put the figures into the file that
-reports print them from, which is to be committed.
+labelled: the folder of public labelled sets, with Citation-Integrity and SciFact. Figures are of
+the dev parts, which
+nothing was fitted on. The judge that calls no model is measured beside two that read no text:
+always "supported", and a draw by the labels' shares in the training part. judge: a model of the
+settings, which is measured as a judge of citations and as a grader of claims, with the prompts and
+the code of a run; its calls cost what the provider takes,
+within the budgets of the settings, and answers are stored in the data root. write: put the figures
+into the file that reports print them from, which is to be committed.
 """
 
 from __future__ import annotations
@@ -30,7 +32,14 @@ from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.verdicts import judge_claim
 from pipeline.evaluation.citation_support import judge as citation_judge
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
-from pipeline.evaluation.judge_figures import JudgeFigures, MacroF1, SetFigures, TaskName, prompt_digest, write_figures
+from pipeline.evaluation.judge_figures import (
+    JudgeFigures,
+    MacroF1,
+    SetFigures,
+    TaskName,
+    prompt_digest,
+    write_figures,
+)
 from pipeline.evaluation.passages import Passage
 from pipeline.evaluation.statistics import bootstrap_sums
 from pipeline.llm.client import LlmClient, Spent, open_client
@@ -43,17 +52,30 @@ LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
 QUICK = 60
 UNREADABLE = "unreadable"
 """In place of a verdict: an answer that could not be read. It counts as wrong."""
-# Which label a verdict stands for, by task and set. Citation-Integrity's REFUTE is a citation that is not accurate, one
-# that overstates included: the verdict "partly". SciFact's REFUTE is a contradiction, which the judge of citations
-# calls "not", as it does what is not said at all, so three labels are not told apart there; and of a claim that is
-# supported only in part, SciFact says that there is not enough information.
+# Which label a verdict stands for, by task and set. Citation-Integrity's REFUTE is a citation that
+# is not accurate, one that overstates included: the verdict "partly". SciFact's REFUTE is a
+# contradiction, which the judge of citations calls "not", as it does what is not said at all, so
+# three labels are not told apart there; and of a claim that is supported only in part, SciFact says
+# that there is not enough information.
 LABEL_OF: Mapping[tuple[TaskName, str], Mapping[str, Label]] = {
-    ("citation_support", "Citation-Integrity"): {"supported": "SUPPORT", "partly": "REFUTE", "not": "NEI"},
-    ("claim_grade", "Citation-Integrity"): {
-        "correct": "SUPPORT", "partly": "REFUTE", "wrong": "REFUTE", "not_checkable": "NEI",
+    ("citation_support", "Citation-Integrity"): {
+        "supported": "SUPPORT",
+        "partly": "REFUTE",
+        "not": "NEI",
     },
-    ("claim_grade", "SciFact"): {"correct": "SUPPORT", "partly": "NEI", "wrong": "REFUTE", "not_checkable": "NEI"},
-}  # fmt: skip
+    ("claim_grade", "Citation-Integrity"): {
+        "correct": "SUPPORT",
+        "partly": "REFUTE",
+        "wrong": "REFUTE",
+        "not_checkable": "NEI",
+    },
+    ("claim_grade", "SciFact"): {
+        "correct": "SUPPORT",
+        "partly": "NEI",
+        "wrong": "REFUTE",
+        "not_checkable": "NEI",
+    },
+}
 SUPPORTED: Mapping[TaskName, str] = {"citation_support": "supported", "claim_grade": "correct"}
 
 
@@ -69,28 +91,45 @@ class Verdicts:
     spent: Spent = field(default_factory=Spent)
 
     def measure(self) -> SetFigures:
-        """Macro-F1 for supported or not, and for three classes where the verdicts tell them apart."""
+        """Macro-F1 for supported or not, and for three classes where the verdicts tell them
+        apart.
+        """
         labels = [claim.label for claim in self.claims]
         documents = [claim.document for claim in self.claims]
         supported = SUPPORTED[self.task]
-        two = [verdict if verdict == UNREADABLE else str(verdict == supported) for verdict in self.verdicts]
+        two = [
+            verdict if verdict == UNREADABLE else str(verdict == supported)
+            for verdict in self.verdicts
+        ]
         label_of = LABEL_OF.get((self.task, self.set))
         three = label_of and [label_of.get(verdict, UNREADABLE) for verdict in self.verdicts]
         return SetFigures(
             set=self.set,
             claims=len(labels),
-            supported_or_not=macro_f1([str(label == "SUPPORT") for label in labels], two, ("True", "False"), documents),
+            supported_or_not=macro_f1(
+                [str(label == "SUPPORT") for label in labels], two, ("True", "False"), documents
+            ),
             three_classes=macro_f1(labels, three, LABELS, documents) if three else None,
         )
 
     def confusion(self) -> dict[str, dict[str, int]]:
         """Label → the judge's own verdict → claims."""
-        pairs = Counter((claim.label, verdict) for claim, verdict in zip(self.claims, self.verdicts, strict=True))
-        return {label: {v: count for (of, v), count in sorted(pairs.items()) if of == label} for label in LABELS}
+        pairs = Counter(
+            (claim.label, verdict)
+            for claim, verdict in zip(self.claims, self.verdicts, strict=True)
+        )
+        return {
+            label: {v: count for (of, v), count in sorted(pairs.items()) if of == label}
+            for label in LABELS
+        }
 
 
-def macro_f1(labels: Sequence[str], judged: Sequence[str], classes: Sequence[str], documents: Sequence[str]) -> MacroF1:
-    """The mean F1 of the classes that occur, with its 95 % interval, for which whole documents are drawn."""
+def macro_f1(
+    labels: Sequence[str], judged: Sequence[str], classes: Sequence[str], documents: Sequence[str]
+) -> MacroF1:
+    """The mean F1 of the classes that occur, with its 95 % interval, for which whole documents are
+    drawn.
+    """
     has = np.array([[label == name for name in classes] for label in labels], dtype=float)
     gets = np.array([[label == name for name in classes] for label in judged], dtype=float)
 
@@ -111,30 +150,49 @@ def judge_without_model(sets: Mapping[str, Sequence[LabelledClaim]]) -> list[Ver
     judge = OverlapJudge.of(load_settings(_env_file=None))
     return [
         Verdicts(
-            OVERLAP_JUDGE, "citation_support", name, claims,
-            [verdict.label for verdict in judge.verdicts([(claim.claim, claim.passages) for claim in claims])],
+            OVERLAP_JUDGE,
+            "citation_support",
+            name,
+            claims,
+            [
+                verdict.label
+                for verdict in judge.verdicts([(claim.claim, claim.passages) for claim in claims])
+            ],
         )
         for name, claims in sets.items()
-    ]  # fmt: skip
+    ]
 
 
-def judges_without_reading(sets: Mapping[str, Sequence[LabelledClaim]], folder: Path) -> list[Verdicts]:
+def judges_without_reading(
+    sets: Mapping[str, Sequence[LabelledClaim]], folder: Path
+) -> list[Verdicts]:
     """Always "supported", and verdicts drawn by the shares of labels in the training part."""
-    verdict_of = {label: verdict for verdict, label in LABEL_OF["citation_support", "Citation-Integrity"].items()}
+    verdict_of = {
+        label: verdict
+        for verdict, label in LABEL_OF["citation_support", "Citation-Integrity"].items()
+    }
     train = read_sets(folder, "train")
     judged = []
     for name, claims in sets.items():
-        drawn = random.Random(0).choices([verdict_of[claim.label] for claim in train[name]], k=len(claims))
+        drawn = random.Random(0).choices(
+            [verdict_of[claim.label] for claim in train[name]], k=len(claims)
+        )
         judged += [
-            Verdicts("always supported", "citation_support", name, claims, ["supported"] * len(claims)),
+            Verdicts(
+                "always supported", "citation_support", name, claims, ["supported"] * len(claims)
+            ),
             Verdicts("by the training part's shares", "citation_support", name, claims, drawn),
         ]
     return judged
 
 
-def judge_with_model(workspace: Workspace, model: Model, sets: Mapping[str, Sequence[LabelledClaim]]) -> list[Verdicts]:
+def judge_with_model(
+    workspace: Workspace, model: Model, sets: Mapping[str, Sequence[LabelledClaim]]
+) -> list[Verdicts]:
     """A language model at both tasks. Raises SettingError where its context is too small."""
-    tasks: Mapping[TaskName, Callable[[LlmClient, LabelledClaim, int], Awaitable[tuple[str | None, Spent]]]] = {
+    tasks: Mapping[
+        TaskName, Callable[[LlmClient, LabelledClaim, int], Awaitable[tuple[str | None, Spent]]]
+    ] = {
         "citation_support": _judge_citation,
         "claim_grade": _judge_claim,
     }
@@ -144,7 +202,9 @@ def judge_with_model(workspace: Workspace, model: Model, sets: Mapping[str, Sequ
         async with open_client(workspace, model.name) as client:
             for name, claims in sets.items():
                 for task, judge in tasks.items():
-                    answers = await side_by_side(judge(client, claim, model.context) for claim in claims)
+                    answers = await side_by_side(
+                        judge(client, claim, model.context) for claim in claims
+                    )
                     verdicts = [verdict or UNREADABLE for verdict, _ in answers]
                     spent = sum((spent for _, spent in answers), Spent())
                     results.append(Verdicts(model.name, task, name, claims, verdicts, spent))
@@ -153,17 +213,25 @@ def judge_with_model(workspace: Workspace, model: Model, sets: Mapping[str, Sequ
     return run(judge_all())
 
 
-async def _judge_citation(client: LlmClient, claim: LabelledClaim, context: int) -> tuple[str | None, Spent]:
+async def _judge_citation(
+    client: LlmClient, claim: LabelledClaim, context: int
+) -> tuple[str | None, Spent]:
     passages = [Passage(text, place) for place, text in enumerate(claim.passages)]
     request = citation_judge.conversation(claim.title, passages, claim.marked, context)
     judged = await citation_judge.judge(client, request)
     return judged.verdict, judged.spent
 
 
-async def _judge_claim(client: LlmClient, claim: LabelledClaim, context: int) -> tuple[str | None, Spent]:
+async def _judge_claim(
+    client: LlmClient, claim: LabelledClaim, context: int
+) -> tuple[str | None, Spent]:
     # Without validation: the document need be no paper of arXiv, and there are no gold claims.
     question = Question.model_construct(
-        id=claim.id, question="Is the claim correct?", kind="summary", papers=(claim.document,), claims=()
+        id=claim.id,
+        question="Is the claim correct?",
+        kind="summary",
+        papers=(claim.document,),
+        claims=(),
     )
     passages = [
         Passage(text, place, f"{claim.document} {place}", claim.document, "", claim.title)
@@ -182,7 +250,9 @@ def figures_of(judged: Sequence[Verdicts], judge: str, date: str) -> list[JudgeF
             prompt=prompt_digest(judge, task),
             date=date,
             source="python -m benchmarks.judges",
-            sets=tuple(each.measure() for each in judged if (each.judge, each.task) == (judge, task)),
+            sets=tuple(
+                each.measure() for each in judged if (each.judge, each.task) == (judge, task)
+            ),
         )
         for task in sorted({each.task for each in judged if each.judge == judge})
     ]
@@ -192,7 +262,10 @@ def rows(judged: Verdicts, model: Model | None) -> dict[str, object]:
     """Name → figure of one judge on one set; the cost where it called a model."""
     measured, name = judged.measure(), f"{judged.set}, {judged.judge}, {judged.task}"
     figures: dict[str, object] = {}
-    for classes, score in (("two classes", measured.supported_or_not), ("three classes", measured.three_classes)):
+    for classes, score in (
+        ("two classes", measured.supported_or_not),
+        ("three classes", measured.three_classes),
+    ):
         if score is not None:
             figures |= {
                 f"{name}, {classes}": score.value,
@@ -202,19 +275,32 @@ def rows(judged: Verdicts, model: Model | None) -> dict[str, object]:
     figures[f"{name}, confusion"] = judged.confusion()
     if model is not None and judged.judge == model.name:
         spent = judged.spent
-        figures |= {f"{name}, calls": spent.calls, f"{name}, tokens": spent.prompt_tokens + spent.completion_tokens}
+        figures |= {
+            f"{name}, calls": spent.calls,
+            f"{name}, tokens": spent.prompt_tokens + spent.completion_tokens,
+        }
         if model.prices.known:
-            figures[f"{name}, money"] = model.prices.cost(spent.prompt_tokens, spent.completion_tokens)
+            figures[f"{name}, money"] = model.prices.cost(
+                spent.prompt_tokens, spent.completion_tokens
+            )
     return figures
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--labelled", type=Path, default=LABELLED)
-    parser.add_argument("--judge", help="also measure this model of the settings; its calls are paid for")
-    parser.add_argument("--write", action="store_true", help="write the file of figures that reports print")
-    parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
+    parser.add_argument(
+        "--judge", help="also measure this model of the settings; its calls are paid for"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write the file of figures that reports print"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="as every benchmark has it: the last line is JSON"
+    )
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} claims of each set")
     options = parser.parse_args(arguments)
     if not options.labelled.is_dir():
@@ -224,7 +310,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("--write needs all claims: leave out --quick")
     sets: Mapping[str, Sequence[LabelledClaim]] = read_sets(options.labelled, "dev")
     if options.quick:
-        sets = {name: random.Random(0).sample(claims, min(QUICK, len(claims))) for name, claims in sets.items()}
+        sets = {
+            name: random.Random(0).sample(claims, min(QUICK, len(claims)))
+            for name, claims in sets.items()
+        }
     model = None
     judged = [*judge_without_model(sets), *judges_without_reading(sets, options.labelled)]
     if options.judge:
@@ -241,10 +330,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _better_than_not_reading(judged: Sequence[Verdicts], name: str) -> Claim:
     ours, floor = (
-        next(each.measure().supported_or_not.value for each in judged if (each.judge, each.set) == (judge, name))
+        next(
+            each.measure().supported_or_not.value
+            for each in judged
+            if (each.judge, each.set) == (judge, name)
+        )
         for judge in (OVERLAP_JUDGE, "always supported")
     )
-    return Claim(f"{name}: macro-F1 of two classes above that of always supported", round(ours - floor, 3), 0.0)
+    return Claim(
+        f"{name}: macro-F1 of two classes above that of always supported",
+        round(ours - floor, 3),
+        0.0,
+    )
 
 
 if __name__ == "__main__":

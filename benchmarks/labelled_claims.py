@@ -1,9 +1,11 @@
-"""Claims that other people labelled with what a cited document says of them: Citation-Integrity and SciFact.
+"""Claims that other people labelled with what a cited document says of them: Citation-Integrity and
+SciFact.
 
-Both are read from gzipped JSON lines, in the layout that docs/methods/judges.md describes. Citation-Integrity (Sarol et
-al. 2024): citing sentences, the passages of the cited article that come nearest, and whether the citation is accurate
-(SUPPORT), not accurate (REFUTE), or the passages are irrelevant (no evidence). SciFact (Wadden et al. 2020): claims,
-the abstracts that they were written from, and whether an abstract supports or contradicts a claim, or says too little.
+Both are read from gzipped JSON lines, in the layout that docs/methods/judges.md describes.
+Citation-Integrity (Sarol et al. 2024): citing sentences, the passages of the cited article that
+come nearest, and whether the citation is accurate (SUPPORT), not accurate (REFUTE), or the passages
+are irrelevant (no evidence). SciFact (Wadden et al. 2020): claims, the abstracts that they were
+written from, and whether an abstract supports or contradicts a claim, or says too little.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ Label = Literal["SUPPORT", "REFUTE", "NEI"]
 LABELS: tuple[Label, ...] = get_args(Label)
 """NEI: not enough information."""
 Part = Literal["train", "dev"]
-# `[<|cit|>]`, `(<|multi_cit|>,18)`, `<|other_cit|>`: the citation in question, alone or among others, and other ones.
+# `[<|cit|>]`, `(<|multi_cit|>,18)`, `<|other_cit|>`: the citation in question, alone or among
+# others, and other ones.
 _MARKER = re.compile(
     r"[\[(]\s*<\|(?P<inside>other_|multi_)?cit\|>(?:\s*[,;]\s*[0-9]+)*\s*[\])]|<\|(?P<bare>other_|multi_)?cit\|>"
 )
@@ -32,7 +35,8 @@ _MARKER = re.compile(
 class LabelledClaim:
     """One claim about one document.
 
-    claim: without citation markers; marked: as a sentence that cites, `[this work]` in place of the document.
+    claim: without citation markers; marked: as a sentence that cites, `[this work]` in place of the
+        document.
     """
 
     id: str
@@ -45,9 +49,13 @@ class LabelledClaim:
 
 
 def read_sets(folder: Path, part: Part) -> dict[str, list[LabelledClaim]]:
-    """Name → claims of one part of the two sets, from the subfolders `citation_integrity` and `scifact`."""
+    """Name → claims of one part of the two sets, from the subfolders `citation_integrity` and
+    `scifact`.
+    """
     return {
-        "Citation-Integrity": list(_citation_integrity(*_read_files(folder / "citation_integrity", part))),
+        "Citation-Integrity": list(
+            _citation_integrity(*_read_files(folder / "citation_integrity", part))
+        ),
         "SciFact": list(_scifact(*_read_files(folder / "scifact", part))),
     }
 
@@ -75,12 +83,18 @@ def _citation_integrity(
             claim=" ".join(_MARKER.sub(" ", row["claim"]).split()),
             marked=mark_citation(row["claim"]),
             passages=tuple(documents[document]["abstract"]),
-            label=_label(evidence["label"] for of_document in row["evidence"].values() for evidence in of_document),
+            label=_label(
+                evidence["label"]
+                for of_document in row["evidence"].values()
+                for evidence in of_document
+            ),
         )
 
 
 def mark_citation(sentence: str) -> str:
-    """A citing sentence of Citation-Integrity as a judge reads it; `[this work]` at its end where it has no marker."""
+    """A citing sentence of Citation-Integrity as a judge reads it; `[this work]` at its end where
+    it has no marker.
+    """
 
     def marker(match: re.Match[str]) -> str:
         return OTHER if "other_" in (match["inside"] or "", match["bare"] or "") else THIS
@@ -89,8 +103,12 @@ def mark_citation(sentence: str) -> str:
     return marked if THIS in marked else f"{marked} {THIS}"
 
 
-def _scifact(claims: Sequence[Mapping[str, Any]], corpus: Sequence[Mapping[str, Any]]) -> Iterator[LabelledClaim]:
-    """Every claim with each abstract that was cited where it was written, and each that has evidence."""
+def _scifact(
+    claims: Sequence[Mapping[str, Any]], corpus: Sequence[Mapping[str, Any]]
+) -> Iterator[LabelledClaim]:
+    """Every claim with each abstract that was cited where it was written, and each that has
+    evidence.
+    """
     documents = {row["id"]: row for row in corpus}
     for row in claims:
         for document in sorted({*row["cited"], *(evidence["doc"] for evidence in row["evidence"])}):
@@ -100,13 +118,19 @@ def _scifact(claims: Sequence[Mapping[str, Any]], corpus: Sequence[Mapping[str, 
                 title=documents[document]["title"],
                 claim=row["claim"],
                 marked=f"{row['claim'].rstrip()} {THIS}",
-                passages=(" ".join(sentence.strip() for sentence in documents[document]["sentences"]),),
-                label=_label(evidence["label"] for evidence in row["evidence"] if evidence["doc"] == document),
+                passages=(
+                    " ".join(sentence.strip() for sentence in documents[document]["sentences"]),
+                ),
+                label=_label(
+                    evidence["label"] for evidence in row["evidence"] if evidence["doc"] == document
+                ),
             )
 
 
 def _label(labels: Iterator[str]) -> Label:
-    """The label that all evidence agrees on; NEI without evidence. SciFact calls REFUTE a contradiction."""
+    """The label that all evidence agrees on; NEI without evidence. SciFact calls REFUTE a
+    contradiction.
+    """
     distinct = set(labels)
     if not distinct:
         return "NEI"

@@ -1,6 +1,8 @@
-"""The labelled bibliography items: what was read out of them rightly, and which papers they are resolved to.
+"""The labelled bibliography items: what was read out of them rightly, and which papers they are
+resolved to.
 
-Used by `benchmarks/references.py` and by the tests. docs/methods/references.md tells how the labels were made.
+Used by `benchmarks/references.py` and by the tests. docs/methods/references.md tells how the labels
+were made.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class Label:
     doi: str
     arxiv_id: str
     cites: str
-    """The paper that the item stands for, where metadata at hand holds it or an item of the work prints its id."""
+    """The paper that the item stands for, where metadata at hand holds it or an item of the work
+    prints its id.
+    """
     doubt: str
 
     @property
@@ -63,7 +67,9 @@ class Label:
 def read_labels(file: Path = LABELS) -> list[Label]:
     """All labels, in the order of the file."""
     with file.open(encoding="utf-8", newline="") as lines:
-        return [_label(row) for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
+        return [
+            _label(row) for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        ]
 
 
 def _label(row: Mapping[str, str]) -> Label:
@@ -87,13 +93,22 @@ def read_items(content: Mapping[str, bytes]) -> Items:
     """Every bibliography item of the pages, as the corpus reads it."""
     from pipeline.corpus.parse import html
 
-    return {(paper, item.key): item for paper, page in content.items() for item in html.parse(page).bibliography}
+    return {
+        (paper, item.key): item
+        for paper, page in content.items()
+        for item in html.parse(page).bibliography
+    }
 
 
 def drawn(paper: str, keys: Iterable[str]) -> set[str]:
-    """The items of a paper that were labelled: twelve by the order of a hash, so that anyone draws the same."""
+    """The items of a paper that were labelled: twelve by the order of a hash, so that anyone draws
+    the same.
+    """
     name = paper.replace("/", "")
-    seeded = sorted(keys, key=lambda key: hashlib.sha256(f"bibliography labels 1 {name} {key}".encode()).hexdigest())
+    seeded = sorted(
+        keys,
+        key=lambda key: hashlib.sha256(f"bibliography labels 1 {name} {key}".encode()).hexdigest(),
+    )
     return set(seeded[:PER_PAPER])
 
 
@@ -149,7 +164,10 @@ FIELDS: dict[str, Callable[[Label, BibliographyItem], bool]] = {
 
 def right(labels: Sequence[Label], items: Items) -> dict[str, int]:
     """How many items each field was read rightly of; where an item has none, that none was read."""
-    return {name: sum(same(label, items[label.place]) for label in labels) for name, same in FIELDS.items()}
+    return {
+        name: sum(same(label, items[label.place]) for label in labels)
+        for name, same in FIELDS.items()
+    }
 
 
 def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float]:
@@ -169,12 +187,22 @@ _IDS_OF_CITED = {"cited.25.7": "1912.02164"}
 
 
 def known_papers(shared: Path = SHARED) -> list[Row]:
-    """All metadata at hand: arXiv's own, and works that the papers of `related_work` cite, under made-up ids."""
+    """All metadata at hand: arXiv's own, and works that the papers of `related_work` cite, under
+    made-up ids.
+    """
     return [*_snapshot_lines(shared), *_atom_entries(shared), *_cited_works(shared)]
 
 
-def _paper(arxiv_id: str, title: str, authors: Iterable[str], published: str | None, doi: str | None = None) -> Row:
-    return {"arxiv_id": arxiv_id, "title": title, "authors": list(authors), "published": published, "doi": doi}
+def _paper(
+    arxiv_id: str, title: str, authors: Iterable[str], published: str | None, doi: str | None = None
+) -> Row:
+    return {
+        "arxiv_id": arxiv_id,
+        "title": title,
+        "authors": list(authors),
+        "published": published,
+        "doi": doi,
+    }
 
 
 def _snapshot_lines(shared: Path) -> Iterator[Row]:
@@ -192,7 +220,12 @@ def _atom_entries(shared: Path) -> Iterator[Row]:
         for entry in ElementTree.parse(file).getroot().iter(f"{atom}entry"):
             name = re.sub(r"^.*/abs/|v\d+$", "", entry.findtext(f"{atom}id", ""))
             authors = [author.findtext(f"{atom}name", "") for author in entry.iter(f"{atom}author")]
-            yield _paper(name, entry.findtext(f"{atom}title", ""), authors, entry.findtext(f"{atom}published"))
+            yield _paper(
+                name,
+                entry.findtext(f"{atom}title", ""),
+                authors,
+                entry.findtext(f"{atom}published"),
+            )
 
 
 def _cited_works(shared: Path) -> Iterator[Row]:
@@ -200,21 +233,30 @@ def _cited_works(shared: Path) -> Iterator[Row]:
         for number, work in enumerate(json.loads(file.read_text(encoding="utf-8"))["leaves"]):
             year = f"{work['year']}-01-01" if work.get("year") else None
             name = f"cited.{file.stem}.{number}"
-            yield _paper(_IDS_OF_CITED.get(name, name), work["title"], work.get("author") or (), year)
+            yield _paper(
+                _IDS_OF_CITED.get(name, name), work["title"], work.get("author") or (), year
+            )
 
 
 def works(labels: Sequence[Label]) -> dict[Key, Row]:
-    """The cited work of each item with a title or a DOI as metadata would tell it, made of the label's facts alone.
+    """The cited work of each item with a title or a DOI as metadata would tell it, made of the
+    label's facts alone.
 
-    Items of the same title and first author are one work; it bears the arXiv id that any of them prints, or else a
-    made-up one.
+    Items of the same title and first author are one work; it bears the arXiv id that any of them
+    prints, or else a made-up one.
     """
     same: dict[tuple[str, str], Row] = {}
     found = {}
     for number, label in enumerate(labels):
         if label.title or label.doi:
             name = (plain(label.title) or label.doi, plain(label.first_author))
-            row = _paper(f"work.{number}", label.title, filter(None, [label.first_author]), None, label.doi or None)
+            row = _paper(
+                f"work.{number}",
+                label.title,
+                filter(None, [label.first_author]),
+                None,
+                label.doi or None,
+            )
             row["published"] = f"{label.year}-07-01" if label.year else None
             work = same.setdefault(name, row)
             work["arxiv_id"] = label.cites or work["arxiv_id"]
@@ -235,7 +277,12 @@ def look_alikes(labels: Sequence[Label]) -> Iterator[Row]:
         first = label.first_author or "Nobody"
         yield _paper(f"alike.{number}.part", f"{label.title}, Part II", [first], date)
         yield _paper(f"alike.{number}.word", changed, [first], date)
-        yield _paper(f"alike.{number}.begin", " ".join(words[: len(words) // 2 + 1] + others[-3:]), [first], date)
+        yield _paper(
+            f"alike.{number}.begin",
+            " ".join(words[: len(words) // 2 + 1] + others[-3:]),
+            [first],
+            date,
+        )
         yield _paper(f"alike.{number}.longer", f"{label.title} for {other.title}", [first], date)
         yield _paper(f"alike.{number}.author", label.title, ["Nobody Else", "Quine"], date)
         if label.year:
@@ -248,19 +295,28 @@ def title_index(papers: Iterable[Row]) -> TitleIndex:
 
 
 _IDENTIFIERS = re.compile(
-    r"(?:https?:/+\S+|(?:arxiv:)?\s?(?:abs/)?\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+/\d{7}|\b10\.\d{4,9}/\S+)", re.IGNORECASE
+    r"(?:https?:/+\S+|(?:arxiv:)?\s?(?:abs/)?\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+/\d{7}|\b10\.\d{4,9}/\S+)",
+    re.IGNORECASE,
 )
 
 
 def as_row(item: BibliographyItem, *, hidden: bool) -> Row:
-    """The item as `papers.bibliography` holds it; `hidden`: without any identifier, in the text neither."""
+    """The item as `papers.bibliography` holds it; `hidden`: without any identifier, in the text
+    neither.
+    """
     row = item._asdict()
-    return row | {"doi": None, "arxiv_id": None, "raw": _IDENTIFIERS.sub(" ", item.raw)} if hidden else row
+    return (
+        row | {"doi": None, "arxiv_id": None, "raw": _IDENTIFIERS.sub(" ", item.raw)}
+        if hidden
+        else row
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the items: resolved rightly and wrongly by each way, and how many there were to find."""
+    """What became of the items: resolved rightly and wrongly by each way, and how many there were
+    to find.
+    """
 
     right: Counter[str]
     wrong: Counter[str]
@@ -277,9 +333,16 @@ class Outcome:
 
 
 def resolve(
-    labels: Sequence[Label], items: Items, titles: TitleIndex, truth: Mapping[Key, str], *, hidden: bool
+    labels: Sequence[Label],
+    items: Items,
+    titles: TitleIndex,
+    truth: Mapping[Key, str],
+    *,
+    hidden: bool,
 ) -> Outcome:
-    """Resolve the labelled items; `truth` names the cited paper where the index or the item itself tells it."""
+    """Resolve the labelled items; `truth` names the cited paper where the index or the item itself
+    tells it.
+    """
     rows = [(as_row(items[label.place], hidden=hidden), label.paper) for label in labels]
     outcome = Outcome(Counter(), Counter(), sum(label.place in truth for label in labels), ())
     mistakes = []

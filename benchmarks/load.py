@@ -1,16 +1,18 @@
-"""A month of 100,000 points into a Qdrant server: ours, qdrant-client as its docs show it, and its best setting found.
+"""A month of 100,000 points into a Qdrant server: ours, qdrant-client as its docs show it, and its
+best setting found.
 
     python -m benchmarks.load [--quick] [--points N] [--rounds N]
 
-Points are those of benchmarks/points.py. Every load goes into a fresh collection from a fresh process; server and
-client share the machine. Collections have the same vectors and payload indexes, and for the best setting also what
-ours sets of the optimizer; where qdrant-client is used as its docs show it, that is left to the server. The clock runs
-until the server counts every point and each can be searched, then on until all graphs are built. Ours reads the
-tables, joins payloads and computes digests within the clock, and waits until points are on disk. The others get rows of
-ready numbers and payloads in memory before it starts, and make nothing but what qdrant-client is called with; they do
-not wait, as is its default. The best setting is searched on fewer points, for one process and for two, whose start
-costs more than a small load takes; ours is held against the better of both. Edge takes the same month in process.
-Never a search (`benchmarks.search`).
+Points are those of benchmarks/points.py. Every load goes into a fresh collection from a fresh
+process; server and client share the machine. Collections have the same vectors and payload indexes,
+and for the best setting also what ours sets of the optimizer; where qdrant-client is used as its
+docs show it, that is left to the server. The clock runs until the server counts every point and
+each can be searched, then on until all graphs are built. Ours reads the tables, joins payloads and
+computes digests within the clock, and waits until points are on disk. The others get rows of ready
+numbers and payloads in memory before it starts, and make nothing but what qdrant-client is called
+with; they do not wait, as is its default. The best setting is searched on fewer points, for one
+process and for two, whose start costs more than a small load takes; ours is held against the better
+of both. Edge takes the same month in process. Never a search (`benchmarks.search`).
 """
 
 from __future__ import annotations
@@ -54,8 +56,10 @@ TRIED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How points are sent; `call` is qdrant-client's method, None for ours. plain: whether the collection has the
-    server's own settings of its optimizer, and not those that ours makes it with."""
+    """How points are sent; `call` is qdrant-client's method, None for ours. plain: whether the
+    collection has the server's own settings of its optimizer, and not those that ours makes it
+    with.
+    """
 
     name: str
     call: str | None = None
@@ -72,7 +76,8 @@ class Way:
 
 
 OURS = Way("ours")
-# "parallel=4" and "max_retries=3" are what the documentation of points shows; the batch is the default of 64.
+# "parallel=4" and "max_retries=3" are what the documentation of points shows; the batch is the
+# default of 64.
 DOCS = Way("docs' way", "upload_points", parallel=4, plain=True)
 DEFAULTS = Way("defaults", "upload_points", plain=True)
 
@@ -81,13 +86,17 @@ def tried_settings(parallel: int, quick: bool) -> list[Way]:
     """Settings that a user would try, no graph being built meanwhile, as the docs advise."""
     name = f"best setting, {parallel} process{'es' if parallel > 1 else ''}"
     grid = product(("upload_points", "upload_collection"), (256,) if quick else (64, 256, 1024))
-    return [Way(name, call, grpc=True, batch=batch, parallel=parallel, deferred=True) for call, batch in grid]
+    return [
+        Way(name, call, grpc=True, batch=batch, parallel=parallel, deferred=True)
+        for call, batch in grid
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a load took. green: seconds from its begin until all graphs were built. client, server: processor seconds
-    until every point was there."""
+    """What a load took. green: seconds from its begin until all graphs were built. client, server:
+    processor seconds until every point was there.
+    """
 
     seconds: float
     green: float
@@ -96,8 +105,9 @@ class Loaded:
 
 
 def load(way: Way, server: Server, folder: Path, count: int, build: bool = True) -> Loaded:
-    """One load into a fresh collection, which is dropped afterwards, its graphs built first or not. Runs in a process
-    of its own."""
+    """One load into a fresh collection, which is dropped afterwards, its graphs built first or not.
+    Runs in a process of its own.
+    """
     with closing(ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)) as collections:
         index = collections.collection(layout().collection(ALIAS))
         client = connect(server, way.grpc)
@@ -138,7 +148,9 @@ def connect(server: Server, grpc: bool) -> QdrantClient:
 
 
 def processor_seconds(process: int | None = None) -> float:
-    """Processor time of this process and all below it, ended ones too: qdrant-client's are those of a fork server."""
+    """Processor time of this process and all below it, ended ones too: qdrant-client's are those of
+    a fork server.
+    """
     process = process or os.getpid()
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -148,10 +160,14 @@ def processor_seconds(process: int | None = None) -> float:
     return own + sum(map(processor_seconds, children_of(process)))
 
 
-def prepared(way: Way, index: PassageIndex, client: QdrantClient, root: DataRoot, count: int) -> Callable[[], object]:
+def prepared(
+    way: Way, index: PassageIndex, client: QdrantClient, root: DataRoot, count: int
+) -> Callable[[], object]:
     """What the clock is started for, everything before it done."""
     if way.call is None:
-        return lambda: load_month(index, MONTH, points_of(root, MONTH, layout()), expected_rows=count)
+        return lambda: load_month(
+            index, MONTH, points_of(root, MONTH, layout()), expected_rows=count
+        )
     batches = list(points_of(root, MONTH, layout()))
     if way.deferred:
         index.defer_indexing()
@@ -161,7 +177,9 @@ def prepared(way: Way, index: PassageIndex, client: QdrantClient, root: DataRoot
         return lambda: client.upload_points(index.name, points=structs(batches), **settings)
     ids = [identifier for batch in batches for identifier in batch.ids]
     payloads = [dict(payload) for batch in batches for payload in batch.payloads]
-    return lambda: client.upload_collection(index.name, vectors=vectors(batches), payload=payloads, ids=ids, **settings)
+    return lambda: client.upload_collection(
+        index.name, vectors=vectors(batches), payload=payloads, ids=ids, **settings
+    )
 
 
 def structs(batches: Sequence[PointBatch]) -> Iterator[models.PointStruct]:
@@ -195,9 +213,14 @@ def sparse_vectors(batch: PointBatch, row: int) -> dict[str, models.SparseVector
 
 
 def load_edge(folder: Path, count: int) -> dict[str, float]:
-    """The month into Edge in process: seconds of the load, and then of building its graph; seconds of an audit."""
+    """The month into Edge in process: seconds of the load, and then of building its graph; seconds
+    of an audit.
+    """
     root = DataRoot(folder)
-    with tempfile.TemporaryDirectory() as place, closing(EdgeCollections(Path(place), ALIAS)) as collections:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        closing(EdgeCollections(Path(place), ALIAS)) as collections,
+    ):
         index = collections.collection(layout().collection(ALIAS))
         index.create(layout())
         started = time.perf_counter()
@@ -209,11 +232,17 @@ def load_edge(folder: Path, count: int) -> dict[str, float]:
             raise SystemExit("Edge did not take every point")
         index.build_graph(wait=True)
         built = time.perf_counter()
-        return {"seconds": loaded - started, "built": built - loaded, "audit": audit_seconds(index, root)}
+        return {
+            "seconds": loaded - started,
+            "built": built - loaded,
+            "audit": audit_seconds(index, root),
+        }
 
 
 def audit_seconds(index: PassageIndex, root: DataRoot) -> float:
-    """Seconds of one audit of the month: reading what the tables ask for, and comparing it id by id."""
+    """Seconds of one audit of the month: reading what the tables ask for, and comparing it id by
+    id.
+    """
     started = time.perf_counter()
     audit = audit_month(index, MONTH, digests_of(root, MONTH))
     seconds = time.perf_counter() - started
@@ -235,8 +264,12 @@ def audit_server(server: Server, folder: Path) -> list[float]:
     return seconds
 
 
-def best_settings(server: Server, folder: Path, quick: bool, figures: dict[str, object]) -> list[Way]:
-    """The fastest of the settings tried with one process and with two, on a smaller month of its own."""
+def best_settings(
+    server: Server, folder: Path, quick: bool, figures: dict[str, object]
+) -> list[Way]:
+    """The fastest of the settings tried with one process and with two, on a smaller month of its
+    own.
+    """
     count = TRIED // 5 if quick else TRIED
     write_months(DataRoot(folder), [MONTH], count, Structure(1))
     best = []
@@ -249,7 +282,9 @@ def best_settings(server: Server, folder: Path, quick: bool, figures: dict[str, 
     return best
 
 
-def compare(server: Server, folder: Path, ways: Sequence[Way], count: int, rounds: int) -> dict[str, list[Loaded]]:
+def compare(
+    server: Server, folder: Path, ways: Sequence[Way], count: int, rounds: int
+) -> dict[str, list[Loaded]]:
     """Each way's loads, one after another in every round."""
     found: dict[str, list[Loaded]] = {way.name: [] for way in ways}
     for number in range(rounds):
@@ -263,7 +298,10 @@ def figures_of(loads: dict[str, list[Loaded]], count: int) -> dict[str, object]:
     """Medians over the rounds."""
     figures: dict[str, object] = {}
     for name, taken in loads.items():
-        middle = {part: statistics.median(getattr(one, part) for one in taken) for part in Loaded.__slots__}
+        middle = {
+            part: statistics.median(getattr(one, part) for one in taken)
+            for part in Loaded.__slots__
+        }
         figures[f"{name}, points/s"] = round(count / middle["seconds"])
         figures[f"{name}, until all graphs are built, s"] = round(middle["green"], 1)
         figures[f"{name}, client's processor, µs a point"] = round(1e6 * middle["client"] / count)
@@ -282,7 +320,9 @@ def main() -> None:
     arguments.add_argument("--quick", action="store_true", help="10,000 points, one round")
     arguments.add_argument("--points", type=int)
     arguments.add_argument("--rounds", type=int)
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     given = arguments.parse_args()
     count = given.points or (10_000 if given.quick else 100_000)
     rounds = given.rounds or (1 if given.quick else 3)
@@ -302,8 +342,14 @@ def main() -> None:
     ours, docs, defaults, *tuned = (seconds_of(taken) for taken in loads.values())
     figures["times the defaults"] = round(median_ratio(defaults, ours), 2)
     claims = [
-        Claim("times the points a second of the docs' way", round(median_ratio(docs, ours), 2), 3.0),
-        Claim("times that of the best setting", round(median_ratio(min(tuned, key=statistics.median), ours), 2), 1.2),
+        Claim(
+            "times the points a second of the docs' way", round(median_ratio(docs, ours), 2), 3.0
+        ),
+        Claim(
+            "times that of the best setting",
+            round(median_ratio(min(tuned, key=statistics.median), ours), 2),
+            1.2,
+        ),
         Claim("seconds of an audit", round(statistics.median(audits), 2), 10.0, at_most=True),
     ]
     report("load", figures, claims)

@@ -1,13 +1,15 @@
-"""The conversion of the metadata snapshot to Parquet, against what one would write instead; and what arXiv's API would
-take for as many papers.
+"""The conversion of the metadata snapshot to Parquet, against what one would write instead; and
+what arXiv's API would take for as many papers.
 
     python -m benchmarks.metadata [--quick]
 
-The snapshot is made for the purpose: the 200 true lines of ../shared/data (else those of the sample corpus) over and
-over, each with an identifier of its own, 500,000 lines of 1.4 KB in 100 months; what arXiv's 2.7 million lines take is
-extrapolated from it. All rates are of CPU time, as of one core. What the API takes is computed, not tried: 3 s for each
-request, which arXiv asks for, and our parsing as measured here. DuckDB writes the same columns, with the number of the
-row for that of the line, which it cannot tell where lines are blank.
+The snapshot is made for the purpose: the 200 true lines of ../shared/data (else those of the sample
+corpus) over and over, each with an identifier of its own, 500,000 lines of 1.4 KB in 100 months;
+what arXiv's 2.7 million lines take is
+extrapolated from it. All rates are of CPU time, as of one core. What the API takes is computed, not
+tried: 3 s for each request, which arXiv asks for, and our parsing as measured here. DuckDB writes
+the same columns, with the number of the row for that of the line, which it cannot tell where lines
+are blank.
 """
 
 from __future__ import annotations
@@ -41,9 +43,9 @@ IDS_PER_REQUEST = 100
 MONTHS = 100
 _ID = re.compile(rb'"id":\s*"[^"]+"')
 _ENTRY = (
-    "<entry><id>http://arxiv.org/abs/{}v1</id><title>{}</title><updated>2024-03-05T09:00:00Z</updated><summary>{}"
-    "</summary><category term='cs.CL'/><published>2024-03-04T09:00:00Z</published><author><name>A. One</name></author>"
-    "</entry>"
+    "<entry><id>http://arxiv.org/abs/{}v1</id><title>{}</title><updated>2024-03-05T09:00:00Z</updated><summary>{}</summary><category"
+    " term='cs.CL'/><published>2024-03-04T09:00:00Z</published><author><name>A."
+    " One</name></author></entry>"
 )
 
 
@@ -62,7 +64,10 @@ def write_snapshot(file: Path, lines: int) -> None:
     packed = file.with_suffix(".jsonl.gz")
     with file.open("wb") as plain, igzip.open(packed, "wb", compresslevel=2) as gz:  # type: ignore[no-untyped-call]
         for number, name in enumerate(identifiers(lines)):
-            line = _ID.sub(b'"id": "%b"' % name.encode(), source[number % len(source)], count=1) + b"\n"
+            line = (
+                _ID.sub(b'"id": "%b"' % name.encode(), source[number % len(source)], count=1)
+                + b"\n"
+            )
             plain.write(line)
             gz.write(line)
 
@@ -80,7 +85,8 @@ def conversion(file: Path) -> Callable[[], object]:
 def duckdb_conversion(file: Path) -> Callable[[], object]:
     """The same columns by DuckDB alone, sorted by month, on two threads."""
     select = r"""
-        select regexp_extract(id, '(?:^|/)(\d{4})', 1) as month, regexp_replace(id, '(\d)v\d+$', '\1') as arxiv_id,
+        select regexp_extract(id, '(?:^|/)(\d{4})', 1) as month,
+          regexp_replace(id, '(\d)v\d+$', '\1') as arxiv_id,
             number, md5(line) as digest, line
         from (
             select row_number() over () as number, json::varchar as line, json->>'$.id' as id
@@ -94,13 +100,17 @@ def duckdb_conversion(file: Path) -> Callable[[], object]:
             limits = {"threads": 2, "memory_limit": "800MB", "temp_directory": folder}
             with duckdb.connect(config=limits) as connection:
                 rows = connection.sql(select, params={"file": str(file)})
-                rows.write_parquet(f"{folder}/out.parquet", compression="zstd", row_group_size=10_240)
+                rows.write_parquet(
+                    f"{folder}/out.parquet", compression="zstd", row_group_size=10_240
+                )
 
     return work
 
 
 def bytes_a_record() -> float:
-    """Size of the conversion of the true lines; the made snapshot repeats them, so that it is packed far too well."""
+    """Size of the conversion of the true lines; the made snapshot repeats them, so that it is
+    packed far too well.
+    """
     source = next(path for path in LINES if path.is_file())
     with tempfile.TemporaryDirectory() as cache:
         facts = Snapshot(source, Path(cache)).facts()
@@ -115,7 +125,9 @@ def memory_of_conversion(file: Path) -> float:
 
 
 def plain_loop(file: Path, parse: Callable[[bytes], Any]) -> Callable[[], object]:
-    """A loop that parses line by line, and keeps by identifier where the line lies: no digests, nothing on disk."""
+    """A loop that parses line by line, and keeps by identifier where the line lies: no digests,
+    nothing on disk.
+    """
 
     def work() -> dict[str, int]:
         places, position = {}, 0
@@ -155,12 +167,17 @@ def pandas_chunks(file: Path) -> Callable[[], object]:
 def feed(entries: int) -> bytes:
     """An answer of the API with so many entries of a true length."""
     names = (f"2403.{number:05}" for number in range(entries))
-    body = "".join(_ENTRY.format(name, "On many things, and on some others", "We say. " * 150) for name in names)
+    body = "".join(
+        _ENTRY.format(name, "On many things, and on some others", "We say. " * 150)
+        for name in names
+    )
     return f'<feed xmlns="http://www.w3.org/2005/Atom">{body}</feed>'.encode()
 
 
 def contenders(folder: Path, lines: int) -> dict[str, tuple[int, Callable[[], object]]]:
-    """Each way to read, with how many records it reads; `rows` are a month's, from the conversion to the table."""
+    """Each way to read, with how many records it reads; `rows` are a month's, from the conversion
+    to the table.
+    """
     import orjson
 
     file, part, some = folder / "snapshot.jsonl", folder / "part.jsonl", lines // 10
@@ -169,7 +186,10 @@ def contenders(folder: Path, lines: int) -> dict[str, tuple[int, Callable[[], ob
         part.write_bytes(b"".join(islice(stream, some)))
     cache = folder / "cache"
     cache.mkdir()
-    snapshot, month = Snapshot(file, cache), [name for name in identifiers(lines) if name.startswith("1501.")]
+    snapshot, month = (
+        Snapshot(file, cache),
+        [name for name in identifiers(lines) if name.startswith("1501.")],
+    )
     snapshot.facts()
     return {
         "our conversion, plain": (lines, conversion(file)),
@@ -179,7 +199,10 @@ def contenders(folder: Path, lines: int) -> dict[str, tuple[int, Callable[[], ob
         "loop of orjson.loads": (some, plain_loop(part, orjson.loads)),
         "pyarrow.json": (some, arrow(part)),
         "pandas.read_json": (some, pandas_chunks(part)),
-        "our rows of a month": (len(month), lambda: [one.as_row() for one in snapshot.find(month).values()]),
+        "our rows of a month": (
+            len(month),
+            lambda: [one.as_row() for one in snapshot.find(month).values()],
+        ),
     }
 
 
@@ -191,18 +214,28 @@ def rates(folder: Path, lines: int, rounds: int) -> dict[str, float]:
 
 
 def sources(rate: Mapping[str, float], rounds: int) -> dict[str, object]:
-    """Requests and hours for the papers of `no_problem`, from each source. The waiting is computed."""
+    """Requests and hours for the papers of `no_problem`, from each source. The waiting is
+    computed.
+    """
     answers = {count: feed(count) for count in (1, IDS_PER_REQUEST)}
-    seconds = interleaved({str(count): partial(read_feed, body) for count, body in answers.items()}, 9 * rounds)
+    seconds = interleaved(
+        {str(count): partial(read_feed, body) for count, body in answers.items()}, 9 * rounds
+    )
     told: dict[str, object] = {}
     for count in answers:
         requests = -(-PAPERS // count)
         parsing = requests * statistics.median(seconds[str(count)])
         way = "one id a request" if count == 1 else f"{count} ids a request"
         hours = (requests * GAP_SECONDS + parsing) / 3600
-        told[f"{PAPERS:,} papers, {way}"] = f"{requests:,} requests, {hours:,.1f} h, of which {parsing:,.0f} s parsing"
-    by_snapshot = SNAPSHOT_LINES / rate["our conversion, plain"] + PAPERS / rate["our rows of a month"]
-    told[f"{PAPERS:,} papers, snapshot of {SNAPSHOT_LINES:,}"] = f"0 requests, {by_snapshot:,.0f} s, at the rates above"
+        told[f"{PAPERS:,} papers, {way}"] = (
+            f"{requests:,} requests, {hours:,.1f} h, of which {parsing:,.0f} s parsing"
+        )
+    by_snapshot = (
+        SNAPSHOT_LINES / rate["our conversion, plain"] + PAPERS / rate["our rows of a month"]
+    )
+    told[f"{PAPERS:,} papers, snapshot of {SNAPSHOT_LINES:,}"] = (
+        f"0 requests, {by_snapshot:,.0f} s, at the rates above"
+    )
     return told
 
 
@@ -210,7 +243,9 @@ def main() -> None:
     """Measure, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="50,000 lines, one round")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     lines, rounds = (50_000, 1) if arguments.parse_args().quick else (500_000, 3)
     with tempfile.TemporaryDirectory() as folder:
         rate = rates(Path(folder), lines, rounds)
@@ -231,7 +266,9 @@ def main() -> None:
         )
         for kind in ("plain", ".gz")
     ]
-    claims.append(Claim("megabytes of memory, a process that converts", round(peak), 1_000, at_most=True))
+    claims.append(
+        Claim("megabytes of memory, a process that converts", round(peak), 1_000, at_most=True)
+    )
     report("metadata", figures | sources(rate, rounds), claims)
 
 

@@ -2,9 +2,10 @@
 
     python -m benchmarks.parse [--quick]
 
-Pages: the real ones of ../shared/data/dump where they are there, else the sample corpus; repeated to 200 MB for the
-fast contenders, once through for the slow. Ours forgets between repetitions what tags it met, as if each page were new.
-Never a comparison of what is kept, but for the words of the running text.
+Pages: the real ones of ../shared/data/dump where they are there, else the sample corpus; repeated
+to 200 MB for the fast contenders, once through for the slow. Ours forgets between repetitions what
+tags it met, as if each page were new. Never a comparison of what is kept, but for the words of the
+running text.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ Pages = Sequence[bytes]
 
 OURS, REPORT, LXML = "ours", "html.parser + mwparserfromhtml", "BeautifulSoup + lxml"
 LEXBOR, TURBO = "selectolax, bare parse", "turbohtml, bare parse"
-# As in citeloom's workers: the C heap keeps what a page took for the next one, which helps a C parser most.
+# As in citeloom's workers: the C heap keeps what a page took for the next one, which helps a C
+# parser most.
 OURS_KEPT, LEXBOR_KEPT = "ours, freed memory kept", "selectolax, freed memory kept"
 
 
@@ -46,12 +48,16 @@ def read_pages(folder: Path) -> list[bytes]:
     found = []
     for name in sorted(folder.glob("*.zip")):
         with zipfile.ZipFile(name) as archive:
-            found += [archive.read(member) for member in archive.namelist() if member.endswith(".html")]
+            found += [
+                archive.read(member) for member in archive.namelist() if member.endswith(".html")
+            ]
     return found
 
 
 def extract(parse: Parse, pages: Pages) -> int:
-    """Parse every page and pack its passages; return how many passages and bibliography items there are."""
+    """Parse every page and pack its passages; return how many passages and bibliography items there
+    are.
+    """
     count = 0
     for page in pages:
         try:
@@ -108,11 +114,14 @@ def seconds_of_pass(name: str, folder: Path, times: int) -> float:
     return (time.process_time() - started) / (1 if name in (REPORT, LXML) else times)
 
 
-def interleaved_apart(names: Sequence[str], folder: Path, times: int, rounds: int) -> dict[str, list[float]]:
+def interleaved_apart(
+    names: Sequence[str], folder: Path, times: int, rounds: int
+) -> dict[str, list[float]]:
     """Seconds of each way in each round, one after another, each in a fresh process.
 
-    What one parser leaves in the C heap changes the next: lexbor takes a quarter less after turbohtml or lxml, and
-    half where freed memory is kept. A program that parses with it and does nothing about its heap is the first kind.
+    What one parser leaves in the C heap changes the next: lexbor takes a quarter less after
+    turbohtml or lxml, and half where freed memory is kept. A program that parses with it and does
+    nothing about its heap is the first kind.
     """
     seconds: dict[str, list[float]] = {name: [] for name in names}
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
@@ -132,7 +141,9 @@ def words_of(parse: Parse, page: bytes) -> list[str]:
 
 
 def same_words(pages: Pages) -> tuple[float, float]:
-    """Shares of the reference parser's words that ours has in the same order: of all pages, and of the worst page."""
+    """Shares of the reference parser's words that ours has in the same order: of all pages, and of
+    the worst page.
+    """
     from rapidfuzz.distance import LCSseq
 
     found, total, worst = 0, 0, 1.0
@@ -148,7 +159,9 @@ def main() -> None:
     """Compare the ways, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="one round, once through the pages")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     quick = arguments.parse_args().quick
     folder = next(folder for folder in DUMPS if folder.is_dir())
     pages = read_pages(folder)
@@ -158,16 +171,26 @@ def main() -> None:
     passes = interleaved_apart(list(ways(pages, times)), folder, times, rounds)
     everywhere, worst = same_words(pages)
     figures = {"pages": len(pages), "megabytes": round(size * times / 1e6, 1), "rounds": rounds}
-    figures |= {f"{name}, MB/s": round(size / 1e6 / statistics.median(spent), 1) for name, spent in passes.items()}
+    figures |= {
+        f"{name}, MB/s": round(size / 1e6 / statistics.median(spent), 1)
+        for name, spent in passes.items()
+    }
     kept = median_ratio(passes[OURS_KEPT], passes[LEXBOR_KEPT])
     figures["times selectolax's bare parse, freed memory kept"] = round(kept, 2)
     figures["words in order, worst page"] = round(worst, 5)
-    to_report, to_lxml = (round(median_ratio(passes[name], passes[OURS]), 1) for name in (REPORT, LXML))
+    to_report, to_lxml = (
+        round(median_ratio(passes[name], passes[OURS]), 1) for name in (REPORT, LXML)
+    )
     claims = [
         Claim("times as fast as html.parser + mwparserfromhtml", to_report, 20.0),
         Claim("times as fast as html.parser + mwparserfromhtml, aim", to_report, 40.0),
         Claim("times as fast as BeautifulSoup + lxml", to_lxml, 10.0),
-        Claim("times selectolax's bare parse", round(median_ratio(passes[OURS], passes[LEXBOR]), 2), 2.0, at_most=True),
+        Claim(
+            "times selectolax's bare parse",
+            round(median_ratio(passes[OURS], passes[LEXBOR]), 2),
+            2.0,
+            at_most=True,
+        ),
         Claim("share of the reference parser's words, in order", round(everywhere, 5), 0.999),
     ]
     report("parse", figures, claims)

@@ -1,9 +1,11 @@
-"""Points as an index meets them in life: tables of a month with the sample corpus's payload and vectors with structure.
+"""Points as an index meets them in life: tables of a month with the sample corpus's payload and
+vectors with structure.
 
-Passages are those of the sample corpus, its papers repeated under other ids and titles; their text is left out, since
-no point holds it. A dense vector is a sum of what all texts share, and of normal draws for its topic (power-law sizes),
-paper, section and itself, whose variances fall off as 1/j over 1,024 axes, rotated. The sizes of these parts
-(`_COMMON` and below) were fitted to the MiniLM vectors of 1,184 passages of 21 real papers:
+Passages are those of the sample corpus, its papers repeated under other ids and titles; their text
+is left out, since no point holds it. A dense vector is a sum of what all texts share, and of normal
+draws for its topic (power-law sizes), paper, section and itself, whose variances fall off as 1/j
+over 1,024 axes, rotated. The sizes of these parts (`_COMMON` and below) were fitted to the MiniLM
+vectors of 1,184 passages of 21 real papers:
 
                                         real, 384 dimensions    drawn, 1,024
     cosine of two passages              0.157 ± 0.159           0.166 ± 0.160
@@ -12,7 +14,8 @@ paper, section and itself, whose variances fall off as 1/j over 1,024 axes, rota
     local dimension of 20 neighbours    9.5 (5.8 to 16.7)       9.8 (6.3 to 17.6)
     axes for 50 % and 80 % of variance  12, 61                  11, 69
 
-A sparse vector has 120 terms of BGE-M3's 250,002, drawn by Zipf's law. Never text, and no figure or claim.
+A sparse vector has 120 terms of BGE-M3's 250,002, drawn by Zipf's law. Never text, and no figure or
+claim.
 """
 
 from __future__ import annotations
@@ -43,8 +46,8 @@ from pipeline.tables import Table
 DIMENSIONS, TERMS, VOCABULARY = 1_024, 120, 250_002
 QUERY_TERMS = 16
 MODEL = "drawn"
-# Standard deviations of a vector's parts, whose squares add up to about 1; of a passage's own part also how much
-# its logarithm varies: some passages stand alone.
+# Standard deviations of a vector's parts, whose squares add up to about 1; of a passage's own part
+# also how much its logarithm varies: some passages stand alone.
 _COMMON, _TOPIC, _PAPER, _SECTION, _PASSAGE, _SPREAD = 0.4, 0.4, 0.5, 0.5, 0.5, 0.5
 _TOPICS, _PASSAGES_OF_SECTION = 1_000, 5
 
@@ -65,11 +68,15 @@ class Structure:
         draw = np.random.default_rng((self.seed, 1, paper))
         sections = np.arange(count) // _PASSAGES_OF_SECTION
         spread = np.exp(_SPREAD * draw.normal(size=(count, 1)))
-        own = _SECTION * self._normal(draw, count)[sections] + _PASSAGE * spread * self._normal(draw, count)
+        own = _SECTION * self._normal(draw, count)[sections] + _PASSAGE * spread * self._normal(
+            draw, count
+        )
         return (self._of_paper(paper) + own).astype(np.float32)
 
     def questions(self, papers: Sequence[int]) -> NDArray[np.float32]:
-        """Vectors of questions, one on each paper: of its topic and the paper, for the rest of their own."""
+        """Vectors of questions, one on each paper: of its topic and the paper, for the rest of
+        their own.
+        """
         rows = []
         for number, paper in enumerate(papers):
             own = self._normal(np.random.default_rng((self.seed, 2, paper, number)), 2)
@@ -77,7 +84,9 @@ class Structure:
         return self.rotated(np.array(rows, np.float32))
 
     def rotated(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Rows as they leave a model: no axis differs from the others, and all are of unit length."""
+        """Rows as they leave a model: no axis differs from the others, and all are of unit
+        length.
+        """
         turned = rows @ self._rotation
         return np.asarray(turned / np.linalg.norm(turned, axis=1, keepdims=True), np.float32)
 
@@ -112,7 +121,9 @@ class Structure:
         return np.linalg.qr(square)[0].astype(np.float32)
 
 
-def terms(draw: np.random.Generator, texts: int, of_each: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+def terms(
+    draw: np.random.Generator, texts: int, of_each: int
+) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
     """Term ids, different and ascending within a text, and weights, both of shape (texts, of_each).
 
     The term of rank r comes with a chance of 1 / (r + 2.7), after Mandelbrot.
@@ -128,24 +139,33 @@ def terms(draw: np.random.Generator, texts: int, of_each: int) -> tuple[NDArray[
 
 # Words of the sample's passages, rare and frequent ones.
 _WORDS = (
-    "attention", "beam", "citation", "corpus", "decoder", "dense", "embedding", "encoder", "entropy", "graph",
-    "hypothesis", "language", "latency", "lexical", "model", "passage", "ranking", "retrieval", "sentence", "training",
+    "attention", "beam", "citation", "corpus", "decoder", "dense", "embedding", "encoder",
+    "entropy", "graph", "hypothesis", "language", "latency", "lexical", "model", "passage",
+    "ranking", "retrieval", "sentence", "training",
 )  # fmt: skip
 
 
 def questions(structure: Structure, papers: int, count: int) -> list[Query]:
-    """Questions on papers of the corpus, which has so many; none of them is a point. Their words are the sample's."""
+    """Questions on papers of the corpus, which has so many; none of them is a point. Their words
+    are the sample's.
+    """
     draw = np.random.default_rng((structure.seed, 7))
     dense = structure.questions(draw.integers(papers, size=count).tolist())
     ids, weights = terms(draw, count, QUERY_TERMS)
     return [
-        Query(dense[row], lexical_query(" ".join(draw.choice(_WORDS, 6))), SparseVector(ids[row], weights[row]))
+        Query(
+            dense[row],
+            lexical_query(" ".join(draw.choice(_WORDS, 6))),
+            SparseVector(ids[row], weights[row]),
+        )
         for row in range(count)
     ]
 
 
 def write_months(root: DataRoot, months: Sequence[str], count: int, structure: Structure) -> int:
-    """Write papers, passages and embeddings for `count` points over the months; how many papers they have."""
+    """Write papers, passages and embeddings for `count` points over the months; how many papers
+    they have.
+    """
     sample = sample_papers()
     papers = 0
     for number, month in enumerate(months):
@@ -164,7 +184,9 @@ def sample_papers() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     wanted = ["arxiv_id", "subset", "categories", "primary_category", "grade"]
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Workspace(load_settings(data=Path(folder), arxiv_api=False, workers=1, _env_file=None))
+        workspace = Workspace(
+            load_settings(data=Path(folder), arxiv_api=False, workers=1, _env_file=None)
+        )
         for month in ("2024-03", "2024-04", "2024-05"):
             for stage in choose_stages(until="passages"):
                 run_stage(stage, workspace, month)
@@ -184,7 +206,10 @@ def _write_month(
     structure: Structure,
 ) -> int:
     """Write a month's three tables; how many papers it took. first: number of its first paper."""
-    writers = {table: MonthWriter(table, root.file(table, month)) for table in (tables.PAPERS, tables.PASSAGES)}
+    writers = {
+        table: MonthWriter(table, root.file(table, month))
+        for table in (tables.PAPERS, tables.PASSAGES)
+    }
     with writers[tables.PAPERS] as papers, writers[tables.PASSAGES] as passages:
         rows: list[list[dict[str, Any]]] = []
         while (left := count - passages.added) > 0:
@@ -216,16 +241,27 @@ def _passages(arxiv_id: str, sample: Sequence[dict[str, Any]]) -> Iterator[dict[
 
 
 def _write_embeddings(
-    root: DataRoot, month: str, papers: Sequence[Sequence[dict[str, Any]]], first: int, structure: Structure
+    root: DataRoot,
+    month: str,
+    papers: Sequence[Sequence[dict[str, Any]]],
+    first: int,
+    structure: Structure,
 ) -> None:
     """Vectors of the papers' passages, a hundred papers at a time."""
     draw = np.random.default_rng((structure.seed, 8, first))
     with MonthWriter(tables.EMBEDDINGS, root.file(tables.EMBEDDINGS, month)) as writer:
         for start in range(0, len(papers), 100):
             some = papers[start : start + 100]
-            drawn = [structure.passages(first + start + number, len(own)) for number, own in enumerate(some)]
+            drawn = [
+                structure.passages(first + start + number, len(own))
+                for number, own in enumerate(some)
+            ]
             dense = structure.rotated(np.concatenate(drawn))
-            writer.add_batch(_embeddings([row for own in some for row in own], dense, *terms(draw, len(dense), TERMS)))
+            writer.add_batch(
+                _embeddings(
+                    [row for own in some for row in own], dense, *terms(draw, len(dense), TERMS)
+                )
+            )
         writer.commit(_made(tables.EMBEDDINGS, month))
 
 
@@ -237,7 +273,10 @@ def _embeddings(
 ) -> pa.RecordBatch:
     schema, count = tables.EMBEDDINGS.schema, len(passages)
     columns = {
-        **{name: pa.array([row[name] for row in passages]) for name in ("passage_id", "arxiv_id", "text_sha256")},
+        **{
+            name: pa.array([row[name] for row in passages])
+            for name in ("passage_id", "arxiv_id", "text_sha256")
+        },
         "model": pa.array([MODEL] * count),
         "dense": _lists(dense.astype(np.float16)),
         "sparse_ids": _lists(ids),
@@ -252,12 +291,18 @@ def _embeddings(
 
 def _lists(matrix: NDArray[Any]) -> pa.ListArray:
     rows, width = matrix.shape
-    return pa.ListArray.from_arrays(np.arange(rows + 1, dtype=np.int32) * width, pa.array(matrix.reshape(-1)))
+    return pa.ListArray.from_arrays(
+        np.arange(rows + 1, dtype=np.int32) * width, pa.array(matrix.reshape(-1))
+    )
 
 
 def _made(table: Table, month: str) -> Provenance:
-    """Provenance of a file that a benchmark made; embeddings state their model as the stage does."""
+    """Provenance of a file that a benchmark made; embeddings state their model as the stage
+    does.
+    """
     found = layout()
     notes = {"model": MODEL, "dimensions": DIMENSIONS, "sparse": found.sparse, "form": found.form}
     notes |= {"colbert": found.colbert}
-    return Provenance(table.name, month, table.version, 1, "0", "made by a benchmark", {}, {}, notes=notes)
+    return Provenance(
+        table.name, month, table.version, 1, "0", "made by a benchmark", {}, {}, notes=notes
+    )

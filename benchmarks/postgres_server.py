@@ -1,4 +1,6 @@
-"""A PostgreSQL of Debian's package on loopback for as long as a benchmark or a test runs, with data that go with it."""
+"""A PostgreSQL of Debian's package on loopback for as long as a benchmark or a test runs, with data
+that go with it.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,12 @@ from typing import Any
 
 
 def programs() -> Path | None:
-    """The folder of initdb and postgres, the newest version's; None where they are not installed."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda file: int(file.parts[-3]))
+    """The folder of initdb and postgres, the newest version's; None where they are not
+    installed.
+    """
+    found = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda file: int(file.parts[-3])
+    )
     return found[-1].parent if found else None
 
 
@@ -30,19 +36,39 @@ def running(folder_of_programs: Path, password: str) -> Iterator[str]:
     secret = folder / "password"
     secret.write_text(password)
     secret.chmod(0o644)
-    initialise = [folder_of_programs / "initdb", "-D", folder / "data", "-U", "citeloom", "-A", "scram-sha-256"]
+    initialise = [
+        folder_of_programs / "initdb",
+        "-D",
+        folder / "data",
+        "-U",
+        "citeloom",
+        "-A",
+        "scram-sha-256",
+    ]
     subprocess.run(
-        [*initialise, f"--pwfile={secret}", "-E", "UTF8", "--no-sync"], check=True, capture_output=True, cwd="/", **user
+        [*initialise, f"--pwfile={secret}", "-E", "UTF8", "--no-sync"],
+        check=True,
+        capture_output=True,
+        cwd="/",
+        **user,
     )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder, "fsync": "off"}
+    options = {
+        "listen_addresses": "127.0.0.1",
+        "port": port,
+        "unix_socket_directories": folder,
+        "fsync": "off",
+    }
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     server = subprocess.Popen(
-        [folder_of_programs / "postgres", "-D", folder / "data", *settings], cwd="/",
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **user,
-    )  # fmt: skip
+        [folder_of_programs / "postgres", "-D", folder / "data", *settings],
+        cwd="/",
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        **user,
+    )
     try:
         _wait_until_ready(folder_of_programs, port, server)
         yield f"postgresql://citeloom:{password}@127.0.0.1:{port}/postgres"
@@ -53,7 +79,9 @@ def running(folder_of_programs: Path, password: str) -> Iterator[str]:
 
 
 def _as_user(folder: Path) -> dict[str, Any]:
-    """How to start a program that refuses to run as root: as the package's own user, whose the folder becomes."""
+    """How to start a program that refuses to run as root: as the package's own user, whose the
+    folder becomes.
+    """
     if os.getuid() != 0:
         return {}
     user = pwd.getpwnam("postgres")

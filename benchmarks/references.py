@@ -1,9 +1,11 @@
-"""Bibliography items: what is read out of them, and which papers they are resolved to, against labels made by reading.
+"""Bibliography items: what is read out of them, and which papers they are resolved to, against
+labels made by reading.
 
     python -m benchmarks.references [--quick]
 
-The labels lie in tests/labels; docs/methods/references.md tells how they were made. They need the real pages of
-../shared/data, which are not part of the project: without them only the catalogue's speed is measured.
+The labels lie in tests/labels; docs/methods/references.md tells how they were made. They need the
+real pages of ../shared/data, which are not part of the project: without them only the catalogue's
+speed is measured.
 """
 
 from __future__ import annotations
@@ -42,13 +44,19 @@ def main() -> None:
     """Measure, print the figures and the claims."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="a tenth of the titles, one round")
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     quick = arguments.parse_args().quick
     figures, claims = catalogue_speed(TITLES // 10 if quick else TITLES)
     if labelled.SHARED.is_dir():
         pages = labelled.pages(labelled.SHARED / "dump")
         items, labels = labelled.read_items(pages), labelled.read_labels()
-        for told in (fields(labels, items), resolution(labels, items), reading_speed(pages, 1 if quick else 9)):
+        for told in (
+            fields(labels, items),
+            resolution(labels, items),
+            reading_speed(pages, 1 if quick else 9),
+        ):
             figures |= told[0]
             claims += told[1]
     report("references", figures, claims)
@@ -61,16 +69,28 @@ def share(hits: int, of: int) -> str:
 
 
 def fields(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Claim]]:
-    """How many items each field was read rightly of, in the half that was tuned on and in the other."""
-    # Two kinds of mistakes in the test half were mended once it had been looked at: docs/methods/references.md.
+    """How many items each field was read rightly of, in the half that was tuned on and in the
+    other.
+    """
+    # Two kinds of mistakes in the test half were mended once it had been looked at:
+    # docs/methods/references.md.
     figures: Figures = {"labelled items": len(labels)}
     counts = {}
     for half in ("dev", "test"):
         chosen = [label for label in labels if label.half == half]
         counts[half] = labelled.right(chosen, items)
-        figures |= {f"{name} right, {half}": share(hits, len(chosen)) for name, hits in counts[half].items()}
+        figures |= {
+            f"{name} right, {half}": share(hits, len(chosen)) for name, hits in counts[half].items()
+        }
     of = sum(label.half == "test" for label in labels)
-    targets = {"title": 0.95, "first author": 0.95, "year": 0.98, "venue": 0.9, "DOI": 0.98, "arXiv id": 0.98}
+    targets = {
+        "title": 0.95,
+        "first author": 0.95,
+        "year": 0.98,
+        "venue": 0.9,
+        "DOI": 0.98,
+        "arXiv id": 0.98,
+    }
     claims = [
         Claim(f"{name} right on the test half", round(counts["test"][name] / of, 3), target)
         for name, target in targets.items()
@@ -79,7 +99,9 @@ def fields(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Claim]]
 
 
 def resolution(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Claim]]:
-    """Right and wrong resolutions, with identifiers hidden and as printed, with the cited works known and unknown."""
+    """Right and wrong resolutions, with identifiers hidden and as printed, with the cited works
+    known and unknown.
+    """
     known, cited = labelled.known_papers(), labelled.works(labels)
     others = [*known, *labelled.look_alikes(labels)]
     all_papers = [*others, *{work["arxiv_id"]: work for work in cited.values()}.values()]
@@ -92,7 +114,10 @@ def resolution(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Cla
     printed = {place: work["arxiv_id"] for place, work in cited.items()}
     shown = labelled.resolve(labels, items, everything, printed, hidden=False)
     real = labelled.resolve_all(items, labelled.title_index(known), labelled.read_known_citations())
-    right, wrong = hidden.right.total() + without.right.total(), hidden.wrong.total() + without.wrong.total()
+    right, wrong = (
+        hidden.right.total() + without.right.total(),
+        hidden.wrong.total() + without.wrong.total(),
+    )
     figures: Figures = {
         "papers of the catalogue": len(all_papers),
         "by title, cited work known: precision": share(*hidden.precision),
@@ -105,7 +130,9 @@ def resolution(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Cla
         "all items, metadata at hand: recall": share(*real.recall),
     }
     for way in ("identifier", "doi", "title"):
-        figures[f"as printed, by {way}: right"] = share(shown.right[way], shown.right[way] + shown.wrong[way])
+        figures[f"as printed, by {way}: right"] = share(
+            shown.right[way], shown.right[way] + shown.wrong[way]
+        )
     claims = [
         Claim("precision by title", round(right / (right + wrong), 3), 0.98),
         Claim("recall by title", round(hidden.recall[0] / hidden.recall[1], 3), 0.95),
@@ -118,7 +145,9 @@ def resolution(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Cla
 
 
 def reading_speed(pages: Mapping[str, bytes], rounds: int) -> tuple[Figures, list[Claim]]:
-    """How long the items of the pages take to be read, beside the bare parse of the pages that hold them."""
+    """How long the items of the pages take to be read, beside the bare parse of the pages that hold
+    them.
+    """
     from selectolax.lexbor import LexborHTMLParser
 
     lists = [list(_parts(page)) for page in pages.values()]
@@ -134,7 +163,9 @@ def reading_speed(pages: Mapping[str, bytes], rounds: int) -> tuple[Figures, lis
     count = sum(map(len, lists))
     figures = {"items read": count, "items read, a second": round(count / median)}
     # 0.25 with rules for the styles of 21 papers alone, 0.7 with those for a hundred styles.
-    return figures, [Claim("time of the items, as a part of the bare lexbor parse", ratio, 0.4, at_most=True)]
+    return figures, [
+        Claim("time of the items, as a part of the bare lexbor parse", ratio, 0.4, at_most=True)
+    ]
 
 
 def _parts(page: bytes) -> Iterator[ItemParts]:
@@ -143,7 +174,9 @@ def _parts(page: bytes) -> Iterator[ItemParts]:
 
     for node in LexborHTMLParser(page).css(".ltx_bibitem"):
         blocks = [" ".join(block.text().split()) for block in node.css(".ltx_bibblock")]
-        emphases = [text for one in node.css(".ltx_font_italic") if (text := " ".join(one.text().split()))]
+        emphases = [
+            text for one in node.css(".ltx_font_italic") if (text := " ".join(one.text().split()))
+        ]
         links = [link.attributes.get("href") or "" for link in node.css("a.ltx_ref")]
         label = node.css_first(".ltx_tag_bibitem")
         yield ItemParts(
@@ -157,7 +190,9 @@ def _parts(page: bytes) -> Iterator[ItemParts]:
 
 
 def catalogue_speed(titles: int) -> tuple[Figures, list[Claim]]:
-    """An index of made-up titles in months of metadata: made, one month more, opened, and items resolved with it."""
+    """An index of made-up titles in months of metadata: made, one month more, opened, and items
+    resolved with it.
+    """
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings(data=Path(folder)))
         rows = list(islice(made_up(), titles))
@@ -170,7 +205,9 @@ def catalogue_speed(titles: int) -> tuple[Figures, list[Claim]]:
         size = sum(file.stat().st_size for file in workspace.cache("titles").iterdir())
         asked = _timed(lambda: ask(workspace, months[-1], rows))
         with get_context("spawn").Pool(1) as pool:
-            grown = pool.apply(memory_when_asked, (Path(folder), months[-1], rows[:: titles // 2_000]))
+            grown = pool.apply(
+                memory_when_asked, (Path(folder), months[-1], rows[:: titles // 2_000])
+            )
     figures: Figures = {
         "titles": titles,
         "seconds to make the catalogue of 24 months": round(made, 1),
@@ -197,20 +234,32 @@ def _dealt(rows: list[Row], hands: int) -> list[list[Row]]:
 
 
 def made_up() -> Iterator[Row]:
-    """Metadata without end: titles of 4 to 14 made-up words, the common ones as much more common as in a language."""
+    """Metadata without end: titles of 4 to 14 made-up words, the common ones as much more common as
+    in a language.
+    """
     some, numbers = random.Random(1), np.random.default_rng(1)
     letters = "abcdefghijklmnopqrstuvwxyz"
-    lengths = [min(14, max(2, round(some.gauss(4 + rank**0.18, 2.2)))) for rank in range(VOCABULARY)]
+    lengths = [
+        min(14, max(2, round(some.gauss(4 + rank**0.18, 2.2)))) for rank in range(VOCABULARY)
+    ]
     words = np.array(["".join(some.choices(letters, k=length)) for length in lengths])
     chances = np.cumsum(np.arange(1, VOCABULARY + 1) ** -0.9)
     number = 0
     while True:
-        drawn = words[np.searchsorted(chances, numbers.random(14 * 1_000) * chances[-1])].reshape(1_000, 14)
+        drawn = words[np.searchsorted(chances, numbers.random(14 * 1_000) * chances[-1])].reshape(
+            1_000, 14
+        )
         for row, length in zip(drawn, numbers.integers(4, 15, 1_000), strict=True):
             authors = [f"A. {row[0].title()}", f"B. {row[-1].title()}"]
             doi = f"10.5555/{number}" if number % 3 == 0 else None
             title = " ".join(row[:length]).capitalize()
-            yield {"arxiv_id": f"made/{number:07}", "title": title, "authors": authors, "doi": doi, "published": None}
+            yield {
+                "arxiv_id": f"made/{number:07}",
+                "title": title,
+                "authors": authors,
+                "doi": doi,
+                "published": None,
+            }
             number += 1
 
 
@@ -219,11 +268,17 @@ def write_month(workspace: Workspace, month: str, rows: Sequence[Row]) -> None:
     with MonthWriter(tables.METADATA, workspace.root.file(tables.METADATA, month)) as writer:
         for row in rows:
             writer.add(row)
-        writer.commit(Provenance(tables.METADATA.name, month, tables.METADATA.version, 1, "benchmark", "", {}, {}))
+        writer.commit(
+            Provenance(
+                tables.METADATA.name, month, tables.METADATA.version, 1, "benchmark", "", {}, {}
+            )
+        )
 
 
 def ask(workspace: Workspace, month: str, rows: Sequence[Row]) -> int:
-    """Resolve items: half are known, half have a title of other words, and of each half's titles half were not told."""
+    """Resolve items: half are known, half have a title of other words, and of each half's titles
+    half were not told.
+    """
     titles = open_title_index(workspace, month)
     items = [_asked(rows[number * 7 % len(rows)], number) for number in range(ASKED)]
     return sum(
@@ -236,9 +291,19 @@ def ask(workspace: Workspace, month: str, rows: Sequence[Row]) -> int:
 def _asked(row: Row, number: int) -> tuple[Row, str]:
     words = row["title"].split()
     title = row["title"] if number % 2 else " ".join(sorted(words, reverse=True))
-    raw = f"{' and '.join(row['authors'])}. {title}. In Proceedings of the Conference on Something, pages 1-9, 2021."
+    raw = (
+        f"{' and '.join(row['authors'])}. {title}. In Proceedings of the Conference on Something,"
+        " pages 1-9, 2021."
+    )
     told = title if number % 4 < 2 else None
-    return {"title": told, "raw": raw, "authors": row["authors"], "year": 2021, "doi": None, "arxiv_id": None}, "x"
+    return {
+        "title": told,
+        "raw": raw,
+        "authors": row["authors"],
+        "year": 2021,
+        "doi": None,
+        "arxiv_id": None,
+    }, "x"
 
 
 def memory_when_asked(folder: Path, month: str, rows: Sequence[Row]) -> float:
@@ -249,7 +314,9 @@ def memory_when_asked(folder: Path, month: str, rows: Sequence[Row]) -> float:
 
 
 def _peak() -> int:
-    """The most memory that this process has held, in kilobytes; getrusage would count the parent's too."""
+    """The most memory that this process has held, in kilobytes; getrusage would count the parent's
+    too.
+    """
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s*(\d+)", status)[1])  # type: ignore[index]
 

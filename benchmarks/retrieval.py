@@ -2,14 +2,16 @@
 
     python -m benchmarks.retrieval [--labelled FOLDER] [--beir FOLDER]... [--model-of-settings]
 
-labelled: the folder of public labelled sets, with SciFact (300 claims of its test over 5,183 abstracts) and
-DeepScholar-Bench (541 citing sentences over 889 abstracts). beir: a folder in BEIR's layout (corpus.jsonl,
-queries.jsonl, qrels/test.tsv), as often as there are sets. Vectors are MiniLM's, or with --model-of-settings those of
-the embedder that CITELOOM_EMBEDDER names, so that BGE-M3 on a GPU can be compared with the literature.
+labelled: the folder of public labelled sets, with SciFact (300 claims of its test over 5,183
+abstracts) and DeepScholar-Bench (541 citing sentences over 889 abstracts). beir: a folder in BEIR's
+layout (corpus.jsonl, queries.jsonl, qrels/test.tsv), as often as there are sets. Vectors are
+MiniLM's, or with --model-of-settings those of the embedder that CITELOOM_EMBEDDER names, so that
+BGE-M3 on a GPU can be compared with the literature.
 
-Methods: dense, lexical, sparse (where the model has such a head), bm25s, default (dense and lexical by scores), ranks
-(the same two by reciprocal ranks), all exact; and `edge` and `server`, the default through a real index with int8
-vectors. Beside them how often the best hit is said not to fit, for queries that have an answer and for those that have
+Methods: dense, lexical, sparse (where the model has such a head), bm25s, default (dense and lexical
+by scores), ranks (the same two by reciprocal ranks), all exact; and `edge` and `server`, the
+default through a real index with int8 vectors. Beside them how often the best hit is said not to
+fit, for queries that have an answer and for those that have
 none: random letters, everyday questions, and the queries of the other set.
 """
 
@@ -56,15 +58,18 @@ LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
 ALIAS = "benchmark"
 # Questions on nothing that computer science or biomedicine writes of.
 EVERYDAY = (
-    "how to bake sourdough bread at home", "who won the world cup in 1998", "how to repair a leaking kitchen faucet",
-    "cheap flights from Berlin to Lisbon in May", "when to prune apple trees", "mortgage rates for first-time buyers",
-    "history of the Ottoman Empire in the 16th century", "how to train a puppy to sit", "guitar chords for beginners",
-    "best hiking trails in the Dolomites", "how to remove red wine stains from a carpet", "how long to boil an egg",
-    "the causes of the French Revolution", "opening hours of the city library", "how to knit a scarf for winter",
-    "vegetarian lasagna with spinach and ricotta", "divorce law and custody of children", "wine regions of Portugal",
-    "painting techniques of the Dutch masters", "growing tomatoes on a balcony", "the plot of Hamlet in a few words",
-    "interior design of small bathrooms", "cleaning a cast iron pan", "volcano eruptions in Iceland",
-    "how to fold a paper crane",
+    "how to bake sourdough bread at home", "who won the world cup in 1998",
+    "how to repair a leaking kitchen faucet", "cheap flights from Berlin to Lisbon in May",
+    "when to prune apple trees", "mortgage rates for first-time buyers",
+    "history of the Ottoman Empire in the 16th century", "how to train a puppy to sit",
+    "guitar chords for beginners", "best hiking trails in the Dolomites",
+    "how to remove red wine stains from a carpet", "how long to boil an egg",
+    "the causes of the French Revolution", "opening hours of the city library",
+    "how to knit a scarf for winter", "vegetarian lasagna with spinach and ricotta",
+    "divorce law and custody of children", "wine regions of Portugal",
+    "painting techniques of the Dutch masters", "growing tomatoes on a balcony",
+    "the plot of Hamlet in a few words", "interior design of small bathrooms",
+    "cleaning a cast iron pan", "volcano eruptions in Iceland", "how to fold a paper crane",
 )  # fmt: skip
 
 
@@ -84,12 +89,16 @@ def read_scifact(folder: Path) -> LabelledSet:
     texts = {str(row["id"]): f"{row['title']}\n{' '.join(row['sentences'])}" for row in rows}
     asked = list(read_rows(folder / "scifact" / "beir_test.jsonl.gz"))
     queries = {str(row["id"]): row["query"] for row in asked}
-    return LabelledSet("scifact", texts, queries, {str(row["id"]): row["relevant"] for row in asked})
+    return LabelledSet(
+        "scifact", texts, queries, {str(row["id"]): row["relevant"] for row in asked}
+    )
 
 
 def read_deepscholar(folder: Path) -> LabelledSet:
     """DeepScholar-Bench's cited works that have an abstract, and the sentences that cite them."""
-    works = [row for row in read_rows(folder / "deepscholar" / "cited.jsonl.gz") if row.get("abstract")]
+    works = [
+        row for row in read_rows(folder / "deepscholar" / "cited.jsonl.gz") if row.get("abstract")
+    ]
     texts = {str(row["id"]): f"{row['title']}\n{row['abstract']}" for row in works}
     asked = list(read_rows(folder / "deepscholar" / "citing_sentences.jsonl.gz"))
     queries = {str(row["id"]): row["query"] for row in asked}
@@ -137,7 +146,9 @@ class Measurement:
         return {
             "dense": [self._best(scores) for scores in self.by_dense],
             "lexical": [self._best(scores, least=0.0) for scores in self.by_words],
-            "bm25s": [self._best(scores, least=0.0) for scores in bm25s_scores(self.texts, self._asked)],
+            "bm25s": [
+                self._best(scores, least=0.0) for scores in bm25s_scores(self.texts, self._asked)
+            ],
             "default": [self._best(fused_scores(*pair)) for pair in pairs],
             "ranks": [self._best(rank_scores(*pair)) for pair in pairs],
         }
@@ -163,7 +174,11 @@ class Measurement:
     def share_without_fit(self, queries: Sequence[str]) -> float:
         """The share of queries whose best hit is said not to fit them."""
         vectors = encode_queries(self.embedder, list(queries))
-        return float(np.mean([self._relevance(*pair) == "none" for pair in zip(queries, vectors, strict=True)]))
+        return float(
+            np.mean(
+                [self._relevance(*pair) == "none" for pair in zip(queries, vectors, strict=True)]
+            )
+        )
 
     def share_of_best_lost(self) -> float:
         """Of the queries whose best hit is relevant, the share whose hit is said not to fit."""
@@ -178,7 +193,10 @@ class Measurement:
 
     def exact_default(self) -> list[list[str]]:
         """The exact ranking of the default method."""
-        return [self._best(fused_scores(*pair)) for pair in zip(self.by_dense, self.by_words, strict=True)]
+        return [
+            self._best(fused_scores(*pair))
+            for pair in zip(self.by_dense, self.by_words, strict=True)
+        ]
 
     def search(self, query: str, count: int) -> tuple[list[int], NDArray[np.float32]]:
         """The places of the best texts by the default ranking, and the cosine of every text."""
@@ -213,7 +231,9 @@ def bm25s_scores(texts: Sequence[str], queries: Sequence[str]) -> NDArray[np.flo
     stemmer = Stemmer.Stemmer("english")
 
     def words(some: Sequence[str]) -> Any:
-        return bm25s.tokenize(list(some), stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False)
+        return bm25s.tokenize(
+            list(some), stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False
+        )
 
     index = bm25s.BM25(method="lucene")
     index.index(words(texts), show_progress=False)
@@ -221,8 +241,12 @@ def bm25s_scores(texts: Sequence[str], queries: Sequence[str]) -> NDArray[np.flo
     return np.stack([index.get_scores(word) if word else nothing for word in words(queries)])
 
 
-def ndcg(relevant: Sequence[Mapping[str, int]], rankings: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-    """nDCG@10 of each query (Järvelin and Kekäläinen 2002), with the grades as gains, as trec_eval counts."""
+def ndcg(
+    relevant: Sequence[Mapping[str, int]], rankings: Sequence[Sequence[str]]
+) -> NDArray[np.float64]:
+    """nDCG@10 of each query (Järvelin and Kekäläinen 2002), with the grades as gains, as trec_eval
+    counts.
+    """
     discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
     values = []
     for grades, ranking in zip(relevant, rankings, strict=True):
@@ -240,24 +264,38 @@ def measure(labelled: LabelledSet, embedder: Embedder, foreign: Sequence[str]) -
     rankings = measurement.exact()
     with tempfile.TemporaryDirectory() as folder:
         with closing(EdgeCollections(Path(folder) / "edge", ALIAS)) as collections:
-            rankings["edge"] = measurement.through(collections.collection(layout.collection(ALIAS)), layout)
+            rankings["edge"] = measurement.through(
+                collections.collection(layout.collection(ALIAS)), layout
+            )
         if INSTALLED.is_file():
             with (
                 running(Path(folder) / "server") as server,
-                closing(ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)) as on_server,
+                closing(
+                    ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)
+                ) as on_server,
             ):
-                rankings["server"] = measurement.through(on_server.collection(layout.collection(ALIAS)), layout)
+                rankings["server"] = measurement.through(
+                    on_server.collection(layout.collection(ALIAS)), layout
+                )
     figures: dict[str, Any] = {}
     for method, ranking in rankings.items():
         values = ndcg(relevant, ranking)
         low, high = mean_ends(values, list(labelled.queries))
-        figures[method] = {"ndcg@10": round(float(values.mean()), 4), "low": _rounded(low), "high": _rounded(high)}
+        figures[method] = {
+            "ndcg@10": round(float(values.mean()), 4),
+            "low": _rounded(low),
+            "high": _rounded(high),
+        }
     letters = random_letters(100)
     figures["without fit"] = {
         "best hits lost": round(measurement.share_of_best_lost(), 3),
         "random letters": round(measurement.share_without_fit([*letters, "asdfgh qwerty"]), 3),
         "everyday questions": round(measurement.share_without_fit(EVERYDAY), 3),
-        **({"queries of the other set": round(measurement.share_without_fit(foreign), 3)} if foreign else {}),
+        **(
+            {"queries of the other set": round(measurement.share_without_fit(foreign), 3)}
+            if foreign
+            else {}
+        ),
     }
     return figures
 
@@ -265,7 +303,9 @@ def measure(labelled: LabelledSet, embedder: Embedder, foreign: Sequence[str]) -
 def random_letters(count: int) -> list[str]:
     """Queries that mean nothing, the same ones in each run."""
     random = np.random.default_rng(1)
-    return ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz    "), 24)) for _ in range(count)]
+    return [
+        "".join(random.choice(list("abcdefghijklmnopqrstuvwxyz    "), 24)) for _ in range(count)
+    ]
 
 
 def _rounded(value: float | None) -> float | None:
@@ -273,11 +313,17 @@ def _rounded(value: float | None) -> float | None:
 
 
 def claims_of(figures: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
-    """What is promised of the two labelled sets; of other sets, only that an index finds what exact search finds."""
+    """What is promised of the two labelled sets; of other sets, only that an index finds what exact
+    search finds.
+    """
     targets = {"scifact": 0.735, "deepscholar": 0.62}
     claims = []
     for name, methods in figures.items():
-        value = {method: numbers["ndcg@10"] for method, numbers in methods.items() if "ndcg@10" in numbers}
+        value = {
+            method: numbers["ndcg@10"]
+            for method, numbers in methods.items()
+            if "ndcg@10" in numbers
+        }
         if name in targets:
             claims.append(Claim(f"{name}: nDCG@10 of the default", value["default"], targets[name]))
             apart = round(abs(value["lexical"] - value["bm25s"]), 4)
@@ -285,9 +331,20 @@ def claims_of(figures: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
         for engine in ("edge", "server"):
             if engine in value:
                 lost = round(value["default"] - value[engine], 4)
-                claims.append(Claim(f"{name}: nDCG@10 lost by the index in {engine}", lost, 0.003, at_most=True))
+                claims.append(
+                    Claim(
+                        f"{name}: nDCG@10 lost by the index in {engine}", lost, 0.003, at_most=True
+                    )
+                )
         fit = methods["without fit"]
-        claims.append(Claim(f"{name}: relevant best hits said not to fit", fit["best hits lost"], 0.05, at_most=True))
+        claims.append(
+            Claim(
+                f"{name}: relevant best hits said not to fit",
+                fit["best hits lost"],
+                0.05,
+                at_most=True,
+            )
+        )
         foreign = min(share for kind, share in fit.items() if kind != "best hits lost")
         claims.append(Claim(f"{name}: foreign queries answered with nothing", foreign, 0.9))
     return claims
@@ -295,7 +352,9 @@ def claims_of(figures: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
 
 def main() -> None:
     """Measure the labelled sets that are there, and those that are named."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--labelled", type=Path, default=LABELLED)
     parser.add_argument("--beir", type=Path, action="append", default=[])
     parser.add_argument("--model-of-settings", action="store_true")
@@ -306,7 +365,10 @@ def main() -> None:
     if (options.labelled / "scifact").is_dir():
         sets = [read_scifact(options.labelled), read_deepscholar(options.labelled), *sets]
     if not sets:
-        raise SystemExit(f"there are no labelled sets in {options.labelled}: name a folder with --labelled or --beir")
+        raise SystemExit(
+            f"there are no labelled sets in {options.labelled}: name a folder with --labelled or"
+            " --beir"
+        )
     figures = {}
     for number, labelled in enumerate(sets):
         others = list(sets[number - 1].queries.values()) if len(sets) > 1 else []

@@ -2,10 +2,11 @@
 
     python -m benchmarks.scripted_endpoint --latency 1.0 [--one]
 
-It prints its base URL. Answers depend on the prompt and the seed alone, and are as long as a real model's: drafts of
-some 35 words for each reference, votes that argue before they decide, seven elements of two sentences; every other form
-is filled so that it can be used. `GET /recorded` tells what was asked, with the share of tokens that prompts had in
-common; `GET /bodies` gives the requests themselves.
+It prints its base URL. Answers depend on the prompt and the seed alone, and are as long as a real
+model's: drafts of some 35 words for each reference, votes that argue before they decide, seven
+elements of two sentences; every other form is filled so that it can be used. `GET /recorded` tells
+what was asked, with the share of tokens that prompts had in common; `GET /bodies` gives the
+requests themselves.
 Never a measure of any model: every request takes the same time, whatever it reads and writes.
 """
 
@@ -36,8 +37,27 @@ _REFERENCE = re.compile(r"\[Reference (\d{1,4})\]")
 _RANKED = re.compile(r"^Rank the (\d+) passages above", re.MULTILINE)
 _CHOICE = re.compile(r"^Choice (\d+):", re.MULTILINE)
 _WORDS_PER_REFERENCE, _WORDS_OF_A_VOTE, _WORDS_OF_AN_ELEMENT, _WORDS_OF_A_SUMMARY = 35, 60, 30, 120
-_SYLLABLES = ("re", "ta", "con", "mo", "del", "gra", "ph", "ness", "ing", "ver", "li", "sor", "an", "qui", "em", "bed")
-VOCABULARY = tuple("".join(parts) for size in (1, 2, 3) for parts in itertools.product(_SYLLABLES, repeat=size))
+_SYLLABLES = (
+    "re",
+    "ta",
+    "con",
+    "mo",
+    "del",
+    "gra",
+    "ph",
+    "ness",
+    "ing",
+    "ver",
+    "li",
+    "sor",
+    "an",
+    "qui",
+    "em",
+    "bed",
+)
+VOCABULARY = tuple(
+    "".join(parts) for size in (1, 2, 3) for parts in itertools.product(_SYLLABLES, repeat=size)
+)
 """4,368 words that mean nothing, of 2 to 12 letters."""
 
 Body = Mapping[str, Any]
@@ -67,22 +87,30 @@ def answer(body: Body, seed: int) -> str:
     if choices:
         return f"{prose(chance, _WORDS_OF_A_VOTE)}\nThe best choice is {chance.choice(choices)}"
     numbers = sorted({int(number) for number in _REFERENCE.findall(prompt)})
-    told = [f"{prose(chance, _WORDS_PER_REFERENCE)[:-1]} [Reference {number}]." for number in numbers]
+    told = [
+        f"{prose(chance, _WORDS_PER_REFERENCE)[:-1]} [Reference {number}]." for number in numbers
+    ]
     return " ".join(told) or prose(chance, _WORDS_OF_A_SUMMARY)
 
 
 def filled(chance: random.Random, schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """A value that fits a JSON schema as pydantic writes them: two members of a list, the first of some words, the
-    number one, so that what is cited is there; of truth values either."""
+    """A value that fits a JSON schema as pydantic writes them: two members of a list, the first of
+    some words, the number one, so that what is cited is there; of truth values either.
+    """
     if "$ref" in schema:
         return filled(chance, definitions[schema["$ref"].rsplit("/", 1)[1]], definitions)
     if "const" in schema or "enum" in schema:
         return schema.get("enum", [schema.get("const")])[0]
     kind = schema.get("type")
     if kind == "object":
-        return {name: filled(chance, part, definitions) for name, part in schema["properties"].items()}
+        return {
+            name: filled(chance, part, definitions) for name, part in schema["properties"].items()
+        }
     if kind == "array":
-        return [filled(chance, schema["items"], definitions) for _ in range(min(2, schema.get("maxItems", 2)))]
+        return [
+            filled(chance, schema["items"], definitions)
+            for _ in range(min(2, schema.get("maxItems", 2)))
+        ]
     if kind == "integer":
         return schema.get("minimum", 1)
     if kind == "boolean":
@@ -105,11 +133,13 @@ def completion(body: Body) -> dict[str, Any]:
 
 
 def shared_tokens(bodies: Iterable[Body]) -> tuple[int, int]:
-    """Tokens that all completions of these requests read, and how many of them an earlier prompt began with as well.
+    """Tokens that all completions of these requests read, and how many of them an earlier prompt
+    began with as well.
 
-    As in vLLM's prefix cache, without a limit to what it holds: a prompt's tokens in blocks, each known by itself and
-    all before it; what counts are the blocks up to the first that was never seen. Of a request for n samples, n - 1
-    read what the first has read; without n they come one by one and are counted alike.
+    As in vLLM's prefix cache, without a limit to what it holds: a prompt's tokens in blocks, each
+    known by itself and all before it; what counts are the blocks up to the first that was never
+    seen. Of a request for n samples, n - 1 read what the first has read; without n they come one by
+    one and are counted alike.
     """
     seen: set[bytes] = set()
     total = shared = 0
@@ -124,7 +154,9 @@ def shared_tokens(bodies: Iterable[Body]) -> tuple[int, int]:
 
 
 def _blocks(body: Body) -> tuple[list[bytes], int]:
-    """A prompt's whole blocks, each as the digest of all up to its end, and how many tokens the prompt has."""
+    """A prompt's whole blocks, each as the digest of all up to its end, and how many tokens the
+    prompt has.
+    """
     text = "\n".join(f"<{message['role']}> {message['content']}" for message in body["messages"])
     pieces = _PIECE.findall(text)
     digest = hashlib.sha256()
@@ -137,7 +169,9 @@ def _blocks(body: Body) -> tuple[list[bytes], int]:
 
 @dataclass(slots=True)
 class Endpoint:
-    """The endpoint. latency: seconds of every request. one: whether it refuses `n`, as some endpoints do."""
+    """The endpoint. latency: seconds of every request. one: whether it refuses `n`, as some
+    endpoints do.
+    """
 
     latency: float
     one: bool = False
@@ -156,7 +190,10 @@ class Endpoint:
         else:
             status, content = await self._chat(json.loads(await _whole(receive)))
         data = json.dumps(content).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(data)).encode()),
+        ]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": data})
 
@@ -216,7 +253,14 @@ def serve(endpoint: Endpoint) -> None:
 @contextmanager
 def serving(latency: float, *, one: bool = False) -> Iterator[str]:
     """The base URL of an endpoint in a process of its own, which ends with the context."""
-    command: Sequence[str] = [sys.executable, "-m", __name__, "--latency", str(latency), *(["--one"] if one else [])]
+    command: Sequence[str] = [
+        sys.executable,
+        "-m",
+        __name__,
+        "--latency",
+        str(latency),
+        *(["--one"] if one else []),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -235,7 +279,9 @@ def ask(url: str, path: str) -> Any:
 def main() -> None:
     """Serve as the command line asks."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--latency", type=float, default=1.0, help="seconds that every request takes")
+    arguments.add_argument(
+        "--latency", type=float, default=1.0, help="seconds that every request takes"
+    )
     arguments.add_argument("--one", action="store_true", help="refuse requests for several samples")
     given = arguments.parse_args()
     serve(Endpoint(given.latency, given.one))

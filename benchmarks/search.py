@@ -1,12 +1,14 @@
-"""Searches of 100,000 points: latency by clients, recall against exact search, and what the collection takes.
+"""Searches of 100,000 points: latency by clients, recall against exact search, and what the
+collection takes.
 
     python -m benchmarks.search [--quick] [--points N]
 
-Points and questions are those of benchmarks/points.py, over ten months; no question is a point. Clients are threads of
-one process beside the server, which ask one question after another through `PassageIndex.search`, as a program in
-Python would. Exact search is a matrix product over the tables, apart from any index. Memory is the server's after a
-restart and all these searches, an empty server's taken off: its own, and what it maps of files, which the kernel may
-take back. Never how good the answers are for readers (`retrieval_scores`).
+Points and questions are those of benchmarks/points.py, over ten months; no question is a point.
+Clients are threads of one process beside the server, which ask one question after another through
+`PassageIndex.search`, as a program in Python would. Exact search is a matrix product over the
+tables, apart from any index. Memory is the server's after a restart and all these searches, an
+empty server's taken off: its own, and what it maps of files, which the kernel may take back. Never
+how good the answers are for readers (`retrieval_scores`).
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ ALIAS = "benchmark"
 MONTHS = [f"2023-{number:02d}" for number in range(1, 11)]
 CLIENTS = (1, 8, 32)
 # Three months of ten and one category: with the sample's papers about a sixth of the points.
-FILTER = SearchOptions(categories=("cs.CL",), first_month="2023-04", last_month="2023-06").conditions()
+FILTER = SearchOptions(
+    categories=("cs.CL",), first_month="2023-04", last_month="2023-06"
+).conditions()
 # One month, one category and one kind: about one point in twenty-five.
 NARROW = SearchOptions(
     categories=("cs.CL",), first_month="2023-05", last_month="2023-05", kinds=("paragraph",)
@@ -67,7 +71,13 @@ class Kind:
         return f"{self.quantization}, vectors on disk" if self.on_disk else self.quantization
 
 
-KINDS = (Kind("int8"), Kind("binary"), Kind("none"), Kind("int8", on_disk=True), Kind("binary", on_disk=True))
+KINDS = (
+    Kind("int8"),
+    Kind("binary"),
+    Kind("none"),
+    Kind("int8", on_disk=True),
+    Kind("binary", on_disk=True),
+)
 
 
 @dataclass(frozen=True)
@@ -90,14 +100,19 @@ class Corpus:
             for batch in points_of(self.root, month, layout()):
                 rows = [row for row, payload in enumerate(batch.payloads) if _hold(where, payload)]
                 if rows:
-                    unit = batch.dense[rows] / np.linalg.norm(batch.dense[rows], axis=1, keepdims=True)
+                    unit = batch.dense[rows] / np.linalg.norm(
+                        batch.dense[rows], axis=1, keepdims=True
+                    )
                     best = _ten_best(wanted @ unit.T, np.array(batch.ids)[rows], best)
         return [] if best is None else best[1].tolist()
 
     def share(self, where: Sequence[Condition]) -> float:
         """The share of points for which all conditions hold."""
         payloads = [
-            payload for month in MONTHS for batch in points_of(self.root, month, layout()) for payload in batch.payloads
+            payload
+            for month in MONTHS
+            for batch in points_of(self.root, month, layout())
+            for payload in batch.payloads
         ]
         return statistics.fmean(_hold(where, payload) for payload in payloads)
 
@@ -115,7 +130,9 @@ def _hold(where: Sequence[Condition], payload: Any) -> bool:
 
 
 def _ten_best(
-    scores: NDArray[np.float32], ids: NDArray[np.str_], before: tuple[NDArray[np.float32], NDArray[np.str_]] | None
+    scores: NDArray[np.float32],
+    ids: NDArray[np.str_],
+    before: tuple[NDArray[np.float32], NDArray[np.str_]] | None,
 ) -> tuple[NDArray[np.float32], NDArray[np.str_]]:
     """The best of some points and of those before them, a row for each question."""
     every = np.broadcast_to(ids, scores.shape)
@@ -125,7 +142,9 @@ def _ten_best(
     return np.take_along_axis(scores, order, 1), np.take_along_axis(every, order, 1)
 
 
-def recall(index: PassageIndex, corpus: Corpus, ranking: Ranking, truth: Sequence[Sequence[str]]) -> float:
+def recall(
+    index: PassageIndex, corpus: Corpus, ranking: Ranking, truth: Sequence[Sequence[str]]
+) -> float:
     """Mean share of the exact ten that a search finds."""
     found = rank(index, corpus.questions, ranking)
     shares = [
@@ -135,7 +154,9 @@ def recall(index: PassageIndex, corpus: Corpus, ranking: Ranking, truth: Sequenc
     return statistics.fmean(shares)
 
 
-def latency(index: PassageIndex, asked: Sequence[Query], ranking: Ranking, clients: int) -> dict[str, float]:
+def latency(
+    index: PassageIndex, asked: Sequence[Query], ranking: Ranking, clients: int
+) -> dict[str, float]:
     """Milliseconds of a search, and searches a second, with so many clients at once."""
     rank(index, asked[:20], ranking)  # connected and warm
     gate, spent = threading.Barrier(clients + 1), []
@@ -174,7 +195,9 @@ def fill(index: PassageIndex, kind: Kind, root: DataRoot) -> float:
 
 def opened(server: Server, kind: Kind) -> ServerCollections:
     """The collections of a server, one of which is of the kind."""
-    return ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port, storage=Storage(kind.on_disk))
+    return ServerCollections(
+        server.url, ALIAS, grpc_port=server.grpc_port, storage=Storage(kind.on_disk)
+    )
 
 
 def fill_server(server: Server, kind: Kind, root: DataRoot) -> float:
@@ -193,11 +216,15 @@ def search_server(server: Server, kind: Kind, corpus: Corpus) -> dict[str, Any]:
                 ranking = Ranking(10, by="dense", where=where)
                 found[name] = recall(index, corpus, ranking, corpus.exact(where))
             found["share"] = corpus.share(NARROW)
-            found["exact"] = recall(index, corpus, Ranking(10, by="dense", exact=True), corpus.exact())
+            found["exact"] = recall(
+                index, corpus, Ranking(10, by="dense", exact=True), corpus.exact()
+            )
         names = RANKINGS if kind == KINDS[0] else ("dense", "fused")
         clients = CLIENTS if kind == KINDS[0] else (1,)
         found["latency"] = {
-            (name, many): latency(index, corpus.questions, RANKINGS[name], many) for name in names for many in clients
+            (name, many): latency(index, corpus.questions, RANKINGS[name], many)
+            for name in names
+            for many in clients
         }
     return found
 
@@ -209,12 +236,16 @@ def search_edge(corpus: Corpus, folder: Path) -> dict[str, Any]:
         index = collections.collection(layout().collection(ALIAS))
         found: dict[str, Any] = {"graph": fill(index, kind, corpus.root)}
         found["recall"] = recall(index, corpus, RANKINGS["dense"], corpus.exact())
-        found["latency"] = {(name, 1): latency(index, corpus.questions, RANKINGS[name], 1) for name in RANKINGS}
+        found["latency"] = {
+            (name, 1): latency(index, corpus.questions, RANKINGS[name], 1) for name in RANKINGS
+        }
     return found
 
 
 def measure(corpus: Corpus, kind: Kind, folder: Path, count: int) -> dict[str, Any]:
-    """A collection of a kind on a server of its own: filled, the server started again, then searched."""
+    """A collection of a kind on a server of its own: filled, the server started again, then
+    searched.
+    """
     name = layout(kind.quantization).collection(ALIAS)
     with running(folder / "empty") as server:
         empty = server.memory()
@@ -222,14 +253,21 @@ def measure(corpus: Corpus, kind: Kind, folder: Path, count: int) -> dict[str, A
         graph = apart(fill_server, server, kind, corpus.root)
         processor = server.processor_seconds()
     with running(folder / "full") as server:
-        found: dict[str, Any] = apart(search_server, server, kind, corpus) | {"graph": graph, "processor": processor}
-        sizes = {f"{where} memory": value - empty[where] for where, value in server.memory().items()}
+        found: dict[str, Any] = apart(search_server, server, kind, corpus) | {
+            "graph": graph,
+            "processor": processor,
+        }
+        sizes = {
+            f"{where} memory": value - empty[where] for where, value in server.memory().items()
+        }
         sizes |= {f"disk, {what}": value for what, value in server.disk(name).items()}
     sys.stderr.write(f"{kind}: {found} {sizes}\n")
     return found | {"bytes": {what: value / count for what, value in sizes.items()}}
 
 
-def latency_figures(name: str, measured: dict[tuple[str, int], dict[str, float]]) -> dict[str, object]:
+def latency_figures(
+    name: str, measured: dict[tuple[str, int], dict[str, float]]
+) -> dict[str, object]:
     """Rows of the table: p50, p95, p99 in milliseconds, and searches a second."""
     figures: dict[str, object] = {}
     for (request, clients), one in measured.items():
@@ -244,21 +282,28 @@ def figures_of(kind: Kind, found: dict[str, Any]) -> dict[str, object]:
     figures: dict[str, object] = {f"{kind}, recall@10": round(found["recall"], 4)}
     if "filtered" in found:
         figures[f"{kind}, recall@10, filtered"] = round(found["filtered"], 4)
-        figures[f"{kind}, share of points of one month, category and kind"] = round(found["share"], 4)
+        figures[f"{kind}, share of points of one month, category and kind"] = round(
+            found["share"], 4
+        )
         figures[f"{kind}, recall@10 among these"] = round(found["narrow"], 4)
         figures[f"{kind}, recall@10 of the server's exact search"] = round(found["exact"], 4)
     figures[f"{kind}, graph built in, s"] = round(found["graph"], 1)
     figures[f"{kind}, server's processor for load and graph, s"] = round(found["processor"], 1)
-    figures |= {f"{kind}, {what}, bytes a point": round(value) for what, value in found["bytes"].items()}
+    figures |= {
+        f"{kind}, {what}, bytes a point": round(value) for what, value in found["bytes"].items()
+    }
     return figures | latency_figures(str(kind), found["latency"])
 
 
 def claims_of(found: dict[Kind, dict[str, Any]]) -> list[Claim]:
     """What is claimed of recall."""
-    narrow = Claim("recall@10 of one month, category and kind", round(found[KINDS[0]]["narrow"], 4), 0.95)
+    narrow = Claim(
+        "recall@10 of one month, category and kind", round(found[KINDS[0]]["narrow"], 4), 0.95
+    )
     every = [
         Claim(
-            f"recall@10 with {kind.quantization}, {OVERSAMPLING[kind.quantization]:g} times as many scored again",
+            f"recall@10 with {kind.quantization}, {OVERSAMPLING[kind.quantization]:g} times as many"
+            " scored again",
             round(found[kind]["recall"], 4),
             0.98,
         )
@@ -272,9 +317,14 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="10,000 points, 200 questions")
     arguments.add_argument("--points", type=int)
-    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    arguments.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
+    )
     given = arguments.parse_args()
-    count, asked = given.points or (10_000 if given.quick else 100_000), 200 if given.quick else 1_000
+    count, asked = (
+        given.points or (10_000 if given.quick else 100_000),
+        200 if given.quick else 1_000,
+    )
     figures: dict[str, object] = {"points": count, "questions": asked}
     found = {}
     with tempfile.TemporaryDirectory() as place:

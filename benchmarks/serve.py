@@ -1,12 +1,15 @@
-"""Searches on the page of `citeloom serve` at a fixed rate, the rate at which it breaks, and the same by the CLI.
+"""Searches on the page of `citeloom serve` at a fixed rate, the rate at which it breaks, and the
+same by the CLI.
 
     python -m benchmarks.serve [--root FOLDER] [--quick]
 
-root: a data root with an index; by default that of the sample corpus, made in a temporary folder, which is not timed.
-The server is a process of its own. Requests arrive in an open loop: at their times, whether or not earlier ones are
-answered, so that waiting counts. Each asks for the page of results of the first two to twelve words of another
-sentence of the corpus. The rate doubles, then closes in on the highest one at which 95 % of the pages come within
-150 ms and none fails. Against it stands `citeloom search`, which starts anew for each query, one after another.
+root: a data root with an index; by default that of the sample corpus, made in a temporary folder,
+which is not timed.
+The server is a process of its own. Requests arrive in an open loop: at their times, whether or not
+earlier ones are answered, so that waiting counts. Each asks for the page of results of the first
+two to twelve words of another sentence of the corpus. The rate doubles, then closes in on the
+highest one at which 95 % of the pages come within 150 ms and none fails. Against it stands
+`citeloom search`, which starts anew for each query, one after another.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ class Load:
     failed: int
 
     def percentile(self, share: float) -> float:
-        """Seconds within which this share of the pages came; a request that failed counts as the longest."""
+        """Seconds within which this share of the pages came; a request that failed counts as the
+        longest.
+        """
         padded = [*self.seconds, *[_TIMEOUT] * self.failed]
         return padded[min(int(share * len(padded)), len(padded) - 1)]
 
@@ -66,15 +71,23 @@ class Load:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--root", type=Path, default=None)
-    parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="as every benchmark has it: the last line is JSON"
+    )
     parser.add_argument("--quick", action="store_true", help="a few seconds of each rate")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Workspace(load_settings(data=options.root or folder, _env_file=None, arxiv_api=False))
+        workspace = Workspace(
+            load_settings(data=options.root or folder, _env_file=None, arxiv_api=False)
+        )
         if options.root is None:
-            run_months(workspace, known_months(workspace, "all"), choose_stages(until="index_receipts"))
+            run_months(
+                workspace, known_months(workspace, "all"), choose_stages(until="index_receipts")
+            )
             release_services()
         measure(workspace, quick=options.quick)
 
@@ -82,7 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measure(workspace: Workspace, *, quick: bool) -> None:
     """Load the server at the rate of the claim and then at others, and search by the CLI."""
     months = workspace.root.months(tables.PASSAGES)
-    sentences = sorted({sentence for month in months for sentence, _ in paragraphs(workspace, month)})
+    sentences = sorted(
+        {sentence for month in months for sentence, _ in paragraphs(workspace, month)}
+    )
     draw = random.Random(7)
     draw.shuffle(sentences)
     queries = [" ".join(sentence.split()[: draw.randint(*_WORDS)]) for sentence in sentences]
@@ -95,15 +110,26 @@ def measure(workspace: Workspace, *, quick: bool) -> None:
         highest, loads = find_highest_rate(url, queries, seconds / 2)
     # Neighbours on a shared machine slow some rounds down.
     at_rate = sorted(rounds, key=lambda load: load.percentile(0.95))[ROUNDS // 2]
-    by_cli = [search_by_cli(workspace, query) for query in queries[: QUICK_CLI_SEARCHES if quick else CLI_SEARCHES]]
+    by_cli = [
+        search_by_cli(workspace, query)
+        for query in queries[: QUICK_CLI_SEARCHES if quick else CLI_SEARCHES]
+    ]
     figures: dict[str, object] = {
         "queries to draw from": len(queries),
-        **{f"{RATE:.0f}/s: {name}": ms(at_rate.percentile(share)) for name, share in _SHARES.items()},
+        **{
+            f"{RATE:.0f}/s: {name}": ms(at_rate.percentile(share))
+            for name, share in _SHARES.items()
+        },
         f"{RATE:.0f}/s: 95 % ms of each round": [ms(load.percentile(0.95)) for load in rounds],
         f"{RATE:.0f}/s: requests": len(at_rate.seconds) + at_rate.failed,
         f"{RATE:.0f}/s: failed": at_rate.failed,
-        f"{RATE:.0f}/s: processor ms of the server for a page": ms(spent / sum(len(each.seconds) for each in rounds)),
-        **{f"{load.rate:.0f}/s: 95 %, failed": f"{ms(load.percentile(0.95))}, {load.failed}" for load in loads},
+        f"{RATE:.0f}/s: processor ms of the server for a page": ms(
+            spent / sum(len(each.seconds) for each in rounds)
+        ),
+        **{
+            f"{load.rate:.0f}/s: 95 %, failed": f"{ms(load.percentile(0.95))}, {load.failed}"
+            for load in loads
+        },
         "highest rate with 95 % under 150 ms": round(highest, 1),
         "citeloom search: median ms": ms(statistics.median(by_cli)),
         "citeloom search: searches a second": round(1 / statistics.median(by_cli), 2),
@@ -142,7 +168,9 @@ def find_highest_rate(url: str, queries: Sequence[str], seconds: float) -> tuple
 
 
 async def load(url: str, queries: Sequence[str], rate: float, seconds: float) -> Load:
-    """Request pages at a rate for some seconds. Arrivals are a Poisson process, as those of independent visitors."""
+    """Request pages at a rate for some seconds. Arrivals are a Poisson process, as those of
+    independent visitors.
+    """
     draw = random.Random(rate)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
     async with httpx2.AsyncClient(base_url=url, timeout=_TIMEOUT, limits=limits) as client:
@@ -158,7 +186,9 @@ async def load(url: str, queries: Sequence[str], rate: float, seconds: float) ->
 
 
 async def _request(client: httpx2.AsyncClient, query: str, due: float) -> float | None:
-    """Seconds from the moment when a page was due to be requested until it is there; None if there is none."""
+    """Seconds from the moment when a page was due to be requested until it is there; None if there
+    is none.
+    """
     await asyncio.sleep(max(0.0, due - time.perf_counter()))
     try:
         answer = await client.get("/search", params={"q": query})
@@ -173,7 +203,9 @@ def serving(workspace: Workspace) -> Iterator[tuple[str, psutil.Process]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen([*_COMMAND, "serve", "--port", str(port)], env=_environment(workspace))
+    process = subprocess.Popen(
+        [*_COMMAND, "serve", "--port", str(port)], env=_environment(workspace)
+    )
     url = f"http://127.0.0.1:{port}"
     try:
         while process.poll() is None:

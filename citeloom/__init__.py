@@ -9,7 +9,13 @@ docs/how-to/python.md is the guide.
 """
 
 from citeloom.corpus import Corpus, open_corpus
-from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.errors import (
+    CiteloomError,
+    MissingInput,
+    PermanentFailure,
+    SettingError,
+    TransientFailure,
+)
 
 __all__ = [
     "CiteloomError",

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
     """Open the corpus of a data root.
 
-    path: folder, or address on an object store (s3://bucket/folder); None for the one that `CITELOOM_DATA` names, by
-    default `data/demo` below the working directory for the sample corpus. settings: by their names without `CITELOOM_`
-    in lower case, such as `qdrant_url="http://localhost:6333"`; they take precedence over the environment and `.env`.
+    path: folder, or address on an object store (s3://bucket/folder); None for the one that
+    `CITELOOM_DATA` names, by default `data/demo` below the working directory for the sample corpus.
+    settings: by their names without `CITELOOM_` in lower case, such as
+    `qdrant_url="http://localhost:6333"`; they take precedence over the environment and `.env`.
     docs/reference/settings.md lists them all.
 
-    Nothing is read until a method asks for it. Raises SettingError for a setting that is unknown or wrong.
+    Nothing is read until a method asks for it. Raises SettingError for a setting that is unknown or
+    wrong.
     """
     from pipeline.engine.stage import Workspace
     from pipeline.settings import Settings, load_settings
@@ -33,7 +35,9 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
     if unknown:
         from pipeline.errors import SettingError
 
-        raise SettingError(f"not a setting: {', '.join(unknown)}; docs/reference/settings.md lists all settings")
+        raise SettingError(
+            f"not a setting: {', '.join(unknown)}; docs/reference/settings.md lists all settings"
+        )
     if path is not None:
         settings["data"] = path
     return Corpus(Workspace(load_settings(**settings)))
@@ -42,8 +46,9 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
 class Corpus:
     """Papers, their index, and what is written from them. Made by `open_corpus`.
 
-    One process at a time can have the embedded index open: a corpus lets go of it after a second without a request or
-    when another process waits, and at once at `close` or the end of a `with` block. A Qdrant server has no such limit.
+    One process at a time can have the embedded index open: a corpus lets go of it after a second
+    without a request or when another process waits, and at once at `close` or the end of a `with`
+    block. A Qdrant server has no such limit.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -53,7 +58,10 @@ class Corpus:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -66,13 +74,14 @@ class Corpus:
     def search(self, query: str, *, include_unfit: bool = False, **options: Any) -> list[Hit]:
         """The passages that fit a query, best first; empty if none does.
 
-        query: words, a sentence or a whole paragraph. include_unfit: also return the nearest passages that do not fit
-        the query (`hit.relevance == "none"`). options: those of `citeloom search`, such as `limit=5`,
-        `categories=["cs.CL"]`, `first_month="2024-03"`, `kinds=["table"]`, `per_paper=True`;
-        `pipeline.index.search_options.SearchOptions` describes each.
+        query: words, a sentence or a whole paragraph. include_unfit: also return the nearest
+        passages that do not fit the query (`hit.relevance == "none"`). options: those of `citeloom
+        search`, such as `limit=5`, `categories=["cs.CL"]`, `first_month="2024-03"`,
+        `kinds=["table"]`, `per_paper=True`; `pipeline.index.search_options.SearchOptions` describes
+        each.
 
-        Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure if the index does
-        not answer or another process holds it.
+        Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure
+        if the index does not answer or another process holds it.
         """
         from pipeline.index.search import search
 
@@ -80,7 +89,9 @@ class Corpus:
         return hits if include_unfit else [hit for hit in hits if hit.relevance != "none"]
 
     def paper(self, arxiv_id: str) -> Paper:
-        """A paper with its passages and references. Raises MissingInput if the corpus does not hold it."""
+        """A paper with its passages and references. Raises MissingInput if the corpus does not hold
+        it.
+        """
         from pipeline.index.papers import read_paper
 
         return read_paper(self._workspace.root, arxiv_id)
@@ -95,8 +106,8 @@ class Corpus:
         return read_citing_papers(self._workspace.root, arxiv_id)
 
     def find_quote(self, quote: str, *, limit: int = 5) -> list[QuoteSource]:
-        """The passages that a sentence or quote may be from, best first: by its exact words, nearly the same words, or
-        else by meaning (`source.match`).
+        """The passages that a sentence or quote may be from, best first: by its exact words, nearly
+        the same words, or else by meaning (`source.match`).
 
         Raises SettingError for a quote of fewer than four words, and as `search` does.
         """
@@ -107,31 +118,38 @@ class Corpus:
     def ask(self, question: str, *, system: str | None = None, months: str = "all") -> Reply:
         """The answer to a question, with the passages that support each sentence.
 
-        system: `arxivbot`, `wikichat`, `direct` or `extractive`, alone or with a model (`arxivbot@gpt-4`); by default
-        `extractive` without a model endpoint, else `arxivbot`. months: a month, a range (2024-03..2024-05), or all.
+        system: `arxivbot`, `wikichat`, `direct` or `extractive`, alone or with a model
+            (`arxivbot@gpt-4`); by default
+        `extractive` without a model endpoint, else `arxivbot`. months: a month, a range
+            (2024-03..2024-05), or all.
 
-        Raises SettingError for a wrong argument, MissingInput if nothing is indexed, and what the client of the model
-        raises.
+        Raises SettingError for a wrong argument, MissingInput if nothing is indexed, and what the
+        client of the model raises.
         """
         from pipeline.answering.session import open_conversation
 
         return open_conversation(self._workspace, system, months).ask(question)
 
-    def relate(self, draft: str, references: Sequence[str], *, system: str | None = None) -> Related:
+    def relate(
+        self, draft: str, references: Sequence[str], *, system: str | None = None
+    ) -> Related:
         """A related-work section for a draft, which cites papers of the corpus in the order given.
 
-        draft: Markdown or plain text. references: arXiv ids. system: `chatcite`, `zero_shot`, `extractive` and others,
-        alone or with a model; by default `extractive` without a model endpoint, else `chatcite`.
+        draft: Markdown or plain text. references: arXiv ids. system: `chatcite`, `zero_shot`,
+        `extractive` and others, alone or with a model; by default `extractive` without a model
+        endpoint, else `chatcite`.
 
-        Raises SettingError for an empty draft and for references that are malformed or not in the corpus, and what the
-        model's client raises.
+        Raises SettingError for an empty draft and for references that are malformed or not in the
+        corpus, and what the model's client raises.
         """
         from pipeline.related_work.relate import relate
 
         return relate(self._workspace, draft, references, system)
 
     def close(self) -> None:
-        """Let go of the embedded index, so that another process can open it. The next search opens it again."""
+        """Let go of the embedded index, so that another process can open it. The next search opens
+        it again.
+        """
         from pipeline.index.opening import close_indexes
 
         close_indexes()

@@ -1,10 +1,12 @@
-"""Print the table on hostile input in concepts/security.md: outcome, processor time and memory of each case.
+"""Print the table on hostile input in concepts/security.md: outcome, processor time and memory of
+each case.
 
     .venv/bin/python -m experiments.hostile_input
 
-Every case is made and read in a process of its own; its seconds are of processor time, its memory the growth of the
-process's peak over what it held with the input made, both of the reading alone. The cases are those of the tests
-(tests/unit/corpus, tests/unit/arxiv), and some that are larger than a test should be.
+Every case is made and read in a process of its own; its seconds are of processor time, its memory
+the growth of the process's peak over what it held with the input made, both of the reading alone.
+The cases are those of the tests (tests/unit/corpus, tests/unit/arxiv), and some that are larger
+than a test should be.
 """
 
 from __future__ import annotations
@@ -90,7 +92,11 @@ def measure(kind: str, name: str) -> dict[str, object]:
     read = KINDS[kind][1](name)
     before, started = _peak(), time.process_time()
     outcome = read()
-    return {"outcome": outcome, "seconds": time.process_time() - started, "megabytes": _peak() - before}
+    return {
+        "outcome": outcome,
+        "seconds": time.process_time() - started,
+        "megabytes": _peak() - before,
+    }
 
 
 def _peak() -> float:
@@ -98,7 +104,9 @@ def _peak() -> float:
 
 
 def main() -> None:
-    """Measure every case, and print a line for each kind and one for each case that takes a second or more."""
+    """Measure every case, and print a line for each kind and one for each case that takes a second
+    or more.
+    """
     for kind, (names, _) in KINDS.items():
         found = {}
         for name in names:

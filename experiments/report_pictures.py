@@ -2,9 +2,10 @@
 
     .venv/bin/python -m experiments.report_pictures PAGE NAME [HEIGHT]
 
-PAGE: an address, or a file such as data/demo/reports/2024-05/index.html; with #ANCHOR behind it the picture begins at
-that part of the page. HEIGHT: of the picture in pixels, 900 by default. Writes NAME-light.png and NAME-dark.png. Needs
-chromium and chromedriver on the path.
+PAGE: an address, or a file such as data/demo/reports/2024-05/index.html; with #ANCHOR behind it the
+picture begins at
+that part of the page. HEIGHT: of the picture in pixels, 900 by default. Writes NAME-light.png and
+NAME-dark.png. Needs chromium and chromedriver on the path.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
 
 WIDTH = 1280
 _FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--no-first-run",
     "--disable-background-networking",
-)  # fmt: skip
+)
 
 
 @contextmanager

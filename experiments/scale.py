@@ -1,4 +1,5 @@
-"""Hours, disk and money for all of ar5iv, by arithmetic on benchmarks/results: the page cost-tables.md.
+"""Hours, disk and money for all of ar5iv, by arithmetic on benchmarks/results: the page
+cost-tables.md.
 
     python -m experiments.scale [--write] [--category-share 0.35] [--gpu-hour 4] [--nodes 4] …
 
@@ -14,7 +15,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from experiments.scale_costs import Assumed, Corpus, Cost, Machine, calls, corpus_costs, machines, sources_read
+from experiments.scale_costs import (
+    Assumed,
+    Corpus,
+    Cost,
+    Machine,
+    calls,
+    corpus_costs,
+    machines,
+    sources_read,
+)
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cost-tables.md"
 INTRODUCTION = """\
@@ -22,7 +32,8 @@ INTRODUCTION = """\
 
 # Cost tables
 
-Hours, money and disk for all of ar5iv, by arithmetic on what smaller runs took ([scale](../experiments/scale.md)).
+Hours, money and disk for all of ar5iv, by arithmetic on what smaller runs took
+([scale](../experiments/scale.md)).
 Money is in the currency of `--gpu-hour`.
 """
 
@@ -32,13 +43,22 @@ def shown(value: float) -> str:
     if value < 0.01:
         return "< 0.01"
     digits = max(0, 1 - math.floor(math.log10(value)))
-    return f"{value:,.{digits}f}" if digits else f"{round(value, 1 - math.floor(math.log10(value))):,.0f}"
+    return (
+        f"{value:,.{digits}f}"
+        if digits
+        else f"{round(value, 1 - math.floor(math.log10(value))):,.0f}"
+    )
 
 
 def table(title: str, costs: Sequence[Cost], assumed: Assumed) -> Iterator[str]:
-    """Markdown: a stage's hours on each machine, their money, the disk that it takes; and all of it."""
+    """Markdown: a stage's hours on each machine, their money, the disk that it takes; and all of
+    it.
+    """
     own, one, many = machines(assumed)
-    yield f"| {title} | {own.name}: hours | {one.name}: hours | money | {many.name}: hours | money | disk, GB |"
+    yield (
+        f"| {title} | {own.name}: hours | {one.name}: hours | money | {many.name}: hours | money |"
+        " disk, GB |"
+    )
     yield "|---|---|---|---|---|---|---|"
     counted = [cost for cost in costs if cost.counted]
     for cost in costs:
@@ -80,7 +100,10 @@ def assumptions(assumed: Assumed) -> Iterator[str]:
     yield "| option | value | assumed: |"
     yield "|---|---|---|"
     for each in fields(assumed):
-        yield f"| `--{each.name.replace('_', '-')}` | {getattr(assumed, each.name):,.10g} | {each.metadata['basis']} |"
+        yield (
+            f"| `--{each.name.replace('_', '-')}` | {getattr(assumed, each.name):,.10g} |"
+            f" {each.metadata['basis']} |"
+        )
 
 
 def page(assumed: Assumed) -> str:
@@ -98,10 +121,17 @@ def page(assumed: Assumed) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the page, or write it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for each in fields(Assumed):
         flag = f"--{each.name.replace('_', '-')}"
-        parser.add_argument(flag, type=float, default=each.default, help=f"{each.metadata['basis']} ({each.default:g})")
+        parser.add_argument(
+            flag,
+            type=float,
+            default=each.default,
+            help=f"{each.metadata['basis']} ({each.default:g})",
+        )
     parser.add_argument("--write", action="store_true", help="write docs/reference/cost-tables.md")
     given = vars(parser.parse_args(arguments))
     if given.pop("write"):

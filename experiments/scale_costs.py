@@ -23,16 +23,25 @@ class Assumed:
     """What no result tells, and what it rests on. Each is an option of the script."""
 
     category_share: float = _option(
-        0.35, "pages of computer science among all, cross-lists included; the same share of the bytes"
+        0.35,
+        "pages of computer science among all, cross-lists included; the same share of the bytes",
     )
-    passages_no_problem: float = _option(34, "passages of a page; 28 in the benchmark's month, 56 in 21 real papers")
-    passages_others: float = _option(49, "the same of pages with warnings or errors, which are 3.5 times as long")
+    passages_no_problem: float = _option(
+        34, "passages of a page; 28 in the benchmark's month, 56 in 21 real papers"
+    )
+    passages_others: float = _option(
+        49, "the same of pages with warnings or errors, which are 3.5 times as long"
+    )
     snapshot_records: float = _option(2_700_000, "papers in arXiv's snapshot")
     bytes_passage: float = _option(
         1_500, "bytes of a passage in `papers`, `passages` and its sparse vector, compressed"
     )
-    segment_points: float = _option(12_000, "points that a segment of Qdrant holds on average while it is filled")
-    llm_read: float = _option(20_000, "tokens a second that an 8B model reads on one H200, many requests at once")
+    segment_points: float = _option(
+        12_000, "points that a segment of Qdrant holds on average while it is filled"
+    )
+    llm_read: float = _option(
+        20_000, "tokens a second that an 8B model reads on one H200, many requests at once"
+    )
     llm_written: float = _option(3_000, "tokens a second that it writes")
     laptop_read: float = _option(
         600, "tokens a second that the embedded 135M model reads, as `citeloom estimate` takes it"
@@ -58,7 +67,8 @@ class Part:
 
 NO_PROBLEM = Part(366_232, 20, 155)
 OTHERS = Part(1_304_052 + 500_515, 216 + 82, 2_000 + 753)
-# As scale.md found it: microseconds that taking a point in costs for each point that its segment holds already.
+# As scale.md found it: microseconds that taking a point in costs for each point that its segment
+# holds already.
 POSTING_MICROSECONDS = 0.028
 # Of 50,000 points were the segments whose graphs were timed; shards are to have 1.5 million.
 GRAPH_GROWTH = math.log(1_500_000) / math.log(50_000)
@@ -75,7 +85,8 @@ _read: list[tuple[str, str]] = []
 
 
 def number(result: str, figure: str, place: int = 0) -> float:
-    """A figure of a result, or one of several that stand in it with commas between; that it was read is noted.
+    """A figure of a result, or one of several that stand in it with commas between; that it was
+    read is noted.
 
     Raises KeyError with the file's name where it has none of this name.
     """
@@ -83,12 +94,17 @@ def number(result: str, figure: str, place: int = 0) -> float:
         raise KeyError(f"benchmarks/results/{result}.json has no figure {figure!r}")
     _read.append((result, figure))
     value = _figures(result)[figure]
-    return float(value.split(", ")[place].replace(",", "")) if isinstance(value, str) else float(value)
+    return (
+        float(value.split(", ")[place].replace(",", "")) if isinstance(value, str) else float(value)
+    )
 
 
 def sources_read() -> str:
     """What was read since this was asked last."""
-    told = "; ".join(f"{result}.json: {figure} = {_figures(result)[figure]}" for result, figure in dict.fromkeys(_read))
+    told = "; ".join(
+        f"{result}.json: {figure} = {_figures(result)[figure]}"
+        for result, figure in dict.fromkeys(_read)
+    )
     _read.clear()
     return told
 
@@ -106,7 +122,10 @@ class Corpus:
     @staticmethod
     def of(whole: bool, assumed: Assumed) -> Corpus:
         """no_problem, or the whole dump."""
-        parts = [(NO_PROBLEM, assumed.passages_no_problem), *([(OTHERS, assumed.passages_others)] if whole else [])]
+        parts = [
+            (NO_PROBLEM, assumed.passages_no_problem),
+            *([(OTHERS, assumed.passages_others)] if whole else []),
+        ]
         share = assumed.category_share
         return Corpus(
             pages=sum(part.pages for part, _ in parts),
@@ -119,7 +138,9 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What works: nodes with cores and GPUs, and what one of the nodes costs an hour; nothing where it is one's own."""
+    """What works: nodes with cores and GPUs, and what one of the nodes costs an hour; nothing where
+    it is one's own.
+    """
 
     name: str
     cores: float
@@ -141,7 +162,9 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a stage takes: seconds of one core that others share, of one alone; of a CPU's or a GPU's model; GB left."""
+    """What a stage takes: seconds of one core that others share, of one alone; of a CPU's or a
+    GPU's model; GB left.
+    """
 
     name: str
     cores: float = 0.0
@@ -170,39 +193,58 @@ def _finding(pages: float, zipped: float, assumed: Assumed) -> Iterator[Cost]:
     listing = number("dump", "index anew, s") / number("dump", "entries")
     rows = number("corpus", "1 worker, 1 core, dump_members, s") / number("corpus", "pages")
     yield Cost(
-        "dump listing", cores=pages * rows, alone=pages * listing, disk=zipped,
+        "dump listing",
+        cores=pages * rows,
+        alone=pages * listing,
+        disk=zipped,
         how="pages: the zips' directories once, in one process; then a row for each",
-    )  # fmt: skip
+    )
     yield Cost(
         "metadata, snapshot",
         cores=pages / number("metadata", "our rows of a month, records/s of one core"),
-        alone=assumed.snapshot_records / number("metadata", "our conversion, plain, records/s of one core"),
+        alone=assumed.snapshot_records
+        / number("metadata", "our conversion, plain, records/s of one core"),
         disk=assumed.snapshot_records * number("metadata", "bytes on disk, a record") / 1e9,
         how="the snapshot's records once, in one process; then the pages' rows",
     )
     yield Cost(
-        "or by arXiv's API", alone=pages / IDS_A_REQUEST * PACE_SECONDS, counted=False,
-        how=f"pages: {IDS_A_REQUEST} ids a request, one request in {PACE_SECONDS} s, however many machines",
-    )  # fmt: skip
+        "or by arXiv's API",
+        alone=pages / IDS_A_REQUEST * PACE_SECONDS,
+        counted=False,
+        how=(
+            f"pages: {IDS_A_REQUEST} ids a request, one request in {PACE_SECONDS} s, however many"
+            " machines"
+        ),
+    )
 
 
 def _reading(corpus: Corpus, assumed: Assumed) -> Iterator[Cost]:
     """What the pages say."""
     parsing = number("corpus", "1 worker, 1 core, papers, s") / number("corpus", "megabytes")
-    yield Cost("papers", cores=corpus.html * 1e3 * parsing, how="MB of HTML of papers that are kept")
+    yield Cost(
+        "papers", cores=corpus.html * 1e3 * parsing, how="MB of HTML of papers that are kept"
+    )
     packing = number("corpus", "1 worker, 1 core, passages, s") / number("corpus", "passages")
     yield Cost(
-        "passages", cores=corpus.passages * packing, disk=corpus.passages * assumed.bytes_passage / 1e9,
+        "passages",
+        cores=corpus.passages * packing,
+        disk=corpus.passages * assumed.bytes_passage / 1e9,
         how="passages; the disk is that of `papers` too",
-    )  # fmt: skip
+    )
     items = corpus.papers * number("references", "items read") / number("parse", "pages")
     resolving = 1 / number("references", "items read, a second")
     resolving += 1 / number("references", "items resolved by title, a second")
-    titles = number("references", "seconds to make the catalogue of 24 months") / number("references", "titles")
+    titles = number("references", "seconds to make the catalogue of 24 months") / number(
+        "references", "titles"
+    )
     yield Cost(
-        "references", alone=items * resolving + corpus.pages * titles,
-        how="items, so many a paper, read and looked for; titles to look among; one process, oldest month first",
-    )  # fmt: skip
+        "references",
+        alone=items * resolving + corpus.pages * titles,
+        how=(
+            "items, so many a paper, read and looked for; titles to look among; one process, oldest"
+            " month first"
+        ),
+    )
 
 
 def _embedding(passages: float) -> Cost:
@@ -218,20 +260,30 @@ def _embedding(passages: float) -> Cost:
 
 def _indexing(passages: float, assumed: Assumed) -> Cost:
     # Two cores, which were taken to be busy to the end.
-    building = 2 * number("load", "ours, until all graphs are built, s") / number("load", "points") * GRAPH_GROWTH
+    building = (
+        2
+        * number("load", "ours, until all graphs are built, s")
+        / number("load", "points")
+        * GRAPH_GROWTH
+    )
     filling = POSTING_MICROSECONDS * 1e-6 * assumed.segment_points
     point = number("search", "int8, disk, segments, bytes a point")
     return Cost(
-        "index", cores=passages * (building + filling), disk=passages * point / 1e9,
-        how=f"points: two cores for as long as measured, {GRAPH_GROWTH:.2f} times for larger shards, and "
-        f"{POSTING_MICROSECONDS} µs for each point that a segment holds",
-    )  # fmt: skip
+        "index",
+        cores=passages * (building + filling),
+        disk=passages * point / 1e9,
+        how=(
+            f"points: two cores for as long as measured, {GRAPH_GROWTH:.2f} times for larger"
+            f" shards, and {POSTING_MICROSECONDS} µs for each point that a segment holds"
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a thousand sections or answers ask a model: completions, tokens that each reads, and the share of these that
-    a server spares, since it has read the same beginning before."""
+    """What a thousand sections or answers ask a model: completions, tokens that each reads, and the
+    share of these that a server spares, since it has read the same beginning before.
+    """
 
     name: str
     completions: float
@@ -241,7 +293,10 @@ class Calls:
 
     def cost(self, assumed: Assumed) -> Cost:
         slower = number("generate", "samples by n: times the bound")
-        read, written = self.completions * self.read * (1 - self.spared), self.completions * assumed.written
+        read, written = (
+            self.completions * self.read * (1 - self.spared),
+            self.completions * assumed.written,
+        )
         return Cost(
             self.name,
             laptop=slower * (read / assumed.laptop_read + written / assumed.laptop_written),
@@ -265,7 +320,12 @@ def calls() -> Iterator[Calls]:
     yield Calls("1,000 summaries", 1_000 * completions / tasks, read, how, spared)
     questions = number("answer", "questions, systems")
     asked = number("answer", "arxivbot: requests, longest chain, second hops")
-    yield Calls("1,000 answers", 1_000 * asked / questions, read, "the same, prompts taken to be as long and all read")
+    yield Calls(
+        "1,000 answers",
+        1_000 * asked / questions,
+        read,
+        "the same, prompts taken to be as long and all read",
+    )
 
 
 def machines(assumed: Assumed) -> tuple[Machine, Machine, Machine]:
@@ -274,6 +334,12 @@ def machines(assumed: Assumed) -> tuple[Machine, Machine, Machine]:
     return (
         Machine("two cores", cores=2, gpus=0),
         Machine("H200 machine", cores=cores, gpus=1, hour=hour),
-        Machine(f"{assumed.nodes:.0f} of these", cores=cores, gpus=assumed.nodes, nodes=assumed.nodes,
-                doubling=assumed.node_doubling, hour=hour),
-    )  # fmt: skip
+        Machine(
+            f"{assumed.nodes:.0f} of these",
+            cores=cores,
+            gpus=assumed.nodes,
+            nodes=assumed.nodes,
+            doubling=assumed.node_doubling,
+            hour=hour,
+        ),
+    )

@@ -1,10 +1,12 @@
-"""Score bylines set in classes of TeX Live that the parser's rules were not made with: table in methods/references.md.
+"""Score bylines set in classes of TeX Live that the parser's rules were not made with: table in
+methods/references.md.
 
     .venv/bin/python -m experiments.unseen_bylines FOLDER [--known] [--mistakes]
 
-Converts the documents of experiments/bylines, each with the author block that the documentation of its class asks
-for, with LaTeXML, and prints the share of each field that the parser reads as it is printed. FOLDER keeps the pages, so
-that a second run only scores them. Needs Debian's latexml and texlive-publishers.
+Converts the documents of experiments/bylines, each with the author block that the documentation of
+its class asks for, with LaTeXML, and prints the share of each field that the parser reads as it is
+printed. FOLDER keeps the pages, so that a second run only scores them. Needs Debian's latexml and
+texlive-publishers.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ KNOWN_NAMES = [author.name for author in truth.true_authors("aastex631", TRUTH)]
 
 
 def build_page(name: str, folder: Path) -> Path:
-    """The page of one class, built where it is not there yet. Raises CalledProcessError where LaTeXML fails."""
+    """The page of one class, built where it is not there yet. Raises CalledProcessError where
+    LaTeXML fails.
+    """
     page = folder / name / "page.html"
     if not page.is_file():
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -33,9 +37,13 @@ def build_page(name: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--known", action="store_true", help="give the parser the names, as from arXiv's metadata")
+    parser.add_argument(
+        "--known", action="store_true", help="give the parser the names, as from arXiv's metadata"
+    )
     parser.add_argument("--mistakes", action="store_true", help="list every mistake")
     arguments = parser.parse_args()
     score = Score()

@@ -1,4 +1,6 @@
-"""The errors that citeloom raises on purpose. Each message names the thing at fault and says what to do."""
+"""The errors that citeloom raises on purpose. Each message names the thing at fault and says what
+to do.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def unexpected(error: Exception, file: object) -> str:
 
 
 class PermanentFailure(CiteloomError):
-    """A failure that running again cannot clear: a file is broken, a table is of another version."""
+    """A failure that running again cannot clear: a file is broken, a table is of another
+    version.
+    """
 
 
 class MissingInput(PermanentFailure):

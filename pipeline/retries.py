@@ -1,4 +1,6 @@
-"""Retries of HTTP requests: pauses, when to give up, the header Retry-After. Clock and sleep can be replaced."""
+"""Retries of HTTP requests: pauses, when to give up, the header Retry-After. Clock and sleep can be
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,13 @@ class Clock:
 class Retries:
     """How often, and after which pauses, a failed request is sent again.
 
-    requested_pause: of an error, the seconds that the server asks to wait, 0 if it does not say; None for an error that
-    another attempt cannot mend. A pause is at least what is asked, else it doubles from `first_pause` to
-    `longest_pause`. jitter: draw it at random below that bound, so that requests which failed together do not return
-    together. attempts: the most; None for no limit. patience: no pause begins that would end later after the first
-    attempt, in seconds; None for no limit.
+    requested_pause: of an error, the seconds that the server asks to wait, 0 if it does not say;
+    None for an error that another attempt cannot mend. A pause is at least what is asked, else it
+    doubles from `first_pause` to
+    `longest_pause`. jitter: draw it at random below that bound, so that requests which failed
+        together do not return
+    together. attempts: the most; None for no limit. patience: no pause begins that would end later
+    after the first attempt, in seconds; None for no limit.
     """
 
     requested_pause: Callable[[BaseException], float | None]
@@ -42,10 +46,15 @@ class Retries:
     patience: float | None = None
     clock: Clock = Clock()
 
-    def call(self, send: Callable[[], T], before_pause: Callable[[BaseException, float], None] | None = None) -> T:
+    def call(
+        self,
+        send: Callable[[], T],
+        before_pause: Callable[[BaseException, float], None] | None = None,
+    ) -> T:
         """The result of `send`. Raises its last error as it is.
 
-        before_pause: called with each error that is followed by another attempt, and the pause in seconds.
+        before_pause: called with each error that is followed by another attempt, and the pause in
+            seconds.
         """
         import tenacity
 
@@ -58,8 +67,8 @@ class Retries:
                 return False
             elapsed = self.clock.now() - started
             if state.attempt_number == 1 and elapsed >= self.patience > 0:
-                # A dead connection is noticed only after half a minute, when the patience of a read is over; such a
-                # request is sent once more, on a new connection.
+                # A dead connection is noticed only after half a minute, when the patience of a read
+                # is over; such a request is sent once more, on a new connection.
                 elapsed = 0.0
             return elapsed + state.upcoming_sleep >= self.patience
 
@@ -68,7 +77,9 @@ class Retries:
                 before_pause(_error_of(state), state.upcoming_sleep)
 
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: self.requested_pause(error) is not None),
+            retry=tenacity.retry_if_exception(
+                lambda error: self.requested_pause(error) is not None
+            ),
             wait=self._pause,
             stop=stop,
             sleep=self.clock.sleep,
@@ -95,7 +106,9 @@ def _error_of(state: RetryCallState) -> BaseException:
 
 
 def read_retry_after(text: str | None) -> float | None:
-    """Seconds to wait, at least 0, from a number of seconds or a date (RFC 9110, 10.2.3); None for anything else."""
+    """Seconds to wait, at least 0, from a number of seconds or a date (RFC 9110, 10.2.3); None for
+    anything else.
+    """
     value = (text or "").strip()
     try:
         seconds = float(value)

@@ -1,4 +1,6 @@
-"""The list of all stages, in the order in which they run. Importing it is cheap: `pipeline.stages` loads the stages."""
+"""The list of all stages, in the order in which they run. Importing it is cheap: `pipeline.stages`
+loads the stages.
+"""
 
 from __future__ import annotations
 
@@ -30,37 +32,48 @@ STAGE_LIST = (
         "dump_members",
         "pipeline.corpus.stages",
         group="corpus",
-        description="Pages of the ar5iv zips, from their central directories, and loose pages beside them.",
+        description=(
+            "Pages of the ar5iv zips, from their central directories, and loose pages beside them."
+        ),
         kinds=("parquet", "zip"),
     ),
     StageEntry(
         "metadata",
         "pipeline.arxiv.metadata_stage",
         group="corpus",
-        description="What arXiv says of each page's paper: from the snapshot or the newer harvest, then from the "
-        "rate-limited API for the rest.",
+        description=(
+            "What arXiv says of each page's paper: from the snapshot or the newer harvest, then"
+            " from the rate-limited API for the rest."
+        ),
         kinds=("parquet", "arxiv"),
     ),
     StageEntry(
         "papers",
         "pipeline.corpus.stages",
         group="corpus",
-        description="Computer-science papers, parsed from pages read in place in the zip, with what each lost.\n\n"
-        "Other categories are left out before any HTML is read.",
+        description=(
+            "Computer-science papers, parsed from pages read in place in the zip, with what each"
+            " lost.\n\nOther categories are left out before any HTML is read."
+        ),
         kinds=("parquet", "html"),
     ),
     StageEntry(
         "passages",
         "pipeline.corpus.passages.stages",
         group="corpus",
-        description="Passages of 20 to 300 words with title and section path: short neighbours of one section are "
-        "packed, long ones split at sentence ends.",
+        description=(
+            "Passages of 20 to 300 words with title and section path: short neighbours of one"
+            " section are packed, long ones split at sentence ends."
+        ),
     ),
     StageEntry(
         "references",
         "pipeline.corpus.references.stages",
         group="corpus",
-        description="Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and year.",
+        description=(
+            "Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and"
+            " year."
+        ),
     ),
     StageEntry(
         "citations",
@@ -72,8 +85,10 @@ STAGE_LIST = (
         "embeddings",
         "pipeline.embedding.stages",
         group="search",
-        description="Dense vectors of every passage, and of BGE-M3 sparse ones. Unchanged texts keep their vectors, "
-        "and an interrupted month continues where it ended.",
+        description=(
+            "Dense vectors of every passage, and of BGE-M3 sparse ones. Unchanged texts keep their"
+            " vectors, and an interrupted month continues where it ended."
+        ),
         kinds=("parquet", "torch"),
         takes_gpus=True,
     ),
@@ -81,35 +96,46 @@ STAGE_LIST = (
         "index_receipts",
         "pipeline.index.stages",
         group="search",
-        description="The month's points in the Qdrant collection, audited against the embeddings id by id.",
+        description=(
+            "The month's points in the Qdrant collection, audited against the embeddings id by id."
+        ),
         kinds=("parquet", "qdrant"),
     ),
     StageEntry(
         "retrieval_queries",
         "pipeline.evaluation.stages",
         group="evaluation",
-        description="Sentences that cite papers of the corpus, without their citation markers: what a search is asked "
-        "to find, with the answer known and no labeller needed.",
+        description=(
+            "Sentences that cite papers of the corpus, without their citation markers: what a"
+            " search is asked to find, with the answer known and no labeller needed."
+        ),
     ),
     StageEntry(
         "retrieval_scores",
         "pipeline.evaluation.stages",
         group="evaluation",
-        description="How well each way to search finds the papers that sentences cite: dense, lexical, sparse, fused "
-        "and reranked, with intervals.",
+        description=(
+            "How well each way to search finds the papers that sentences cite: dense, lexical,"
+            " sparse, fused and reranked, with intervals."
+        ),
     ),
     StageEntry(
         "questions",
         "pipeline.answering.stages",
         group="answers",
-        description="Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold claims.",
+        description=(
+            "Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold"
+            " claims."
+        ),
     ),
     StageEntry(
         "related_work_tasks",
         "pipeline.related_work.tasks",
         group="related_work",
-        description="Papers whose related work cites papers of the corpus; the section is taken out and is the gold "
-        "text.",
+        description=(
+            "Papers whose related work cites papers of the corpus; the section is taken out and is"
+            " the gold text."
+        ),
     ),
     StageEntry(
         "key_elements",
@@ -123,8 +149,11 @@ STAGE_LIST = (
         "summaries",
         "pipeline.related_work.stages",
         group="related_work",
-        description="The related work of every task by each writer of CITELOOM_SYSTEMS (ChatCite, its ablations, "
-        "baselines), and sections written elsewhere, from the CSV file of CITELOOM_IMPORTED_SECTIONS.",
+        description=(
+            "The related work of every task by each writer of CITELOOM_SYSTEMS (ChatCite, its"
+            " ablations, baselines), and sections written elsewhere, from the CSV file of"
+            " CITELOOM_IMPORTED_SECTIONS."
+        ),
         kinds=("parquet", "openai"),
         asks="writer",
     ),
@@ -132,8 +161,11 @@ STAGE_LIST = (
         "g_scores",
         "pipeline.evaluation.stages",
         group="evaluation",
-        description="The G-Score: six marks and a vote, all systems of a task in one conversation as the paper has it; "
-        "and what the paper did not ask: other orders, one by one, a second judge.",
+        description=(
+            "The G-Score: six marks and a vote, all systems of a task in one conversation as the"
+            " paper has it; and what the paper did not ask: other orders, one by one, a second"
+            " judge."
+        ),
         kinds=("parquet", "openai"),
         asks="judge",
     ),
@@ -141,7 +173,10 @@ STAGE_LIST = (
         "citation_support",
         "pipeline.evaluation.stages",
         group="evaluation",
-        description="Whether a cited work says what the citing sentence claims: a verdict with the words it rests on.",
+        description=(
+            "Whether a cited work says what the citing sentence claims: a verdict with the words it"
+            " rests on."
+        ),
         kinds=("parquet", "openai"),
         asks="judge",
     ),
@@ -149,8 +184,10 @@ STAGE_LIST = (
         "answers",
         "pipeline.answering.stages",
         group="answers",
-        description="The answers of each writer of CITELOOM_ANSWER_SYSTEMS (arXivBot, WikiChat, the model alone), and "
-        "answers made elsewhere, from the CSV file of CITELOOM_IMPORTED_ANSWERS.",
+        description=(
+            "The answers of each writer of CITELOOM_ANSWER_SYSTEMS (arXivBot, WikiChat, the model"
+            " alone), and answers made elsewhere, from the CSV file of CITELOOM_IMPORTED_ANSWERS."
+        ),
         kinds=("parquet", "openai"),
         asks="writer",
     ),
@@ -158,7 +195,10 @@ STAGE_LIST = (
         "answer_grades",
         "pipeline.evaluation.stages",
         group="answers",
-        description="Every answer claim by claim: is it correct, and which gold claims does the answer hold?",
+        description=(
+            "Every answer claim by claim: is it correct, and which gold claims does the answer"
+            " hold?"
+        ),
         kinds=("parquet", "openai"),
         asks="judge",
     ),
@@ -166,13 +206,19 @@ STAGE_LIST = (
         "scores",
         "pipeline.evaluation.stages",
         group="evaluation",
-        description="Every metric of every system on each task: ROUGE against the gold section, G-Score, citations.",
+        description=(
+            "Every metric of every system on each task: ROUGE against the gold section, G-Score,"
+            " citations."
+        ),
     ),
     StageEntry(
         "answer_scores",
         "pipeline.evaluation.stages",
         group="answers",
-        description="Factual and coverage shares of every answer, and how much of what it needed retrieval showed.",
+        description=(
+            "Factual and coverage shares of every answer, and how much of what it needed retrieval"
+            " showed."
+        ),
     ),
     StageEntry(
         "report",

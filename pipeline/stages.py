@@ -23,7 +23,9 @@ STAGES = _load(STAGE_LIST)
 """All stages, in the order in which they run."""
 
 CORPUS_STAGES = _load(takewhile(lambda stage: stage.asks is None, STAGE_LIST))
-"""Stages up to the index, the tasks and the questions: those before the first that asks a language model."""
+"""Stages up to the index, the tasks and the questions: those before the first that asks a language
+model.
+"""
 
 LLM_STAGES = _load(stage for stage in STAGE_LIST if stage.asks is not None)
 """Stages that ask a language model."""
@@ -33,19 +35,28 @@ JUDGING_STAGES = _load(stage for stage in STAGE_LIST if stage.asks == "judge")
 
 
 def writer_models(settings: Settings) -> list[str]:
-    """The names of the models that the writers of CITELOOM_SYSTEMS and CITELOOM_ANSWER_SYSTEMS call, and of the default
-    model. Raises SettingError for an unknown system."""
+    """The names of the models that the writers of CITELOOM_SYSTEMS and CITELOOM_ANSWER_SYSTEMS
+    call, and of the default model. Raises SettingError for an unknown system.
+    """
     return sorted(_called_models(settings) | {settings.llm_model})
 
 
 def calls_model(settings: Settings) -> bool:
-    """Whether a run calls a language model, to write or to judge. Raises as `writer_models` does."""
+    """Whether a run calls a language model, to write or to judge. Raises as `writer_models`
+    does.
+    """
     judging = [stage for stage in (G_SCORES, ANSWER_GRADES) if not stage.disabled_reason(settings)]
     return bool(judging or _called_models(settings))
 
 
 def _called_models(settings: Settings) -> set[str]:
-    writers = [writer for writer, _ in (*RELATED_WORK_WRITERS.chosen(settings), *ANSWERING_WRITERS.chosen(settings))]
+    writers = [
+        writer
+        for writer, _ in (
+            *RELATED_WORK_WRITERS.chosen(settings),
+            *ANSWERING_WRITERS.chosen(settings),
+        )
+    ]
     return {writer.model for writer in writers if writer.model}
 
 
@@ -55,7 +66,9 @@ def stage_named(name: str, option: str = "the stage") -> Stage:
 
 
 def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[Stage]:
-    """The stages of `select` alone, or every stage up to `until`, or all. Raises SettingError for an unknown name."""
+    """The stages of `select` alone, or every stage up to `until`, or all. Raises SettingError for
+    an unknown name.
+    """
     chosen = [stage_named(name, "--select") for name in select]
     if chosen:
         return [stage for stage in STAGES if stage in chosen]

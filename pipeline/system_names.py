@@ -1,7 +1,9 @@
-"""The names of all systems, in the order in which commands and reports list them. Importing it is cheap."""
+"""The names of all systems, in the order in which commands and reports list them. Importing it is
+cheap.
+"""
 
 RELATED_WORK_SYSTEMS = (
-    "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection",
-    "few_shot", "litllm", "zero_shot", "extractive", "lead", "lexrank",
+    "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_incremental",
+    "chatcite_no_reflection", "few_shot", "litllm", "zero_shot", "extractive", "lead", "lexrank",
 )  # fmt: skip
 ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "direct", "extractive", "wikichat")

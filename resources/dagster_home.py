@@ -1,7 +1,8 @@
-"""Dagster's instance of a data root: its folder, its dagster.yaml, opening it, and what state it is in.
+"""Dagster's instance of a data root: its folder, its dagster.yaml, opening it, and what state it is
+in.
 
-Postgres replaces SQLite where CITELOOM_DAGSTER_PG_URL is set. The URL holds a password, so dagster.yaml names the
-variable and never its value, and no message shows it.
+Postgres replaces SQLite where CITELOOM_DAGSTER_PG_URL is set. The URL holds a password, so
+dagster.yaml names the variable and never its value, and no message shows it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _CLOCK_TOLERANCE_SECONDS = 2.0
 def dagster_home(workspace: Workspace) -> Path:
     """The folder of Dagster's instance, with its dagster.yaml; also set as DAGSTER_HOME.
 
-    Raises SettingError where CITELOOM_DAGSTER_PG_URL is not an address of Postgres, or its package is not installed.
+    Raises SettingError where CITELOOM_DAGSTER_PG_URL is not an address of Postgres, or its package
+    is not installed.
     """
     home = workspace.local / "dagster"
     home.mkdir(parents=True, exist_ok=True)
@@ -63,8 +65,9 @@ def dagster_home(workspace: Workspace) -> Path:
 
 
 def share_postgres(settings: Settings) -> None:
-    """Put the address of Postgres, where one is set, into the environment, where Dagster reads it: it may have come
-    from .env. Raises SettingError as `dagster_home` does."""
+    """Put the address of Postgres, where one is set, into the environment, where Dagster reads it:
+    it may have come from .env. Raises SettingError as `dagster_home` does.
+    """
     if settings.dagster_pg_url is not None:
         os.environ[_VARIABLE] = _checked_url(settings.dagster_pg_url.get_secret_value())
 
@@ -72,22 +75,24 @@ def share_postgres(settings: Settings) -> None:
 def _checked_url(url: str) -> str:
     if not url.startswith((_SCHEME, "postgresql+psycopg2://")):
         raise SettingError(
-            f"{_VARIABLE} is not an address of Postgres: give postgresql://user:password@host:5432/database"
+            f"{_VARIABLE} is not an address of Postgres: give"
+            " postgresql://user:password@host:5432/database"
         )
     if importlib.util.find_spec("dagster_postgres") is None:
         raise SettingError(
-            f"{_VARIABLE} needs dagster-postgres: pip install --constraint constraints.txt --editable '.[postgres]', "
-            "or unset it"
+            f"{_VARIABLE} needs dagster-postgres: pip install --constraint constraints.txt"
+            " --editable '.[postgres]', or unset it"
         )
-    # SQLAlchemy 2.1 takes a plain address to be psycopg 3's; dagster-postgres is written for psycopg2, and brings it.
+    # SQLAlchemy 2.1 takes a plain address to be psycopg 3's; dagster-postgres is written for
+    # psycopg2, and brings it.
     return url.replace(_SCHEME, "postgresql+psycopg2://")
 
 
 def open_instance(home: Path) -> dg.DagsterInstance:
     """The instance at `home`, whose databases are made where they are missing.
 
-    Two processes that both find them missing would each make them, and one fail: hence the lock. Raises
-    TransientFailure where Postgres does not answer.
+    Two processes that both find them missing would each make them, and one fail: hence the lock.
+    Raises TransientFailure where Postgres does not answer.
     """
     with FileLock(home / "opening.lock"):
         try:
@@ -95,7 +100,9 @@ def open_instance(home: Path) -> dg.DagsterInstance:
             instance.get_runs(limit=1)
             _make_pools(instance)
         except Exception as error:
-            if not type(error).__module__.startswith("dagster_postgres"):  # the package may not be installed
+            if not type(error).__module__.startswith(
+                "dagster_postgres"
+            ):  # the package may not be installed
                 raise
             reason = one_line(str(error.__cause__).split("\n(Background")[0])
             raise TransientFailure(f"{_VARIABLE}: cannot connect to Postgres: {reason}") from error
@@ -103,17 +110,21 @@ def open_instance(home: Path) -> dg.DagsterInstance:
 
 
 def _make_pools(instance: dg.DagsterInstance) -> None:
-    """Give each pool its limit. Dagster (1.13.27) does so when a step first asks for the pool, and on Postgres the
-    second of two steps that ask at once fails with its run."""
+    """Give each pool its limit. Dagster (1.13.27) does so when a step first asks for the pool, and
+    on Postgres the second of two steps that ask at once fails with its run.
+    """
     events = instance.event_log_storage
-    for pool in sorted({stage.pool for stage in STAGES if stage.pool} - events.get_concurrency_keys()):
+    for pool in sorted(
+        {stage.pool for stage in STAGES if stage.pool} - events.get_concurrency_keys()
+    ):
         events.initialize_concurrency_limit_to_default(pool)
 
 
 def dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     """The unfinished runs whose process has ended.
 
-    Only of runs that Dagster's default launcher started: their processes are on this machine, beside the code server.
+    Only of runs that Dagster's default launcher started: their processes are on this machine,
+    beside the code server.
     """
     if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
         return []
@@ -142,7 +153,8 @@ def _process_is_gone(instance: dg.DagsterInstance, run_id: str) -> bool:
 class InstanceState:
     """The state of Dagster's instance.
 
-    running, dead: ids of unfinished runs whose process lives, and is gone. pools: the runs that hold slots of each.
+    running, dead: ids of unfinished runs whose process lives, and is gone. pools: the runs that
+        hold slots of each.
     outdated: stores of an older schema than this Dagster's.
     """
 
@@ -153,13 +165,24 @@ class InstanceState:
 
 
 def examine(home: Path) -> InstanceState:
-    """The state of the instance at `home`; nothing of it is changed. Raises as `open_instance` does."""
+    """The state of the instance at `home`; nothing of it is changed. Raises as `open_instance`
+    does.
+    """
     with open_instance(home) as instance:
         dead = [run.run_id for run in dead_runs(instance)]
-        unfinished = [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(UNFINISHED)))]
+        unfinished = [
+            run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(UNFINISHED)))
+        ]
         events = instance.event_log_storage
-        holders = {pool: events.get_concurrency_info(pool).active_run_ids for pool in events.get_concurrency_keys()}
-        stores = {"runs": instance.run_storage, "events": events, "schedules": instance.schedule_storage}
+        holders = {
+            pool: events.get_concurrency_info(pool).active_run_ids
+            for pool in events.get_concurrency_keys()
+        }
+        stores = {
+            "runs": instance.run_storage,
+            "events": events,
+            "schedules": instance.schedule_storage,
+        }
         return InstanceState(
             tuple(run for run in unfinished if run not in dead),
             tuple(dead),
@@ -169,7 +192,9 @@ def examine(home: Path) -> InstanceState:
 
 
 def probe_instance(workspace: Workspace) -> Iterator[Finding]:
-    """What `citeloom doctor` says of the instance. Raises as `dagster_home` and `open_instance` do."""
+    """What `citeloom doctor` says of the instance. Raises as `dagster_home` and `open_instance`
+    do.
+    """
     home = workspace.local / "dagster"
     if not (home / "dagster.yaml").is_file() and workspace.settings.dagster_pg_url is None:
         yield ok(f"{home} does not exist yet: the first run creates it")
@@ -181,7 +206,9 @@ def describe_state(home: Path, state: InstanceState) -> Iterator[Finding]:
     """The schema of the databases, runs whose process is gone, and pools that they hold."""
     if state.outdated:
         message = f"its databases have an older schema ({', '.join(state.outdated)})"
-        yield problem(message, f"DAGSTER_HOME={home} dagster instance migrate, with nothing running")
+        yield problem(
+            message, f"DAGSTER_HOME={home} dagster instance migrate, with nothing running"
+        )
     if state.dead:
         message = f"{len(state.dead)} unfinished runs have no process: {', '.join(state.dead[:5])}"
         yield warning(message, "start citeloom ui, which ends them and frees their pools")

@@ -1,4 +1,6 @@
-"""The executor that runs each step of a Dagster run as a job of a Ray cluster, built of dagster-ray's own parts."""
+"""The executor that runs each step of a Dagster run as a job of a Ray cluster, built of
+dagster-ray's own parts.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,20 @@ from dagster_ray.core.executor import (  # type: ignore[attr-defined, unused-ign
 from pipeline.ops.ray_cluster import check_cluster, job_client, node_environment
 from pipeline.settings import load_settings
 
-# Ray itself takes half a minute to notice that a node is lost; a check is one small request per running step.
+# Ray itself takes half a minute to notice that a node is lost; a check is one small request per
+# running step.
 _SECONDS_BETWEEN_CHECKS = 10
 _RUN_LABEL = "dagster/run-id"  # as dagster-ray labels its jobs
 
 
 @dg.executor(name="ray", requirements=dg.multiple_process_executor_requirements())
 def ray_executor(context: dg.InitExecutorContext) -> dg.Executor:
-    """`dagster_ray.ray_executor`, configured by the settings: each step is a Ray job on the cluster at
-    CITELOOM_RAY_ADDRESS.
+    """`dagster_ray.ray_executor`, configured by the settings: each step is a Ray job on the cluster
+    at CITELOOM_RAY_ADDRESS.
 
-    Differs from `dagster_ray.ray_executor` in its step handler alone (`RunAwareStepHandler`). Raises SettingError if
-    the settings do not suit a cluster, TransientFailure if no job server answers.
+    Differs from `dagster_ray.ray_executor` in its step handler alone (`RunAwareStepHandler`).
+    Raises SettingError if the settings do not suit a cluster, TransientFailure if no job server
+    answers.
     """
     settings = load_settings()
     check_cluster(settings, {node.name for node in context.job.get_definition().nodes})
@@ -51,9 +55,11 @@ def ray_executor(context: dg.InitExecutorContext) -> dg.Executor:
 class RunAwareStepHandler(RayStepHandler):  # type: ignore[misc, unused-ignore]
     """dagster-ray's step handler (0.4.8) with two promises that it does not keep.
 
-    A job that was stopped from outside (`ray job stop`) reports nothing any more, and dagster-ray takes it for
-    healthy, so its run would never end: here the step counts as lost. Steps of a run whose process was killed go on:
-    here they are stopped before the next step starts, as they hold processors and the lock of their month.
+    A job that was stopped from outside (`ray job stop`) reports nothing any more, and dagster-ray
+    takes it for
+    healthy, so its run would never end: here the step counts as lost. Steps of a run whose process
+    was killed go on: here they are stopped before the next step starts, as they hold processors and
+    the lock of their month.
     """
 
     def launch_step(self, step_handler_context: Any) -> Iterator[dg.DagsterEvent]:
@@ -72,12 +78,18 @@ class RunAwareStepHandler(RayStepHandler):  # type: ignore[misc, unused-ignore]
         return health
 
     def stop_steps_of_ended_runs(self, instance: dg.DagsterInstance) -> None:
-        """Stop jobs whose run has ended. Jobs of runs that this instance does not know belong to others."""
+        """Stop jobs whose run has ended. Jobs of runs that this instance does not know belong to
+        others.
+        """
         from ray.job_submission import JobStatus
 
         for job in self.client.list_jobs():
             run_id = (job.metadata or {}).get(_RUN_LABEL)
-            if run_id and job.submission_id and job.status in (JobStatus.PENDING, JobStatus.RUNNING):
+            if (
+                run_id
+                and job.submission_id
+                and job.status in (JobStatus.PENDING, JobStatus.RUNNING)
+            ):
                 run = instance.get_run_by_id(run_id)
                 if run is not None and run.is_finished:
                     self.client.stop_job(job.submission_id)

@@ -1,4 +1,6 @@
-"""What citeloom talks to, as Dagster resources: the data root, Qdrant, the language model, arXiv; and the workspace."""
+"""What citeloom talks to, as Dagster resources: the data root, Qdrant, the language model, arXiv;
+and the workspace.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ LLM_BUDGET_TAG = "citeloom/llm_budget"
 
 
 class ServiceResource(dg.ConfigurableResource[None]):
-    """A service. Its fields are settings of the same names, and None leaves a setting as the environment has it.
+    """A service. Its fields are settings of the same names, and None leaves a setting as the
+    environment has it.
 
     Secrets are no fields: Dagster shows the configuration of resources on its pages.
     """
@@ -58,7 +61,9 @@ class ArxivResource(ServiceResource):
 
 
 class WorkspaceResource(dg.ConfigurableResource[Workspace]):
-    """Gives assets a `pipeline.engine.stage.Workspace`; stops at the run's end what the run has started."""
+    """Gives assets a `pipeline.engine.stage.Workspace`; stops at the run's end what the run has
+    started.
+    """
 
     data_root: DataRootResource
     qdrant: QdrantResource
@@ -78,7 +83,9 @@ class WorkspaceResource(dg.ConfigurableResource[Workspace]):
 
 
 def build_resources(**overrides: Any) -> dict[str, Any]:
-    """Every resource by name. overrides: services to build the workspace of, or the workspace itself."""
+    """Every resource by name. overrides: services to build the workspace of, or the workspace
+    itself.
+    """
     services: dict[str, Any] = {
         "data_root": DataRootResource(),
         "qdrant": QdrantResource(),

@@ -18,21 +18,31 @@ from pipeline.text import one_line
     tags={"citeloom/starts": "nothing"},
     metadata=OWNER_METADATA,
 )
-def failed_runs(context: dg.RunFailureSensorContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
-    """Sends a message for each run that failed, with what failed and how to go on, where an address is set."""
+def failed_runs(
+    context: dg.RunFailureSensorContext, workspace: dg.ResourceParam[Workspace]
+) -> dg.SkipReason:
+    """Sends a message for each run that failed, with what failed and how to go on, where an address
+    is set.
+    """
     url = workspace.settings.webhook_url
     if url is None:
         return dg.SkipReason("CITELOOM_WEBHOOK_URL is not set")
-    reason = post(url, message_of(context.dagster_run, context.get_step_failure_events(), context.failure_event))
+    reason = post(
+        url,
+        message_of(context.dagster_run, context.get_step_failure_events(), context.failure_event),
+    )
     if reason:
-        # Not an exception: the tick would fail again and again, and the failure itself is recorded elsewhere.
+        # Not an exception: the tick would fail again and again, and the failure itself is recorded
+        # elsewhere.
         context.log.warning(f"CITELOOM_WEBHOOK_URL: a message was not sent: {reason}")
         return dg.SkipReason(f"no message was sent for run {context.dagster_run.run_id}: {reason}")
     return dg.SkipReason(f"sent a message for run {context.dagster_run.run_id}")
 
 
 def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.DagsterEvent) -> str:
-    """The message for a failed run: its month, each asset that failed with the reason, and what to do."""
+    """The message for a failed run: its month, each asset that failed with the reason, and what to
+    do.
+    """
     month = run.tags.get("dagster/partition")
     lines = [f"citeloom: {run.job_name} failed" + (f" for {month}" if month else "")]
     lines += [f"• {event.step_key or run.job_name}: {_reason(event)}" for event in steps or [ended]]
@@ -43,7 +53,9 @@ def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.D
 
 
 def _reason(event: dg.DagsterEvent) -> str:
-    """What a step raised, without what Dagster wrapped around it; the event's own message where that is not known."""
+    """What a step raised, without what Dagster wrapped around it; the event's own message where
+    that is not known.
+    """
     if not event.is_step_failure:
         return str(event.message)
     failure = event.step_failure_data

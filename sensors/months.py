@@ -1,4 +1,6 @@
-"""The sensors that start runs of new and changed months and offer months, and the schedule that checks all."""
+"""The sensors that start runs of new and changed months and offer months, and the schedule that
+checks all.
+"""
 
 import json
 
@@ -41,9 +43,12 @@ def dump_folder(
     if not changed:
         return dg.SkipReason(f"no change in the {len(earlier)} months of the dump")
     offer_months(context.instance, changed)
-    # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many finds all of it done.
+    # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many
+    # finds all of it done.
     requests = [dg.RunRequest(partition_key=month) for month in sorted(changed)]
-    return dg.SensorResult(run_requests=requests, cursor=json.dumps({**earlier, **changed}, sort_keys=True))
+    return dg.SensorResult(
+        run_requests=requests, cursor=json.dumps({**earlier, **changed}, sort_keys=True)
+    )
 
 
 # On by default: without it nobody could choose a month that no command has run yet.
@@ -54,7 +59,9 @@ def dump_folder(
     metadata=OWNER_METADATA,
     tags={"citeloom/starts": "nothing"},
 )
-def new_months(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
+def new_months(
+    context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
+) -> dg.SkipReason:
     """Offers the months of the dump and of the data root as partitions."""
     try:
         months, _ = months_of_status(workspace, "all")

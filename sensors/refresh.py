@@ -22,8 +22,8 @@ from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 
 # Which part of a refresh a run is: `corpus`, or `downstream`.
 PART_TAG = "citeloom/refresh"
-# The stages that the refresh keeps up to date, with commas between, as they were when it began: on a new data root its
-# first runs leave tables of the corpus alone.
+# The stages that the refresh keeps up to date, with commas between, as they were when it began: on
+# a new data root its first runs leave tables of the corpus alone.
 STAGES_TAG = "citeloom/refresh_stages"
 
 
@@ -45,14 +45,19 @@ def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
     monitored_jobs=[find_changes, refresh_corpus],
     request_jobs=[refresh_corpus, summarize_refresh],
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Starts the next part of a refresh: months that changed, stages below their index, the summary.",
+    description=(
+        "Starts the next part of a refresh: months that changed, stages below their index, the"
+        " summary."
+    ),
     tags={"citeloom/starts": "runs"},
     metadata=OWNER_METADATA,
 )
 def refreshed_months(
     context: dg.RunStatusSensorContext, workspace: dg.ResourceParam[Workspace]
 ) -> list[dg.RunRequest] | dg.SkipReason:
-    """Starts the next part of a refresh: months that changed, stages below their index, the summary."""
+    """Starts the next part of a refresh: months that changed, stages below their index, the
+    summary.
+    """
     run = context.dagster_run
     if run.job_name == find_changes.name:
         stages = stages_in_use(workspace)
@@ -63,7 +68,9 @@ def refreshed_months(
         month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
         names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
         in_use = choose_stages(select=names) if names else stages_in_use(workspace)
-        due = _asset_names(downstream(workspace, month, in_use, redo=tokens > 0).run, workspace.settings)
+        due = _asset_names(
+            downstream(workspace, month, in_use, redo=tokens > 0).run, workspace.settings
+        )
         if due:
             tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
             return [_request(run, month, "downstream", due, tags)]
@@ -84,7 +91,8 @@ def failed_refreshes(context: dg.RunFailureSensorContext) -> list[dg.RunRequest]
 
 
 def _request_summary(context: dg.RunStatusSensorContext) -> list[dg.RunRequest] | dg.SkipReason:
-    """Request the summary where the run belongs to a refresh and no other of its runs is unfinished.
+    """Request the summary where the run belongs to a refresh and no other of its runs is
+    unfinished.
 
     A run that is requested in the same tick is not seen: the summary is written again at its end.
     """
@@ -101,8 +109,15 @@ def _request_summary(context: dg.RunStatusSensorContext) -> list[dg.RunRequest] 
 def _months(context: dg.RunStatusSensorContext) -> list[str]:
     """The months that the run found due."""
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
-    events = [entry.dagster_event for entry in context.instance.all_logs(context.dagster_run.run_id, of_type=kind)]
-    values = [event.step_materialization_data.materialization.metadata["months"].value for event in events if event]
+    events = [
+        entry.dagster_event
+        for entry in context.instance.all_logs(context.dagster_run.run_id, of_type=kind)
+    ]
+    values = [
+        event.step_materialization_data.materialization.metadata["months"].value
+        for event in events
+        if event
+    ]
     return [str(month) for months in values if isinstance(months, list) for month in months]
 
 
@@ -111,9 +126,12 @@ def _asset_names(stages: Sequence[Stage], settings: Settings) -> list[str]:
     return [stage.name for stage in stages if not stage.disabled_reason(settings)]
 
 
-def _request(run: dg.DagsterRun, month: str, part: str, assets: list[str], tags: Mapping[str, str]) -> dg.RunRequest:
-    """A run of some assets of a month, requested once for each run that it follows. All runs of a refresh share one
-    budget, named after the run that the schedule started."""
+def _request(
+    run: dg.DagsterRun, month: str, part: str, assets: list[str], tags: Mapping[str, str]
+) -> dg.RunRequest:
+    """A run of some assets of a month, requested once for each run that it follows. All runs of a
+    refresh share one budget, named after the run that the schedule started.
+    """
     budget = run.tags.get(LLM_BUDGET_TAG, f"refresh {run.run_id}")
     return dg.RunRequest(
         run_key=f"{run.run_id}-{month}",

@@ -1,7 +1,9 @@
-"""The sensor that fails runs whose process is gone, as after a crash of the machine or of the code server.
+"""The sensor that fails runs whose process is gone, as after a crash of the machine or of the code
+server.
 
-Dagster's default launcher has no health check, so such a run would stay STARTED and hold its pools' slots. Once it has
-failed, run monitoring frees the slots (`free_slots_after_run_end_seconds` in dagster.yaml).
+Dagster's default launcher has no health check, so such a run would stay STARTED and hold its pools'
+slots. Once it has failed, run monitoring frees the slots (`free_slots_after_run_end_seconds` in
+dagster.yaml).
 """
 
 import dagster as dg
@@ -14,21 +16,31 @@ from resources.dagster_home import dead_runs
 @dg.sensor(
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Fails runs that are unfinished though their process is gone, so that their pool slots are freed.",
+    description=(
+        "Fails runs that are unfinished though their process is gone, so that their pool slots are"
+        " freed."
+    ),
     metadata=OWNER_METADATA,
     tags={"citeloom/starts": "nothing"},
 )
 def stuck_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-    """Fails runs that are unfinished though their process is gone; a run that was being cancelled is cancelled."""
+    """Fails runs that are unfinished though their process is gone; a run that was being cancelled
+    is cancelled.
+    """
     dead = dead_runs(context.instance)
     for run in dead:
         if run.status is dg.DagsterRunStatus.CANCELING:
-            context.instance.report_run_canceled(run, "the process that was to end it is gone; finished stages stay")
+            context.instance.report_run_canceled(
+                run, "the process that was to end it is gone; finished stages stay"
+            )
         else:
-            context.instance.report_run_failed(run, "the process that ran it is gone; finished stages stay")
+            context.instance.report_run_failed(
+                run, "the process that ran it is gone; finished stages stay"
+            )
     ids = ", ".join(run.run_id for run in dead)
     return dg.SkipReason(f"ended {ids}" if dead else "every unfinished run has its process")
 
 
-# A code location of its own (workspace.yaml): sensors of the main one do not run once its server is gone.
+# A code location of its own (workspace.yaml): sensors of the main one do not run once its server is
+# gone.
 defs = dg.Definitions(sensors=[stuck_runs])

@@ -14,21 +14,29 @@ from tests.fake_oai import FakeOai
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DATA = PROJECT.parent / "shared" / "data"
 
-# The same cases in every run, so that a change alone can turn a test red; to look for new ones, give
-# `--hypothesis-profile=search`. Nothing that a busy machine decides: no deadline, no check of how fast cases are made.
+# The same cases in every run, so that a change alone can turn a test red; to look for new ones,
+# give `--hypothesis-profile=search`. Nothing that a busy machine decides: no deadline, no check of
+# how fast cases are made.
 UNTIMED = [HealthCheck.too_slow]
-settings.register_profile("steady", derandomize=True, database=None, deadline=None, suppress_health_check=UNTIMED)
-settings.register_profile("search", derandomize=False, print_blob=True, deadline=None, suppress_health_check=UNTIMED)
+settings.register_profile(
+    "steady", derandomize=True, database=None, deadline=None, suppress_health_check=UNTIMED
+)
+settings.register_profile(
+    "search", derandomize=False, print_blob=True, deadline=None, suppress_health_check=UNTIMED
+)
 settings.load_profile("steady")
 
-# A shell starts what it puts in the background deaf to Ctrl-C, and every process below inherits that; tests send it.
+# A shell starts what it puts in the background deaf to Ctrl-C, and every process below inherits
+# that; tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real papers and metadata that lies beside a checkout where it was laid out so."""
+    """The folder of real papers and metadata that lies beside a checkout where it was laid out
+    so.
+    """
     if not SHARED_DATA.is_dir():
         pytest.skip("the real papers (../shared/data) are not on this machine")
     return SHARED_DATA
@@ -40,16 +48,25 @@ def oai(httpserver: HTTPServer) -> FakeOai:
     return FakeOai(httpserver)
 
 
-# The groups that the workers begin with: the longest, and the one that computes the data root of the tests of assets.
-# If all workers began with tests of assets, they would wait for that one.
-_FIRST = ("assets/test_check.py", "ui", "server", "unit/answering", "unit/evaluation", "unit/corpus")
+# The groups that the workers begin with: the longest, and the one that computes the data root of
+# the tests of assets. If all workers began with tests of assets, they would wait for that one.
+_FIRST = (
+    "assets/test_check.py",
+    "ui",
+    "server",
+    "unit/answering",
+    "unit/evaluation",
+    "unit/corpus",
+)
 
 
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share costly fixtures and imports go to one worker: those of a folder."""
-    items.sort(key=lambda item: _FIRST.index(_group(item)) if _group(item) in _FIRST else len(_FIRST))
+    items.sort(
+        key=lambda item: _FIRST.index(_group(item)) if _group(item) in _FIRST else len(_FIRST)
+    )
     for item in items:
         if not _group(item).startswith("faults"):  # which has groups of its own
             item.add_marker(pytest.mark.xdist_group(_group(item)))

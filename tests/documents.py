@@ -10,19 +10,28 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 README = PROJECT / "README.md"
 DOCS = PROJECT / "docs"
-PAGES = (README, PROJECT / "CONTRIBUTING.md", PROJECT / "examples" / "README.md", *sorted(DOCS.rglob("*.md")))
+PAGES = (
+    README,
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "examples" / "README.md",
+    *sorted(DOCS.rglob("*.md")),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page that a reader types: its place in the page, and its text without comment and prompt."""
+    """A line of a page that a reader types: its place in the page, and its text without comment and
+    prompt.
+    """
 
     place: str
     text: str
 
 
 def fenced(text: str, place: str = "") -> Iterator[Line]:
-    """The lines to type in code blocks without a language. If a block has prompts (`$`), other lines are answers."""
+    """The lines to type in code blocks without a language. If a block has prompts (`$`), other
+    lines are answers.
+    """
     for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         lines = block.splitlines()
         prompted = any(line.startswith("$ ") for line in lines)

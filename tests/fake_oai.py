@@ -20,11 +20,15 @@ def raw(arxiv_id: str, versions: int = 1, source: str = "", **told: str) -> str:
         "abstract": " We say. ",
     } | told
     history = "".join(
-        f'<version version="v{number}"><date>Mon, {number} Apr 2024 09:00:00 GMT</date>{source}</version>'
+        f'<version version="v{number}"><date>Mon, {number} Apr 2024 09:00:00'
+        f" GMT</date>{source}</version>"
         for number in range(1, versions + 1)
     )
     fields = "".join(f"<{name}>{value}</{name}>" for name, value in content.items())
-    return f'<arXivRaw xmlns="http://arxiv.org/OAI/arXivRaw/"><id>{arxiv_id}</id>{history}{fields}</arXivRaw>'
+    return (
+        "<arXivRaw"
+        f' xmlns="http://arxiv.org/OAI/arXivRaw/"><id>{arxiv_id}</id>{history}{fields}</arXivRaw>'
+    )
 
 
 def record(arxiv_id: str, day: str = "2024-11-10", metadata: str | None = None) -> str:
@@ -40,13 +44,16 @@ def deleted(arxiv_id: str, day: str) -> str:
 
 def answer(content: str, day: str = TODAY) -> Response:
     body = (
-        '<?xml version="1.0" encoding="UTF-8"?><OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
+        '<?xml version="1.0" encoding="UTF-8"?><OAI-PMH'
+        ' xmlns="http://www.openarchives.org/OAI/2.0/">'
         f"<responseDate>{day}T01:02:03Z</responseDate><request>here</request>{content}</OAI-PMH>"
     )
     return Response(body, content_type="application/xml")
 
 
-def page(records: Sequence[str], token: str = "", expires: str = "2099-01-01T00:00:00Z", day: str = TODAY) -> Response:
+def page(
+    records: Sequence[str], token: str = "", expires: str = "2099-01-01T00:00:00Z", day: str = TODAY
+) -> Response:
     more = f"<resumptionToken expires='{expires}'>{token}</resumptionToken>" if token else ""
     return answer(f"<ListRecords>{''.join(records)}{more}</ListRecords>", day)
 
@@ -56,7 +63,9 @@ def error(code: str) -> Response:
 
 
 def status(code: int, **headers: str) -> Reply:
-    return lambda request: Response("", code, {name.replace("_", "-"): value for name, value in headers.items()})
+    return lambda request: Response(
+        "", code, {name.replace("_", "-"): value for name, value in headers.items()}
+    )
 
 
 def text(body: str | bytes, kind: str = "application/xml") -> Reply:
@@ -64,7 +73,9 @@ def text(body: str | bytes, kind: str = "application/xml") -> Reply:
 
 
 class FakeOai:
-    """Answers the pages of `list` one after another, or the next of `script`; keeps what it was asked."""
+    """Answers the pages of `list` one after another, or the next of `script`; keeps what it was
+    asked.
+    """
 
     def __init__(self, server: HTTPServer) -> None:
         self.list: list[list[str]] = []
@@ -84,4 +95,7 @@ class FakeOai:
         number = int(request.args.get("resumptionToken", "from=x&skip=0").rpartition("=")[2])
         if number >= len(self.list):
             return error("noRecordsMatch")
-        return page(self.list[number], f"from=x&amp;skip={number + 1}" if number + 1 < len(self.list) else "")
+        return page(
+            self.list[number],
+            f"from=x&amp;skip={number + 1}" if number + 1 < len(self.list) else "",
+        )

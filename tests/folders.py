@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 def copy_folder(source: Path, target: Path) -> Path:
-    """A copy of a folder, into one that may exist. Holes stay holes: an index of 1 MB has files of 250 MB."""
+    """A copy of a folder, into one that may exist. Holes stay holes: an index of 1 MB has files of
+    250 MB.
+    """
     return Path(shutil.copytree(source, target, copy_function=_copy_file, dirs_exist_ok=True))
 
 

@@ -7,10 +7,14 @@ from pathlib import Path
 
 
 def write_models(folder: Path, url: str, *names: str, **fields: str | int) -> Path:
-    """A file `models.toml` in the folder that defines models at one endpoint, all with the same further fields."""
+    """A file `models.toml` in the folder that defines models at one endpoint, all with the same
+    further fields.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "models.toml"
     # JSON's texts and numbers are TOML's, too.
     lines = [f"{name} = {json.dumps(value)}" for name, value in ({"url": url} | fields).items()]
-    file.write_text("\n".join("\n".join([f"[{json.dumps(name)}]", *lines]) for name in names) + "\n")
+    file.write_text(
+        "\n".join("\n".join([f"[{json.dumps(name)}]", *lines]) for name in names) + "\n"
+    )
     return file

@@ -1,4 +1,6 @@
-"""An S3-compatible store on loopback, moto's, that writes down what it is asked and can be made to end."""
+"""An S3-compatible store on loopback, moto's, that writes down what it is asked and can be made to
+end.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,11 @@ def _nothing(method: str, path: str, query: str) -> None:
 
 
 class ObjectStore:
-    """A context manager. `variables`: the environment of those who are to ask it. `asked`: (method, path) so far.
+    """A context manager. `variables`: the environment of those who are to ask it. `asked`: (method,
+    path) so far.
 
-    before: is called with method, path and query of every request; where it says True, the request is refused, as by a
-    store that is out of order.
+    before: is called with method, path and query of every request; where it says True, the request
+    is refused, as by a store that is out of order.
     """
 
     def __init__(self) -> None:
@@ -51,13 +54,18 @@ class ObjectStore:
         self._backend = get_backend("s3")["123456789012"]["aws"]
         self._backend.reset()
         self._backend.create_bucket(BUCKET, "us-east-1")
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=Quiet)
+        self._server = make_server(
+            "127.0.0.1", 0, self._answer, threaded=True, request_handler=Quiet
+        )
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.forget()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.vanish()
         self.forget()
@@ -68,7 +76,9 @@ class ObjectStore:
         self._server.server_close()
 
     def forget(self) -> None:
-        """Have this process read the environment again: fsspec keeps a store's client as long as the process lives."""
+        """Have this process read the environment again: fsspec keeps a store's client as long as
+        the process lives.
+        """
         from s3fs import S3FileSystem
 
         S3FileSystem.clear_instance_cache()
@@ -77,7 +87,9 @@ class ObjectStore:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         self.asked.append((method, path))
         if self.before(method, path, environ["QUERY_STRING"]):
-            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))  # else it passes for the next request
+            environ["wsgi.input"].read(
+                int(environ.get("CONTENT_LENGTH") or 0)
+            )  # else it passes for the next request
             start("503 Service Unavailable", [("Content-Length", "0")])
             return []
         return self._app(environ, start)
@@ -92,7 +104,9 @@ class ObjectStore:
         }
 
     def objects(self, below: str = "") -> dict[str, Object]:
-        """Everything that can be read, by name; of a name that begins with `below`, what follows it."""
+        """Everything that can be read, by name; of a name that begins with `below`, what follows
+        it.
+        """
         return {
             name.removeprefix(below): Object(key.value, key.etag, key.last_modified)
             for name, key in self._backend.buckets[BUCKET].keys.items()

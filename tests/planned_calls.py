@@ -1,5 +1,6 @@
-"""The calls that each system makes if no answer needs a repair, as formulas of docs/methods: counted runs are compared
-with them, and so is the estimate, which knows no formula."""
+"""The calls that each system makes if no answer needs a repair, as formulas of docs/methods:
+counted runs are compared with them, and so is the estimate, which knows no formula.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def beam_calls(references: int, settings: Settings) -> int:
 
 
 def writing_calls(system: str, references: int, settings: Settings, *, whole: bool = False) -> int:
-    """Calls of a section on so many references, key elements not counted. whole: whether the texts fit as they are."""
+    """Calls of a section on so many references, key elements not counted. whole: whether the texts
+    fit as they are.
+    """
     search = beam_calls(references, settings)
     summaries = 0 if whole else references + 1
     return {
@@ -39,14 +42,24 @@ def writing_calls(system: str, references: int, settings: Settings, *, whole: bo
     }.get(system, 0)
 
 
-def answering_calls(system: str, settings: Settings, *, hops: int | None = None, checked: int = MOST_CHECKED) -> int:
-    """Calls of one question with so many hops (by default the most) and claims to check, if searches find enough."""
+def answering_calls(
+    system: str, settings: Settings, *, hops: int | None = None, checked: int = MOST_CHECKED
+) -> int:
+    """Calls of one question with so many hops (by default the most) and claims to check, if
+    searches find enough.
+    """
     hops = settings.answer_hops if hops is None else hops
     candidates, passages = settings.answer_candidates, settings.answer_passages
     ranking = len(windows(candidates)) if candidates > passages else 0
-    # A query; each hop's ranking and claims; a reflection after each hop except the last possible; the answer.
+    # A query; each hop's ranking and claims; a reflection after each hop except the last possible;
+    # the answer.
     arxivbot = 1 + hops * (ranking + 1) + min(hops, settings.answer_hops - 1) + 1
-    # Query, ranking, bullets of each passage; the model's answer, its split, a verdict on each claim; draft and
-    # refinement.
+    # Query, ranking, bullets of each passage; the model's answer, its split, a verdict on each
+    # claim; draft and refinement.
     wikichat = 1 + ranking + min(passages, candidates) + 2 + checked + 2
-    return {"arxivbot": arxivbot, "arxivbot_report": arxivbot, "wikichat": wikichat, "direct": 1}.get(system, 0)
+    return {
+        "arxivbot": arxivbot,
+        "arxivbot_report": arxivbot,
+        "wikichat": wikichat,
+        "direct": 1,
+    }.get(system, 0)

@@ -22,7 +22,10 @@ def postgres() -> Iterator[str]:
     found = programs()
     if found is None:
         if os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
-            pytest.fail("PostgreSQL is not installed (Debian's package postgresql), and CITELOOM_REQUIRE_TOOLS=1")
+            pytest.fail(
+                "PostgreSQL is not installed (Debian's package postgresql), and"
+                " CITELOOM_REQUIRE_TOOLS=1"
+            )
         pytest.skip("PostgreSQL is not installed (Debian's package postgresql)")
     with running(found, PASSWORD) as url:
         yield url

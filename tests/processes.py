@@ -1,4 +1,6 @@
-"""Processes that tests start: without a developer's settings, waited for, and ended where the tests end."""
+"""Processes that tests start: without a developer's settings, waited for, and ended where the tests
+end.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,14 @@ from typing import Any, TypeVar
 import psutil
 
 T = TypeVar("T")
-# Seconds after which a test gives up waiting: for what will never come, not for a slow or busy machine.
+# Seconds after which a test gives up waiting: for what will never come, not for a slow or busy
+# machine.
 PATIENCE = 600.0
 COMMAND = str(Path(sys.executable).with_name("citeloom"))
 
-# The end of the pipe says that the tests' process is gone, however it ended: interrupted twice, killed, out of memory.
-# A session of its own, since Ctrl-C goes to every process of the terminal's. Children one by one, since some of them
-# lead process groups of their own.
+# The end of the pipe says that the tests' process is gone, however it ended: interrupted twice,
+# killed, out of memory. A session of its own, since Ctrl-C goes to every process of the terminal's.
+# Children one by one, since some of them lead process groups of their own.
 _WATCH = """
 import contextlib, psutil, select, sys
 with contextlib.suppress(psutil.NoSuchProcess):
@@ -41,15 +44,22 @@ def end_with_tests(process: subprocess.Popen[Any]) -> None:
     """Have a process and all that it started killed as soon as this process is gone."""
     _watches[:] = [watch for watch in _watches if watch.poll() is None]
     watch = subprocess.Popen(
-        [sys.executable, "-c", _WATCH, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-c", _WATCH, str(process.pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     _watches.append(watch)
 
 
 def environment_without_settings() -> dict[str, str]:
     """This process's environment without the settings of citeloom and Dagster."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CITELOOM_", "DAGSTER_"))
+    }
 
 
 def free_port() -> int:
@@ -59,7 +69,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until(happens: Callable[[], T | None], what: str = "what was waited for", seconds: float = PATIENCE) -> T:
+def wait_until(
+    happens: Callable[[], T | None], what: str = "what was waited for", seconds: float = PATIENCE
+) -> T:
     """The first true value of a function that is called repeatedly; raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

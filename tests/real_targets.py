@@ -1,4 +1,6 @@
-"""Five real targets of related work with the works that they cite, from the data set rwsg-prv, as tasks."""
+"""Five real targets of related work with the works that they cite, from the data set rwsg-prv, as
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.related_work.importers.task import ImportedTask, NameYearCitations, item_text, make_imported_task
+from pipeline.related_work.importers.task import (
+    ImportedTask,
+    NameYearCitations,
+    item_text,
+    make_imported_task,
+)
 from pipeline.related_work.task import FileReference
 
 
@@ -22,11 +29,16 @@ def _read(file: Path, month: str | None) -> ImportedTask:
     section = citations.mark(root["relatedwork"])
     text = f"# {root['title']}\n\n{_sections(root)}"
     identifier = f"real-{file.stem}"
-    return make_imported_task(identifier, month, root["title"], text, section, works, unmatched=citations.unmatched)
+    return make_imported_task(
+        identifier, month, root["title"], text, section, works, unmatched=citations.unmatched
+    )
 
 
 def _sections(paper: Mapping[str, Any]) -> str:
-    return f"## Abstract\n\n{paper['abstract'].strip()}\n\n## Introduction\n\n{paper['introduction'].strip()}"
+    return (
+        f"## Abstract\n\n{paper['abstract'].strip()}\n\n##"
+        f" Introduction\n\n{paper['introduction'].strip()}"
+    )
 
 
 def _reference(leaf: Mapping[str, Any]) -> FileReference:

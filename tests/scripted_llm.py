@@ -1,17 +1,18 @@
 """A scripted OpenAI-compatible server on loopback, for every tier of tests.
 
-Its answers are a pure function of the messages and the seed, so that a run that was killed and resumed must end with
-the same tables. `python -m tests.scripted_llm --port 0` (or the file's path) serves it from a process of its own and
-prints its base URL.
+Its answers are a pure function of the messages and the seed, so that a run that was killed and
+resumed must end with the same tables. `python -m tests.scripted_llm --port 0` (or the file's path)
+serves it from a process of its own and prints its base URL.
 
     with ScriptedLlm() as llm:
         settings = load_settings(llm_url=llm.url, llm_model=llm.model, …)
         …
         assert llm.generations == 12
 
-An answer is the first one that a rule in `rules` gives (a function from `Asked` to text, a `Refusal`, or None to let
-the next rule have it); after them comes `default_script`: JSON that fits a `json_schema`, a vote where the prompt asks
-for "The best choice is", else prose that cites every [Reference i] of the prompt.
+An answer is the first one that a rule in `rules` gives (a function from `Asked` to text, a
+`Refusal`, or None to let the next rule have it); after them comes `default_script`: JSON that fits
+a `json_schema`, a vote where the prompt asks for "The best choice is", else prose that cites every
+[Reference i] of the prompt.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ MODEL = "scripted"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One text that is asked for: request, its seed (that of the request, plus its place among `n`), its prompt."""
+    """One text that is asked for: request, its seed (that of the request, plus its place among
+    `n`), its prompt.
+    """
 
     body: Mapping[str, Any]
     seed: int
@@ -76,12 +79,16 @@ def default_script(asked: Asked) -> str:
         choices = re.findall(r"^Choice (\d+):", asked.prompt, re.MULTILINE) or ["1"]
         return f"Each was read in full.\nThe best choice is {choices[asked.digest % len(choices)]}"
     numbers = sorted({int(number) for number in re.findall(r"\[Reference (\d+)\]", asked.prompt)})
-    cited = " ".join(f"Work {asked.digest % 997} is close to [Reference {number}]." for number in numbers)
+    cited = " ".join(
+        f"Work {asked.digest % 997} is close to [Reference {number}]." for number in numbers
+    )
     return cited or f"A summary, number {asked.digest % 9973}."
 
 
 def fill(schema: Any, definitions: Mapping[str, Any], number: int) -> Any:
-    """A value that fits a JSON schema as pydantic writes them; `number` decides what is left open."""
+    """A value that fits a JSON schema as pydantic writes them; `number` decides what is left
+    open.
+    """
     if "$ref" in schema:
         return fill(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, number)
     for choice in ("anyOf", "oneOf"):
@@ -97,7 +104,10 @@ def _fill_type(schema: Any, definitions: Mapping[str, Any], number: int) -> Any:
     kind = schema.get("type")
     if kind == "object":
         properties = schema.get("properties", {})
-        return {name: fill(part, definitions, number // (i + 2)) for i, (name, part) in enumerate(properties.items())}
+        return {
+            name: fill(part, definitions, number // (i + 2))
+            for i, (name, part) in enumerate(properties.items())
+        }
     if kind == "array":
         length = max(schema.get("minItems", 1), min(2, schema.get("maxItems", 2)))
         return [fill(schema["items"], definitions, number // (i + 3)) for i in range(length)]
@@ -106,13 +116,18 @@ def _fill_type(schema: Any, definitions: Mapping[str, Any], number: int) -> Any:
         return int(low) + number % (int(high) - int(low) + 1)
     if kind == "boolean":
         return number % 2 == 0
-    return None if kind == "null" else f"scripted answer {number % 9973}"[: schema.get("maxLength", 80)]
+    return (
+        None
+        if kind == "null"
+        else f"scripted answer {number % 9973}"[: schema.get("maxLength", 80)]
+    )
 
 
 class ScriptedLlm:
     """The server. A context manager; `url` is its base URL.
 
-    key: where given, requests must bear it. models: names that it serves. most: largest `n` that it takes.
+    key: where given, requests must bear it. models: names that it serves. most: largest `n` that it
+        takes.
     latency: seconds that every request takes. json_schema: whether it knows `response_format`.
     """
 
@@ -156,17 +171,25 @@ class ScriptedLlm:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
 
     def requested_texts(self) -> Counter[str]:
-        """How often each text was requested: one sample of one request, whose seed is its number."""
+        """How often each text was requested: one sample of one request, whose seed is its
+        number.
+        """
         counts: Counter[str] = Counter()
         for body in self.requests:
             call = {name: value for name, value in body.items() if name not in ("n", "seed")}
-            counts.update(json.dumps([call, body["seed"] + place], sort_keys=True) for place in range(body.get("n", 1)))
+            counts.update(
+                json.dumps([call, body["seed"] + place], sort_keys=True)
+                for place in range(body.get("n", 1))
+            )
         return counts
 
     def serve_forever(self) -> None:
@@ -223,34 +246,59 @@ def _completion(body: Mapping[str, Any], texts: list[str], signs_a_token: int) -
         "created": 0,
         "model": body["model"],
         "choices": [
-            {"index": place, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+            {
+                "index": place,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": text},
+            }
             for place, text in enumerate(texts)
         ],
-        "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
+        "usage": {
+            "prompt_tokens": read,
+            "completion_tokens": written,
+            "total_tokens": read + written,
+        },
     }
 
 
 def _handler(llm: ScriptedLlm) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        wbufsize = 1 << 16  # head and body in one packet; in two, the second waits 40 ms for the first one's receipt
+        wbufsize = (
+            1 << 16
+        )  # head and body in one packet; in two, the second waits 40 ms for the first one's receipt
 
         def do_GET(self) -> None:
-            known = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in llm.models]
-            self._send(200, {"object": "list", "data": known} if self.path == "/v1/models" else {"status": "ok"}, {})
+            known = [
+                {"id": name, "object": "model", "created": 0, "owned_by": "tests"}
+                for name in llm.models
+            ]
+            self._send(
+                200,
+                (
+                    {"object": "list", "data": known}
+                    if self.path == "/v1/models"
+                    else {"status": "ok"}
+                ),
+                {},
+            )
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if self.path != "/v1/chat/completions":
                 self._send(404, {"error": {"message": f"no such path: {self.path}"}}, {})
                 return
-            answer = llm.respond(body, self.headers.get("Authorization", "").removeprefix("Bearer "))
+            answer = llm.respond(
+                body, self.headers.get("Authorization", "").removeprefix("Bearer ")
+            )
             if isinstance(answer, Refusal):
                 self._send(answer.status, {"error": {"message": answer.message}}, answer.headers)
             else:
                 self._send(200, answer, llm.headers)
 
-        def _send(self, status: int, content: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        def _send(
+            self, status: int, content: Mapping[str, Any], headers: Mapping[str, str]
+        ) -> None:
             data = json.dumps(content).encode()
             try:
                 self.send_response(status)
@@ -271,7 +319,9 @@ def _handler(llm: ScriptedLlm) -> type[BaseHTTPRequestHandler]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Serve the default script on loopback.")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds that every request takes")
+    parser.add_argument(
+        "--latency", type=float, default=0.0, help="seconds that every request takes"
+    )
     options = parser.parse_args()
     llm = ScriptedLlm(port=options.port, latency=options.latency)
     print(llm.url, flush=True)

@@ -13,9 +13,11 @@ from pydantic import SecretStr
 from pipeline.settings import Settings
 from tests.unpacked import contents
 
-# Of every sentinel, so that one search finds all; even of a message that is cut short, no more is needed.
+# Of every sentinel, so that one search finds all; even of a message that is cut short, no more is
+# needed.
 _MARK = "5e971e1a0c57"
-# Signs before and after it that quoting for a URL, HTML or JSON changes; what is between them comes through all of it.
+# Signs before and after it that quoting for a URL, HTML or JSON changes; what is between them comes
+# through all of it.
 _FORM = 'sk-/+"{}"&=%'
 # For a setting that is an address; nobody listens there.
 _ADDRESS = "http://127.0.0.1:9/services/{}"
@@ -47,7 +49,9 @@ def _forms() -> Mapping[str, bytes]:
 
 
 class Search:
-    """A search for the secrets of some names; `looked_at` counts the contents that were searched."""
+    """A search for the secrets of some names; `looked_at` counts the contents that were
+    searched.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self._whose = {_core(name).encode(): name for name in names}
@@ -60,10 +64,14 @@ class Search:
 
     def in_folder(self, folder: Path) -> list[str]:
         """What of the secrets stands in any file below a folder, packed or not, with the place."""
-        return [f"{place}: {told}" for place, content in contents(folder) for told in self._in(content)]
+        return [
+            f"{place}: {told}" for place, content in contents(folder) for told in self._in(content)
+        ]
 
     def _in(self, content: bytes) -> list[str]:
         self.looked_at += 1
         found = [form for form, shape in self._forms.items() if shape in content]
-        whose = " and ".join(name for core, name in self._whose.items() if found and core in content)
+        whose = " and ".join(
+            name for core, name in self._whose.items() if found and core in content
+        )
         return [f"{whose or 'a secret'} ({form})" for form in found]

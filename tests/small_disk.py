@@ -16,7 +16,9 @@ def small_disk_in(folder: Path, megabytes: float) -> Iterator[Path]:
     disk = folder / "disk"
     disk.mkdir()
     size = f"size={round(megabytes * 1024)}k"
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(disk)], capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(disk)], capture_output=True
+    )
     if mounted.returncode != 0:
         pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
     try:

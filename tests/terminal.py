@@ -14,17 +14,27 @@ from tests.processes import COMMAND, PATIENCE, end_with_tests, environment_witho
 
 
 class Terminal:
-    """`citeloom` with some arguments on a terminal, and what it has shown; a context manager, which ends it.
+    """`citeloom` with some arguments on a terminal, and what it has shown; a context manager, which
+    ends it.
 
-    variables: what is set besides this process's environment, of which no setting of citeloom's is handed on.
+    variables: what is set besides this process's environment, of which no setting of citeloom's is
+        handed on.
     """
 
-    def __init__(self, arguments: Sequence[str], variables: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, arguments: Sequence[str], variables: Mapping[str, str], folder: Path
+    ) -> None:
         self._end, theirs = pty.openpty()
         self._process = subprocess.Popen(
-            [COMMAND, *arguments], env={**environment_without_settings(), **variables}, cwd=folder, stdin=theirs,
-            stdout=theirs, stderr=theirs, start_new_session=True, preexec_fn=lambda: _take_terminal(theirs),
-        )  # fmt: skip
+            [COMMAND, *arguments],
+            env={**environment_without_settings(), **variables},
+            cwd=folder,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: _take_terminal(theirs),
+        )
         end_with_tests(self._process)
         os.close(theirs)
         self.shown = ""

@@ -1,4 +1,5 @@
-"""The wheel alone, in an empty environment and an empty folder: the packaged sample runs, can be searched and shown.
+"""The wheel alone, in an empty environment and an empty folder: the packaged sample runs, can be
+searched and shown.
 
 The dependencies are those of the test environment, linked in by a .pth file.
 """
@@ -27,9 +28,20 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The interpreter of an environment that has only the wheel and its dependencies, and an empty folder."""
+    """The interpreter of an environment that has only the wheel and its dependencies, and an empty
+    folder.
+    """
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    build = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        "wheel",
+        "--directory",
+        str(folder),
+    ]
     subprocess.run(build, cwd=CHECKOUT, check=True, capture_output=True)
     venv.create(folder / "environment")
     packages = next((folder / "environment" / "lib").glob("python*")) / "site-packages"
@@ -42,7 +54,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CITELOOM_", "DAGSTER_"))
+    }
     kept.pop("PYTHONPATH", None)
     return kept
 
@@ -50,7 +66,9 @@ def _environment() -> dict[str, str]:
 def _citeloom(installed: tuple[Path, Path], *arguments: str) -> str:
     python, folder = installed
     command = [str(python), "-c", "from pipeline.cli import main; main()", *arguments]
-    ended = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
@@ -59,20 +77,32 @@ def test_its_modules_are_its_own(installed: tuple[Path, Path]) -> None:
     python, folder = installed
     code = "import assets, pipeline, resources, sensors; print(pipeline.__file__, assets.__file__)"
     printed = subprocess.run(
-        [str(python), "-c", code], cwd=folder, env=_environment(), capture_output=True, text=True, check=True
+        [str(python), "-c", code],
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert all(file.startswith(str(python.parents[1])) for file in printed.split())
 
 
 @pytest.mark.faults
 def test_the_packaged_sample_is_indexed_and_searched(installed: tuple[Path, Path]) -> None:
-    run = json.loads(_citeloom(installed, "run", "--months", "2024-03", "--until", "index_receipts", "--json"))
+    run = json.loads(
+        _citeloom(installed, "run", "--months", "2024-03", "--until", "index_receipts", "--json")
+    )
     assert run["failures"] == []
     hits = json.loads(_citeloom(installed, "search", "summaries of related work", "--json"))
     assert hits
     python, folder = installed
-    code = "import citeloom; print(citeloom.open_corpus().search('summaries of related work')[0].arxiv_id)"
-    printed = subprocess.run([str(python), "-c", code], cwd=folder, env=_environment(), capture_output=True, text=True)
+    code = (
+        "import citeloom; print(citeloom.open_corpus().search('summaries of related"
+        " work')[0].arxiv_id)"
+    )
+    printed = subprocess.run(
+        [str(python), "-c", code], cwd=folder, env=_environment(), capture_output=True, text=True
+    )
     assert printed.stdout.strip() == hits[0]["arxiv_id"]
     assert [path.name for path in installed[1].iterdir()] == ["data"]
 
@@ -87,8 +117,17 @@ def port() -> int:
 @pytest.mark.faults
 def test_the_ui_starts(installed: tuple[Path, Path], port: int) -> None:
     python, folder = installed
-    command = [str(python), "-c", "from pipeline.cli import main; main()", "ui", "--port", str(port)]
-    with subprocess.Popen(command, cwd=folder, env=_environment(), stderr=subprocess.DEVNULL) as server:
+    command = [
+        str(python),
+        "-c",
+        "from pipeline.cli import main; main()",
+        "ui",
+        "--port",
+        str(port),
+    ]
+    with subprocess.Popen(
+        command, cwd=folder, env=_environment(), stderr=subprocess.DEVNULL
+    ) as server:
         try:
             assert "citeloom" in _locations(port)
         finally:
@@ -97,8 +136,14 @@ def test_the_ui_starts(installed: tuple[Path, Path], port: int) -> None:
 
 def _locations(port: int) -> str:
     """What the web server answers about its code locations, once it does."""
-    query = json.dumps({"query": "{ repositoriesOrError { __typename ... on RepositoryConnection "
-                                 "{ nodes { location { name } } } } }"}).encode()  # fmt: skip
+    query = json.dumps(
+        {
+            "query": (
+                "{ repositoriesOrError { __typename ... on RepositoryConnection "
+                "{ nodes { location { name } } } } }"
+            )
+        }
+    ).encode()
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/graphql", query, headers={"Content-Type": "application/json"}
     )

@@ -1,8 +1,10 @@
-"""What the files of a folder hold, unpacked: for tests that look for something in all that a run leaves behind.
+"""What the files of a folder hold, unpacked: for tests that look for something in all that a run
+leaves behind.
 
-SQLite comes value by value, Parquet column by column, zips member by member, and whatever of all these is zlib, gzip or
-Zstandard comes once more as what it packs. Not unpacked: the LZ4 blocks of Qdrant Edge's payloads, in which a text that
-does not repeat stands as it is.
+SQLite comes value by value, Parquet column by column, zips member by member, and whatever of all
+these is zlib, gzip or
+Zstandard comes once more as what it packs. Not unpacked: the LZ4 blocks of Qdrant Edge's payloads,
+in which a text that does not repeat stands as it is.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ def _of_database(file: Path) -> Iterator[tuple[str, bytes]]:
             if beside.exists():
                 (Path(folder) / f"copy{part}").write_bytes(beside.read_bytes())
         connection = sqlite3.connect(Path(folder) / "copy")
-        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        names = [
+            row[0]
+            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         for name in names:
             for row in connection.execute(f'SELECT * FROM "{name}"'):
                 values = [value.encode() if isinstance(value, str) else value for value in row]
@@ -68,7 +73,10 @@ def _of_table(content: bytes) -> Iterator[tuple[str, bytes]]:
         yield from ((": metadata", value) for value in (table.schema_arrow.metadata or {}).values())
         for column in table.schema_arrow:
             if "string" in str(column.type) or "binary" in str(column.type):
-                yield f": {column.name}", "\n".join(map(str, table.read([column.name])[0].to_pylist())).encode()
+                yield (
+                    f": {column.name}",
+                    "\n".join(map(str, table.read([column.name])[0].to_pylist())).encode(),
+                )
 
 
 def unpacked(content: bytes, depth: int = 0) -> Iterator[bytes]:

@@ -1,6 +1,8 @@
-"""A program that writes months of a table into a data root, each large enough to go up to a store in parts.
+"""A program that writes months of a table into a data root, each large enough to go up to a store
+in parts.
 
-`python -m tests.uploads ADDRESS LOCAL VERSION`: every month is written with the rows of that version.
+`python -m tests.uploads ADDRESS LOCAL VERSION`: every month is written with the rows of that
+version.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def write_months(root: DataRoot, version: str) -> None:
         with MonthWriter(LEDGER, root.file(LEDGER, month)) as writer:
             for number in range(ROWS):
                 text = base64.b64encode(chance.randbytes(CHARACTERS * 3 // 4)).decode()
-                writer.add({"subject": str(number), "stage": "papers", "reason": version, "detail": text})
+                writer.add(
+                    {"subject": str(number), "stage": "papers", "reason": version, "detail": text}
+                )
             writer.commit(provenance(month, version))
         write_whole(root.path / "timings" / f"{month}.json", f'["{version}"]'.encode())
 

@@ -1,4 +1,6 @@
-"""A run of Dagster in a process of its own that waits in the middle of its only step, to be killed there."""
+"""A run of Dagster in a process of its own that waits in the middle of its only step, to be killed
+there.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ with dg.DagsterInstance.from_config(sys.argv[1]) as instance:
 def waiting_run(home: Path) -> Iterator[subprocess.Popen[str]]:
     """The process, in the middle of a run of the instance at `home`; killed afterwards."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _RUN, str(home)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", _RUN, str(home)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     end_with_tests(process)
     try:

@@ -1,4 +1,5 @@
-"""Write commands.md, settings.md and tables.md from the command line's definition, the settings and the table schemas.
+"""Write commands.md, settings.md and tables.md from the command line's definition, the settings and
+the table schemas.
 
     python -m tools.generate_reference
 
@@ -104,7 +105,9 @@ def commands_page() -> str:
 
 
 def _contents(summaries: Mapping[str, str]) -> str:
-    rows = [[f"[`citeloom {name}`](#citeloom-{name})", summary] for name, summary in summaries.items()]
+    rows = [
+        [f"[`citeloom {name}`](#citeloom-{name})", summary] for name, summary in summaries.items()
+    ]
     return _table(("command", "what it does"), rows)
 
 
@@ -113,7 +116,9 @@ def _summary(function: Callable[..., Any]) -> str:
 
 
 def _command(name: str, function: Callable[..., Any]) -> Iterator[str]:
-    """Paragraphs of the help and the epilog, then the parameters. Lines after `Examples:` are a code block."""
+    """Paragraphs of the help and the epilog, then the parameters. Lines after `Examples:` are a
+    code block.
+    """
     from pipeline.cli.app import EPILOGS
 
     text = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{EPILOGS.get(name, '')}"
@@ -123,7 +128,10 @@ def _command(name: str, function: Callable[..., Any]) -> Iterator[str]:
             yield "\n".join(("```", *examples, "```\n"))
         else:
             yield " ".join((first, *examples)) + "\n"
-    rows = [_parameter(parameter) for parameter in inspect.signature(function, eval_str=True).parameters.values()]
+    rows = [
+        _parameter(parameter)
+        for parameter in inspect.signature(function, eval_str=True).parameters.values()
+    ]
     if rows:
         yield _table(("argument or option", "value", "default", "what it says"), rows)
 
@@ -143,13 +151,19 @@ def _parameter(parameter: inspect.Parameter) -> list[str]:
         (kind,) = get_args(kind)
     if isinstance(info, OptionInfo):
         # Of an annotation, typer's first argument is no default but the first name.
-        declared = [text for text in (info.default, *(info.param_decls or ())) if isinstance(text, str)]
+        declared = [
+            text for text in (info.default, *(info.param_decls or ())) if isinstance(text, str)
+        ]
         names = [name for text in declared for name in text.split("/") if name.startswith("-")]
-        name = ", ".join(f"`{option}`" for option in names or [f"--{parameter.name.replace('_', '-')}"])
+        name = ", ".join(
+            f"`{option}`" for option in names or [f"--{parameter.name.replace('_', '-')}"]
+        )
     else:
         name = f"`{info.metavar}`"
     values = _values(kind, info) + ", repeatable" * (is_list and isinstance(info, OptionInfo))
-    default = "–" if parameter.default is None or parameter.default is False else f"`{parameter.default}`"
+    default = (
+        "–" if parameter.default is None or parameter.default is False else f"`{parameter.default}`"
+    )
     if parameter.default is inspect.Parameter.empty:
         default = "required"
     return [name, values, default, " ".join((info.help or "").split()) or "–"]
@@ -165,7 +179,11 @@ def _values(kind: Any, info: OptionInfo | ArgumentInfo) -> str:
     if issubclass(kind, Enum):
         return ", ".join(f"`{member.value}`" for member in kind)
     if kind in (int, float):
-        bounds = [f"{word} {bound:g}" for word, bound in (("from", info.min), ("to", info.max)) if bound is not None]
+        bounds = [
+            f"{word} {bound:g}"
+            for word, bound in (("from", info.min), ("to", info.max))
+            if bound is not None
+        ]
         return " ".join(["number", *bounds])
     return "path" if kind is Path else "text"
 
@@ -180,7 +198,9 @@ def tables_page() -> str:
         if name in stages:
             parts.append(f"{stages[name].description}\n")
         parts.append(f"One row is {table.row}. Schema version {table.version}.\n")
-        columns = [[f"`{field.name}`", f"`{_type(field.type)}`", text] for field, text in _columns(table)]
+        columns = [
+            [f"`{field.name}`", f"`{_type(field.type)}`", text] for field, text in _columns(table)
+        ]
         parts.append(_table(("column", "type", "what it holds"), columns))
     return _page(parts)
 
@@ -197,7 +217,9 @@ def _type(kind: pa.DataType) -> str:
         return f"map[{_type(kind.key_type)}, {_type(kind.item_type)}]"
     if pa.types.is_struct(kind):
         return "{" + ", ".join(f"{field.name}: {_type(field.type)}" for field in kind) + "}"
-    return {"string": "text", "halffloat": "float16", "float": "float32", "double": "float64"}.get(str(kind), str(kind))
+    return {"string": "text", "halffloat": "float16", "float": "float32", "double": "float64"}.get(
+        str(kind), str(kind)
+    )
 
 
 def _anchor(name: str) -> str:
@@ -206,7 +228,11 @@ def _anchor(name: str) -> str:
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = list(head)
-    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [
+        head,
+        ["---"] * len(head),
+        *([cell.replace("|", "\\|") for cell in row] for row in rows),
+    ]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -221,7 +247,12 @@ def settings_page() -> str:
 
 def _settings() -> Iterator[str]:
     for group in GROUPS:
-        yield from (f"## {(group.__doc__ or '').strip()}", "", "| setting | default | what it is |", "|---|---|---|")
+        yield from (
+            f"## {(group.__doc__ or '').strip()}",
+            "",
+            "| setting | default | what it is |",
+            "|---|---|---|",
+        )
         for name, field in group.model_fields.items():
             default = _default(field.default)
             if name in EMBEDDED_LLM:

@@ -1,1 +1,3 @@
-"""Answering questions from the corpus: arXivBot, WikiChat and the model alone, and their prompts."""
+"""Answering questions from the corpus: arXivBot, WikiChat and the model alone, and their
+prompts.
+"""

@@ -1,4 +1,6 @@
-"""An answer: sentences on claims, claims on retrieved passages, the steps that led to it, and its row in `answers`."""
+"""An answer: sentences on claims, claims on retrieved passages, the steps that led to it, and its
+row in `answers`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ ABSTAINED = "The corpus does not hold the answer to this question."
 """The text of every answer whose claims do not hold it."""
 
 Source = Literal["passage", "model", "front_matter"]
-"""Where a claim is from: taken from its passage, said by the model and supported by it, or a row of a table."""
+"""Where a claim is from: taken from its passage, said by the model and supported by it, or a row of
+a table.
+"""
 MOST_CLAIMS = 3
 """Most claims of one hop; the report has six from two hops."""
 Fact = tuple[str, RetrievedPassage, Source]
@@ -28,7 +32,9 @@ Fact = tuple[str, RetrievedPassage, Source]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One fact, numbered from 1, with the passage that it rests on and the hop that retrieved it."""
+    """One fact, numbered from 1, with the passage that it rests on and the hop that retrieved
+    it.
+    """
 
     number: int
     text: str
@@ -55,8 +61,8 @@ class Sentence:
 class Answer:
     """One system's answer to one question.
 
-    Every claim rests on a passage that was shown, and every sentence on a claim. Only a system that retrieves nothing
-    has sentences without claims.
+    Every claim rests on a passage that was shown, and every sentence on a claim. Only a system that
+    retrieves nothing has sentences without claims.
     """
 
     text: str
@@ -91,7 +97,9 @@ def grounded_answer(
     passages: Sequence[Sequence[RetrievedPassage]],
     steps: StepLog,
 ) -> Answer:
-    """An answer of these sentences, which abstains without any. passages: those read in each hop."""
+    """An answer of these sentences, which abstains without any. passages: those read in each
+    hop.
+    """
     return Answer(
         " ".join(sentence.text for sentence in sentences) or ABSTAINED,
         tuple(sentences),
@@ -106,25 +114,40 @@ def grounded_answer(
 
 
 def plain_answer(text: str, steps: StepLog | None = None) -> Answer:
-    """An answer that rests on no passage: the model's own, or an imported one. It abstains if it is empty."""
+    """An answer that rests on no passage: the model's own, or an imported one. It abstains if it is
+    empty.
+    """
     log = steps or StepLog()
     sentences = tuple(Sentence(one_line(sentence), ()) for sentence in split_sentences(text))
     return Answer(
-        text.strip() or ABSTAINED, sentences, abstained=not sentences, trace={"steps": log.steps}, spent=log.spent
+        text.strip() or ABSTAINED,
+        sentences,
+        abstained=not sentences,
+        trace={"steps": log.steps},
+        spent=log.spent,
     )
 
 
-def answer_row(question_id: str, writer: Writer, answer: Answer, settings: Mapping[str, Any]) -> Row:
+def answer_row(
+    question_id: str, writer: Writer, answer: Answer, settings: Mapping[str, Any]
+) -> Row:
     """The row of an answer. settings: those of its system, for the record."""
     return {
         "question_id": question_id,
         **writer.columns,
         "settings": json.dumps(settings, sort_keys=True),
         "text": answer.text,
-        "sentences": [{"text": sentence.text, "claims": list(sentence.claims)} for sentence in answer.sentences],
+        "sentences": [
+            {"text": sentence.text, "claims": list(sentence.claims)}
+            for sentence in answer.sentences
+        ],
         "claims": [asdict(claim) for claim in answer.claims],
         "queries": list(answer.queries),
-        "shown": [_passage_row(passage, hop) for hop, passages in enumerate(answer.shown, 1) for passage in passages],
+        "shown": [
+            _passage_row(passage, hop)
+            for hop, passages in enumerate(answer.shown, 1)
+            for passage in passages
+        ],
         "hops": answer.hops,
         "abstained": answer.abstained,
         "trace": answer.trace_json(),
@@ -145,7 +168,9 @@ def answer_of_row(row: Row) -> Answer:
         passages[item["hop"] - 1].append(RetrievedPassage.of(item, item["month"]))
     return Answer(
         text=row["text"],
-        sentences=tuple(Sentence(sentence["text"], tuple(sentence["claims"])) for sentence in row["sentences"]),
+        sentences=tuple(
+            Sentence(sentence["text"], tuple(sentence["claims"])) for sentence in row["sentences"]
+        ),
         claims=tuple(Claim(**claim) for claim in row["claims"]),
         queries=tuple(row["queries"]),
         shown=tuple(map(tuple, passages)),

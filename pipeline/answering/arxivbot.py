@@ -1,6 +1,7 @@
 """arXivBot: search, rank, extract claims, reflect, search again, and answer from the claims alone.
 
-The stages are those of the arXivBot report (Tang, Stanford CS224N, 2024; its Figure 2), with any number of hops.
+The stages are those of the arXivBot report (Tang, Stanford CS224N, 2024; its Figure 2), with any
+number of hops.
 """
 
 from __future__ import annotations
@@ -8,12 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pipeline.answering.answer import MOST_CLAIMS, Answer, Claim, Fact, grounded_answer, number_claims
+from pipeline.answering.answer import (
+    MOST_CLAIMS,
+    Answer,
+    Claim,
+    Fact,
+    grounded_answer,
+    number_claims,
+)
 from pipeline.answering.claim_extraction import extract_claims
 from pipeline.answering.composition import compose
 from pipeline.answering.front_matter import fact_claims
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, PROMPTS, ask, short_question
-from pipeline.answering.retrieval import QUERY_CHARS, RetrievedPassage, distinct_passages, rank, search, searchable
+from pipeline.answering.retrieval import (
+    QUERY_CHARS,
+    RetrievedPassage,
+    distinct_passages,
+    rank,
+    search,
+    searchable,
+)
 from pipeline.answering.tools import StepLog, Tools
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.llm.client import REPAIR_TOKENS, Spent
@@ -36,10 +51,11 @@ class Thought(AnswerForm):
 async def reflect(
     tools: Tools, steps: StepLog, question: str, queries: Sequence[str], claims: Sequence[Claim]
 ) -> str | None:
-    """The query for what is missing, None if these claims are enough; chain of thought at temperature 0.
+    """The query for what is missing, None if these claims are enough; chain of thought at
+    temperature 0.
 
-    There is none after an answer that cannot be read, or one that misses something and names no query (`silent`).
-    Adds the step `reflect`.
+    There is none after an answer that cannot be read, or one that misses something and names no
+    query (`silent`). Adds the step `reflect`.
     """
     context = tools.settings.llm_context
     values = {
@@ -69,7 +85,8 @@ async def reflect(
 async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
     """The answer from claims on passages; it abstains if these do not hold it.
 
-    Each hop searches once and takes claims from the best passages; those of earlier hops are passed over.
+    Each hop searches once and takes claims from the best passages; those of earlier hops are passed
+    over.
 
     Raises SettingError if the context is too small, and as the client and the retriever do.
     """
@@ -85,8 +102,8 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
         best = await rank(tools, steps, query, candidates, hop=hop)
         facts: list[Fact] = []
         if hop == 1:
-            # A title may be that of any candidate; without one, the question is on the paper that ranks first. Claims
-            # from tables leave room for one of the model's own.
+            # A title may be that of any candidate; without one, the question is on the paper that
+            # ranks first. Claims from tables leave room for one of the model's own.
             facts = await fact_claims(tools.facts, alone, [*best, *candidates], MOST_CLAIMS - 1)
         if facts:
             steps.add("facts", Spent(), hop=hop, claims=[text for text, _, _ in facts])
@@ -95,6 +112,10 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
         claims += await extract_claims(
             tools, steps, alone, best, most=MOST_CLAIMS - len(facts), earlier=claims, hops=hops
         )
-        query = await reflect(tools, steps, alone, queries, claims) if hop < tools.settings.answer_hops else None
+        query = (
+            await reflect(tools, steps, alone, queries, claims)
+            if hop < tools.settings.answer_hops
+            else None
+        )
     sentences = await compose(tools, steps, "answer", alone, claims)
     return grounded_answer(sentences, claims, queries, hops, steps)

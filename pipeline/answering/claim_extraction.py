@@ -1,4 +1,6 @@
-"""Claims of passages that help with a question, each attributed to the passage that holds its names and figures."""
+"""Claims of passages that help with a question, each attributed to the passage that holds its names
+and figures.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from pipeline.llm.structured import AtMost, make_form
 from pipeline.text import one_line
 
 CLAIM_CHARS = 240
-# Claims of earlier hops, the newest first, take at most this part of the context; the rest is for passages.
+# Claims of earlier hops, the newest first, take at most this part of the context; the rest is for
+# passages.
 _KNOWN_SHARE = 8
 # The minus sign belongs to its number.
 _WORD = re.compile(r"[-−]?\w+")
@@ -44,17 +47,23 @@ async def extract_claims(
     earlier: Sequence[Claim],
     hops: Sequence[Sequence[RetrievedPassage]],
 ) -> tuple[Claim, ...]:
-    """At most `most` claims of these passages that help with a question, best first; adds the step `claims`.
+    """At most `most` claims of these passages that help with a question, best first; adds the step
+    `claims`.
 
-    arXivBot's filter and split in one call at temperature 0; there is no call without passages. A claim rests on the
-    passage that holds its names and figures, or else on the one that the model named: a model that knows a claim says
-    it again under another passage, which then seems to support it. Words alone decide that, without a model.
+    arXivBot's filter and split in one call at temperature 0; there is no call without passages. A
+    claim rests on the
+    passage that holds its names and figures, or else on the one that the model named: a model that
+    knows a claim says it again under another passage, which then seems to support it. Words alone
+    decide that, without a model.
 
-    earlier: claims that are known, which are not made again. hops: the passages read in each hop, these included.
+    earlier: claims that are known, which are not made again. hops: the passages read in each hop,
+        these included.
     """
     answer: FormAnswer[Any] = FormAnswer(None, Spent())
     if passages and most > 0:
-        answer = await _ask_for_claims(tools, question, passages, most, [claim.text for claim in earlier])
+        answer = await _ask_for_claims(
+            tools, question, passages, most, [claim.text for claim in earlier]
+        )
     named, dropped = _read_claims(answer.value, passages, most, [claim.text for claim in earlier])
     sources = _sources(earlier, hops)
     facts: list[Fact] = []
@@ -84,18 +93,26 @@ async def extract_claims(
 
 
 async def _ask_for_claims(
-    tools: Tools, question: str, passages: Sequence[RetrievedPassage], most: int, known: Sequence[str]
+    tools: Tools,
+    question: str,
+    passages: Sequence[RetrievedPassage],
+    most: int,
+    known: Sequence[str],
 ) -> FormAnswer[Any]:
     context = tools.settings.llm_context
     longest = _FRAME_TOKENS + 4 * len(passages) + _PER_CLAIM * most
     values = {
         "question": short_question(question, context),
-        "known": "\n".join(first_that_fit([f"- {claim}" for claim in reversed(known)], context // _KNOWN_SHARE)),
+        "known": "\n".join(
+            first_that_fit([f"- {claim}" for claim in reversed(known)], context // _KNOWN_SHARE)
+        ),
         "count": len(passages),
         "most": most,
         "characters": CLAIM_CHARS,
     }
-    left = PROMPTS.room(context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values)
+    left = PROMPTS.room(
+        context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values
+    )
     shown, _ = cut_to_share([passage.prompt_text() for passage in passages], left)
     messages = PROMPTS.messages("claims", shown=shown, **values)
     return await ask(tools.model, messages, claims_form(len(passages), most), longest)
@@ -104,18 +121,20 @@ async def _ask_for_claims(
 def _read_claims(
     form: Any, passages: Sequence[RetrievedPassage], most: int, known: Sequence[str]
 ) -> tuple[list[tuple[str, RetrievedPassage]], dict[str, int]]:
-    """The distinct claims of passages that were shown and called relevant, and how many were dropped for which reason.
+    """The distinct claims of passages that were shown and called relevant, and how many were
+    dropped for which reason.
 
-    Reasons: `unknown` of passages that were not shown, `irrelevant` of passages that the model filtered out itself,
-    `repeated` empty or known, `questions` that ask, `headings` that repeat their passage's heading alone, `over` beyond
-    the most.
+    Reasons: `unknown` of passages that were not shown, `irrelevant` of passages that the model
+    filtered out itself, `repeated` empty or known, `questions` that ask, `headings` that repeat
+    their passage's heading alone, `over` beyond the most.
     """
     numbers = range(1, len(passages) + 1)
     dropped: Counter[str] = Counter()
     claims: list[tuple[str, RetrievedPassage]] = []
     if form is None:
         return claims, dropped
-    # SmolLM2 leaves the list of relevant passages empty and makes three claims: then there is no filter.
+    # SmolLM2 leaves the list of relevant passages empty and makes three claims: then there is no
+    # filter.
     relevant = set(form.relevant) & set(numbers) or numbers
     seen = set(map(_key, known))
     for item in form.claims:
@@ -139,15 +158,17 @@ def _read_claims(
 def _reason_against(text: str, passage: RetrievedPassage, seen: set[str]) -> str | None:
     """Why a claim says nothing new; None if it does.
 
-    A model of 1.5 billion weights repeated known claims under passages that do not say them, and gave the question back
-    as its claim.
+    A model of 1.5 billion weights repeated known claims under passages that do not say them, and
+    gave the question back as its claim.
     """
     key = _key(text)
     if not key or key in seen:
         return "repeated"
     if text.endswith("?"):
         return "questions"
-    return "headings" if _says(passage.heading(), key) and not _says(passage.content(), key) else None
+    return (
+        "headings" if _says(passage.heading(), key) and not _says(passage.content(), key) else None
+    )
 
 
 def _says(text: str, key: str) -> bool:
@@ -155,7 +176,9 @@ def _says(text: str, key: str) -> bool:
 
 
 def _key(text: str) -> str:
-    """The words by which two claims are compared, without punctuation and leading words such as "the paper"."""
+    """The words by which two claims are compared, without punctuation and leading words such as
+    "the paper".
+    """
     words = _WORD.findall(text.casefold())
     return " ".join(dropwhile(_LEADING.__contains__, words))
 
@@ -168,7 +191,8 @@ def claims_form(passages: int, most: int) -> type[Any]:
     return make_form("Claims", relevant=Annotated[list[int], AtMost(passages)], claims=claims)
 
 
-# A figure is one word, with its point and the commas between its thousands; so is a macro of TeX, with its backslash.
+# A figure is one word, with its point and the commas between its thousands; so is a macro of TeX,
+# with its backslash.
 _PARTICULAR_WORD = re.compile(r"\\[A-Za-z]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+")
 _SENTENCE_END = re.compile(r"[.!?:]\s+")
 # Below it a figure such as 3 is in some passage by chance.
@@ -177,7 +201,9 @@ _FEWEST_CHARS = 4
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A passage that a claim may rest on, and claims from tables about its paper if it is front matter."""
+    """A passage that a claim may rest on, and claims from tables about its paper if it is front
+    matter.
+    """
 
     passage: RetrievedPassage
     known: str = ""
@@ -198,34 +224,48 @@ def _sources(claims: Iterable[Claim], hops: Sequence[Sequence[RetrievedPassage]]
     return sorted(sources, key=lambda source: not source.known)
 
 
-def home_of(claim: str, named: RetrievedPassage, question: str, sources: Sequence[Source]) -> RetrievedPassage | None:
-    """The passage that a claim rests on: the one that the model named, or, if that lacks its names and figures, the
-    first source that has all of them; None if no source has.
+def home_of(
+    claim: str, named: RetrievedPassage, question: str, sources: Sequence[Source]
+) -> RetrievedPassage | None:
+    """The passage that a claim rests on: the one that the model named, or, if that lacks its names
+    and figures, the first source that has all of them; None if no source has.
 
-    The words of the question are not looked for. But if a short figure is lacking, and with it a name that the question
-    has too, the claim rests on the only source that has all of them. sources: passages that were shown, best first.
+    The words of the question are not looked for. But if a short figure is lacking, and with it a
+    name that the question
+    has too, the claim rests on the only source that has all of them. sources: passages that were
+        shown, best first.
     """
     names = particulars(claim)
     wanted, lacking = names - _words(question), names - Source(named).words()
     if sum(map(len, wanted & lacking)) >= _FEWEST_CHARS:
         return next((source.passage for source in sources if wanted <= source.words()), None)
     if wanted & lacking and sum(map(len, lacking)) >= _FEWEST_CHARS:
-        homes = {source.passage.passage_id: source.passage for source in sources if names <= source.words()}
+        homes = {
+            source.passage.passage_id: source.passage
+            for source in sources
+            if names <= source.words()
+        }
         return homes.popitem()[1] if len(homes) == 1 else named
     return named
 
 
 def particulars(text: str) -> set[str]:
-    """The names and figures of a text in lower case: words with a digit, words with a capital inside a sentence, and
-    TeX macros. The last word of a claim of the greatest length may be cut, and does not count.
+    """The names and figures of a text in lower case: words with a digit, words with a capital
+    inside a sentence, and TeX macros. The last word of a claim of the greatest length may be cut,
+    and does not count.
 
-    Macros count because JSON has no escape \\d: a model that is held to JSON and copies \\delta writes \\beta.
+    Macros count because JSON has no escape \\d: a model that is held to JSON and copies \\delta
+    writes \\beta.
     """
     whole = text if len(text) < CLAIM_CHARS else text.rpartition(" ")[0]
     names = set()
     for sentence in _SENTENCE_END.split(whole):
         for place, word in enumerate(_PARTICULAR_WORD.findall(sentence)):
-            if word.startswith("\\") or any(map(str.isdigit, word)) or (place > 0 and word[0].isupper()):
+            if (
+                word.startswith("\\")
+                or any(map(str.isdigit, word))
+                or (place > 0 and word[0].isupper())
+            ):
                 names.add(word.casefold())
     return names
 

@@ -30,36 +30,53 @@ Held = Literal["yes", "partly", "no"]
 """Whether claims hold the answer to a question."""
 
 SENTENCE_CHARS = 240
-# A sentence with its frame and numbers; JSON takes up to twice the tokens of the text that it holds.
+# A sentence with its frame and numbers; JSON takes up to twice the tokens of the text that it
+# holds.
 _PER_SENTENCE, _FRAME_TOKENS, _JSON_FACTOR = 36 + int(SENTENCE_CHARS / CHARS_PER_TOKEN), 32, 2
 _MOST_SENTENCES, _MOST_CLAIMS = 12, 6
 _WORDS_PER_TOKEN = 0.6
-_MARK = re.compile(r"\s*\[\s*(?:claims?\s*)?([0-9]{1,4}(?:\s*[,;]\s*[0-9]{1,4})*)\s*\]", re.IGNORECASE)
+_MARK = re.compile(
+    r"\s*\[\s*(?:claims?\s*)?([0-9]{1,4}(?:\s*[,;]\s*[0-9]{1,4})*)\s*\]", re.IGNORECASE
+)
 
 
 async def compose(
-    tools: Tools, steps: StepLog, prompt: Literal["answer", "draft"], question: str, claims: Sequence[Claim]
+    tools: Tools,
+    steps: StepLog,
+    prompt: Literal["answer", "draft"],
+    question: str,
+    claims: Sequence[Claim],
 ) -> list[Sentence]:
-    """Sentences that answer a question from these claims, at temperature 0; none if the claims do not hold the answer.
+    """Sentences that answer a question from these claims, at temperature 0; none if the claims do
+    not hold the answer.
 
-    The claims themselves are the answer (`made`) if the model says that they hold it and none of its sentences rests on
-    one, or if its answer cannot be read: they were extracted for this question. Adds a step with the prompt's name.
+    The claims themselves are the answer (`made`) if the model says that they hold it and none of
+    its sentences rests on
+    one, or if its answer cannot be read: they were extracted for this question. Adds a step with
+        the prompt's name.
     """
     if not claims:
         steps.add(prompt, Spent(), abstained="no claims")
         return []
     tokens = tools.settings.answer_tokens
     longest, values = answer_tokens(tokens), prompt_values(question, tools.settings)
-    left = PROMPTS.room(tools.settings.llm_context, longest + REPAIR_TOKENS, prompt, claims="", **values)
+    left = PROMPTS.room(
+        tools.settings.llm_context, longest + REPAIR_TOKENS, prompt, claims="", **values
+    )
     lines = first_that_fit([claim.line() for claim in claims], left)
     shown = claims[: len(lines)]
     messages = PROMPTS.messages(prompt, claims="\n".join(lines), **values)
     answer = await ask(tools.model, messages, answer_form(most_sentences(tokens)), longest)
     form: Any = answer.value
-    sentences, dropped = read_sentences(form.sentences if form else (), {claim.number for claim in shown})
+    sentences, dropped = read_sentences(
+        form.sentences if form else (), {claim.number for claim in shown}
+    )
     withheld = form is not None and form.answered == "no"
     if withheld:
-        sentences, dropped = [], [sentence.text for sentence in form.sentences if sentence.text.strip()]
+        sentences, dropped = (
+            [],
+            [sentence.text for sentence in form.sentences if sentence.text.strip()],
+        )
     made = not sentences and not withheld
     if made:
         sentences = [Sentence(claim.text, (claim.number,)) for claim in shown]
@@ -84,15 +101,20 @@ def prompt_values(question: str, settings: Settings) -> dict[str, Any]:
     }
 
 
-def read_sentences(sentences: Sequence[Any], numbers: Collection[int]) -> tuple[list[Sentence], list[str]]:
-    """Those sentences of a model, with `text` and `claims`, that rest on claims of these numbers; texts of the others.
+def read_sentences(
+    sentences: Sequence[Any], numbers: Collection[int]
+) -> tuple[list[Sentence], list[str]]:
+    """Those sentences of a model, with `text` and `claims`, that rest on claims of these numbers;
+    texts of the others.
 
     A mark such as [2] within a sentence is one of its claims, and is removed from its text.
     """
     grounded, dropped = [], []
     for sentence in sentences:
         text, marked = _unmarked(one_line(sentence.text), numbers)
-        claims = tuple(number for number in dict.fromkeys([*sentence.claims, *marked]) if number in numbers)
+        claims = tuple(
+            number for number in dict.fromkeys([*sentence.claims, *marked]) if number in numbers
+        )
         if text and claims:
             grounded.append(Sentence(text, claims))
         elif text:
@@ -101,7 +123,9 @@ def read_sentences(sentences: Sequence[Any], numbers: Collection[int]) -> tuple[
 
 
 def _unmarked(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
-    """The text without marks that name claims, and their numbers; [0, 1] is an interval, as there is no claim 0."""
+    """The text without marks that name claims, and their numbers; [0, 1] is an interval, as there
+    is no claim 0.
+    """
     marked: list[int] = []
 
     def take(match: re.Match[str]) -> str:
@@ -138,7 +162,8 @@ def sentences_field(most: int) -> Any:
 def answer_form(most: int) -> type[Any]:
     """The form of an answer, bounded so that a small model under constrained decoding ends.
 
-    A rehearsal makes up the first of the words, so it plans the calls of a question that is answered.
+    A rehearsal makes up the first of the words, so it plans the calls of a question that is
+    answered.
     """
     answered = Annotated[Held, BeforeValidator(as_word)]
     return make_form("GroundedAnswer", answered=answered, sentences=sentences_field(most))
@@ -158,8 +183,15 @@ async def write_alone(tools: Tools, steps: StepLog, question: UserQuestion) -> s
     """
     context, tokens = tools.settings.llm_context, tools.settings.answer_tokens
     text = short_question(question.question, context)
-    left = PROMPTS.room(context, tokens, "direct", question=text, history="-" if question.history else "")
+    left = PROMPTS.room(
+        context, tokens, "direct", question=text, history="-" if question.history else ""
+    )
     messages = PROMPTS.messages("direct", question=text, history=question.conversation(left))
     completion = await tools.model.complete(messages, temperature=TEMPERATURE, max_tokens=tokens)
-    steps.add("generate", spent([completion]), text=completion.text.strip(), truncated=completion.truncated)
+    steps.add(
+        "generate",
+        spent([completion]),
+        text=completion.text.strip(),
+        truncated=completion.truncated,
+    )
     return completion.text

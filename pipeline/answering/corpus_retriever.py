@@ -25,7 +25,9 @@ class MonthSpan:
 
     def holds(self, month: str) -> bool:
         """Whether a month lies within."""
-        return (self.first is None or self.first <= month) and (self.last is None or month <= self.last)
+        return (self.first is None or self.first <= month) and (
+            self.last is None or month <= self.last
+        )
 
 
 ALL_MONTHS = MonthSpan()
@@ -34,7 +36,8 @@ ALL_MONTHS = MonthSpan()
 def month_span(workspace: Workspace, months: str) -> MonthSpan:
     """The months of an argument (`all`, `2024-03`, `2024-03..2024-05`) as one span.
 
-    Raises SettingError if it is malformed, or names months without passages or with gaps, which a search cannot have.
+    Raises SettingError if it is malformed, or names months without passages or with gaps, which a
+    search cannot have.
     """
     if months.strip() == "all":
         return ALL_MONTHS
@@ -44,8 +47,8 @@ def month_span(workspace: Workspace, months: str) -> MonthSpan:
     between = [month for month in present if span.holds(month) and month not in chosen]
     if between:
         raise SettingError(
-            f"--months {months} leaves out {', '.join(between)}: answers draw on one span of months, such as "
-            f"{span.first}..{span.last}"
+            f"--months {months} leaves out {', '.join(between)}: answers draw on one span of"
+            f" months, such as {span.first}..{span.last}"
         )
     return span
 
@@ -56,13 +59,17 @@ def check_index(workspace: Workspace) -> None:
 
 
 def index_search(workspace: Workspace, span: MonthSpan = ALL_MONTHS, by: By = "fused") -> Search:
-    """A search of the workspace's index, for `PassageSearch`; at most 1,000 passages a query. by: vectors that rank.
+    """A search of the workspace's index, for `PassageSearch`; at most 1,000 passages a query. by:
+    vectors that rank.
 
-    The embedder is loaded once in a process. The search raises as `pipeline.index.search.search` does.
+    The embedder is loaded once in a process. The search raises as `pipeline.index.search.search`
+    does.
     """
 
     def search(queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
-        options = SearchOptions(limit=min(count, MOST), first_month=span.first, last_month=span.last, by=by)
+        options = SearchOptions(
+            limit=min(count, MOST), first_month=span.first, last_month=span.last, by=by
+        )
         return [
             [RetrievedPassage.of(asdict(hit), hit.month, hit.relevance) for hit in hits]
             for hits in search_many(workspace, queries, options)

@@ -1,7 +1,9 @@
-"""Answers that no model writes: the sentences of the best passages that fit the question best, quoted with their links.
+"""Answers that no model writes: the sentences of the best passages that fit the question best,
+quoted with their links.
 
-What tables hold (authors, affiliations, dates, categories) is answered from tables. Where search finds no
-passage that fits the question (`pipeline.index.relevance`), the answer is that the corpus does not hold it.
+What tables hold (authors, affiliations, dates, categories) is answered from tables. Where search
+finds no passage that fits the question (`pipeline.index.relevance`), the answer is that the corpus
+does not hold it.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ Cosines = Callable[[str, Sequence[str]], Sequence[float]]
 """A question and texts → the cosine of each text's vector with the question's."""
 
 MOST_QUOTES = 3
-# A sentence this much below the best says something else. Evidence is a cosine plus a share of words, as for passages.
+# A sentence this much below the best says something else. Evidence is a cosine plus a share of
+# words, as for passages.
 _BEHIND, _COVERAGE = 0.15, 0.4
 _PER_PASSAGE = 2
 # Rows of a table are no sentences; shorter sentences are headings and labels.
@@ -43,7 +46,9 @@ _LEANS_BACK = re.compile(
     re.IGNORECASE,
 )
 # A follow-up that does not name its subject is searched for with the question before it.
-_POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|she|his|her)\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|they|them|their|this|that|these|those|he|she|his|her)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,9 @@ class Quote:
 
 
 def cosines_of(embedder: Embedder) -> Cosines:
-    """Cosines by an embedding model, which reads the texts as it reads queries: that spares the start of torch."""
+    """Cosines by an embedding model, which reads the texts as it reads queries: that spares the
+    start of torch.
+    """
 
     def cosines(question: str, texts: Sequence[str]) -> list[float]:
         first, *others = embedder.encode_queries([question, *texts])
@@ -64,14 +71,20 @@ def cosines_of(embedder: Embedder) -> Cosines:
     return cosines
 
 
-async def extractive(question: UserQuestion, tools: Tools, cosines: Cosines | None = None) -> Answer:
-    """The answer to a question in at most MOST_QUOTES quotations of the best passages; it calls no model.
+async def extractive(
+    question: UserQuestion, tools: Tools, cosines: Cosines | None = None
+) -> Answer:
+    """The answer to a question in at most MOST_QUOTES quotations of the best passages; it calls no
+    model.
 
-    cosines: by default those of the embedding model of the settings. Raises as the retriever and the tables do.
+    cosines: by default those of the embedding model of the settings. Raises as the retriever and
+        the tables do.
     """
     steps, most_read = StepLog(tools.on_step), tools.settings.answer_passages
     query = search_query(question)
-    relevant = [passage for passage in await search(tools, steps, query) if passage.relevance != "none"]
+    relevant = [
+        passage for passage in await search(tools, steps, query) if passage.relevance != "none"
+    ]
     claims = await fact_claims(tools.facts, question.question, relevant, MOST_CLAIMS)
     if claims:
         texts = [text for text, _, _ in claims]
@@ -85,7 +98,9 @@ async def extractive(question: UserQuestion, tools: Tools, cosines: Cosines | No
         steps.add("quote", Spent(), hop=1, read=traces, quotes=[quote.text for quote in quotes])
     read = distinct_passages([passage for _, passage, _ in claims] + relevant[:most_read])
     numbered = number_claims(claims, hop=1)
-    sentences = [Sentence(text, (claim.number,)) for text, claim in zip(texts, numbered, strict=True)]
+    sentences = [
+        Sentence(text, (claim.number,)) for text, claim in zip(texts, numbered, strict=True)
+    ]
     return grounded_answer(sentences, numbered, [query], [read], steps)
 
 
@@ -96,7 +111,9 @@ def search_query(question: UserQuestion) -> str:
     return searchable(question.question)
 
 
-def choose_quotes(question: str, passages: Sequence[RetrievedPassage], cosines: Cosines) -> list[Quote]:
+def choose_quotes(
+    question: str, passages: Sequence[RetrievedPassage], cosines: Cosines
+) -> list[Quote]:
     """The sentences of these passages that fit a question best, best first."""
     candidates = [quote for passage in passages for quote in _quotes(passage)]
     if not candidates:

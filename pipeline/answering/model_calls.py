@@ -26,7 +26,8 @@ PROMPTS = PromptFolder(
     hint="raise CITELOOM_LLM_CONTEXT, or lower CITELOOM_ANSWER_TOKENS or CITELOOM_ANSWER_PASSAGES",
 )
 
-# A model that samples would search for something else in a rerun; both papers run their systems at 0.
+# A model that samples would search for something else in a rerun; both papers run their systems at
+# 0.
 TEMPERATURE = 0.0
 # Of JSON in English, with quotes and escapes; the longest answer is computed from it.
 CHARS_PER_TOKEN = 3.5
@@ -36,15 +37,21 @@ _QUESTION_SHARE = 8
 
 @dataclass(frozen=True, slots=True)
 class FormAnswer(Generic[Model]):
-    """A model's answer in a form; None with the failure if it could not be read. It cost `spent` in both cases."""
+    """A model's answer in a form; None with the failure if it could not be read. It cost `spent` in
+    both cases.
+    """
 
     value: Model | None
     spent: Spent
     failure: str | None = None
 
 
-async def ask(client: LlmClient, messages: Sequence[Message], form: type[Model], tokens: int) -> FormAnswer[Model]:
-    """An answer of at most so many tokens, at temperature 0: one call, or two if it had to be repaired."""
+async def ask(
+    client: LlmClient, messages: Sequence[Message], form: type[Model], tokens: int
+) -> FormAnswer[Model]:
+    """An answer of at most so many tokens, at temperature 0: one call, or two if it had to be
+    repaired.
+    """
     try:
         answer = await client.answer(messages, form, max_tokens=tokens, temperature=TEMPERATURE)
     except LlmAnswerError as error:

@@ -1,7 +1,8 @@
-"""Question sets: questions on papers with their gold claims, read from a file or the table `questions` and validated,
-and the passages that hold the claims.
+"""Question sets: questions on papers with their gold claims, read from a file or the table
+`questions` and validated, and the passages that hold the claims.
 
-docs/methods/questions.md describes the formats. A question belongs to the month of the newest of its papers.
+docs/methods/questions.md describes the formats. A question belongs to the month of the newest of
+its papers.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ FEWEST_WORDS, MOST_WORDS = 4, 20
 _MOST_FAULTS = 5
 _FORMAT = "docs/methods/questions.md describes the format"
 # Characters that a keyboard lacks → what people type for them; bars separate the cells of a table.
-_PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "\xad": None, "|": " "})
+_PLAIN = str.maketrans(
+    {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "\xad": None, "|": " "}
+)
 
 
 def _as_list(value: Any) -> Any:
@@ -63,7 +66,10 @@ def _paper(value: Any) -> str:
 def _phrase(value: str) -> str:
     words = len(plain(value).split())
     if not FEWEST_WORDS <= words <= MOST_WORDS:
-        raise ValueError(f"{value!r} has {words} words: copy a phrase of {FEWEST_WORDS} to {MOST_WORDS} from the page")
+        raise ValueError(
+            f"{value!r} has {words} words: copy a phrase of {FEWEST_WORDS} to {MOST_WORDS} from the"
+            " page"
+        )
     return one_line(value)
 
 
@@ -78,13 +84,17 @@ def _day(value: Any) -> Any:
     return text
 
 
-_Words = Annotated[str, AfterValidator(one_line), Field(min_length=1, max_length=2_000, pattern=r"\S")]
+_Words = Annotated[
+    str, AfterValidator(one_line), Field(min_length=1, max_length=2_000, pattern=r"\S")
+]
 _PaperId = Annotated[str, BeforeValidator(_paper)]
 _Phrase = Annotated[str, AfterValidator(_phrase)]
 
 
 class GoldClaim(BaseModel):
-    """A fact that a full answer holds, and phrases of its paper, each of which states it; none if unknown."""
+    """A fact that a full answer holds, and phrases of its paper, each of which states it; none if
+    unknown.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -94,7 +104,9 @@ class GoldClaim(BaseModel):
 
 
 class Question(BaseModel):
-    """A question on one or several papers. date: YYYY-MM-DD, when the newest of them first appeared."""
+    """A question on one or several papers. date: YYYY-MM-DD, when the newest of them first
+    appeared.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -108,7 +120,9 @@ class Question(BaseModel):
 
     @property
     def month(self) -> str:
-        """The month of the newest of its papers, YYYY-MM: before it nobody could have answered in full."""
+        """The month of the newest of its papers, YYYY-MM: before it nobody could have answered in
+        full.
+        """
         return max(month for paper in self.papers if (month := month_of(paper)))
 
     @model_validator(mode="after")
@@ -121,23 +135,32 @@ class Question(BaseModel):
                 raise ValueError(f"the claim {text!r} occurs {count} times: remove the others")
         for place, claim in enumerate(self.claims):
             if claim.paper not in self.papers:
-                raise ValueError(f"claims.{place} is of {claim.paper}, which is not among papers: add it there")
+                raise ValueError(
+                    f"claims.{place} is of {claim.paper}, which is not among papers: add it there"
+                )
         return self
 
 
 def read_questions(file: Path) -> tuple[Question, ...]:
-    """The questions of a file, in its order: JSON lines, or a YAML list where it ends in `.yaml` or `.yml`.
+    """The questions of a file, in its order: JSON lines, or a YAML list where it ends in `.yaml` or
+    `.yml`.
 
-    Raises SettingError that names file, line, question and field, for the first five faults at once, where the file
-    cannot be read, holds no question, or two questions have one id.
+    Raises SettingError that names file, line, question and field, for the first five faults at
+    once, where the file cannot be read, holds no question, or two questions have one id.
     """
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise SettingError(f"{file} cannot be read ({error.strerror}): give the path of a question set") from error
+        raise SettingError(
+            f"{file} cannot be read ({error.strerror}): give the path of a question set"
+        ) from error
     except UnicodeDecodeError as error:
         raise SettingError(f"{file} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-    entries = _yaml_entries(file, text) if file.suffix.lower() in (".yaml", ".yml") else _json_entries(file, text)
+    entries = (
+        _yaml_entries(file, text)
+        if file.suffix.lower() in (".yaml", ".yml")
+        else _json_entries(file, text)
+    )
     return _checked(file, entries)
 
 
@@ -149,8 +172,9 @@ def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
                 yield line, json.loads(entry)
             except json.JSONDecodeError as error:
                 raise SettingError(
-                    f"{file}, line {line} is not a JSON object ({error.msg}, column {error.colno}): write one question "
-                    f"on each line, or a YAML list into a file that ends in .yaml; {_FORMAT}"
+                    f"{file}, line {line} is not a JSON object ({error.msg}, column {error.colno}):"
+                    " write one question on each line, or a YAML list into a file that ends in"
+                    f" .yaml; {_FORMAT}"
                 ) from None
 
 
@@ -161,7 +185,9 @@ def _yaml_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
     try:
         node = loader.get_single_node()
         if node is not None and not isinstance(node, yaml.SequenceNode):
-            raise SettingError(f"{file} is not a list: begin each question with `- id: …`; {_FORMAT}")
+            raise SettingError(
+                f"{file} is not a list: begin each question with `- id: …`; {_FORMAT}"
+            )
         for entry in node.value if node else ():
             yield entry.start_mark.line + 1, loader.construct_document(entry)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
@@ -184,10 +210,15 @@ def _checked(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, 
             named = f" ({entry['id']})" if entry.get("id") else ""
             for fault in error.errors():
                 field = ".".join(map(str, fault["loc"])) or "question"
-                faults.append(f"line {line}{named}, {field}: {fault['msg'].removeprefix('Value error, ')}")
+                faults.append(
+                    f"line {line}{named}, {field}: {fault['msg'].removeprefix('Value error, ')}"
+                )
             continue
         if question.id in lines:
-            faults.append(f"line {line}: id {question.id} is also that of line {lines[question.id]}: give it another")
+            faults.append(
+                f"line {line}: id {question.id} is also that of line {lines[question.id]}: give it"
+                " another"
+            )
         lines.setdefault(question.id, line)
         questions.append(question)
     if faults:
@@ -201,11 +232,13 @@ def _checked(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, 
 def gold_passages(
     question: Question, passages: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[int, tuple[str, ...]]:
-    """For each claim, by its place from 0, the ids of the passages of its paper that hold one of its phrases.
+    """For each claim, by its place from 0, the ids of the passages of its paper that hold one of
+    its phrases.
 
-    passages: arXiv id → rows of the table `passages` (`passage_id` and `text` are read), whose order the ids keep.
-    White space, case, citation markers, the bars of tables and the form of quotes and dashes make no difference; a
-    phrase begins and ends at the boundary of a word. Empty where no passage holds a phrase.
+    passages: arXiv id → rows of the table `passages` (`passage_id` and `text` are read), whose
+    order the ids keep. White space, case, citation markers, the bars of tables and the form of
+    quotes and dashes make no difference; a phrase begins and ends at the boundary of a word. Empty
+    where no passage holds a phrase.
     """
     return {
         place: tuple(
@@ -223,16 +256,21 @@ def holds_phrase(text: str, phrase: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """A text in the form in which phrases are compared (`gold_passages`) and their words counted."""
+    """A text in the form in which phrases are compared (`gold_passages`) and their words
+    counted.
+    """
     return one_line(without_markers(text).translate(_PLAIN)).casefold()
 
 
-# --- the table `questions` ------------------------------------------------------------------------------------------
+# --- the table `questions`
+# ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PosedQuestion:
-    """A question of the table `questions`, with the passages that hold each gold claim, by the claim's place from 0."""
+    """A question of the table `questions`, with the passages that hold each gold claim, by the
+    claim's place from 0.
+    """
 
     question: Question
     gold_passages: Mapping[int, tuple[str, ...]]
@@ -245,7 +283,9 @@ def paper_months(questions: Iterable[Question]) -> list[str]:
 
 
 def passages_of_papers(root: DataRoot, questions: Iterable[Question]) -> dict[str, list[Row]]:
-    """Rows of `passages` (id, paper and text) by paper, of the papers of these questions that are in the corpus."""
+    """Rows of `passages` (id, paper and text) by paper, of the papers of these questions that are
+    in the corpus.
+    """
     papers = {paper for question in questions for paper in question.papers}
     passages: dict[str, list[Row]] = defaultdict(list)
     for row in rows_of_papers(root, tables.PASSAGES, papers, ["passage_id", "arxiv_id", "text"]):
@@ -259,14 +299,21 @@ def read_posed_questions(rows: Iterable[Row]) -> list[PosedQuestion]:
 
 
 def read_question_set(settings: Settings) -> tuple[Question, ...]:
-    """All questions of the set; none where there is no set. Raises SettingError as `read_questions` does."""
+    """All questions of the set; none where there is no set. Raises SettingError as `read_questions`
+    does.
+    """
     return read_questions(settings.question_set) if settings.question_set else ()
 
 
 def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[dict[str, Any]]:
     """The column `claims` of a question; gold: as `gold_passages` gives it."""
     return [
-        {"claim": claim.claim, "arxiv_id": claim.paper, "evidence": list(claim.evidence), "passages": list(gold[place])}
+        {
+            "claim": claim.claim,
+            "arxiv_id": claim.paper,
+            "evidence": list(claim.evidence),
+            "passages": list(gold[place]),
+        }
         for place, claim in enumerate(question.claims)
     ]
 
@@ -274,7 +321,9 @@ def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[di
 def _read_row(row: Row) -> PosedQuestion:
     # Without validation, since the date may be a month.
     claims = tuple(
-        GoldClaim.model_construct(claim=item["claim"], paper=item["arxiv_id"], evidence=tuple(item["evidence"]))
+        GoldClaim.model_construct(
+            claim=item["claim"], paper=item["arxiv_id"], evidence=tuple(item["evidence"])
+        )
         for item in row["claims"]
     )
     question = Question.model_construct(
@@ -286,4 +335,6 @@ def _read_row(row: Row) -> PosedQuestion:
         reviewed=row["reviewed"],
         date=row["date"],
     )
-    return PosedQuestion(question, {place: tuple(item["passages"]) for place, item in enumerate(row["claims"])})
+    return PosedQuestion(
+        question, {place: tuple(item["passages"]) for place, item in enumerate(row["claims"])}
+    )

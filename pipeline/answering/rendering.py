@@ -1,6 +1,7 @@
 """Answers and their steps as lines of text and as JSON.
 
-Papers and models may write anything: characters that control a terminal are replaced, and no line is markup.
+Papers and models may write anything: characters that control a terminal are replaced, and no line
+is markup.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def terminal_line(text: str, most: int | None = None) -> str:
 
 
 def answer_lines(reply: Reply) -> list[str]:
-    """The answer, each sentence with the numbers of its claims, then these claims with their sources."""
+    """The answer, each sentence with the numbers of its claims, then these claims with their
+    sources.
+    """
     answer = reply.answer
     if not answer.claims or answer.abstained:
         return [terminal_safe(line) for line in answer.text.splitlines()]
@@ -83,7 +86,8 @@ def _source_lines(claim: Claim, passage: RetrievedPassage) -> list[str]:
 def _title_and_section(passage: RetrievedPassage) -> str:
     """Title and sections, or the kind of a passage outside of sections, and the paper's id."""
     path = passage.section_path or (passage.kind.replace("_", " "),)
-    return f"{terminal_line(' › '.join((passage.title, *path)))} ({terminal_line(source_name(passage.arxiv_id))})"
+    place = " › ".join((passage.title, *path))
+    return f"{terminal_line(place)} ({terminal_line(source_name(passage.arxiv_id))})"
 
 
 def _passages_read(answer: Answer) -> dict[str, RetrievedPassage]:
@@ -91,13 +95,21 @@ def _passages_read(answer: Answer) -> dict[str, RetrievedPassage]:
 
 
 def answer_notes(reply: Reply) -> Iterator[str]:
-    """What a reader should know beside the answer: why there is none, or that no paper supports it."""
+    """What a reader should know beside the answer: why there is none, or that no paper supports
+    it.
+    """
     answer = reply.answer
     if not reply.system.retrieves:
-        yield f"{reply.system.name} reads no paper: this is what {terminal_line(reply.model or '')} says by itself"
+        yield (
+            f"{reply.system.name} reads no paper: this is what"
+            f" {terminal_line(reply.model or '')} says by itself"
+        )
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(terminal_line, answer.queries)) or 'nothing'}"
-        read = f"{_count(len(_passages_read(answer)), 'passage')} read, {_count(len(answer.claims), 'claim')} extracted"
+        read = (
+            f"{_count(len(_passages_read(answer)), 'passage')} read,"
+            f" {_count(len(answer.claims), 'claim')} extracted"
+        )
         yield f"{read}: they do not hold the answer"
 
 
@@ -109,7 +121,16 @@ def cost_line(reply: Reply) -> str:
     paid = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
     money = [f"{usage.cost:,.4f} to pay"] if usage.prices.known else []
     calls = f"{_count(usage.calls, 'call')}, {usage.cached} of them answered by the cache"
-    return " · ".join([reply.system.name, terminal_line(reply.model), calls, paid, *money, f"{reply.seconds:.1f} s"])
+    return " · ".join(
+        [
+            reply.system.name,
+            terminal_line(reply.model),
+            calls,
+            paid,
+            *money,
+            f"{reply.seconds:.1f} s",
+        ]
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -128,7 +149,10 @@ def reply_json(reply: Reply, *, steps: bool = False) -> dict[str, Any]:
         "model": reply.model,
         "answer": answer.text,
         "abstained": answer.abstained,
-        "sentences": [{"text": sentence.text, "claims": list(sentence.claims)} for sentence in answer.sentences],
+        "sentences": [
+            {"text": sentence.text, "claims": list(sentence.claims)}
+            for sentence in answer.sentences
+        ],
         "claims": [_claim_json(claim) for claim in answer.claims],
         "queries": list(answer.queries),
         "passages": [[_passage_json(passage) for passage in hop] for hop in answer.shown],
@@ -138,7 +162,9 @@ def reply_json(reply: Reply, *, steps: bool = False) -> dict[str, Any]:
     if steps:
         document |= answer.trace
     # A model's JSON may hold lone surrogates, which no stream takes.
-    replaced: dict[str, Any] = json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+    replaced: dict[str, Any] = json.loads(
+        json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+    )
     return replaced
 
 
@@ -174,7 +200,9 @@ def step_lines(step: Step, passages: Passages) -> list[str]:
         else [f"{step['stage']}: {terminal_line(json.dumps(dict(step)), TEXT_CHARS)}"]
     )
     if step.get("failure"):
-        lines.append(f"  the model's answer could not be read: {terminal_line(step['failure'], TEXT_CHARS)}")
+        lines.append(
+            f"  the model's answer could not be read: {terminal_line(step['failure'], TEXT_CHARS)}"
+        )
     return lines
 
 
@@ -213,7 +241,10 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
     for number, text in zip(new, step["texts"], strict=True):
         yield f"  claim [{number}]: {terminal_line(text)}"
         if number in moved:
-            yield "    its names and figures are in another passage than the model named; it rests on that one"
+            yield (
+                "    its names and figures are in another passage than the model named; it rests on"
+                " that one"
+            )
         elif number in step.get("loose", ()):
             yield "    no passage that was shown has all of its names and figures"
     dropped = sum(step["dropped"].values())
@@ -224,7 +255,9 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
 
 
 def _reasons(dropped: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {_DROPPED.get(reason, reason)}" for reason, count in dropped.items() if count)
+    return ", ".join(
+        f"{count} {_DROPPED.get(reason, reason)}" for reason, count in dropped.items() if count
+    )
 
 
 def _read(place: Mapping[str, str], passages: Passages, suspicious: Sequence[str]) -> Iterator[str]:
@@ -261,7 +294,11 @@ def _answer(step: Step, passages: Passages) -> Iterator[str]:
     if "abstained" in step:
         yield f"{step['stage']}: none, {terminal_line(step['abstained'])}"
         return
-    verdicts = {"yes": "hold the answer", "partly": "hold part of the answer", "no": "do not hold the answer"}
+    verdicts = {
+        "yes": "hold the answer",
+        "partly": "hold part of the answer",
+        "no": "do not hold the answer",
+    }
     yield f"{step['stage']}: the claims {verdicts.get(step['answered'], 'were not judged')}"
     if step["made"]:
         yield "  the claims themselves are the answer"
@@ -269,7 +306,9 @@ def _answer(step: Step, passages: Passages) -> Iterator[str]:
 
 
 def _dropped(step: Step) -> Iterator[str]:
-    yield from (f"  dropped, as it rests on no claim: {terminal_line(text)}" for text in step["dropped"])
+    yield from (
+        f"  dropped, as it rests on no claim: {terminal_line(text)}" for text in step["dropped"]
+    )
 
 
 def _bullets(step: Step, passages: Passages) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""A session of questions to one system over the data root, as `citeloom ask` and `citeloom chat` run it."""
+"""A session of questions to one system over the data root, as `citeloom ask` and `citeloom chat`
+run it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.answering.answer import Answer
-from pipeline.answering.corpus_retriever import ALL_MONTHS, MonthSpan, check_index, index_search, month_span
+from pipeline.answering.corpus_retriever import (
+    ALL_MONTHS,
+    MonthSpan,
+    check_index,
+    index_search,
+    month_span,
+)
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.retrieval import PassageSearch, RetrievedPassage
 from pipeline.answering.systems import ANSWERING_WRITERS, AnsweringSystem
@@ -23,14 +31,17 @@ from pipeline.llm.loop import run
 from pipeline.llm.models import settings_for
 
 StepObserver = Callable[[Mapping[str, Any], Mapping[str, RetrievedPassage]], None]
-"""Called after each step with the passages retrieved so far by their ids, since steps name passages by id."""
+"""Called after each step with the passages retrieved so far by their ids, since steps name passages
+by id.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer and its cost.
 
-    model: None for a system that calls none. usage: of this question alone; cached answers cost nothing.
+    model: None for a system that calls none. usage: of this question alone; cached answers cost
+        nothing.
     """
 
     question: str
@@ -42,10 +53,16 @@ class Reply:
 
 
 class Conversation:
-    """Questions to one system, each with the turns before it; a question that fails leaves no turn."""
+    """Questions to one system, each with the turns before it; a question that fails leaves no
+    turn.
+    """
 
     def __init__(
-        self, workspace: Workspace, system: AnsweringSystem, model: str | None = None, span: MonthSpan = ALL_MONTHS
+        self,
+        workspace: Workspace,
+        system: AnsweringSystem,
+        model: str | None = None,
+        span: MonthSpan = ALL_MONTHS,
     ) -> None:
         """model: of the system; None for the default model."""
         self._workspace, self._system, self._span = workspace, system, span
@@ -67,9 +84,11 @@ class Conversation:
         self._turns.clear()
 
     def ask(self, question: str, observer: StepObserver | None = None) -> Reply:
-        """The answer to a question; the same question after the same turns is answered from the cache.
+        """The answer to a question; the same question after the same turns is answered from the
+        cache.
 
-        Raises SettingError for a question that is empty or not valid Unicode, and as the client and the index do.
+        Raises SettingError for a question that is empty or not valid Unicode, and as the client and
+        the index do.
         """
         user_question = UserQuestion(question, self.turns)
         started = time.perf_counter()
@@ -78,23 +97,32 @@ class Conversation:
         model = self._settings.llm_model if self._system.calls_model else None
         return Reply(question, self._system, model, answer, usage, time.perf_counter() - started)
 
-    async def _answer(self, question: UserQuestion, observer: StepObserver | None) -> tuple[Answer, Usage]:
+    async def _answer(
+        self, question: UserQuestion, observer: StepObserver | None
+    ) -> tuple[Answer, Usage]:
         retriever = PassageSearch(index_search(self._workspace, self._span, self._system.search_by))
         facts = FrontMatterTables(self._workspace, self._span)
         on_step = None if observer is None else lambda step: observer(step, retriever.seen)
         calls_model = self._system.calls_model
-        async with open_client(self._workspace, self._model) if calls_model else nullcontext() as client:
-            answer = await self._system.answer(question, Tools(client, retriever, self._settings, facts, on_step))
+        async with (
+            open_client(self._workspace, self._model) if calls_model else nullcontext()
+        ) as client:
+            answer = await self._system.answer(
+                question, Tools(client, retriever, self._settings, facts, on_step)
+            )
         return answer, Usage() if client is None else client.usage
 
 
-def open_conversation(workspace: Workspace, system: str | None = None, months: str = "all") -> Conversation:
-    """A conversation with a system by its name (`arxivbot` or `arxivbot@model`) about the papers of some months.
+def open_conversation(
+    workspace: Workspace, system: str | None = None, months: str = "all"
+) -> Conversation:
+    """A conversation with a system by its name (`arxivbot` or `arxivbot@model`) about the papers of
+    some months.
 
     system: None for the default: `arxivbot`, or `extractive` where no endpoint is set.
 
-    Raises SettingError for an unknown system, wrong months, or settings that the client refuses; MissingInput if the
-    system needs an index and there is none. No model is called.
+    Raises SettingError for an unknown system, wrong months, or settings that the client refuses;
+    MissingInput if the system needs an index and there is none. No model is called.
     """
     writer, chosen = ANSWERING_WRITERS.named(system, workspace.settings)
     if chosen.calls_model:
@@ -103,5 +131,8 @@ def open_conversation(workspace: Workspace, system: str | None = None, months: s
         check_index(workspace)
         return Conversation(workspace, chosen, writer.model, month_span(workspace, months))
     if months.strip() != "all":
-        raise SettingError(f"--months {months}: {chosen.name} reads no paper, so that no month limits it: leave it out")
+        raise SettingError(
+            f"--months {months}: {chosen.name} reads no paper, so that no month limits it: leave"
+            " it out"
+        )
     return Conversation(workspace, chosen, writer.model)

@@ -1,9 +1,10 @@
 """The stages `questions` and `answers`.
 
-A month of `answers` has a part for each writer and one for answers that were given elsewhere. The questions of a month
-are answered from the papers up to that month, as a reader could have asked them then: what comes later changes no
-answer. (A Qdrant server before 1.19 knows no document frequencies of some months alone: there, with MiniLM, later
-papers weigh words otherwise.)
+A month of `answers` has a part for each writer and one for answers that were given elsewhere. The
+questions of a month
+are answered from the papers up to that month, as a reader could have asked them then: what comes
+later changes no answer. (A Qdrant server before 1.19 knows no document frequencies of some months
+alone: there, with MiniLM, later papers weigh words otherwise.)
 """
 
 from __future__ import annotations
@@ -75,17 +76,25 @@ def _build_questions(job: Job) -> Iterator[Row]:
         question = askable[place]
         gold = gold_passages(question, passages)
         for claim in (question.claims[number] for number, ids in gold.items() if not ids):
-            detail = f"no passage of {claim.paper} holds its evidence" if claim.evidence else "it has no evidence"
+            detail = (
+                f"no passage of {claim.paper} holds its evidence"
+                if claim.evidence
+                else "it has no evidence"
+            )
             job.leave_out(question.id, "claim_without_passage", f"{detail}: {claim.claim}")
         yield _question_row(question, gold, dates)
 
 
 def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The month's questions, how many the other months have, and the passages of the papers of its questions."""
+    """The month's questions, how many the other months have, and the passages of the papers of its
+    questions.
+    """
     questions = read_question_set(workspace.settings)
     of_month = [question for question in questions if question.month == month]
     others = sorted(Counter(question.month for question in questions).items())
-    described = json.dumps([[question.model_dump() for question in of_month], others], sort_keys=True)
+    described = json.dumps(
+        [[question.model_dump() for question in of_month], others], sort_keys=True
+    )
     months = paper_months(of_month)
     return {
         "questions": hashlib.sha256(described.encode()).hexdigest(),
@@ -96,32 +105,56 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> bool:
     lacking = [paper for paper in question.papers if paper not in passages]
     if not question.reviewed:
-        job.leave_out(question.id, "not_reviewed", "nobody has accepted it: check it, then set reviewed to true")
+        job.leave_out(
+            question.id,
+            "not_reviewed",
+            "nobody has accepted it: check it, then set reviewed to true",
+        )
     elif lacking:
-        job.leave_out(question.id, "paper_not_in_corpus", f"{', '.join(lacking)} of its papers have no passages")
+        job.leave_out(
+            question.id,
+            "paper_not_in_corpus",
+            f"{', '.join(lacking)} of its papers have no passages",
+        )
     return question.reviewed and not lacking
 
 
 def _places_asked(job: Job, questions: Sequence[Question]) -> list[int]:
-    """The places of the questions that are asked: at most CITELOOM_MAX_QUESTIONS, evenly over the set."""
+    """The places of the questions that are asked: at most CITELOOM_MAX_QUESTIONS, evenly over the
+    set.
+    """
     taken = evenly_spaced(len(questions), job.settings.max_questions)
     for place in sorted(set(range(len(questions))) - set(taken)):
-        job.leave_out(questions[place].id, "over_the_limit", f"CITELOOM_MAX_QUESTIONS is {job.settings.max_questions}")
+        job.leave_out(
+            questions[place].id,
+            "over_the_limit",
+            f"CITELOOM_MAX_QUESTIONS is {job.settings.max_questions}",
+        )
     return taken
 
 
 def _dates(job: Job, questions: Sequence[Question]) -> dict[str, str]:
-    """Paper → day of its first version, of the month's papers: where the set has no date, metadata has."""
+    """Paper → day of its first version, of the month's papers: where the set has no date, metadata
+    has.
+    """
     wanted = {paper for question in questions if question.date is None for paper in question.papers}
     if not wanted:
         return {}
     rows = job.iterate(tables.METADATA, ["arxiv_id", "published"])
-    return {row["arxiv_id"]: row["published"] for row in rows if row["arxiv_id"] in wanted and row["published"]}
+    return {
+        row["arxiv_id"]: row["published"]
+        for row in rows
+        if row["arxiv_id"] in wanted and row["published"]
+    }
 
 
-def _question_row(question: Question, gold: Mapping[int, Sequence[str]], dates: Mapping[str, str]) -> Row:
+def _question_row(
+    question: Question, gold: Mapping[int, Sequence[str]], dates: Mapping[str, str]
+) -> Row:
     # Those of other months are older: the question is in the month of its newest paper.
-    newest = max((dates[paper] for paper in question.papers if paper in dates), default=question.month)
+    newest = max(
+        (dates[paper] for paper in question.papers if paper in dates), default=question.month
+    )
     return {
         "question_id": question.id,
         "question": question.question,
@@ -134,38 +167,53 @@ def _question_row(question: Question, gold: Mapping[int, Sequence[str]], dates: 
 
 
 def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
-    """The answers of a CSV file to questions of a set: columns `system`, `answer`, and `question_id` or `question`.
+    """The answers of a CSV file to questions of a set: columns `system`, `answer`, and
+    `question_id` or `question`.
 
     Raises SettingError as `read_texts` does, also for a question outside of the set.
     """
-    return read_texts(file, _ANSWERS, {question.id: question.question for question in questions}, SYSTEMS)
+    return read_texts(
+        file, _ANSWERS, {question.id: question.question for question in questions}, SYSTEMS
+    )
 
 
 # Settings of the index that change what a search finds.
 _SEARCH_SETTINGS = ("embedder", "embedded_form")
-# Named here since the time when it could be chosen: without it, answers of before would be out of date.
+# Named here since the time when it could be chosen: without it, answers of before would be out of
+# date.
 _FUSED_SEARCH = {"search_fusion": "scores"}
 
 
 def _answer_settings(settings: Settings) -> Mapping[str, Any]:
-    return {**writer_settings(ANSWERING_WRITERS.chosen(settings), settings), "imported": settings.imported_answers}
+    return {
+        **writer_settings(ANSWERING_WRITERS.chosen(settings), settings),
+        "imported": settings.imported_answers,
+    }
 
 
 def _answer_parts(workspace: Workspace, month: str) -> list[Part]:
-    parts = [_writer_part(workspace, month, *chosen) for chosen in ANSWERING_WRITERS.chosen(workspace.settings)]
+    parts = [
+        _writer_part(workspace, month, *chosen)
+        for chosen in ANSWERING_WRITERS.chosen(workspace.settings)
+    ]
     return [*parts, *_imported_part(workspace)]
 
 
 def _writer_part(workspace: Workspace, month: str, writer: Writer, system: AnsweringSystem) -> Part:
     settings = settings_for(workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS")
-    searching = {name: getattr(settings, name) for name in _SEARCH_SETTINGS} if system.retrieves else {}
+    searching = (
+        {name: getattr(settings, name) for name in _SEARCH_SETTINGS} if system.retrieves else {}
+    )
     if system.retrieves and system.search_by == "fused":
         searching |= _FUSED_SEARCH
     return Part(
         name=writer.name,
         columns=writer.columns,
         build=partial(_build_answers, writer, system),
-        reads=((tables.QUESTIONS, None), *(((tables.INDEX_RECEIPTS, None),) if system.retrieves else ())),
+        reads=(
+            (tables.QUESTIONS, None),
+            *(((tables.INDEX_RECEIPTS, None),) if system.retrieves else ()),
+        ),
         settings=system.chosen_settings(settings) | searching,
         version=system.version,
         inputs=_writer_inputs(writer, system, workspace, month),
@@ -184,8 +232,12 @@ def _build_answers(writer: Writer, system: AnsweringSystem, job: Job) -> Iterato
         yield answer_row(question.id, writer, answer, settings)
 
 
-async def _answer_all(job: Job, writer: Writer, system: AnsweringSystem, questions: Sequence[Question]) -> list[Answer]:
-    """The answers in the order of the questions, made concurrently within the limit on calls in flight."""
+async def _answer_all(
+    job: Job, writer: Writer, system: AnsweringSystem, questions: Sequence[Question]
+) -> list[Answer]:
+    """The answers in the order of the questions, made concurrently within the limit on calls in
+    flight.
+    """
     settings = settings_for(job.settings, writer.model)
     span = MonthSpan(last=job.month)
     retriever = PassageSearch(_search(job, span, system.search_by))
@@ -203,27 +255,40 @@ async def _answer_all(job: Job, writer: Writer, system: AnsweringSystem, questio
 
 
 def _search(job: Job, span: MonthSpan, by: By) -> Search:
-    """The search of the index; for an estimate, whose queries are made up, passages of the month instead."""
+    """The search of the index; for an estimate, whose queries are made up, passages of the month
+    instead.
+    """
     if not job.rehearsal:
         return index_search(job.workspace, span, by)
     rows = job.workspace.root.iterate(tables.PASSAGES, job.month, PASSAGE_COLUMNS)
-    passages = [RetrievedPassage.of(row, job.month) for row in islice(rows, job.settings.answer_candidates * 2)]
+    passages = [
+        RetrievedPassage.of(row, job.month)
+        for row in islice(rows, job.settings.answer_candidates * 2)
+    ]
     return lambda queries, count: [passages[:count] for _ in queries]
 
 
 def check_answering(settings: Settings) -> None:
-    """Raise SettingError for an unknown system, or a file of questions or answers that cannot be read."""
+    """Raise SettingError for an unknown system, or a file of questions or answers that cannot be
+    read.
+    """
     ANSWERING_WRITERS.chosen(settings)
     questions = read_question_set(settings)
     if settings.imported_answers and questions:
         read_imported(settings.imported_answers, questions)
 
 
-def _writer_inputs(writer: Writer, system: AnsweringSystem, workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The prompts, and of the months that a question of this one may draw on, what the index and the tables hold."""
+def _writer_inputs(
+    writer: Writer, system: AnsweringSystem, workspace: Workspace, month: str
+) -> Mapping[str, str]:
+    """The prompts, and of the months that a question of this one may draw on, what the index and
+    the tables hold.
+    """
     inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
     if writer.model is not None:
-        inputs["model"] = get_model(workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS").fingerprint
+        inputs["model"] = get_model(
+            workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS"
+        ).fingerprint
     read = [tables.INDEX_RECEIPTS] if system.retrieves else []
     read += [tables.PAPERS, tables.METADATA] if system.reads_facts else []
     for table in read:
@@ -233,14 +298,18 @@ def _writer_inputs(writer: Writer, system: AnsweringSystem, workspace: Workspace
 
 
 def _imported_part(workspace: Workspace) -> list[Part]:
-    """The part of imported answers; none where no file is set. It costs nothing, so it is read in every run."""
+    """The part of imported answers; none where no file is set. It costs nothing, so it is read in
+    every run.
+    """
     file = workspace.settings.imported_answers
     if file is None or workspace.settings.question_set is None:
         return []
     content = read_content(file, "CITELOOM_IMPORTED_ANSWERS a CSV file of answers")
-    # The whole set: answers to questions outside of it are refused, and questions without an answer are reported.
+    # The whole set: answers to questions outside of it are refused, and questions without an answer
+    # are reported.
     questions = "\n".join(
-        f"{question.id} {question.month} {question.question}" for question in read_question_set(workspace.settings)
+        f"{question.id} {question.month} {question.question}"
+        for question in read_question_set(workspace.settings)
     )
     return [
         Part(
@@ -263,12 +332,18 @@ def _build_imported(job: Job) -> Iterator[Row]:
         return
     imported = read_imported(file, read_question_set(job.settings))
     job.notes["imported"] = list(imported.notes)
-    of_month = {question.id for question in read_question_set(job.settings) if question.month == job.month}
+    of_month = {
+        question.id for question in read_question_set(job.settings) if question.month == job.month
+    }
     for text in sorted(imported.texts, key=lambda text: (text.system, text.subject_id)):
         if text.subject_id in posed:
             yield answer_row(text.subject_id, Writer(text.system), plain_answer(text.text), {})
         elif text.subject_id in of_month:  # those of other months are in the tables of these
-            job.leave_out(text.subject_id, "not_asked", f"{text.system} answered it; the month does not ask it")
+            job.leave_out(
+                text.subject_id,
+                "not_asked",
+                f"{text.system} answered it; the month does not ask it",
+            )
 
 
 QUESTIONS = Stage(
@@ -287,6 +362,7 @@ ANSWERS = Stage(
     part_settings=_answer_settings,
     upstream=(tables.QUESTIONS, tables.INDEX_RECEIPTS),
     disabled_reason=questions_disabled_reason,
-    # Systems that search read the index, which belongs to one process at a time where it is embedded.
+    # Systems that search read the index, which belongs to one process at a time where it is
+    # embedded.
     pool="qdrant",
 )

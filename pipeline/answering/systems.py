@@ -31,7 +31,9 @@ class AnsweringSystem(System):
 
     async def answer(self, question: UserQuestion, tools: Tools) -> Answer:
         """The answer to a question. Raises as the client, the retriever and the tables do."""
-        return await self.respond(question, tools if self.reads_facts else replace(tools, facts=None))
+        return await self.respond(
+            question, tools if self.reads_facts else replace(tools, facts=None)
+        )
 
 
 _ASKING = ("llm_model", "llm_context", "answer_tokens")

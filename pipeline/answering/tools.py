@@ -34,8 +34,9 @@ class StepLog:
             self.on_step(step)
 
     def append(self, *logs: StepLog) -> None:
-        """Add the steps of other logs, which have called back already: concurrent steps have a log each, so that the
-        order does not depend on which finished first."""
+        """Add the steps of other logs, which have called back already: concurrent steps have a log
+        each, so that the order does not depend on which finished first.
+        """
         for log in logs:
             self.steps += log.steps
             self.spent += log.spent
@@ -43,7 +44,9 @@ class StepLog:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """A model, a search and the tables. facts: None for a system that makes no claims from tables."""
+    """A model, a search and the tables. facts: None for a system that makes no claims from
+    tables.
+    """
 
     client: LlmClient | None
     retriever: PassageSearch

@@ -22,8 +22,8 @@ from pipeline.llm.context import first_that_fit, fit
 from pipeline.llm.structured import AnswerForm, AtMost
 from pipeline.text import one_line
 
-# A follow-up refers to the last few turns; the beginning of a long answer says what it is about. Six turns are at most
-# 1,440 tokens.
+# A follow-up refers to the last few turns; the beginning of a long answer says what it is about.
+# Six turns are at most 1,440 tokens.
 MOST_TURNS, _TURN_TOKENS = 6, 120
 QUESTION_CHARS = 400
 _ANSWER_TOKENS = 48 + int((QUERY_CHARS + QUESTION_CHARS) / CHARS_PER_TOKEN)
@@ -38,7 +38,9 @@ class Turn:
 
     def text(self) -> str:
         """The turn in a prompt: a line for the question and one for the answer, each cut."""
-        question, answer = (fit(one_line(text), _TURN_TOKENS).text for text in (self.question, self.answer))
+        question, answer = (
+            fit(one_line(text), _TURN_TOKENS).text for text in (self.question, self.answer)
+        )
         return f"User: {question}\nAssistant: {answer}"
 
 
@@ -55,9 +57,13 @@ class UserQuestion:
 
     def __post_init__(self) -> None:
         name = f"the question {self.question_id}" if self.question_id else "the question"
-        # Bytes of an argument that are not UTF-8 become lone surrogates (PEP 383), which no endpoint takes.
+        # Bytes of an argument that are not UTF-8 become lone surrogates (PEP 383), which no
+        # endpoint takes.
         if any("\ud800" <= character <= "\udfff" for character in self.question):
-            raise SettingError(f"{name} is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8")
+            raise SettingError(
+                f"{name} is not valid UTF-8: type it again, or see that the terminal's locale is"
+                " UTF-8"
+            )
         if not searchable(self.question):
             raise SettingError(f"{name} is empty: write what you want to know")
 
@@ -83,7 +89,8 @@ class FollowUp(AnswerForm):
 class Search(AnswerForm):
     """WikiChat's: whether to search, the question by itself, and the words of the search.
 
-    search is a word and not a truth value: a rehearsal makes up the first of the words, which must be the costlier one.
+    search is a word and not a truth value: a rehearsal makes up the first of the words, which must
+        be the costlier one.
     """
 
     search: Annotated[Literal["yes", "no"], BeforeValidator(as_word)]
@@ -96,15 +103,20 @@ async def plan_query(
 ) -> tuple[str, str | None]:
     """The question as it stands alone, and the query to search by; adds the step `query`.
 
-    After a conversation the same call rewrites the question so that it stands alone. The query is the question itself
-    if the model names none or its answer cannot be read. optional: use WikiChat's prompt, by which the model may decide
-    not to search; the query is then None.
+    After a conversation the same call rewrites the question so that it stands alone. The query is
+    the question itself
+    if the model names none or its answer cannot be read. optional: use WikiChat's prompt, by which
+    the model may decide not to search; the query is then None.
     """
     prompt, context = "search" if optional else "query", tools.settings.llm_context
     form: type[Any] = Search if optional else FollowUp if question.history else Query
     text = short_question(question.question, context)
     left = PROMPTS.room(
-        context, _ANSWER_TOKENS + REPAIR_TOKENS, prompt, question=text, history="-" if question.history else ""
+        context,
+        _ANSWER_TOKENS + REPAIR_TOKENS,
+        prompt,
+        question=text,
+        history="-" if question.history else "",
     )
     messages = PROMPTS.messages(prompt, question=text, history=question.conversation(left))
     answer = await ask(tools.model, messages, form, _ANSWER_TOKENS)
@@ -116,7 +128,8 @@ async def plan_query(
     if getattr(answer.value, "search", "yes") == "no":
         query = None
     elif not query:
-        # A follow-up by itself ("and how large is it?") finds nothing without the question before it.
+        # A follow-up by itself ("and how large is it?") finds nothing without the question before
+        # it.
         before = question.history[-1].question if question.history and alone == original else ""
         query, made = searchable(f"{alone} {before}"), "question"
     steps.add("query", answer.spent, question=alone, query=query, made=made, failure=answer.failure)

@@ -1,8 +1,8 @@
-"""WikiChat (Semnani et al., arXiv 2305.14292) as of mid-2024: a draft of what passages say and of claims of the model
-that passages support, then its refinement.
+"""WikiChat (Semnani et al., arXiv 2305.14292) as of mid-2024: a draft of what passages say and of
+claims of the model that passages support, then its refinement.
 
-Two branches run side by side: query, search, ranking, bullets of each passage; and the model's own answer, its claims,
-a verdict on each.
+Two branches run side by side: query, search, ranking, bullets of each passage; and the model's own
+answer, its claims, a verdict on each.
 """
 
 from __future__ import annotations
@@ -82,7 +82,12 @@ class SplitClaims(AnswerForm):
 def _verdict(value: object) -> object:
     """A verdict in other letters or another form of the word, as it is spelled here."""
     text = one_line(str(value).upper().replace("_", " ")).strip(".\"' ")
-    spelling = {"SUPPORTED": "SUPPORTS", "SUPPORT": "SUPPORTS", "REFUTED": "REFUTES", "REFUTE": "REFUTES"}
+    spelling = {
+        "SUPPORTED": "SUPPORTS",
+        "SUPPORT": "SUPPORTS",
+        "REFUTED": "REFUTES",
+        "REFUTE": "REFUTES",
+    }
     return spelling.get(text, text)
 
 
@@ -135,21 +140,34 @@ async def _retrieve(tools: Tools, steps: StepLog, question: UserQuestion) -> _Br
     best = await rank(tools, steps, query, await search(tools, steps, query))
     logs = [StepLog(tools.on_step) for _ in best]
     bullets = await side_by_side(
-        summarize_passage(tools, log, alone, passage) for log, passage in zip(logs, best, strict=True)
+        summarize_passage(tools, log, alone, passage)
+        for log, passage in zip(logs, best, strict=True)
     )
     steps.append(*logs)
     return _Branch([fact for facts in bullets for fact in facts], best, query, alone)
 
 
-async def summarize_passage(tools: Tools, steps: StepLog, question: str, passage: RetrievedPassage) -> list[Fact]:
+async def summarize_passage(
+    tools: Tools, steps: StepLog, question: str, passage: RetrievedPassage
+) -> list[Fact]:
     """What a passage says about a question, at temperature 0; adds the step `bullets`."""
     context = tools.settings.llm_context
-    values = {"question": short_question(question, context), "most": MOST_BULLETS, "characters": BULLET_CHARS}
+    values = {
+        "question": short_question(question, context),
+        "most": MOST_BULLETS,
+        "characters": BULLET_CHARS,
+    }
     left = PROMPTS.room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
     text = fit(passage.prompt_text(), left).text
-    answer = await ask(tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS)
-    lines = dict.fromkeys(one_line(bullet) for bullet in (answer.value.bullets if answer.value else ()))
-    bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET][:MOST_BULLETS]
+    answer = await ask(
+        tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS
+    )
+    lines = dict.fromkeys(
+        one_line(bullet) for bullet in (answer.value.bullets if answer.value else ())
+    )
+    bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET][
+        :MOST_BULLETS
+    ]
     steps.add(
         "bullets",
         answer.spent,
@@ -168,15 +186,21 @@ async def _generate(tools: Tools, steps: StepLog, question: UserQuestion) -> _Br
     evidence = await tools.retriever.find([searchable(claim) for claim in claims], _EVIDENCE)
     logs = [StepLog(tools.on_step) for _ in claims]
     checks = zip(logs, claims, evidence, strict=True)
-    support = await side_by_side(check_claim(tools, log, claim, passages) for log, claim, passages in checks)
+    support = await side_by_side(
+        check_claim(tools, log, claim, passages) for log, claim, passages in checks
+    )
     steps.append(*logs)
     facts: list[Fact] = [
-        (claim, passage, "model") for claim, passage in zip(claims, support, strict=True) if passage is not None
+        (claim, passage, "model")
+        for claim, passage in zip(claims, support, strict=True)
+        if passage is not None
     ]
     return _Branch(facts, [passage for passages in evidence for passage in passages])
 
 
-async def split_claims(tools: Tools, steps: StepLog, question: UserQuestion, text: str) -> list[str]:
+async def split_claims(
+    tools: Tools, steps: StepLog, question: UserQuestion, text: str
+) -> list[str]:
     """The distinct claims that an answer makes, at temperature 0; an empty answer makes no call.
 
     Adds the step `split`; its `over` counts claims beyond those that are checked.
@@ -192,28 +216,41 @@ async def split_claims(tools: Tools, steps: StepLog, question: UserQuestion, tex
         left = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
         messages = PROMPTS.messages("split", answer=fit(text.strip(), left).text, **values)
         answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
-    lines = dict.fromkeys(one_line(claim) for claim in (answer.value.claims if answer.value else ()))
+    lines = dict.fromkeys(
+        one_line(claim) for claim in (answer.value.claims if answer.value else ())
+    )
     claims = [line for line in lines if searchable(line)]
     checked = claims[:MOST_CHECKED]
-    steps.add("split", answer.spent, claims=checked, over=len(claims) - len(checked), failure=answer.failure)
+    steps.add(
+        "split",
+        answer.spent,
+        claims=checked,
+        over=len(claims) - len(checked),
+        failure=answer.failure,
+    )
     return checked
 
 
 async def check_claim(
     tools: Tools, steps: StepLog, claim: str, passages: Sequence[RetrievedPassage]
 ) -> RetrievedPassage | None:
-    """The passage that supports a claim, None if none does, at temperature 0; no passages make no call.
+    """The passage that supports a claim, None if none does, at temperature 0; no passages make no
+    call.
 
-    Adds the step `verify`. A verdict that cannot be read, or has no evidence, is NOT ENOUGH INFO. If the model names no
-    passage that it was shown (`named`), a supported claim rests on the first.
+    Adds the step `verify`. A verdict that cannot be read, or has no evidence, is NOT ENOUGH INFO.
+    If the model names no passage that it was shown (`named`), a supported claim rests on the first.
     """
     context = tools.settings.llm_context
     answer: FormAnswer[Check] = FormAnswer(None, Spent())
     if passages:
         values = {"claim": claim, "count": len(passages), "characters": THOUGHT_CHARS}
-        left = PROMPTS.room(context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values)
+        left = PROMPTS.room(
+            context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values
+        )
         shown, _ = cut_to_share([passage.prompt_text() for passage in passages], left)
-        answer = await ask(tools.model, PROMPTS.messages("verify", shown=shown, **values), Check, _CHECK_TOKENS)
+        answer = await ask(
+            tools.model, PROMPTS.messages("verify", shown=shown, **values), Check, _CHECK_TOKENS
+        )
     check = answer.value or Check(reasoning="", verdict="NOT ENOUGH INFO", passage=0)
     named = 1 <= check.passage <= len(passages)
     support = passages[check.passage - 1 if named else 0] if check.verdict == "SUPPORTS" else None
@@ -237,16 +274,20 @@ async def refine(
 ) -> list[Sentence]:
     """The sentences after one call at temperature 0; adds the step `refine`.
 
-    The draft stays as it is if it has full marks on all criteria, if the answer cannot be read, or if no sentence of
-    the answer rests on a claim; the step's `kept` says which.
+    The draft stays as it is if it has full marks on all criteria, if the answer cannot be read, or
+    if no sentence of the answer rests on a claim; the step's `kept` says which.
     """
     tokens = tools.settings.answer_tokens
     longest = answer_tokens(tokens) + _MARKS_TOKENS
     values = prompt_values(question, tools.settings) | {"criteria": CRITERIA, "count": FULL_MARK}
-    left = PROMPTS.room(tools.settings.llm_context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values)
+    left = PROMPTS.room(
+        tools.settings.llm_context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values
+    )
     lines = [f"{sentence.text} ({', '.join(map(str, sentence.claims))})" for sentence in draft]
     draft_text = fit("\n".join(lines), left // _DRAFT_SHARE).text
-    claim_lines = first_that_fit([claim.line() for claim in claims], left - count_tokens(draft_text))
+    claim_lines = first_that_fit(
+        [claim.line() for claim in claims], left - count_tokens(draft_text)
+    )
     messages = PROMPTS.messages("refine", draft=draft_text, claims="\n".join(claim_lines), **values)
     answer = await ask(tools.model, messages, refined_form(most_sentences(tokens)), longest)
     form: Any = answer.value
@@ -274,4 +315,6 @@ async def refine(
 @cache
 def refined_form(most: int) -> type[Any]:
     """The form of the answer: a mark for each criterion, then the sentences."""
-    return make_form("RefinedAnswer", **dict.fromkeys(CRITERIA, int), sentences=sentences_field(most))
+    return make_form(
+        "RefinedAnswer", **dict.fromkeys(CRITERIA, int), sentences=sentences_field(most)
+    )

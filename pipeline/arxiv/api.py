@@ -1,7 +1,8 @@
 """arXiv's API for lists of identifiers: requests, Atom feeds and what is cached of them.
 
-Entries become `Result`s of the package `arxiv`. Its `Client` (4.0.2) is not used: it repeats every status but 200 at
-once, has no time-out, reads a truncated answer as a short one, and parses only what it has requested itself.
+Entries become `Result`s of the package `arxiv`. Its `Client` (4.0.2) is not used: it repeats every
+status but 200 at once, has no time-out, reads a truncated answer as a short one, and parses only
+what it has requested itself.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from urllib.parse import urlencode
 
 from pipeline.arxiv.dois import plain_doi
 from pipeline.arxiv.identifiers import split_version
-from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, Pace, RateLimitedClient, Service, parse_xml
+from pipeline.arxiv.rate_limited_client import (
+    Answer,
+    BrokenAnswer,
+    Pace,
+    RateLimitedClient,
+    Service,
+    parse_xml,
+)
 from pipeline.arxiv.record import Record, absent, fold, with_status
 from pipeline.errors import CiteloomError, PermanentFailure
 from pipeline.settings import Settings
@@ -46,14 +54,18 @@ _WAY_OUT = (
     "or CITELOOM_ARXIV_API=false to go on without them"
 )
 
-_SCHEMA = "create table if not exists records (arxiv_id text primary key, record text not null) without rowid"
+_SCHEMA = (
+    "create table if not exists records (arxiv_id text primary key, record text not null) without"
+    " rowid"
+)
 
 
 class ApiCache:
-    """One SQLite file in a folder, with a record for each identifier; `absent` where arXiv has no such paper.
+    """One SQLite file in a folder, with a record for each identifier; `absent` where arXiv has no
+    such paper.
 
-    Delete the folder to request everything again. Raises PermanentFailure where the file is damaged or cannot be
-    written.
+    Delete the folder to request everything again. Raises PermanentFailure where the file is damaged
+    or cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -71,7 +83,9 @@ class ApiCache:
 
     def add(self, records: Iterable[Record]) -> None:
         """Add what an answer says, all or nothing."""
-        rows = [(record.arxiv_id, json.dumps(record.as_row(), sort_keys=True)) for record in records]
+        rows = [
+            (record.arxiv_id, json.dumps(record.as_row(), sort_keys=True)) for record in records
+        ]
         with self._open() as store:
             store.executemany("insert or replace into records values (?, ?)", rows)
 
@@ -89,7 +103,8 @@ class ListRefused(CiteloomError):
 
 
 class ArxivApi:
-    """Looks up papers by identifier: a context manager that holds one connection and the cache of answers.
+    """Looks up papers by identifier: a context manager that holds one connection and the cache of
+    answers.
 
     `cache` is the folder of the cache. A pace other than arXiv's rules is for tests.
     """
@@ -112,12 +127,14 @@ class ArxivApi:
         self._client.close()
 
     def find(self, ids: Iterable[str], progress: Progress | None = None) -> dict[str, Record]:
-        """A record for each identifier (no version; old ones with their slash), `absent` where arXiv has none.
+        """A record for each identifier (no version; old ones with their slash), `absent` where
+        arXiv has none.
 
-        Cached answers are not requested again, and each answer is cached before the next request, so a kill loses one
-        request at most. An identifier that an answer lacks is requested once more. `progress` gets (done, total) after
-        each batch. Raises TransientFailure where the server cannot be reached or does not answer well, PermanentFailure
-        where another try cannot help, SettingError where the base URL is invalid.
+        Cached answers are not requested again, and each answer is cached before the next request,
+        so a kill loses one request at most. An identifier that an answer lacks is requested once
+        more. `progress` gets (done, total) after each batch. Raises TransientFailure where the
+        server cannot be reached or does not answer well, PermanentFailure where another try cannot
+        help, SettingError where the base URL is invalid.
         """
         wanted = sorted(set(ids))
         cached = self._cache.find(wanted)
@@ -143,7 +160,9 @@ class ArxivApi:
         except ListRefused as refusal:
             return self._request_less(ids, refusal)
         now = _now()
-        self._cache.add(replace(records[arxiv_id], fetched_at=now) for arxiv_id in ids if arxiv_id in records)
+        self._cache.add(
+            replace(records[arxiv_id], fetched_at=now) for arxiv_id in ids if arxiv_id in records
+        )
         return [arxiv_id for arxiv_id in ids if arxiv_id not in records]
 
     def _request_less(self, ids: Sequence[str], refusal: ListRefused) -> list[str]:
@@ -152,8 +171,8 @@ class ArxivApi:
             return self._request(ids[: len(ids) // 2]) + self._request(ids[len(ids) // 2 :])
         if not refusal.wrong_identifier:
             raise PermanentFailure(
-                f"arXiv's API at {self._url} refuses even the single identifier {ids[0]} ({refusal}): "
-                "check CITELOOM_ARXIV_API_URL"
+                f"arXiv's API at {self._url} refuses even the single identifier"
+                f" {ids[0]} ({refusal}): check CITELOOM_ARXIV_API_URL"
             )
         self._cache.add([absent(ids[0], "api", _now())])
         return []
@@ -163,13 +182,15 @@ class ArxivApi:
             raise ListRefused(answer.status, answer.body)
         if answer.status != 200:
             raise PermanentFailure(
-                f"arXiv's API at {self._url} answers with status {answer.status}: check CITELOOM_ARXIV_API_URL and "
-                "CITELOOM_ARXIV_USER_AGENT"
+                f"arXiv's API at {self._url} answers with status {answer.status}: check"
+                " CITELOOM_ARXIV_API_URL and CITELOOM_ARXIV_USER_AGENT"
             )
         try:
             return read_feed(answer.body)
         except PermanentFailure as error:
-            raise PermanentFailure(f"an answer of {self._url} is refused: {error}; check the address") from error
+            raise PermanentFailure(
+                f"an answer of {self._url} is refused: {error}; check the address"
+            ) from error
 
 
 def _now() -> str:
@@ -179,8 +200,9 @@ def _now() -> str:
 def read_feed(body: bytes) -> dict[str, Record]:
     """The records of an Atom feed by identifier without version; `fetched_at` is None.
 
-    Raises BrokenAnswer where the body is not a whole Atom feed, or announces papers and holds none, ListRefused where
-    it reports an error, PermanentFailure where it declares a document type or entities.
+    Raises BrokenAnswer where the body is not a whole Atom feed, or announces papers and holds none,
+    ListRefused where it reports an error, PermanentFailure where it declares a document type or
+    entities.
     """
     feed = parse_xml(body, "{http://www.w3.org/2005/Atom}feed")
     entries = feed.findall("atom:entry", _NAMESPACES)
@@ -191,11 +213,15 @@ def read_feed(body: bytes) -> dict[str, Record]:
         records = list(map(_read_entry, entries))
     except ValueError as error:
         raise BrokenAnswer(f"an entry of it cannot be read ({error})") from error
-    # An empty page where there are papers is how arXiv fails under load: believed twice, it made 100 papers absent.
+    # An empty page where there are papers is how arXiv fails under load: believed twice, it made
+    # 100 papers absent.
     if announced > 0 and not records:
         raise BrokenAnswer(f"it announces {announced:,} papers and holds none")
     # Of a paper with several entries the newest version counts, in whatever order they come.
-    return {record.arxiv_id: record for record in sorted(records, key=lambda record: record.version or 0)}
+    return {
+        record.arxiv_id: record
+        for record in sorted(records, key=lambda record: record.version or 0)
+    }
 
 
 def _read_entry(entry: Element) -> Record:
@@ -208,7 +234,9 @@ def _read_entry(entry: Element) -> Record:
         title=fold(result.title),
         authors=tuple(filter(None, (fold(author.name) for author in result.authors))),
         abstract=fold(result.summary),
-        categories=tuple(dict.fromkeys(filter(None, [result.primary_category, *result.categories]))),
+        categories=tuple(
+            dict.fromkeys(filter(None, [result.primary_category, *result.categories]))
+        ),
         primary_category=result.primary_category or None,
         published=result.published.date().isoformat(),
         updated=result.updated.date().isoformat(),
@@ -221,7 +249,9 @@ def _read_entry(entry: Element) -> Record:
 
 
 def _result_of(entry: Element) -> Result:
-    """An entry as the package `arxiv` represents it. Raises ValueError where it has no identifier or no date."""
+    """An entry as the package `arxiv` represents it. Raises ValueError where it has no identifier
+    or no date.
+    """
     from arxiv import Result
 
     def text(path: str) -> str:
@@ -236,11 +266,16 @@ def _result_of(entry: Element) -> Result:
         updated=datetime.fromisoformat(text("atom:updated")).astimezone(UTC),
         published=datetime.fromisoformat(text("atom:published")).astimezone(UTC),
         title=text("atom:title"),
-        authors=[Result.Author(name.text or "") for name in entry.iterfind("atom:author/atom:name", _NAMESPACES)],
+        authors=[
+            Result.Author(name.text or "")
+            for name in entry.iterfind("atom:author/atom:name", _NAMESPACES)
+        ],
         summary=text("atom:summary"),
         comment=text("arxiv:comment"),
         journal_ref=text("arxiv:journal_ref"),
         doi=text("arxiv:doi"),
         primary_category="" if primary is None else primary.get("term", ""),
-        categories=[category.get("term", "") for category in entry.iterfind("atom:category", _NAMESPACES)],
+        categories=[
+            category.get("term", "") for category in entry.iterfind("atom:category", _NAMESPACES)
+        ],
     )

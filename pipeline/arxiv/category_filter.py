@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from pipeline.settings import Settings
 
-# One subject under several names: all of arXiv's aliases, and cmp-lg, which went into cs.CL (CATEGORY_ALIASES and
-# ARCHIVES_SUBSUMED of arxiv-base 0.17.8). Old records still bear either name alone.
+# One subject under several names: all of arXiv's aliases, and cmp-lg, which went into cs.CL
+# (CATEGORY_ALIASES and ARCHIVES_SUBSUMED of arxiv-base 0.17.8). Old records still bear either name
+# alone.
 _SAME = (
     frozenset({"cs.SY", "eess.SY"}),
     frozenset({"cs.NA", "math.NA"}),
@@ -22,10 +23,12 @@ _SAME = (
 def verdict(categories: Sequence[str], primary: str, settings: Settings) -> tuple[bool, str]:
     """Whether a paper is kept, and the reason where it is not (`""` where it is).
 
-    `categories` are all of a paper's categories, `primary` its first. Setting `categories` names archives (`cs`) or
-    categories (`cs.CL`), matched whole: `cs` does not match `physics.optics`. Setting `category_match` says whether
-    any category may match or the primary one alone. Reason: `not_computer_science` where just `cs` is asked for, else
-    `other_category`. A category counts under each of its aliases, so eess.SY is computer science too.
+    `categories` are all of a paper's categories, `primary` its first. Setting `categories` names
+    archives (`cs`) or categories (`cs.CL`), matched whole: `cs` does not match `physics.optics`.
+    Setting `category_match` says whether
+    any category may match or the primary one alone. Reason: `not_computer_science` where just `cs`
+    is asked for, else `other_category`. A category counts under each of its aliases, so eess.SY is
+    computer science too.
     """
     candidates = [primary] if settings.category_match == "primary" else [primary, *categories]
     if any(matches(category, settings.categories) for category in candidates):
@@ -34,7 +37,9 @@ def verdict(categories: Sequence[str], primary: str, settings: Settings) -> tupl
 
 
 def matches(category: str, wanted: Iterable[str]) -> bool:
-    """Whether a category is one of, or lies in an archive of, `wanted`, under any name that it has."""
+    """Whether a category is one of, or lies in an archive of, `wanted`, under any name that it
+    has.
+    """
     names = _names(category)
     archives = {name.partition(".")[0] for name in names}
     return any(word in archives or not names.isdisjoint(_names(word)) for word in wanted)

@@ -1,8 +1,9 @@
-"""Harvest what changed at arXiv since the last time over OAI-PMH, so that a refresh needs no new snapshot.
+"""Harvest what changed at arXiv since the last time over OAI-PMH, so that a refresh needs no new
+snapshot.
 
-The package oaipmh-scythe (0.16) is not used: it repeats status 503 alone, reads a Retry-After in seconds only, shares
-no rate limit between processes, and takes a truncated answer for a whole one. What is left to it is a loop over
-resumption tokens.
+The package oaipmh-scythe (0.16) is not used: it repeats status 503 alone, reads a Retry-After in
+seconds only, shares no rate limit between processes, and takes a truncated answer for a whole one.
+What is left to it is a loop over resumption tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from filelock import FileLock, Timeout
 
 from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, News, Page
 from pipeline.arxiv.months import describe_months
-from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, Pace, RateLimitedClient, Service, parse_xml
+from pipeline.arxiv.rate_limited_client import (
+    Answer,
+    BrokenAnswer,
+    Pace,
+    RateLimitedClient,
+    Service,
+    parse_xml,
+)
 from pipeline.arxiv.record import Record, fold, is_day
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine import progress
@@ -46,8 +54,9 @@ _IDENTIFIER = "oai:arXiv.org:"
 class HarvestReport:
     """Papers by kind of news, and the months that are out of date by them.
 
-    A harvest that continues an interrupted one counts what came since; `citeloom status` shows all months that are due.
-    `since` is the first day requested, None for everything; nothing is missing up to the day `until`.
+    A harvest that continues an interrupted one counts what came since; `citeloom status` shows all
+    months that are due. `since` is the first day requested, None for everything; nothing is missing
+    up to the day `until`.
     """
 
     new: int
@@ -63,8 +72,14 @@ class HarvestReport:
 
     def __str__(self) -> str:
         kinds = {name: getattr(self, name) for name in _KINDS}
-        counts = ", ".join(f"{count:,} {name}" for name, count in kinds.items() if count) or "nothing"
-        months = f"; of {describe_months(list(self.months))}: citeloom run does them again" if self.months else ""
+        counts = (
+            ", ".join(f"{count:,} {name}" for name, count in kinds.items() if count) or "nothing"
+        )
+        months = (
+            f"; of {describe_months(list(self.months))}: citeloom run does them again"
+            if self.months
+            else ""
+        )
         return f"Harvested up to {self.until} in {self.requests:,} requests: {counts}{months}"
 
 
@@ -76,20 +91,27 @@ def harvest(
     since: str | None = None,
     pace: Pace | None = None,
 ) -> HarvestReport:
-    """Request the records of set `cs` that changed from arXiv's OAI-PMH, and store them for stage `metadata`.
+    """Request the records of set `cs` that changed from arXiv's OAI-PMH, and store them for stage
+    `metadata`.
 
-    From `since` (`YYYY-MM-DD`), else from where a harvest was interrupted, else from a day before the last complete one
-    began, else from a day before the newest change in the snapshot, else everything (280 pages); to `until`, included.
-    Raises SettingError for an invalid day, TransientFailure where the server does not answer well or another harvest
-    runs, PermanentFailure where the server refuses. Pages before an error are stored, and the next harvest continues
-    from there.
+    From `since` (`YYYY-MM-DD`), else from where a harvest was interrupted, else from a day before
+    the last complete one began, else from a day before the newest change in the snapshot, else
+    everything (280 pages); to `until`, included. Raises SettingError for an invalid day,
+    TransientFailure where the server does not answer well or another harvest runs, PermanentFailure
+    where the server refuses. Pages before an error are stored, and the next harvest continues from
+    there.
     """
     for name, day in (("--from", since), ("until", until)):
         if day is not None and not is_day(day):
-            raise SettingError(f"{name} {day!r} is not a day: write it as YYYY-MM-DD, for example 2026-11-03")
+            raise SettingError(
+                f"{name} {day!r} is not a day: write it as YYYY-MM-DD, for example 2026-11-03"
+            )
     store = HarvestStore(workspace.cache(STORE))
     service = Service(
-        "arXiv's OAI-PMH", settings.oai_url, "CITELOOM_OAI_URL", "run citeloom harvest again to go on from there"
+        "arXiv's OAI-PMH",
+        settings.oai_url,
+        "CITELOOM_OAI_URL",
+        "run citeloom harvest again to go on from there",
     )
     try:
         with (
@@ -113,19 +135,35 @@ class _State:
     begun: str = ""
     """The day of the first page, by the server's clock."""
     reached: str = ""
-    """The newest datestamp so far. Where pages come oldest first, everything before it is stored."""
+    """The newest datestamp so far. Where pages come oldest first, everything before it is stored.
+    """
     ordered: str = "yes"
     """Whether pages came oldest first; empty where they did not."""
     whole: str = "yes"
-    """Whether nothing is missing at the end of this harvest; empty where it began after the end of the last one."""
+    """Whether nothing is missing at the end of this harvest; empty where it began after the end of
+    the last one.
+    """
 
 
-def _first_state(store: HarvestStore, workspace: Workspace, since: str | None, until: str | None) -> _State:
-    """Where to begin: where an interrupted harvest of the same days stopped, else at its first day."""
+def _first_state(
+    store: HarvestStore, workspace: Workspace, since: str | None, until: str | None
+) -> _State:
+    """Where to begin: where an interrupted harvest of the same days stopped, else at its first
+    day.
+    """
     url = workspace.settings.oai_url
     stored = store.state()
-    interrupted = _State(**{name: stored.get(name, "") for name in _State.__slots__}) if stored.get("begun") else None
-    if interrupted and interrupted.url == url and since is None and interrupted.until == (until or ""):
+    interrupted = (
+        _State(**{name: stored.get(name, "") for name in _State.__slots__})
+        if stored.get("begun")
+        else None
+    )
+    if (
+        interrupted
+        and interrupted.url == url
+        and since is None
+        and interrupted.until == (until or "")
+    ):
         if interrupted.expires and interrupted.expires[:19] <= datetime.now(UTC).isoformat()[:19]:
             interrupted.token = ""
         return interrupted
@@ -156,27 +194,36 @@ class _Harvest:
         restarts = 0
         while True:
             try:
-                for page in oai.pages(self._since() or None, self.state.until or None, self.state.token or None):
+                for page in oai.pages(
+                    self._since() or None, self.state.until or None, self.state.token or None
+                ):
                     self._add(page)
                 return self._finish(oai.answered_at)
             except TokenRefused as refusal:
                 restarts += 1
                 if restarts > MOST_RESTARTS:
                     raise TransientFailure(
-                        f"{self.state.url} refuses its own resumption tokens ({refusal}): try again later"
+                        f"{self.state.url} refuses its own resumption tokens ({refusal}): try again"
+                        " later"
                     ) from refusal
                 start = self._since() or "the start"
-                progress.noted(f"arXiv's OAI-PMH refuses to go on ({refusal}); beginning again from {start}")
+                progress.noted(
+                    f"arXiv's OAI-PMH refuses to go on ({refusal}); beginning again from {start}"
+                )
                 self.state.token = ""
 
     def _since(self) -> str:
-        """The day to begin at without a token: the last one reached, since more of its records may come."""
+        """The day to begin at without a token: the last one reached, since more of its records may
+        come.
+        """
         return max(self.state.since, self.state.reached if self.state.ordered else "")
 
     def _add(self, page: Page) -> None:
         state = self.state
         if page.token and page.token == state.token:
-            raise TransientFailure(f"{state.url} gives the same resumption token twice: try again later")
+            raise TransientFailure(
+                f"{state.url} gives the same resumption token twice: try again later"
+            )
         state.begun = state.begun or page.answered_at[:10]
         state.token, state.expires = page.token or "", page.expires or ""
         days = [state.reached, *(change.datestamp for change in page.changes)]
@@ -186,7 +233,9 @@ class _Harvest:
         news = self.store.add(page, asdict(state))
         self.news.counts += news.counts
         self.news.months |= news.months
-        progress.advanced("harvest", state.reached or "harvest", self.news.counts.total(), page.total)
+        progress.advanced(
+            "harvest", state.reached or "harvest", self.news.counts.total(), page.total
+        )
 
     def _finish(self, answered_at: str) -> HarvestReport:
         state = self.state
@@ -211,7 +260,9 @@ class TokenRefused(CiteloomError):
 
 
 class OaiClient:
-    """Lists records page by page. `answered_at` is the time of the last answer by the server's clock."""
+    """Lists records page by page. `answered_at` is the time of the last answer by the server's
+    clock.
+    """
 
     def __init__(self, url: str, client: RateLimitedClient) -> None:
         self._url, self._client = url, client
@@ -220,14 +271,19 @@ class OaiClient:
     def pages(self, since: str | None, until: str | None, token: str | None) -> Iterator[Page]:
         """The pages of what changed in these days, both included, or those that follow a token.
 
-        Yields nothing where nothing matches. A page is requested when the one before has been dealt with. Raises
-        TokenRefused, what `RateLimitedClient.get` raises, and PermanentFailure where the server refuses the request.
+        Yields nothing where nothing matches. A page is requested when the one before has been dealt
+        with. Raises TokenRefused, what `RateLimitedClient.get` raises, and PermanentFailure where
+        the server refuses the request.
         """
         bounds = {"from": since, "until": until}
-        query = {"metadataPrefix": PREFIX, "set": SET} | {name: day for name, day in bounds.items() if day}
+        query = {"metadataPrefix": PREFIX, "set": SET} | {
+            name: day for name, day in bounds.items() if day
+        }
         while True:
             query = {"resumptionToken": token} if token else query
-            root = self._client.get(f"{self._url}?{urlencode({'verb': 'ListRecords'} | query)}", self._read)
+            root = self._client.get(
+                f"{self._url}?{urlencode({'verb': 'ListRecords'} | query)}", self._read
+            )
             self.answered_at = root.findtext(f"{_OAI}responseDate") or ""
             if self._is_empty(root):
                 return
@@ -248,7 +304,9 @@ class OaiClient:
                     "CITELOOM_ARXIV_USER_AGENT"
                 ) from error
             if isinstance(error, PermanentFailure):
-                raise PermanentFailure(f"an answer of {self._url} is refused: {error}; check the address") from error
+                raise PermanentFailure(
+                    f"an answer of {self._url} is refused: {error}; check the address"
+                ) from error
             raise
         if not is_day((root.findtext(f"{_OAI}responseDate") or "")[:10]):
             raise BrokenAnswer("it has no valid date")
@@ -257,7 +315,9 @@ class OaiClient:
         return root
 
     def _is_empty(self, root: Element) -> bool:
-        """Whether the server says that nothing matches. Raises TokenRefused or PermanentFailure for other errors."""
+        """Whether the server says that nothing matches. Raises TokenRefused or PermanentFailure for
+        other errors.
+        """
         error = root.find(f"{_OAI}error")
         if error is None:
             return False
@@ -265,7 +325,9 @@ class OaiClient:
         if code == "badResumptionToken":
             raise TokenRefused(message)
         if code != "noRecordsMatch":
-            raise PermanentFailure(f"{self._url} refuses to list records: {code} {message}; check CITELOOM_OAI_URL")
+            raise PermanentFailure(
+                f"{self._url} refuses to list records: {code} {message}; check CITELOOM_OAI_URL"
+            )
         return True
 
 
@@ -274,7 +336,11 @@ def _read_page(root: Element, answered_at: str) -> Page:
     broken: dict[str, str] = {}
     nameless = 0
     for element in root.iterfind(f"{_OAI}ListRecords/{_OAI}record"):
-        name = (element.findtext(f"{_OAI}header/{_OAI}identifier") or "").strip().removeprefix(_IDENTIFIER)
+        name = (
+            (element.findtext(f"{_OAI}header/{_OAI}identifier") or "")
+            .strip()
+            .removeprefix(_IDENTIFIER)
+        )
         try:
             change = _read_change(element, name)
         except (ValueError, TypeError, AttributeError) as error:
@@ -292,14 +358,17 @@ def _read_page(root: Element, answered_at: str) -> Page:
         broken,
         answered_at,
         token=None if token is None else (token.text or "").strip() or None,
-        expires=attributes.get("expirationDate") or attributes.get("expires"),  # arXiv's own server writes `expires`
+        expires=attributes.get("expirationDate")
+        or attributes.get("expires"),  # arXiv's own server writes `expires`
         total=int(size) if size.isdecimal() else None,
         nameless=nameless,
     )
 
 
 def _read_change(element: Element, arxiv_id: str) -> Change:
-    """A record of a list. Raises ValueError, TypeError or AttributeError where it is not one of arXiv's."""
+    """A record of a list. Raises ValueError, TypeError or AttributeError where it is not one of
+    arXiv's.
+    """
     datestamp = (element.findtext(f"{_OAI}header/{_OAI}datestamp") or "").strip()[:10]
     if not arxiv_id or not is_day(datestamp):
         raise ValueError("its header lacks an identifier or a datestamp")
@@ -313,7 +382,8 @@ def _read_change(element: Element, arxiv_id: str) -> Change:
 
 
 def _read_record(metadata: Element | None) -> Record:
-    """The record in an element `metadata`, which says what a line of the snapshot says; `fetched_at` is None.
+    """The record in an element `metadata`, which says what a line of the snapshot says;
+    `fetched_at` is None.
 
     Raises ValueError, TypeError or AttributeError where it has another format or shape.
     """
@@ -324,7 +394,10 @@ def _read_record(metadata: Element | None) -> Record:
     space += "}"
     texts = {str(child.tag).removeprefix(space): child.text for child in element}
     versions = element.findall(f"{space}version")
-    history = [{"version": version.get("version"), "created": version.findtext(f"{space}date")} for version in versions]
+    history = [
+        {"version": version.get("version"), "created": version.findtext(f"{space}date")}
+        for version in versions
+    ]
     record = parse_record(texts | {"id": fold(texts.get("id")) or "", "versions": history})
     # The newest version of a withdrawn paper has no source.
     withdrawn = versions and "I" in (versions[-1].findtext(f"{space}source_type") or "")

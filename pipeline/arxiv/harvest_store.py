@@ -1,6 +1,8 @@
-"""Records harvested over OAI-PMH, and how far the harvest is: one SQLite file in the data root's cache.
+"""Records harvested over OAI-PMH, and how far the harvest is: one SQLite file in the data root's
+cache.
 
-A page and the token of the next one are stored in one transaction, so a kill loses one request at most.
+A page and the token of the next one are stored in one transaction, so a kill loses one request at
+most.
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ STORE = "oai"
 _SCHEMA = """
 begin immediate;
 create table if not exists records (
-    arxiv_id text primary key, month text not null, datestamp text not null, deleted integer not null,
+    arxiv_id text primary key, month text not null, datestamp text not null, deleted integer not
+    null,
     record text, digest text not null
 ) without rowid;
 create index if not exists by_month on records (month, arxiv_id, digest);
-create table if not exists broken (arxiv_id text primary key, month text not null, reason text not null) without rowid;
+create table if not exists broken (arxiv_id text primary key, month text not null, reason text not
+null) without rowid;
 create table if not exists state (name text primary key, value text not null) without rowid;
 commit;
 """
@@ -40,7 +44,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A paper as it is since the day `datestamp`; `record` is None where arXiv deleted it on that day."""
+    """A paper as it is since the day `datestamp`; `record` is None where arXiv deleted it on that
+    day.
+    """
 
     arxiv_id: str
     datestamp: str
@@ -52,7 +58,8 @@ class Page:
     """One answer of OAI-PMH.
 
     token: leads to the next page until `expires` (ISO 8601, or None); None on the last page.
-    broken: by identifier, why its record cannot be read; `nameless` counts those without an identifier.
+    broken: by identifier, why its record cannot be read; `nameless` counts those without an
+        identifier.
     total: how many records the whole list has, where the server says so.
     """
 
@@ -67,7 +74,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class HarvestedPaper:
-    """A paper as last harvested; `record` is None where it was deleted before any record of it came."""
+    """A paper as last harvested; `record` is None where it was deleted before any record of it
+    came.
+    """
 
     datestamp: str
     deleted: bool
@@ -76,7 +85,9 @@ class HarvestedPaper:
 
 @dataclass(slots=True)
 class News:
-    """What pages changed in the store: papers by kind of news, and the months of the changed papers."""
+    """What pages changed in the store: papers by kind of news, and the months of the changed
+    papers.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     months: set[str] = field(default_factory=set)
@@ -99,8 +110,12 @@ class HarvestStore:
     def find(self, ids: Collection[str]) -> dict[str, HarvestedPaper]:
         """Those of the papers that were harvested."""
         return {
-            name: HarvestedPaper(datestamp, bool(deleted), Record.from_row(json.loads(record)) if record else None)
-            for name, datestamp, deleted, record in self._select("datestamp, deleted, record", "records", ids)
+            name: HarvestedPaper(
+                datestamp, bool(deleted), Record.from_row(json.loads(record)) if record else None
+            )
+            for name, datestamp, deleted, record in self._select(
+                "datestamp, deleted, record", "records", ids
+            )
         }
 
     def identifiers(self, month: str) -> list[str]:
@@ -113,7 +128,8 @@ class HarvestStore:
         return dict(self._select("reason", "broken", ids))
 
     def digest(self, ids: Collection[str]) -> str | None:
-        """SHA-256 of the records of those papers, without the time of harvest; None where there is none.
+        """SHA-256 of the records of those papers, without the time of harvest; None where there is
+        none.
 
         A record that cannot be read counts, since the ledger of its month names it.
         """
@@ -122,7 +138,9 @@ class HarvestStore:
 
     def state(self) -> dict[str, str]:
         """How far the harvest is, as `add` and `set_state` stored it."""
-        return self._query(lambda store: dict(store.execute("select name, value from state").fetchall()), {})
+        return self._query(
+            lambda store: dict(store.execute("select name, value from state").fetchall()), {}
+        )
 
     def add(self, page: Page, state: Mapping[str, str]) -> News:
         """Store one page and how far the harvest is with it."""
@@ -147,7 +165,13 @@ class HarvestStore:
         months = sorted({_month(name) for name in wanted})
         query = f"select arxiv_id, {columns} from {table} where month = ? order by arxiv_id"  # noqa: S608
         return self._query(
-            lambda store: [row for month in months for row in store.execute(query, (month,)) if row[0] in wanted], []
+            lambda store: [
+                row
+                for month in months
+                for row in store.execute(query, (month,))
+                if row[0] in wanted
+            ],
+            [],
         )
 
     def _query(self, read: Callable[[sqlite3.Connection], T], nothing: T) -> T:
@@ -155,7 +179,9 @@ class HarvestStore:
             return nothing
         with self._open() as store:
             # A kill between making the file and its tables leaves a file without tables.
-            has_tables = store.execute("select 1 from sqlite_master where name = 'records'").fetchone()
+            has_tables = store.execute(
+                "select 1 from sqlite_master where name = 'records'"
+            ).fetchone()
             return read(store) if has_tables else nothing
 
     @contextlib.contextmanager
@@ -191,7 +217,10 @@ def _add_change(store: sqlite3.Connection, change: Change, now: str, news: News)
     store.execute("delete from broken where arxiv_id = ?", (change.arxiv_id,))
     if stored and digest == stored[2]:
         news.counts["unchanged"] += 1
-        store.execute("update records set datestamp = ? where arxiv_id = ?", (change.datestamp, change.arxiv_id))
+        store.execute(
+            "update records set datestamp = ? where arxiv_id = ?",
+            (change.datestamp, change.arxiv_id),
+        )
         return
     before = Record.from_row(json.loads(stored[1])) if stored and stored[1] else None
     record = replace(change.record, fetched_at=now) if change.record else before
@@ -222,6 +251,8 @@ def _kind(record: Record | None, before: Record | None, *, is_new: bool) -> str:
 
 
 def _digest(record: Record | None) -> str:
-    """Digest of the record without the time of harvest: a record that comes again unchanged makes no month due."""
+    """Digest of the record without the time of harvest: a record that comes again unchanged makes
+    no month due.
+    """
     content = json.dumps(record.as_row(), sort_keys=True) if record else "deleted"
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()

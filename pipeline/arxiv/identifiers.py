@@ -1,4 +1,5 @@
-"""arXiv identifiers: parsed from names of dump members and from running text, and the month of each.
+"""arXiv identifiers: parsed from names of dump members and from running text, and the month of
+each.
 
 Forms and dates: https://info.arxiv.org/help/arxiv_identifier.html.
 """
@@ -61,7 +62,9 @@ def strip_version(identifier: str) -> str:
 
 
 def normalize_arxiv_id(identifier: str) -> str | None:
-    """An identifier in its standard form, without version, `arXiv:` and subject class; None if it is not one."""
+    """An identifier in its standard form, without version, `arXiv:` and subject class; None if it
+    is not one.
+    """
     bare = strip_version(identifier.strip())
     bare = re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE)
     if _NEW.fullmatch(bare):
@@ -85,7 +88,9 @@ def month_of(identifier: str) -> str | None:
 
 
 def read_member_name(name: str) -> MemberName | NotAPage:
-    """Parse the name of a dump member: `error/9802/quant-ph9802040.html`, or the same without the first folder."""
+    """Parse the name of a dump member: `error/9802/quant-ph9802040.html`, or the same without the
+    first folder.
+    """
     match = _MEMBER.fullmatch(name)
     if match is None:
         return NotAPage("it is not <yymm>/<id>.html", _claimed_month(name))
@@ -94,9 +99,15 @@ def read_member_name(name: str) -> MemberName | NotAPage:
     arxiv_id = _member_id(strip_version(stem))
     if arxiv_id is None:
         return NotAPage(f"{stem} is not an arXiv identifier", claimed)
-    # A folder holds thousands of pages of one month: its month is parsed once, and a page only compared with it.
+    # A folder holds thousands of pages of one month: its month is parsed once, and a page only
+    # compared with it.
     digits = 4 if claimed and claimed < _FIRST_FIVE_DIGITS else 5
-    same = claimed and claimed >= _FIRST_NEW and arxiv_id[:5] == f"{yymm}." and len(arxiv_id) == 5 + digits
+    same = (
+        claimed
+        and claimed >= _FIRST_NEW
+        and arxiv_id[:5] == f"{yymm}."
+        and len(arxiv_id) == 5 + digits
+    )
     month = claimed if same else month_of(arxiv_id)
     if month is None or claimed != month:
         return NotAPage(f"{stem} does not belong in the folder {yymm}", claimed)
@@ -126,7 +137,8 @@ def folder_month(part: str) -> str | None:
 def find_arxiv_id(text: str) -> str | None:
     """The first arXiv identifier that a text names, without version.
 
-    A bare `2403.18886` counts only after "arXiv", "abs/" or an arXiv address: page ranges look alike.
+    A bare `2403.18886` counts only after "arXiv", "abs/" or an arXiv address: page ranges look
+    alike.
     """
     for pattern in (_IN_TEXT, _OLD_IN_TEXT):
         for match in pattern.finditer(text):

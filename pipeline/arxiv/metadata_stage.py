@@ -1,4 +1,6 @@
-"""The stage `metadata`: what arXiv says of each paper, from the snapshot, the harvest and the API."""
+"""The stage `metadata`: what arXiv says of each paper, from the snapshot, the harvest and the
+API.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ class MetadataBuilder:
     def __call__(self, job: Job) -> Iterator[Row]:
         """One row for each paper of the month's dump, by identifier.
 
-        From the snapshot, or from the harvest where that is newer; else from the API; else absent. A paper that arXiv
-        has deleted counts as withdrawn.
+        From the snapshot, or from the harvest where that is newer; else from the API; else absent.
+        A paper that arXiv has deleted counts as withdrawn.
         """
         wanted = _wanted(job.workspace, job.month)
         job.expect(len(wanted))
@@ -52,7 +54,8 @@ class MetadataBuilder:
             return ApiCache(cache).find(missing)
 
         def advance(done: int, total: int) -> None:
-            # Of the papers to request alone: those of the snapshot took no time, and would promise an early end.
+            # Of the papers to request alone: those of the snapshot took no time, and would promise
+            # an early end.
             progress.advanced(job.stage.name, job.month, done, total)
 
         with ArxivApi(job.settings, cache, pace=self.pace) as api:
@@ -64,7 +67,8 @@ class MetadataBuilder:
 def records_of_month(workspace: Workspace, month: str) -> dict[str, Record]:
     """A record of every paper of a month that the snapshot or the harvest has.
 
-    Raises MissingInput where the snapshot is missing, PermanentFailure where it or the harvest cannot be read.
+    Raises MissingInput where the snapshot is missing, PermanentFailure where it or the harvest
+    cannot be read.
     """
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
     wanted = snapshot.identifiers(month) if snapshot else []
@@ -77,19 +81,25 @@ def _wanted(workspace: Workspace, month: str) -> list[str]:
 
 
 def _from_files(job: Job, wanted: list[str]) -> dict[str, Record]:
-    """The records of snapshot and harvest, each paper from the newer; broken harvested ones go to the ledger."""
+    """The records of snapshot and harvest, each paper from the newer; broken harvested ones go to
+    the ledger.
+    """
     settings, workspace = job.settings, job.workspace
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
     harvested = store.find(wanted)
     if not (snapshot or harvested or settings.arxiv_api):
         raise SettingError(
-            "there is no source of metadata: set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or "
-            "CITELOOM_ARXIV_API=true, or run citeloom harvest"
+            "there is no source of metadata: set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or"
+            " CITELOOM_ARXIV_API=true, or run citeloom harvest"
         )
     if snapshot:
         job.measured["snapshot"] = snapshot.facts()
     for arxiv_id, reason in store.broken(wanted).items():
-        job.leave_out(arxiv_id, "broken_harvested_record", f"its newest record over OAI-PMH cannot be read: {reason}")
+        job.leave_out(
+            arxiv_id,
+            "broken_harvested_record",
+            f"its newest record over OAI-PMH cannot be read: {reason}",
+        )
     return _newest(snapshot, wanted, harvested)
 
 
@@ -106,7 +116,9 @@ def _newest(
 
 
 def _updated(arxiv_id: str, known: Record | None, paper: HarvestedPaper) -> Record:
-    """The record of a harvested paper; the known one where both say the same, so that its row stays unchanged."""
+    """The record of a harvested paper; the known one where both say the same, so that its row stays
+    unchanged.
+    """
     record = paper.record or known or Record(arxiv_id)
     if paper.deleted:
         return replace(record, source="oai", status="withdrawn")
@@ -118,7 +130,9 @@ def _sources_tried(job: Job, record: Record) -> str:
     sources = []
     if job.settings.metadata_snapshot:
         sources.append(f"{job.settings.metadata_snapshot.name} has no readable line of this paper")
-    sources.append("arXiv's API has no such paper" if record.source == "api" else "CITELOOM_ARXIV_API is false")
+    sources.append(
+        "arXiv's API has no such paper" if record.source == "api" else "CITELOOM_ARXIV_API is false"
+    )
     return "; ".join(sources)
 
 
@@ -127,7 +141,9 @@ def _count(values: Iterable[str]) -> dict[str, int]:
 
 
 def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of what snapshot and harvest say of the month's papers: news of other papers leave the month as it is."""
+    """Digests of what snapshot and harvest say of the month's papers: news of other papers leave
+    the month as it is.
+    """
     wanted, snapshot = _wanted(workspace, month), Snapshot.of(workspace)
     digests = {
         "snapshot": snapshot.digest(wanted) if snapshot else None,

@@ -33,8 +33,9 @@ def check_selection(selection: str) -> None:
 def select_months(selection: str, available: Iterable[str]) -> list[str]:
     """The available months that a selection names, oldest first.
 
-    `selection` is `all`, one month (`2024-03`), a range (`2024-03..2024-05`, both ends included), or several of
-    these separated by commas. Raises SettingError if it is malformed or names no available month.
+    `selection` is `all`, one month (`2024-03`), a range (`2024-03..2024-05`, both ends included),
+    or several of these separated by commas. Raises SettingError if it is malformed or names no
+    available month.
     """
     known = sorted(set(available))
     chosen: set[str] = set()
@@ -42,7 +43,9 @@ def select_months(selection: str, available: Iterable[str]) -> list[str]:
         low, high = _bounds(part)
         months = [month for month in known if low <= month <= high]
         if not months and part != "all":
-            raise SettingError(f"no month of {part} is in the dump; it holds {describe_months(known)}")
+            raise SettingError(
+                f"no month of {part} is in the dump; it holds {describe_months(known)}"
+            )
         chosen.update(months)
     return sorted(chosen)
 
@@ -51,8 +54,8 @@ def _parts(selection: str) -> list[str]:
     parts = [part.strip() for part in selection.split(",")]
     if not all(map(_PART.fullmatch, parts)):
         raise SettingError(
-            f"{selection!r} does not name months: write 2024-03, 2024-03..2024-05, all, or several of these, "
-            "comma-separated"
+            f"{selection!r} does not name months: write 2024-03, 2024-03..2024-05, all, or several"
+            " of these, comma-separated"
         )
     return parts
 
@@ -69,7 +72,9 @@ def _bounds(part: str) -> tuple[str, str]:
 
 
 def describe_months(months: list[str]) -> str:
-    """The months in words: all of them if there are at most six, else their number, the first and the last."""
+    """The months in words: all of them if there are at most six, else their number, the first and
+    the last.
+    """
     if not months:
         return "no month at all"
     if len(months) <= 6:

@@ -17,27 +17,38 @@ from pipeline.text import one_line
 
 # Small words within a family name. "and" and "et" are between names.
 PARTICLES = frozenset({
-    "al", "af", "auf", "av", "bin", "binti", "d", "da", "das", "de", "del", "della", "den", "der", "des", "di", "do",
-    "dos", "du", "e", "el", "ibn", "la", "las", "le", "los", "st", "tau", "te", "ten", "ter", "v", "van", "vom", "von",
-    "y", "i", "zu", "zum", "zur",
+    "al", "af", "auf", "av", "bin", "binti", "d", "da", "das", "de", "del", "della", "den", "der",
+    "des", "di", "do", "dos", "du", "e", "el", "ibn", "la", "las", "le", "los", "st", "tau", "te",
+    "ten", "ter", "v", "van", "vom", "von", "y", "i", "zu", "zum", "zur",
 })  # fmt: skip
 
 # What is beside a name and is no part of it: (pattern, example).
 TITLES = (
-    (r"\b(?:Graduate |Student |Senior |Life |Associate )*(?:Member|Fellow),?\s+(?:IEEE|ACM|AAAI|OSA|SPIE|SIAM)\b",
-     "Ann Lee, Senior Member, IEEE"),
-    (r"(?:^|(?<=[\s,]))(?:Dr|Prof|Professor|Mr|Mrs|Ms)(?:\.\s*|\s+)(?=[^\W\d_])", "Prof. Dr. Ann Lee"),
-    (r",?\s+(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?=[,;\s]|$)",
-     "Ann Lee, Ph.D."),
+    (
+        (
+            r"\b(?:Graduate |Student |Senior |Life |Associate"
+            r" )*(?:Member|Fellow),?\s+(?:IEEE|ACM|AAAI|OSA|SPIE|SIAM)\b"
+        ),
+        "Ann Lee, Senior Member, IEEE",
+    ),
+    (
+        r"(?:^|(?<=[\s,]))(?:Dr|Prof|Professor|Mr|Mrs|Ms)(?:\.\s*|\s+)(?=[^\W\d_])",
+        "Prof. Dr. Ann Lee",
+    ),
+    (
+        r",?\s+(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?=[,;\s]|$)",
+        "Ann Lee, Ph.D.",
+    ),
     (r"[\s,][\s,]*(?:\(?eds?\.\)|\(Eds?\.?\)|\beds?\.(?=\s|$))", "Ann Lee and Bob Roe (eds.)"),
     (r"et\.?\s+al\b\.?|and others\b", "Ann Lee et al."),
-)  # fmt: skip
+)
 
-# "et al." alone is so frequent that it has a pattern of its own. Most other lists hold no title at all, and to look for
-# some letters of each is quick.
+# "et al." alone is so frequent that it has a pattern of its own. Most other lists hold no title at
+# all, and to look for some letters of each is quick.
 _TITLE = re.compile("|".join(pattern for pattern, _ in TITLES[:-1]))
 _TITLE_LETTERS = re.compile(
-    r"Member|Fellow|Dr[. ]|Prof|M[rs]s?[. ]|Ph\.?\s?D|Phil|Sc(?:[.,;]|$)|M[DSB]|MPH|M\.\s?[DSA]|[Ee]ds?[.)]"
+    r"Member|Fellow|Dr[. ]|Prof|M[rs]s?[."
+    r" ]|Ph\.?\s?D|Phil|Sc(?:[.,;]|$)|M[DSB]|MPH|M\.\s?[DSA]|[Ee]ds?[.)]"
 )
 _AND_OTHERS = re.compile(TITLES[-1][0])
 _LETTER = r"[^\W\d_]"
@@ -45,10 +56,15 @@ _CAPITAL = r"[^\W\d_a-z]"
 _INITIALS = re.compile(
     rf"(?:{_CAPITAL}\.(?:[‐‑-]?[a-z]\.)?[\s~‐‑-]*)+{_CAPITAL}?|{_CAPITAL}{{1,3}}(?:[-\s]{_CAPITAL})?"
 )
-_WORD = re.compile(rf"(?:[dl]['’]|[ae]l-|Mc|Mac|O['’])?{_LETTER}(?:{_LETTER}|[\u0300-\u036f'’`´.‐‑-])*", re.IGNORECASE)
+_WORD = re.compile(
+    rf"(?:[dl]['’]|[ae]l-|Mc|Mac|O['’])?{_LETTER}(?:{_LETTER}|[\u0300-\u036f'’`´.‐‑-])*",
+    re.IGNORECASE,
+)
 _NICKNAME = re.compile(r"\s*(?:[“\"‘(][^“”\"‘’()]{1,30}[”\"’)])")
 # Scripts without capitals, in which a name may be one word: Chinese, Japanese, Korean.
-_EAST_ASIAN = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:[ ·・][\u3040-\u9fff\uac00-\ud7af]+)?")
+_EAST_ASIAN = re.compile(
+    r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:[ ·・][\u3040-\u9fff\uac00-\ud7af]+)?"
+)
 _LEADING_PARTICLES = re.compile(r"^(?:[a-z]+ )+")
 _COMMA = re.compile(r"\s*,\s*")
 _MOST_WORDS, _LONGEST_SUFFIX, _LONGEST_INITIALS = 7, 6, 14
@@ -80,7 +96,10 @@ def parse_name(text: str) -> PersonName:
     words = parts[0].split() if parts else []
     if not suffix and len(words) > 1 and is_suffix(words[-1]):
         suffix = words.pop()
-    start = next((place for place in range(1, len(words)) if words[place].lower() in PARTICLES), max(0, len(words) - 1))
+    start = next(
+        (place for place in range(1, len(words)) if words[place].lower() in PARTICLES),
+        max(0, len(words) - 1),
+    )
     return PersonName(" ".join(words[:start]), " ".join(words[start:]), suffix)
 
 
@@ -104,23 +123,31 @@ def without_titles(text: str) -> str:
 def is_name(text: str) -> bool:
     """Whether a text can be the name of one person, by its form alone: "New York" can.
 
-    At least two words that begin with a capital, or are initials or particles, and no acronym among them; in scripts
-    without capitals one word.
+    At least two words that begin with a capital, or are initials or particles, and no acronym among
+    them; in scripts without capitals one word.
     """
     text = _NICKNAME.sub("", text).strip()
     if _EAST_ASIAN.fullmatch(text):
         return len(text) <= _MOST_WORDS
-    words = text.replace(",", " ").split() if "," in text and is_suffix(text.rpartition(",")[2]) else text.split()
+    words = (
+        text.replace(",", " ").split()
+        if "," in text and is_suffix(text.rpartition(",")[2])
+        else text.split()
+    )
     proper = [word for word in words if word.strip(".") not in PARTICLES]
     if not 1 < len(words) <= _MOST_WORDS or len(proper) < 2:
         return False
     if not all(_WORD.fullmatch(word) for word in words) or not all(map(_is_proper, proper)):
         return False
-    return any(len(word.strip(".")) > 1 for word in proper) and (text.isupper() or not any(map(_is_acronym, proper)))
+    return any(len(word.strip(".")) > 1 for word in proper) and (
+        text.isupper() or not any(map(_is_acronym, proper))
+    )
 
 
 def _is_proper(word: str) -> bool:
-    """Whether a word begins as a name does; a lower prefix may be before the capital: d'Ambrumenil, al-Rfou."""
+    """Whether a word begins as a name does; a lower prefix may be before the capital: d'Ambrumenil,
+    al-Rfou.
+    """
     return not word[0].islower() or re.match(r"(?:[dl]['’]|[ae]l-)[^\W\d_a-z]", word) is not None
 
 
@@ -132,17 +159,23 @@ def _is_acronym(word: str) -> bool:
 def split_names(text: str) -> tuple[str, ...]:
     """The names of a list, given names first: "Ba, J. L., and Hinton, G." is J. L. Ba, G. Hinton.
 
-    Reads "A, B and C", "A; B", "Family, Given and Family, Given", "Family, Given, B and C", and families with initials
-    behind a comma.
+    Reads "A, B and C", "A; B", "Family, Given and Family, Given", "Family, Given, B and C", and
+    families with initials behind a comma.
     """
-    bare = without_titles(one_line(text.replace("&", " and ").replace(" und ", " and "))).strip(" ,;:")
+    bare = without_titles(one_line(text.replace("&", " and ").replace(" und ", " and "))).strip(
+        " ,;:"
+    )
     if ";" in bare:
-        pieces = [part for piece in bare.split(";") for part in piece.removeprefix(" and ").split(" and ")]
+        pieces = [
+            part for piece in bare.split(";") for part in piece.removeprefix(" and ").split(" and ")
+        ]
         return tuple(_given_first(piece) for piece in pieces if piece.strip())
     pieces = [piece for piece in bare.removeprefix("and ").split(" and ") if piece]
     parts = [part for piece in pieces for text in piece.split(",") if (part := text.strip())]
     if _is_inverted(pieces, parts):
-        return tuple(f"{given} {family}" for family, given in zip(parts[::2], parts[1::2], strict=True))
+        return tuple(
+            f"{given} {family}" for family, given in zip(parts[::2], parts[1::2], strict=True)
+        )
     if _begins_inverted(pieces, parts):
         parts[:2] = [f"{parts[1]} {parts[0]}"]
     return _joined(parts)
@@ -153,15 +186,29 @@ def _given_first(text: str) -> str:
 
 
 def _is_inverted(pieces: list[str], parts: list[str]) -> bool:
-    """Whether a list is "Family, Given and Family, Given": its last name holds a comma, and not all parts are names."""
-    if len(parts) % 2 or len(pieces) < 2 or pieces[-1].count(",") != 1 or any(map(is_suffix, parts)):
+    """Whether a list is "Family, Given and Family, Given": its last name holds a comma, and not all
+    parts are names.
+    """
+    if (
+        len(parts) % 2
+        or len(pieces) < 2
+        or pieces[-1].count(",") != 1
+        or any(map(is_suffix, parts))
+    ):
         return False
     return not all(" " in part for part in parts)
 
 
 def _begins_inverted(pieces: list[str], parts: list[str]) -> bool:
-    """Whether only the first name of a list is inverted: "Lee, Ann, Bob Roe, and Cid Moe", or alone: "Lee, Ann"."""
-    if len(parts) < 2 or is_suffix(parts[1]) or " " in _LEADING_PARTICLES.sub("", parts[0]) or "." in parts[0]:
+    """Whether only the first name of a list is inverted: "Lee, Ann, Bob Roe, and Cid Moe", or
+    alone: "Lee, Ann".
+    """
+    if (
+        len(parts) < 2
+        or is_suffix(parts[1])
+        or " " in _LEADING_PARTICLES.sub("", parts[0])
+        or "." in parts[0]
+    ):
         return False
     if len(parts) == 2:
         return len(pieces) == 1
@@ -169,7 +216,9 @@ def _begins_inverted(pieces: list[str], parts: list[str]) -> bool:
 
 
 def _joined(parts: list[str]) -> tuple[str, ...]:
-    """The names of a list's parts: initials and suffixes behind a comma belong to the part before them."""
+    """The names of a list's parts: initials and suffixes behind a comma belong to the part before
+    them.
+    """
     names: list[str] = []
     for part in parts:
         if not names or len(part) > _LONGEST_INITIALS:
@@ -186,11 +235,17 @@ def _joined(parts: list[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def _words(name: str) -> tuple[str, ...]:
     """The words of a name without accents, marks and suffixes; "J.L." is two."""
-    return tuple(word for word in title_words(without_titles(name).replace(".", ". ")) if word not in SUFFIXES)
+    return tuple(
+        word
+        for word in title_words(without_titles(name).replace(".", ". "))
+        if word not in SUFFIXES
+    )
 
 
 def same_person(one: str, other: str) -> bool:
-    """Whether two prints can be one person's name: accents, hyphens, initials, middle names and order may differ."""
+    """Whether two prints can be one person's name: accents, hyphens, initials, middle names and
+    order may differ.
+    """
     first, second = _words(one), _words(other)
     if not first or not second:
         return False
@@ -207,8 +262,14 @@ def same_person(one: str, other: str) -> bool:
 
 
 def _shares_family(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
-    """Whether one of two family names stands alone on one side: Teresa Quispe Mamani is Teresa Quispe."""
-    return first[0] == second[0] and len(first[0]) > 1 and not {*first[1:]}.isdisjoint(w for w in second[1:] if w[1:])
+    """Whether one of two family names stands alone on one side: Teresa Quispe Mamani is Teresa
+    Quispe.
+    """
+    return (
+        first[0] == second[0]
+        and len(first[0]) > 1
+        and not {*first[1:]}.isdisjoint(w for w in second[1:] if w[1:])
+    )
 
 
 def _agree(given: str, other: str) -> bool:
@@ -217,7 +278,9 @@ def _agree(given: str, other: str) -> bool:
 
 
 class KnownNames:
-    """The authors of a paper as arXiv's metadata names them, to be found in what its page prints."""
+    """The authors of a paper as arXiv's metadata names them, to be found in what its page
+    prints.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(dict.fromkeys(names))
@@ -235,7 +298,9 @@ class KnownNames:
     def match(self, printed: str) -> str | None:
         """The name that a print stands for, or None."""
         words = _words(printed)
-        candidates = [name for word in {*words, "".join(words)} for name in self._by_word.get(word, ())]
+        candidates = [
+            name for word in {*words, "".join(words)} for name in self._by_word.get(word, ())
+        ]
         exact = next((name for name in candidates if _words(name) == words), None)
         return exact or next((name for name in candidates if same_person(name, printed)), None)
 
@@ -252,15 +317,41 @@ def count_differences(printed: Iterable[str], known: Iterable[str]) -> int:
 # Author lines of arXiv, typed by authors with TeX's accents.
 
 _ACCENTS = {
-    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
-    "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a", "d": "\u0323",
-}  # fmt: skip
+    "'": "\u0301",
+    "`": "\u0300",
+    "^": "\u0302",
+    '"': "\u0308",
+    "~": "\u0303",
+    "=": "\u0304",
+    ".": "\u0307",
+    "u": "\u0306",
+    "v": "\u030c",
+    "H": "\u030b",
+    "c": "\u0327",
+    "k": "\u0328",
+    "r": "\u030a",
+    "d": "\u0323",
+}
 _LETTERS = {
-    "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å",
-    "AA": "Å", "i": "i", "j": "j",
-}  # fmt: skip
-# An accent that is a letter needs a brace or a blank after it; else it is the beginning of a longer command.
-_ACCENTED = re.compile(r"""\\(?:(['`^"~=.])\s*|([uvHckrd])(?:\s+|(?=\{)))(?:\{\s*\\?([A-Za-z])\s*\}|\\?([A-Za-z]))""")
+    "o": "ø",
+    "O": "Ø",
+    "l": "ł",
+    "L": "Ł",
+    "ss": "ß",
+    "ae": "æ",
+    "AE": "Æ",
+    "oe": "œ",
+    "OE": "Œ",
+    "aa": "å",
+    "AA": "Å",
+    "i": "i",
+    "j": "j",
+}
+# An accent that is a letter needs a brace or a blank after it; else it is the beginning of a longer
+# command.
+_ACCENTED = re.compile(
+    r"""\\(?:(['`^"~=.])\s*|([uvHckrd])(?:\s+|(?=\{)))(?:\{\s*\\?([A-Za-z])\s*\}|\\?([A-Za-z]))"""
+)
 _TEX_LETTER = re.compile(r"\\(ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z])\s?")
 _BRACKETED = re.compile(r"\([^()]*\)")
 # Set off by a comma, they belong to the name before: "John Smith, Jr., B. Two" are two authors.
@@ -271,7 +362,8 @@ _REST = re.compile(r"et\.? al\.?|others", re.IGNORECASE)
 def split_author_line(text: str) -> tuple[str, ...]:
     """Names from arXiv's author line: `A. One, B.C. Two (Lab, City) and C. Three` has three.
 
-    Accents in TeX become letters, and initials are separated, as in names that arXiv itself has taken apart.
+    Accents in TeX become letters, and initials are separated, as in names that arXiv itself has
+    taken apart.
     """
     bare = _BRACKETED.sub(" ", _BRACKETED.sub(" ", one_line(plain_letters(text))))
     names = re.split(r",\s*(?:and\s+)?|;\s*|\s+and\s+", _SUFFIX_AFTER_COMMA.sub(" ", bare))
@@ -280,12 +372,14 @@ def split_author_line(text: str) -> tuple[str, ...]:
 
 
 def plain_letters(text: str) -> str:
-    r"""The text with accents in TeX as letters: `Bal\'azs`, `{\O}bro` and `\v{S}r\'amek`; braces go."""
+    r"""The text with accents in TeX as letters: `Bal\'azs`, `{\O}bro` and `\v{S}r\'amek`; braces
+    go.
+    """
     if "\\" not in text:
         return text
-    return _TEX_LETTER.sub(lambda found: _LETTERS[found[1]], _ACCENTED.sub(_accented, text)).translate(
-        {123: None, 125: None}
-    )
+    return _TEX_LETTER.sub(
+        lambda found: _LETTERS[found[1]], _ACCENTED.sub(_accented, text)
+    ).translate({123: None, 125: None})
 
 
 def _accented(found: re.Match[str]) -> str:

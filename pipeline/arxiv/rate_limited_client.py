@@ -31,20 +31,21 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# 100 entries of the API are 250 KB, and 20 MB where each has 3,000 authors; 3,500 records of OAI-PMH are 9 MB.
+# 100 entries of the API are 250 KB, and 20 MB where each has 3,000 authors; 3,500 records of
+# OAI-PMH are 9 MB.
 LARGEST_ANSWER_BYTES = 32 * 1024 * 1024
 LONGEST_ANSWER_SECONDS = 300.0
 MOST_REDIRECTS = 5
 _CONNECT_SECONDS = 15.0
 _RETRYABLE_STATUS = (408, 425, 429)
-# "Make no more than one request every three seconds, and limit requests to a single connection at a time", for all
-# machines under one's control (https://info.arxiv.org/help/api/tou.html).
+# "Make no more than one request every three seconds, and limit requests to a single connection at a
+# time", for all machines under one's control (https://info.arxiv.org/help/api/tou.html).
 GAP_SECONDS = 3.0
 LONGEST_WAIT_SECONDS = 600.0
 NOTED_WAIT_SECONDS = 20.0
 _HTML = re.compile(rb"<(?:!doctype\s+)?html\b", re.I)
-# 100 entries with 3,000 authors each are 600,000 elements. lxml bounds depth (256) and the length of a text (10 MB)
-# itself; 7,000,000 elements took 800 MB and a million attributes 240 MB.
+# 100 entries with 3,000 authors each are 600,000 elements. lxml bounds depth (256) and the length
+# of a text (10 MB) itself; 7,000,000 elements took 800 MB and a million attributes 240 MB.
 MOST_ELEMENTS = 700_000
 MOST_ATTRIBUTES = 400_000
 
@@ -56,9 +57,11 @@ def machine_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Spaces requests over all processes that share a folder: one connection at a time, and a pause after a request.
+    """Spaces requests over all processes that share a folder: one connection at a time, and a pause
+    after a request.
 
-    A process holds the lock while it talks to arXiv; a file holds the time at which the next request may start.
+    A process holds the lock while it talks to arXiv; a file holds the time at which the next
+    request may start.
     """
 
     folder: Path = field(default_factory=machine_folder)
@@ -90,12 +93,19 @@ class Pace:
         """Sleep until the next request may start. Call it in a `turn`, before each request."""
         seconds = self.rest()
         if seconds > NOTED_WAIT_SECONDS:
-            progress.noted(f"arXiv asked for a pause: waiting {progress.duration(seconds)} before the next request")
+            progress.noted(
+                f"arXiv asked for a pause: waiting {progress.duration(seconds)} before the next"
+                " request"
+            )
         self.clock.sleep(seconds)
-        self.postpone(self.gap)  # before the request, since a process killed during the request has sent it
+        self.postpone(
+            self.gap
+        )  # before the request, since a process killed during the request has sent it
 
     def postpone(self, seconds: float) -> None:
-        """Let no process start a request for so long; the time never moves back. Call it in a `turn`."""
+        """Let no process start a request for so long; the time never moves back. Call it in a
+        `turn`.
+        """
         until = max(self._next(), self.clock.now() + min(seconds, LONGEST_WAIT_SECONDS))
         try:
             write_whole(self._file, repr(until).encode())
@@ -111,7 +121,9 @@ class Pace:
             until = float(self._file.read_text())
         except (FileNotFoundError, ValueError):
             return 0.0
-        return min(until, self.clock.now() + LONGEST_WAIT_SECONDS)  # the clock may have been set back meanwhile
+        return min(
+            until, self.clock.now() + LONGEST_WAIT_SECONDS
+        )  # the clock may have been set back meanwhile
 
     def _lock(self) -> FileLock:
         file = self.folder / "arxiv-api.lock"
@@ -124,14 +136,16 @@ class Pace:
 
     def _unwritable(self, error: OSError) -> PermanentFailure:
         return PermanentFailure(
-            f"cannot write {self.folder}, where runs of citeloom share the rate limit of arXiv ({error}): "
-            "set XDG_CACHE_HOME to a writable folder"
+            f"cannot write {self.folder}, where runs of citeloom share the rate limit of arXiv"
+            f" ({error}): set XDG_CACHE_HOME to a writable folder"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A server of arXiv: its name, base URL and setting, and what a user can do where it does not answer."""
+    """A server of arXiv: its name, base URL and setting, and what a user can do where it does not
+    answer.
+    """
 
     name: str
     url: str
@@ -144,7 +158,9 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer, decompressed. address: its URL after redirects; kind: its Content-Type, or empty."""
+    """A whole answer, decompressed. address: its URL after redirects; kind: its Content-Type, or
+    empty.
+    """
 
     status: int
     body: bytes
@@ -165,7 +181,9 @@ class OutOfBounds(PermanentFailure):
 
 
 class _RetryableError(CiteloomError):
-    """A try that failed and may be repeated after the pause that the server asked for, in seconds."""
+    """A try that failed and may be repeated after the pause that the server asked for, in
+    seconds.
+    """
 
     def __init__(self, message: str, pause: float = 0.0) -> None:
         super().__init__(message)
@@ -173,10 +191,11 @@ class _RetryableError(CiteloomError):
 
 
 class RateLimitedClient:
-    """One connection to a service at the pace of arXiv; a context manager. `requests` counts what was sent.
+    """One connection to a service at the pace of arXiv; a context manager. `requests` counts what
+    was sent.
 
-    largest: of answers, in bytes. same_host: refuse redirects to other hosts. A pace other than arXiv's rules is
-    for tests.
+    largest: of answers, in bytes. same_host: refuse redirects to other hosts. A pace other than
+    arXiv's rules is for tests.
     """
 
     def __init__(
@@ -193,7 +212,9 @@ class RateLimitedClient:
         self._http = httpx2.Client(
             headers={"User-Agent": _checked_user_agent(settings.arxiv_user_agent)},
             limits=httpx2.Limits(max_connections=1),
-            timeout=httpx2.Timeout(self._pace.silence, connect=min(_CONNECT_SECONDS, self._pace.silence)),
+            timeout=httpx2.Timeout(
+                self._pace.silence, connect=min(_CONNECT_SECONDS, self._pace.silence)
+            ),
         )
         self._reached = False
         self.requests = 0
@@ -213,14 +234,16 @@ class RateLimitedClient:
         self._http.close()
 
     def get(self, address: str, read: Callable[[Answer], T]) -> T:
-        """What `read` returns for the answer. `read` raises BrokenAnswer to have the request sent again.
+        """What `read` returns for the answer. `read` raises BrokenAnswer to have the request sent
+        again.
 
-        `read` gets neither redirects nor answers of status 408, 425, 429 and 5xx. Raises TransientFailure where the
-        server cannot be reached or all tries fail, SettingError where the URL is invalid, PermanentFailure where
-        redirects do not end, OutOfBounds, and whatever else `read` raises.
+        `read` gets neither redirects nor answers of status 408, 425, 429 and 5xx. Raises
+        TransientFailure where the server cannot be reached or all tries fail, SettingError where
+        the URL is invalid, PermanentFailure where redirects do not end, OutOfBounds, and whatever
+        else `read` raises.
         """
-        # No try waits by itself: every pause goes into the file that all processes share, and the next request of any
-        # of them waits for it.
+        # No try waits by itself: every pause goes into the file that all processes share, and the
+        # next request of any of them waits for it.
         retries = Retries(
             _requested_pause,
             self._pace.first_back_off,
@@ -241,8 +264,9 @@ class RateLimitedClient:
         except _RetryableError as error:
             pause = f", asking for a pause of {error.pause:.0f} s" if error.pause else ""
             raise TransientFailure(
-                f"{self._service} does not answer well after {'one try' if tries == 1 else f'{tries} tries'}: "
-                f"{error}{pause}; earlier answers are kept: {self._service.way_out}"
+                f"{self._service} does not answer well after"
+                f" {'one try' if tries == 1 else f'{tries} tries'}: {error}{pause}; earlier answers"
+                f" are kept: {self._service.way_out}"
             ) from error
 
     def _try(self, address: str, read: Callable[[Answer], T]) -> T:
@@ -261,20 +285,26 @@ class RateLimitedClient:
                 if following is None:
                     return answer
                 if self._same_host and not _is_same_host(request.url, following.url):
-                    detail = f"{request.url} redirects to {following.url.netloc.decode() or 'nowhere'}"
+                    detail = (
+                        f"{request.url} redirects to {following.url.netloc.decode() or 'nowhere'}"
+                    )
                     raise OutOfBounds("other_host", detail, f"check {self._service.setting}")
                 request = following
         except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
             raise SettingError(
-                f"{self._service.setting}: {self._service.url} is not the address of a server ({error})"
+                f"{self._service.setting}: {self._service.url} is not the address of a server"
+                f" ({error})"
             ) from error
         except httpx2.RequestError as error:
-            # A server that was never reached is not waited for: the address or the network is at fault.
+            # A server that was never reached is not waited for: the address or the network is at
+            # fault.
             if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and not self._reached:
                 message = f"{self._service} cannot be reached ({error}): {self._service.way_out}"
                 raise TransientFailure(message) from error
             raise _RetryableError(f"{type(error).__name__} {error}".rstrip()) from error
-        raise PermanentFailure(f"{self._service} redirects without end: check {self._service.setting}")
+        raise PermanentFailure(
+            f"{self._service} redirects without end: check {self._service.setting}"
+        )
 
     def _send(self, request: httpx2.Request) -> tuple[Answer, httpx2.Request | None]:
         """An answer, and the request that it redirects to, if any."""
@@ -294,15 +324,21 @@ class RateLimitedClient:
         return Answer(response.status_code, body, str(response.url), kind), response.next_request
 
     def _read_body(self, response: httpx2.Response) -> bytes:
-        """The body, bounded in size and time: a server may send single bytes for hours within the read time-out."""
+        """The body, bounded in size and time: a server may send single bytes for hours within the
+        read time-out.
+        """
         body, until = bytearray(), time.monotonic() + LONGEST_ANSWER_SECONDS
         for chunk in response.iter_bytes():
             body += chunk
             if len(body) > self._largest:
                 detail = f"{response.url} is longer than {self._largest} bytes"
-                raise OutOfBounds("too_large", detail, f"it is left out; check {self._service.setting}")
+                raise OutOfBounds(
+                    "too_large", detail, f"it is left out; check {self._service.setting}"
+                )
             if time.monotonic() > until:
-                raise _RetryableError(f"its answer takes longer than {LONGEST_ANSWER_SECONDS:.0f} s")
+                raise _RetryableError(
+                    f"its answer takes longer than {LONGEST_ANSWER_SECONDS:.0f} s"
+                )
         return bytes(body)
 
     def _log_retry(self, error: BaseException, pause: float) -> None:
@@ -310,28 +346,46 @@ class RateLimitedClient:
 
 
 def _requested_pause(error: BaseException) -> float | None:
-    """Seconds that the server asks to wait; None for an error that is final, or a pause that is too long."""
-    return error.pause if isinstance(error, _RetryableError) and error.pause <= LONGEST_WAIT_SECONDS else None
+    """Seconds that the server asks to wait; None for an error that is final, or a pause that is too
+    long.
+    """
+    return (
+        error.pause
+        if isinstance(error, _RetryableError) and error.pause <= LONGEST_WAIT_SECONDS
+        else None
+    )
 
 
 def _checked_user_agent(user_agent: str) -> str:
     if not (user_agent.isascii() and user_agent.isprintable()):
-        raise SettingError(f"CITELOOM_ARXIV_USER_AGENT: {user_agent!r} cannot be sent: write it in ASCII, on one line")
+        raise SettingError(
+            f"CITELOOM_ARXIV_USER_AGENT: {user_agent!r} cannot be sent: write it in ASCII, on one"
+            " line"
+        )
     return user_agent
 
 
 def _is_same_host(before: httpx2.URL, after: httpx2.URL) -> bool:
-    """Whether a redirect stays on its host; http to https on the standard ports does, the way back does not."""
-    if (before.scheme, after.scheme) == ("http", "https") and before.port is None and after.port is None:
+    """Whether a redirect stays on its host; http to https on the standard ports does, the way back
+    does not.
+    """
+    if (
+        (before.scheme, after.scheme) == ("http", "https")
+        and before.port is None
+        and after.port is None
+    ):
         return before.host == after.host
     return (before.scheme, before.netloc) == (after.scheme, after.netloc)
 
 
 def parse_xml(body: bytes, root: str) -> Element:
-    """The root element of a whole document; `root` is the name that it must have, as `{namespace}name`.
+    """The root element of a whole document; `root` is the name that it must have, as
+    `{namespace}name`.
 
-    Raises BrokenAnswer where the body is HTML, truncated, not XML, too large or has another root, PermanentFailure
-    where it declares a document type: arXiv never does, and entities make a long text of a short one.
+    Raises BrokenAnswer where the body is HTML, truncated, not XML, too large or has another root,
+    PermanentFailure
+    where it declares a document type: arXiv never does, and entities make a long text of a short
+        one.
     """
     from lxml import etree
 
@@ -340,10 +394,15 @@ def parse_xml(body: bytes, root: str) -> Element:
     if b"<!DOCTYPE" in body.replace(b"\0", b""):  # UTF-16 has zeros between the letters
         raise PermanentFailure("it declares a document type or entities, as arXiv never does")
     if body.count(b"<") > 2 * MOST_ELEMENTS or body.count(b"=") > MOST_ATTRIBUTES:
-        raise BrokenAnswer(f"it has more than {MOST_ELEMENTS:,} elements or {MOST_ATTRIBUTES:,} attributes")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+        raise BrokenAnswer(
+            f"it has more than {MOST_ELEMENTS:,} elements or {MOST_ATTRIBUTES:,} attributes"
+        )
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+    )
     try:
-        # lxml's elements have the interface of the standard library's, and no public name of their own.
+        # lxml's elements have the interface of the standard library's, and no public name of their
+        # own.
         element: Element = etree.fromstring(body, parser)
     except (etree.XMLSyntaxError, ValueError, LookupError) as error:
         raise BrokenAnswer(f"it is truncated or not XML ({error})") from error

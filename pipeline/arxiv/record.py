@@ -18,19 +18,25 @@ _WORK = r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|let
 _NOTICE = re.compile(
     rf"""(?:
         \b(?:this|the|our)\s{_WORK}\s(?:(?:has|have)\sbeen|is|was)\s(?:\w+\s)?withdrawn\b
-      | \bwithdrawn\s(?:by|at\sthe\srequest\sof)\s(?:the\s|an?\s)?(?:\w+\s)?(?:authors?|submitters?|arxiv)\b
+      | \bwithdrawn\s(?:by|at\sthe\srequest\sof)\s(?:the\s|an?\s)?(?:\w+\s)?
+         (?:authors?|submitters?|arxiv)\b
       | \bauthors?\s(?:have\s|has\s)?withdr[ae]wn?\sth(?:is|e)\s{_WORK}\b
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-# A notice that opens the field needs no more than the word itself; one of an earlier version is no withdrawal.
+# A notice that opens the field needs no more than the word itself; one of an earlier version is no
+# withdrawal.
 _OPENING = re.compile(rf"(?:withdrawn\b|{_WORK}\swithdrawn\b)", re.IGNORECASE)
-_EARLIER = re.compile(r"\b(?:versions?|drafts?|part|appendix) of $|\b(?:supersedes|replaces) $", re.IGNORECASE)
+_EARLIER = re.compile(
+    r"\b(?:versions?|drafts?|part|appendix) of $|\b(?:supersedes|replaces) $", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A row of the table `metadata`; the columns are described in `pipeline.tables`. None where a source is silent."""
+    """A row of the table `metadata`; the columns are described in `pipeline.tables`. None where a
+    source is silent.
+    """
 
     arxiv_id: str
     version: int | None = None
@@ -56,10 +62,13 @@ class Record:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Record:
         """The record that `as_row` gave. Raises TypeError for a row of other columns."""
-        return cls(**{**row, "authors": tuple(row["authors"]), "categories": tuple(row["categories"])})
+        return cls(
+            **{**row, "authors": tuple(row["authors"]), "categories": tuple(row["categories"])}
+        )
 
 
-# dataclasses.asdict copies deeply: 14 of the 36 microseconds that a line of the snapshot took from bytes to row.
+# dataclasses.asdict copies deeply: 14 of the 36 microseconds that a line of the snapshot took from
+# bytes to row.
 _COLUMNS = tuple(field.name for field in fields(Record))
 
 
@@ -77,10 +86,11 @@ def with_status(record: Record) -> Record:
 def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
     """Whether the newest version of a paper is a withdrawal.
 
-    arXiv has no field for it: authors say so in the comment, or put the notice in the place of the abstract. So a
-    comment counts that holds a notice ("This paper has been withdrawn", "withdrawn by the author", or "Withdrawn" as
-    its first word), an abstract only where a notice opens it: abstracts speak of withdrawn drugs and withdrawn bids. A
-    notice about an earlier version is none.
+    arXiv has no field for it: authors say so in the comment, or put the notice in the place of the
+    abstract. So a comment counts that holds a notice ("This paper has been withdrawn", "withdrawn
+    by the author", or "Withdrawn" as its first word), an abstract only where a notice opens it:
+    abstracts speak of withdrawn drugs and withdrawn bids. A notice about an earlier version is
+    none.
     """
     return _has_notice(comment or "") or _opens_with_notice(abstract or "")
 
@@ -88,7 +98,9 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
 def _has_notice(comment: str) -> bool:
     if "withdr" not in comment.lower():
         return False  # as in 99 of 100 comments, which need not go through the patterns
-    found = any(not _EARLIER.search(comment[: match.start()]) for match in _NOTICE.finditer(comment))
+    found = any(
+        not _EARLIER.search(comment[: match.start()]) for match in _NOTICE.finditer(comment)
+    )
     return found or _OPENING.match(comment) is not None
 
 
@@ -111,5 +123,7 @@ def is_day(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def parse_day(text: str) -> str:
-    """The day of `Mon, 2 Apr 2007 19:18:42 GMT` as `2007-04-02`. Raises ValueError where it is not a date."""
+    """The day of `Mon, 2 Apr 2007 19:18:42 GMT` as `2007-04-02`. Raises ValueError where it is not
+    a date.
+    """
     return parsedate_to_datetime(text).date().isoformat()

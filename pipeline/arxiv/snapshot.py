@@ -1,8 +1,9 @@
-"""The public metadata snapshot of arXiv, one paper per JSON line, plain or gzip, and its conversion to Parquet.
+"""The public metadata snapshot of arXiv, one paper per JSON line, plain or gzip, and its conversion
+to Parquet.
 
-Its form: https://www.kaggle.com/datasets/Cornell-University/arxiv. The first use converts the file once, into row
-groups of few months; a month then reads its own row groups alone. The lines are stored as they are, a third of their
-size, and parsed when their month is read.
+Its form: https://www.kaggle.com/datasets/Cornell-University/arxiv. The first use converts the file
+once, into row groups of few months; a month then reads its own row groups alone. The lines are
+stored as they are, a third of their size, and parsed when their month is read.
 """
 
 from __future__ import annotations
@@ -50,16 +51,18 @@ _NOTED_BYTES = 100_000_000
 # Raised by a line that is JSON of another shape than the snapshot's.
 _OTHER_SHAPE = (TypeError, ValueError, AttributeError, KeyError)
 _WAY_OUT = (
-    "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot (JSON lines, plain or .gz), or to nothing to use the API alone"
+    "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot (JSON lines, plain or .gz), or to nothing"
+    " to use the API alone"
 )
 
 
 class Snapshot:
-    """A snapshot file, and its conversion in the folder `cache`; made again when the file's size or time changes.
+    """A snapshot file, and its conversion in the folder `cache`; made again when the file's size or
+    time changes.
 
-    A line that is no JSON or names no paper is skipped; of several lines of a paper the last counts. Every method but
-    `of` raises MissingInput where the file is missing, PermanentFailure where it cannot be read or converted, or holds
-    no line of arXiv's.
+    A line that is no JSON or names no paper is skipped; of several lines of a paper the last
+    counts. Every method but `of` raises MissingInput where the file is missing, PermanentFailure
+    where it cannot be read or converted, or holds no line of arXiv's.
     """
 
     def __init__(self, file: Path, cache: Path) -> None:
@@ -73,7 +76,9 @@ class Snapshot:
         return cls(file, workspace.cache("snapshot")) if file else None
 
     def find(self, wanted: Collection[str]) -> dict[str, Record]:
-        """The records of those identifiers that the snapshot holds; lines of another shape are skipped."""
+        """The records of those identifiers that the snapshot holds; lines of another shape are
+        skipped.
+        """
         records: dict[str, Record] = {}
         for row in self._rows(wanted, "line"):
             with contextlib.suppress(*_OTHER_SHAPE):
@@ -81,11 +86,15 @@ class Snapshot:
         return records
 
     def update_days(self, wanted: Collection[str]) -> dict[str, str]:
-        """The day of each paper's last change of any kind (`YYYY-MM-DD`, as OAI-PMH's datestamp), or ""."""
+        """The day of each paper's last change of any kind (`YYYY-MM-DD`, as OAI-PMH's datestamp),
+        or "".
+        """
         return {row["arxiv_id"]: row["updated"] for row in self._rows(wanted, "updated")}
 
     def licences(self, wanted: Collection[str]) -> dict[str, str]:
-        """The address of the licence of each of those papers whose line has one; it is of the newest version."""
+        """The address of the licence of each of those papers whose line has one; it is of the
+        newest version.
+        """
         licences: dict[str, str] = {}
         for row in self._rows(wanted, "line"):
             with contextlib.suppress(*_OTHER_SHAPE):
@@ -107,15 +116,18 @@ class Snapshot:
         return sorted(set(self._month(month, ["arxiv_id"])["arxiv_id"].to_pylist()))
 
     def digest(self, wanted: Collection[str]) -> str:
-        """SHA-256 of the lines of those identifiers: equal while the snapshot says the same of them."""
+        """SHA-256 of the lines of those identifiers: equal while the snapshot says the same of
+        them.
+        """
         total = hashlib.sha256()
         for row in sorted(self._rows(wanted, "digest"), key=lambda row: row["arxiv_id"]):
             total.update(row["arxiv_id"].encode() + b"\0" + row["digest"])
         return total.hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """`lines`: how many lines the file has; `broken_lines`: how many of them are no JSON or name no paper; `bytes`:
-        size of the conversion."""
+        """`lines`: how many lines the file has; `broken_lines`: how many of them are no JSON or
+        name no paper; `bytes`: size of the conversion.
+        """
         file = self._converted()
         facts = json.loads(pq.read_metadata(file).metadata[_FACTS])
         return {**facts, "bytes": file.stat().st_size}
@@ -123,9 +135,12 @@ class Snapshot:
     def newest_update(self) -> str | None:
         """The newest day on which a record of the snapshot changed, `YYYY-MM-DD`.
 
-        Invalid and future days do not count: one wrong line of millions would make the harvest begin too late.
+        Invalid and future days do not count: one wrong line of millions would make the harvest
+            begin too late.
         """
-        days = set(pq.read_table(self._converted(), columns=["updated"])["updated"].unique().to_pylist())
+        days = set(
+            pq.read_table(self._converted(), columns=["updated"])["updated"].unique().to_pylist()
+        )
         today = datetime.now(UTC).date().isoformat()
         return max((day for day in days if is_day(day) and day <= today), default=None)
 
@@ -151,14 +166,20 @@ class Snapshot:
         return pq.read_table(self._converted(), columns=columns, filters=filters)
 
     def _target(self) -> Path:
-        """The conversion's file for the snapshot as it is now; its name has the snapshot's size and time."""
+        """The conversion's file for the snapshot as it is now; its name has the snapshot's size and
+        time.
+        """
         if not self._file.is_file():
             raise MissingInput(f"the metadata snapshot {self._file} is not there: {_WAY_OUT}")
         status = self._file.stat()
-        return self._cache / f"{self._name}-{_VERSION}-{status.st_size}-{status.st_mtime_ns}.parquet"
+        return (
+            self._cache / f"{self._name}-{_VERSION}-{status.st_size}-{status.st_mtime_ns}.parquet"
+        )
 
     def _converted(self) -> Path:
-        """The conversion, made where it is missing; of several processes one makes it, and the others wait."""
+        """The conversion, made where it is missing; of several processes one makes it, and the
+        others wait.
+        """
         target = self._target()
         if not target.exists():
             with FileLock(self._cache / f"{self._name}.lock"):
@@ -171,45 +192,60 @@ class Snapshot:
             if stale.suffix != ".lock":
                 stale.unlink()
         if self._file.stat().st_size > _NOTED_BYTES:
-            progress.noted(f"converting the metadata snapshot {self._file} to Parquet, once, in a minute or two")
+            progress.noted(
+                f"converting the metadata snapshot {self._file} to Parquet, once, in a minute"
+                " or two"
+            )
         staged = target.with_suffix(".tmp")
         try:
-            with pq.ParquetWriter(staged, _SCHEMA, compression="zstd", use_dictionary=["month", "updated"]) as writer:
+            with pq.ParquetWriter(
+                staged, _SCHEMA, compression="zstd", use_dictionary=["month", "updated"]
+            ) as writer:
                 facts = self._write_lines(writer)
                 writer.add_key_value_metadata({_FACTS: json.dumps(facts)})
             if self._target() != target:
-                raise PermanentFailure(f"the metadata snapshot {self._file} changes while it is read: run again")
+                raise PermanentFailure(
+                    f"the metadata snapshot {self._file} changes while it is read: run again"
+                )
             move_into_place(staged, target)
         except (OSError, pa.ArrowException) as error:
             raise PermanentFailure(
-                f"{staged}, the conversion of {self._file}, cannot be written ({error}): free some disk space, or name "
-                "another data root in CITELOOM_DATA"
+                f"{staged}, the conversion of {self._file}, cannot be written ({error}): free some"
+                " disk space, or name another data root in CITELOOM_DATA"
             ) from error
         finally:
             staged.unlink(missing_ok=True)
 
     def _write_lines(self, writer: pq.ParquetWriter) -> dict[str, Any]:
-        """Write all lines, in batches sorted by month. Returns the facts; raises PermanentFailure where no line is
-        arXiv's."""
+        """Write all lines, in batches sorted by month. Returns the facts; raises PermanentFailure
+        where no line is arXiv's.
+        """
         numbered = ((number, line) for number, line in enumerate(self._lines(), 1) if line)
         count, unreadable, is_arxivs = 0, [], False
         while batch := list(islice(numbered, _LINES_PER_BATCH)):
             by_number = {number: _row(number, line) for number, line in batch}
             rows = sorted(row for row in by_number.values() if row)
-            writer.write_table(pa.Table.from_arrays(_columns(rows), schema=_SCHEMA), row_group_size=_ROWS_PER_GROUP)
+            writer.write_table(
+                pa.Table.from_arrays(_columns(rows), schema=_SCHEMA), row_group_size=_ROWS_PER_GROUP
+            )
             shutdown.end_if_asked()
             count += len(batch)
             unreadable += [number for number, row in by_number.items() if row is None]
             is_arxivs = is_arxivs or any(month for month, *_ in rows)
-        broken = f", of which {len(unreadable):,} cannot be read (first: line {unreadable[0]})" if unreadable else ""
+        broken = (
+            f", of which {len(unreadable):,} cannot be read (first: line {unreadable[0]})"
+            if unreadable
+            else ""
+        )
         if not is_arxivs:
             raise PermanentFailure(
-                f"the metadata snapshot {self._file} holds no line of arXiv's metadata ({count:,} lines{broken}): "
-                f"{_WAY_OUT}"
+                f"the metadata snapshot {self._file} holds no line of arXiv's metadata"
+                f" ({count:,} lines{broken}): {_WAY_OUT}"
             )
         if unreadable:
             progress.noted(
-                f"the metadata snapshot {self._file} has {count:,} lines{broken}; their papers count as missing from it"
+                f"the metadata snapshot {self._file} has {count:,} lines{broken}; their papers"
+                " count as missing from it"
             )
         return {"lines": count, "broken_lines": len(unreadable)}
 
@@ -226,8 +262,8 @@ class Snapshot:
                     yield line.strip()
         except (OSError, EOFError, damage) as error:
             raise PermanentFailure(
-                f"the metadata snapshot {self._file} cannot be read ({error}): download it again, or set "
-                "CITELOOM_METADATA_SNAPSHOT to another file"
+                f"the metadata snapshot {self._file} cannot be read ({error}): download it again,"
+                " or set CITELOOM_METADATA_SNAPSHOT to another file"
             ) from error
 
 
@@ -256,8 +292,8 @@ def parse_record(content: Mapping[str, Any]) -> Record:
     """
     versions, categories = content.get("versions") or [], _categories(content.get("categories"))
     if not categories:
-        # arXiv's records all have one, so it is truncated. Accepted, it would put its paper among those of other
-        # subjects; refused, the next source is asked.
+        # arXiv's records all have one, so it is truncated. Accepted, it would put its paper among
+        # those of other subjects; refused, the next source is asked.
         raise ValueError("it has no category")
     record = Record(
         arxiv_id=strip_version(content["id"]),
@@ -299,6 +335,8 @@ def _authors(content: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _name(parts: list[str]) -> str:
-    """A name in reading order from [family, given, suffix, …]; what follows the suffix are affiliations."""
+    """A name in reading order from [family, given, suffix, …]; what follows the suffix are
+    affiliations.
+    """
     family, given, suffix = [*parts, "", "", ""][:3]
     return one_line(f"{given} {family} {suffix}")

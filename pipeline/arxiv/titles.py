@@ -1,7 +1,8 @@
-"""Titles and names folded so that two prints of one are equal, and the keys by which a title is looked for.
+"""Titles and names folded so that two prints of one are equal, and the keys by which a title is
+looked for.
 
-Keys are 64-bit numbers that every process and every run gives alike. Two works may share one: a key finds candidates,
-never the answer.
+Keys are 64-bit numbers that every process and every run gives alike. Two works may share one: a key
+finds candidates, never the answer.
 """
 
 from __future__ import annotations
@@ -15,16 +16,22 @@ from itertools import combinations
 
 import numpy as np
 
-# A title is looked for by its four longest words less one, so one that is misspelt leaves a key of the other three.
+# A title is looked for by its four longest words less one, so one that is misspelt leaves a key of
+# the other three.
 LONGEST_WORDS = 4
-# Where a title was not told apart from its item, it is looked for by four words in a row, its longest among them.
-# Shorter titles are not: "Deep learning" is in many items that cite another work.
+# Where a title was not told apart from its item, it is looked for by four words in a row, its
+# longest among them. Shorter titles are not: "Deep learning" is in many items that cite another
+# work.
 WINDOW = 4
 
 _ACCENT = re.compile(r"\\[`'^\"~=.uvHckrdb](?:\{\\?([A-Za-z])\}|(?<=[`'^\"~=.])\\?([A-Za-z]))")
 _LETTER = re.compile(r"\\(o|O|l|L|ss|ae|AE|oe|OE|aa|AA|i|j)(?![A-Za-z])")
-_UNSPLIT = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"})  # NFKD leaves them whole
-_FORMAT = re.compile(r"\\(?:emph|text\w*|math(?:rm|cal|bf|bb|it|sf|tt|frak)|mbox|rm|it|bf|em|sc|tt|sf)\b")
+_UNSPLIT = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"}
+)  # NFKD leaves them whole
+_FORMAT = re.compile(
+    r"\\(?:emph|text\w*|math(?:rm|cal|bf|bb|it|sf|tt|frak)|mbox|rm|it|bf|em|sc|tt|sf)\b"
+)
 _BRACES = str.maketrans("", "", "{}$")
 _WORD = re.compile(r"[^\W_]+")
 # They belong to the name before them.
@@ -33,7 +40,10 @@ SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _MASK = (1 << 64) - 1
 # Odd, so that multiplying loses no bit; other ones for each kind of key.
 _OF_TITLE = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
-_OF_WINDOW = np.array([0xD6E8FEB86659FD93, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3], dtype=np.uint64)
+_OF_WINDOW = np.array(
+    [0xD6E8FEB86659FD93, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3],
+    dtype=np.uint64,
+)
 
 
 def fold(text: str) -> str:
@@ -45,7 +55,11 @@ def fold(text: str) -> str:
     if plain.isascii():
         return plain.lower()
     split = unicodedata.normalize("NFKD", plain)
-    return "".join(letter for letter in split if not unicodedata.combining(letter)).casefold().translate(_UNSPLIT)
+    return (
+        "".join(letter for letter in split if not unicodedata.combining(letter))
+        .casefold()
+        .translate(_UNSPLIT)
+    )
 
 
 def words_of(folded: str) -> list[str]:
@@ -59,7 +73,9 @@ def title_words(text: str) -> list[str]:
 
 
 def surname(name: str) -> str | None:
-    """The last word of a name that is no suffix, folded; None where that is a single letter or nothing."""
+    """The last word of a name that is no suffix, folded; None where that is a single letter or
+    nothing.
+    """
     words = [word for word in title_words(name) if word not in SUFFIXES]
     return words[-1] if words and len(words[-1]) > 1 else None
 
@@ -75,13 +91,18 @@ def doi_key(doi: str) -> int:
 
 
 def title_keys(words: Iterable[str]) -> list[int]:
-    """The keys of a title: one for each choice of its longest words but one; none for a title of one word."""
+    """The keys of a title: one for each choice of its longest words but one; none for a title of
+    one word.
+    """
     longest = sorted(sorted(set(words), key=lambda word: (-len(word), word))[:LONGEST_WORDS])
     if len(longest) < 2:
         return []
     hashes = [_word_key(word) for word in longest]
     chosen = combinations(hashes, max(2, len(hashes) - 1))
-    return [sum(one * factor for one, factor in zip(some, _OF_TITLE, strict=False)) & _MASK for some in chosen]
+    return [
+        sum(one * factor for one, factor in zip(some, _OF_TITLE, strict=False)) & _MASK
+        for some in chosen
+    ]
 
 
 def window_keys(words: Sequence[str]) -> np.ndarray:
@@ -94,7 +115,9 @@ def window_keys(words: Sequence[str]) -> np.ndarray:
 
 
 def window_key(words: Sequence[str]) -> int | None:
-    """The key of the one window by which a title is found in running text; None for a title of fewer words."""
+    """The key of the one window by which a title is found in running text; None for a title of
+    fewer words.
+    """
     if len(words) < WINDOW:
         return None
     longest = max(range(len(words)), key=lambda place: (len(words[place]), -place))

@@ -1,4 +1,6 @@
-"""The command `citeloom`: a module for each group of commands, which `pipeline.cli.app` registers."""
+"""The command `citeloom`: a module for each group of commands, which `pipeline.cli.app`
+registers.
+"""
 
 
 def main() -> None:

@@ -1,4 +1,6 @@
-"""The commands `citeloom annotate`: pages and sheets for people, import of what they fill in, status and results."""
+"""The commands `citeloom annotate`: pages and sheets for people, import of what they fill in,
+status and results.
+"""
 
 from __future__ import annotations
 
@@ -17,31 +19,53 @@ if TYPE_CHECKING:
 
 KindArgument = Annotated[
     Literal["ratings", "grades"],
-    typer.Argument(metavar="KIND", help="ratings of related-work sections, or grades of answers to questions."),
+    typer.Argument(
+        metavar="KIND", help="ratings of related-work sections, or grades of answers to questions."
+    ),
 ]
 
 
 def export(
     kind: KindArgument,
-    to: Annotated[Path, typer.Option(help="Folder for the annotators' files: a page and a sheet for each.")],
+    to: Annotated[
+        Path, typer.Option(help="Folder for the annotators' files: a page and a sheet for each.")
+    ],
     months: MonthsOption = "all",
     annotators: Annotated[
-        int, typer.Option(metavar="N", min=1, max=20, help="Annotators, each with a page and a sheet of their own.")
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=20,
+            help="Annotators, each with a page and a sheet of their own.",
+        ),
     ] = 3,
-    items: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Most tasks or questions.")] = 10,
+    items: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1000, help="Most tasks or questions.")
+    ] = 10,
     systems: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="Systems, comma-separated; by default all that wrote.")
+        str | None,
+        typer.Option(metavar="NAME,…", help="Systems, comma-separated; by default all that wrote."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the study; annotators see it. By default the kind.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the study; annotators see it. By default the kind.")
+    ] = None,
     seed: Annotated[
-        int, typer.Option(metavar="N", help="Selects items, letters and order; annotators should not know it.")
+        int,
+        typer.Option(
+            metavar="N", help="Selects items, letters and order; annotators should not know it."
+        ),
     ] = 0,
     with_gold: Annotated[
-        bool, typer.Option("--with-gold/--without-gold", help="Ratings: whether to show the published section too.")
+        bool,
+        typer.Option(
+            "--with-gold/--without-gold", help="Ratings: whether to show the published section too."
+        ),
     ] = True,
     as_json: AsJson = False,
 ) -> int:
-    """Write blind pages to read and CSV sheets to fill in; the key to the letters stays in the data root.
+    """Write blind pages to read and CSV sheets to fill in; the key to the letters stays in the data
+    root.
 
     Examples:
       citeloom annotate export ratings --to sheets --systems chatcite,zero_shot
@@ -59,7 +83,9 @@ def export(
     names = split_names(systems) if systems else None
     study_name = name or kind
     if kind == "ratings":
-        made = export_ratings(root, study_name, months, names, items=items, seed=seed, with_gold=with_gold)
+        made = export_ratings(
+            root, study_name, months, names, items=items, seed=seed, with_gold=with_gold
+        )
     elif not with_gold:
         raise SettingError("--without-gold is for ratings: leave it out for grades")
     else:
@@ -70,7 +96,16 @@ def export(
         print_note(note)
     if as_json:
         counts = {"items": len(made.items), "units": len(made.study.units), "lacking": made.lacking}
-        print_json({"study": study_name, "kind": kind, "systems": made.systems, **counts, "files": files, "key": key})
+        print_json(
+            {
+                "study": study_name,
+                "kind": kind,
+                "systems": made.systems,
+                **counts,
+                "files": files,
+                "key": key,
+            }
+        )
     else:
         typer.echo("\n".join(map(str, files)))
         print_note(f"the key is {key}: do not give it to annotators")
@@ -78,11 +113,16 @@ def export(
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="CSV sheets that annotators sent back.")],
-    annotator: Annotated[str | None, typer.Option(help="The annotator, in place of the name in the files.")] = None,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES...", help="CSV sheets that annotators sent back.")
+    ],
+    annotator: Annotated[
+        str | None, typer.Option(help="The annotator, in place of the name in the files.")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Import the sheets that annotators sent back: every line that is right; the others are listed, with exit code 1.
+    """Import the sheets that annotators sent back: every line that is right; the others are listed,
+    with exit code 1.
 
     Examples:
       citeloom annotate import sheet-1.csv sheet-2.csv
@@ -103,8 +143,9 @@ def import_(
     for sheet in imported if not as_json else ():
         if sheet.study is not None:
             typer.echo(
-                f"{sheet.file}: imported {sheet.rows:,} rows by {sheet.annotator}, study {sheet.study}: "
-                f"{sheet.filled:,} of {sheet.cells:,} cells are filled in, {sheet.replaced:,} earlier rows are replaced"
+                f"{sheet.file}: imported {sheet.rows:,} rows by {sheet.annotator}, study"
+                f" {sheet.study}: {sheet.filled:,} of {sheet.cells:,} cells are filled in,"
+                f" {sheet.replaced:,} earlier rows are replaced"
             )
     return 1 if any(sheet.faults for sheet in imported) else 0
 
@@ -128,10 +169,20 @@ def status(as_json: AsJson = False) -> int:
     if not studies:
         typer.echo("there is no study yet: citeloom annotate export ratings --to FOLDER makes one")
         return 0
-    table = make_table("", ("study", "kind", "items", "units", "filled in, of each annotator's cells"))
+    table = make_table(
+        "", ("study", "kind", "items", "units", "filled in, of each annotator's cells")
+    )
     for study in studies:
-        filled = ", ".join(f"{escape(who)} {count:,} of {study.cells:,}" for who, count in study.filled.items())
-        table.add_row(study.study, study.kind, f"{study.items}", f"{study.units:,}", filled or "nothing imported yet")
+        filled = ", ".join(
+            f"{escape(who)} {count:,} of {study.cells:,}" for who, count in study.filled.items()
+        )
+        table.add_row(
+            study.study,
+            study.kind,
+            f"{study.items}",
+            f"{study.units:,}",
+            filled or "nothing imported yet",
+        )
     out.print(table)
     return 0
 
@@ -142,7 +193,8 @@ def results(
     name: Annotated[str | None, typer.Option(help="Only this study; by default all.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show what people say of each system, how far they agree, and how far the judge agrees with them.
+    """Show what people say of each system, how far they agree, and how far the judge agrees with
+    them.
 
     Examples:
       citeloom annotate results ratings
@@ -158,14 +210,22 @@ def results(
     root = open_workspace().root
     annotated = root.months(HUMAN_RATINGS if kind == "ratings" else HUMAN_GRADES)
     selected = select_months(months, annotated) if annotated else []
-    found = read_rating_results(root, selected, name) if kind == "ratings" else _read_grades(root, selected, name)
+    found = (
+        read_rating_results(root, selected, name)
+        if kind == "ratings"
+        else _read_grades(root, selected, name)
+    )
     if found.empty:
         of_study = "" if name is None else f" of study {name}"
-        raise MissingInput(f"there are no {kind}{of_study} in {root.path}: run citeloom annotate import FILE")
+        raise MissingInput(
+            f"there are no {kind}{of_study} in {root.path}: run citeloom annotate import FILE"
+        )
     if as_json:
         print_json(found.as_json())
         return 0
-    section = rating_results_section(found) if isinstance(found, RatingResults) else grades_section(found)
+    section = (
+        rating_results_section(found) if isinstance(found, RatingResults) else grades_section(found)
+    )
     print_section(section)
     return 0
 
@@ -174,4 +234,6 @@ def _read_grades(root: DataRoot, months: list[str], study: str | None) -> GradeR
     from pipeline.evaluation.annotation.grade_results import pool_months, read_month_grades
     from pipeline.evaluation.answers.grades import read_grades
 
-    return pool_months({month: read_month_grades(root, month, read_grades(root, month), study) for month in months})
+    return pool_months(
+        {month: read_month_grades(root, month, read_grades(root, month), study) for month in months}
+    )

@@ -1,7 +1,7 @@
 """The command `citeloom`: its commands, their names and groups.
 
-The modules of the commands import only typer, so that --help and a wrong argument are answered at once; what a command
-needs is imported when it runs.
+The modules of the commands import only typer, so that --help and a wrong argument are answered at
+once; what a command needs is imported when it runs.
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ GROUPS_PANEL = "Write and check"
 EPILOGS = dict.fromkeys(("run", "refresh"), f"Stages, in order: {', '.join(STAGE_NAMES)}.")
 
 app = typer.Typer(
-    help="Turn the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and write from it.",
+    help=(
+        "Turn the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and"
+        " write from it."
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -112,7 +115,9 @@ def main() -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
     if version:
         typer.echo(f"citeloom {__version__}")
         raise typer.Exit
@@ -120,7 +125,9 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 def _register(group: typer.Typer, commands: Commands, panel: str | None = None) -> None:
     for name, function in commands.items():
-        group.command(name, rich_help_panel=panel, epilog=EPILOGS.get(name))(with_exit_code(function))
+        group.command(name, rich_help_panel=panel, epilog=EPILOGS.get(name))(
+            with_exit_code(function)
+        )
 
 
 for _title, _commands in PANELS.items():

@@ -1,4 +1,6 @@
-"""The commands `citeloom ask` and `chat`: answers from the corpus to one question, or to a conversation."""
+"""The commands `citeloom ask` and `chat`: answers from the corpus to one question, or to a
+conversation.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,14 @@ if TYPE_CHECKING:
 PapersOfOption = Annotated[
     str,
     typer.Option(
-        "--months", metavar="MONTHS", help="Only papers of a month (2024-03), a range (2024-03..2024-05), or all."
+        "--months",
+        metavar="MONTHS",
+        help="Only papers of a month (2024-03), a range (2024-03..2024-05), or all.",
     ),
 ]
 ShowWorkOption = Annotated[
-    bool, typer.Option("--show-work", help="Print each step when it is done: queries, passages, claims.")
+    bool,
+    typer.Option("--show-work", help="Print each step when it is done: queries, passages, claims."),
 ]
 
 _CHAT_HELP = "/reset forgets the conversation, /work shows or hides the steps, /quit or Ctrl-D ends"
@@ -32,7 +37,9 @@ _PROMPT = "> "
 
 
 def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know, in a sentence.")],
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What you want to know, in a sentence.")
+    ],
     system: AnsweringSystemOption = None,
     months: PapersOfOption = "all",
     show_work: ShowWorkOption = False,
@@ -64,9 +71,12 @@ def chat(
     system: AnsweringSystemOption = None,
     months: PapersOfOption = "all",
     show_work: ShowWorkOption = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for each answer.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one line of JSON for each answer.")
+    ] = False,
 ) -> int:
-    """Answer questions one after another, typed or piped; a question may refer to earlier ones. Ctrl-D ends it.
+    """Answer questions one after another, typed or piped; a question may refer to earlier ones.
+    Ctrl-D ends it.
 
     Examples:
       citeloom chat --show-work
@@ -78,13 +88,17 @@ def chat(
     conversation = open_conversation(open_workspace(), system, months)
     session = _ChatSession(conversation, show_work=show_work, as_json=as_json)
     if not sys.stdin.isatty():
-        return max(map(session.process_line, _until_quit(_piped_lines(sys.stdin.buffer))), default=0)
+        return max(
+            map(session.process_line, _until_quit(_piped_lines(sys.stdin.buffer))), default=0
+        )
     print_note(f"{conversation.system} answers; {_CHAT_HELP}")
     for line in _until_quit(_typed_lines()):
         try:
             session.process_line(line)
         except KeyboardInterrupt:
-            print_note("interrupted; finished model calls are kept: ask again to continue from there")
+            print_note(
+                "interrupted; finished model calls are kept: ask again to continue from there"
+            )
     return 0
 
 
@@ -157,7 +171,9 @@ def _answer(conversation: Conversation, question: str, *, show_work: bool) -> Re
 
 
 def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepObserver:
-    """A callback after each step: names its stage in the spinner and, with `show_work`, prints it on standard error."""
+    """A callback after each step: names its stage in the spinner and, with `show_work`, prints it
+    on standard error.
+    """
     from pipeline.answering.rendering import step_lines
     from pipeline.cli.console import print_note
 
@@ -179,8 +195,12 @@ def _print_reply(reply: Reply) -> None:
     for line in answer_lines(reply):
         typer.echo(line)
     sys.stdout.flush()
-    hint = "--show-work shows the steps" if reply.system.retrieves and reply.answer.abstained else None
-    for note in filter(None, (*answer_notes(reply), hint, small_model_note(reply.model), cost_line(reply))):
+    hint = (
+        "--show-work shows the steps" if reply.system.retrieves and reply.answer.abstained else None
+    )
+    for note in filter(
+        None, (*answer_notes(reply), hint, small_model_note(reply.model), cost_line(reply))
+    ):
         print_note(note)
 
 
@@ -189,7 +209,9 @@ def _print_json_line(value: Mapping[str, Any]) -> None:
 
 
 def _piped_lines(lines: Iterable[bytes]) -> Iterator[str]:
-    """The lines of a pipe as they arrive; bytes that are not UTF-8 are refused where the question is read."""
+    """The lines of a pipe as they arrive; bytes that are not UTF-8 are refused where the question
+    is read.
+    """
     for number, line in enumerate(lines):
         text = line.decode("utf-8", "surrogateescape")
         yield text.removeprefix("\ufeff") if number == 0 else text
@@ -200,7 +222,7 @@ def _typed_lines() -> Iterator[str]:
     import contextlib
 
     with contextlib.suppress(ImportError):
-        import readline  # noqa: F401  # gives `input` line editing and history
+        import readline  # noqa: F401 - gives `input` line editing and history
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     while True:
         try:

@@ -10,27 +10,38 @@ import typer
 from pipeline.cli.common import AsJson, check_file, open_workspace, split_names
 from pipeline.errors import SettingError
 
-# The same as in `pipeline.draft_check.check`, which is too heavy for --help; a test holds them equal.
+# The same as in `pipeline.draft_check.check`, which is too heavy for --help; a test holds them
+# equal.
 FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
 BibOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Bibliography to use (.bib or .bbl); by default a draft's own.")
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Bibliography to use (.bib or .bbl); by default a draft's own."
+    ),
 ]
 
 
 def check(
     draft: Annotated[Path, typer.Argument(metavar="DRAFT", help="Main file: .tex, .md or .txt.")],
     bib: BibOption = None,
-    report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write a page to this folder.")] = None,
-    missing: Annotated[bool, typer.Option("--missing", help="Also find papers that the draft does not cite.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Also write a page to this folder.")
+    ] = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Also find papers that the draft does not cite.")
+    ] = False,
     write_bib: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the bibliography with what differs corrected.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the bibliography with what differs corrected."),
     ] = None,
     fail_on: Annotated[
-        str, typer.Option(metavar="KIND,…", help=f"End with 1 if there are any: {', '.join(FAILURES)}.")
+        str,
+        typer.Option(metavar="KIND,…", help=f"End with 1 if there are any: {', '.join(FAILURES)}."),
     ] = "",
     as_json: AsJson = False,
 ) -> int:
-    """Check the citations of a draft: does each reference exist as stated, and does the cited paper say it?
+    """Check the citations of a draft: does each reference exist as stated, and does the cited paper
+    say it?
 
     Examples:
       citeloom check paper.tex
@@ -48,11 +59,16 @@ def check(
     loaded = read_draft(draft, bib)
     files = [bib] if bib else loaded.bibliography_files
     if write_bib is not None and (len(files) != 1 or files[0].suffix != ".bib"):
-        raise SettingError("--write-bib: the draft must have exactly one .bib file; name it with --bib")
+        raise SettingError(
+            "--write-bib: the draft must have exactly one .bib file; name it with --bib"
+        )
 
     def announce(judge: str, calls: int) -> None:
         if calls:
-            print_note(f"{judge} is asked {calls} questions at most; answers of earlier checks cost nothing")
+            print_note(
+                f"{judge} is asked {calls} questions at most; answers of earlier checks cost"
+                " nothing"
+            )
 
     with spinner("checking"):
         result = check_draft(open_workspace(), loaded, suggest=missing, announce=announce)
@@ -77,12 +93,16 @@ def _kinds(fail_on: str) -> list[str]:
     kinds = split_names(fail_on)
     for kind in kinds:
         if kind not in FAILURES:
-            raise SettingError(f"--fail-on {kind}: there is no such kind; give some of {', '.join(FAILURES)}")
+            raise SettingError(
+                f"--fail-on {kind}: there is no such kind; give some of {', '.join(FAILURES)}"
+            )
     return kinds
 
 
 def cite(
-    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="A sentence that needs a citation.")],
+    sentence: Annotated[
+        str, typer.Argument(metavar="SENTENCE", help="A sentence that needs a citation.")
+    ],
     bib: BibOption = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="Most papers.")] = 5,
     as_json: AsJson = False,

@@ -1,7 +1,8 @@
-"""What several commands share: options, the values that they complete, and the workspace of the settings.
+"""What several commands share: options, the values that they complete, and the workspace of the
+settings.
 
-Importing this module is cheap, as settings, tables and stages are imported in functions only: --help and a wrong
-argument cost no import.
+Importing this module is cheap, as settings, tables and stages are imported in functions only:
+--help and a wrong argument cost no import.
 """
 
 from __future__ import annotations
@@ -39,30 +40,45 @@ def _complete_related_work_system(incomplete: str) -> list[str]:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-AsJsonNotText = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+AsJsonNotText = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of text.")
+]
 MonthsOption = Annotated[
-    str, typer.Option(metavar="MONTHS", help="A month (2024-03), a range (2024-03..2024-05), or all.")
+    str,
+    typer.Option(metavar="MONTHS", help="A month (2024-03), a range (2024-03..2024-05), or all."),
 ]
 UntilOption = Annotated[
     str | None,
-    typer.Option(metavar="STAGE", autocompletion=_complete_stage, help="Run the stages up to and including this one."),
+    typer.Option(
+        metavar="STAGE",
+        autocompletion=_complete_stage,
+        help="Run the stages up to and including this one.",
+    ),
 ]
 SelectOption = Annotated[
     str | None,
     typer.Option(
-        metavar="STAGE,…", autocompletion=_complete_stage_list, help="Run only these stages, comma-separated."
+        metavar="STAGE,…",
+        autocompletion=_complete_stage_list,
+        help="Run only these stages, comma-separated.",
     ),
 ]
 SystemsOption = Annotated[
-    str | None, typer.Option(metavar="NAME,…", help="Systems, comma-separated; by default those of the settings.")
+    str | None,
+    typer.Option(
+        metavar="NAME,…", help="Systems, comma-separated; by default those of the settings."
+    ),
 ]
 AnsweringSystemOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
         autocompletion=_complete_answering_system,
-        help="System that answers: arxivbot, arxivbot_report, wikichat, direct (reads no papers) or extractive "
-        "(calls no model); with a model: direct@gpt-4. By default arxivbot, and extractive where no endpoint is set.",
+        help=(
+            "System that answers: arxivbot, arxivbot_report, wikichat, direct (reads no papers) or"
+            " extractive (calls no model); with a model: direct@gpt-4. By default arxivbot, and"
+            " extractive where no endpoint is set."
+        ),
     ),
 ]
 RelatedWorkSystemOption = Annotated[
@@ -70,8 +86,10 @@ RelatedWorkSystemOption = Annotated[
     typer.Option(
         metavar="NAME",
         autocompletion=_complete_related_work_system,
-        help=f"System that writes: {', '.join(RELATED_WORK_SYSTEMS)}; with a model: zero_shot@gpt-4. By default "
-        "chatcite, and extractive where no endpoint is set.",
+        help=(
+            f"System that writes: {', '.join(RELATED_WORK_SYSTEMS)}; with a model: zero_shot@gpt-4."
+            " By default chatcite, and extractive where no endpoint is set."
+        ),
     ),
 ]
 
@@ -96,11 +114,15 @@ def open_workspace(**overrides: Any) -> Workspace:
     from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
 
-    return Workspace(load_settings(**{name: value for name, value in overrides.items() if value is not None}))
+    return Workspace(
+        load_settings(**{name: value for name, value in overrides.items() if value is not None})
+    )
 
 
 def export_settings(settings: Settings) -> None:
-    """Write the settings that a command may override to the environment, from which child processes read theirs."""
+    """Write the settings that a command may override to the environment, from which child processes
+    read theirs.
+    """
     os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
     os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
     os.environ["CITELOOM_DATA"] = str(settings.data_root)

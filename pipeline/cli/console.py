@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -45,26 +52,40 @@ def print_note(message: str) -> None:
     err.print(escape(message), soft_wrap=True)
 
 
-def make_table(title: str, columns: Sequence[str], right: Collection[str] = (), **options: Any) -> Table:
-    """A table of plain text. right: the columns that are aligned right. options: those of `rich.table.Table`."""
+def make_table(
+    title: str, columns: Sequence[str], right: Collection[str] = (), **options: Any
+) -> Table:
+    """A table of plain text. right: the columns that are aligned right. options: those of
+    `rich.table.Table`.
+    """
     table = Table(title=title, title_justify="left", caption_justify="left", **options)
     for column in columns:
-        longest_word = max(map(len, column.split()), default=0)  # a heading may wrap, but never inside a word
-        table.add_column(column, justify="right" if column in right else "left", min_width=longest_word)
+        longest_word = max(
+            map(len, column.split()), default=0
+        )  # a heading may wrap, but never inside a word
+        table.add_column(
+            column, justify="right" if column in right else "left", min_width=longest_word
+        )
     return table
 
 
 def print_section(section: Section) -> None:
-    """Print a section of a report: its paragraphs as notes, and a table for each group of rows of its grids."""
+    """Print a section of a report: its paragraphs as notes, and a table for each group of rows of
+    its grids.
+    """
     from pipeline.index.answers import visible
 
     for paragraph in section.paragraphs:
         print_note(visible(paragraph))
     for grid in section.grids:
         for group in grid.groups:
-            table = make_table(escape(f"{grid.title}: {group.title}" if group.title else grid.title), ())
+            table = make_table(
+                escape(f"{grid.title}: {group.title}" if group.title else grid.title), ()
+            )
             for column, heading in enumerate(grid.columns):
-                table.add_column(escape(heading), justify="right" if grid.numeric(column) else "left")
+                table.add_column(
+                    escape(heading), justify="right" if grid.numeric(column) else "left"
+                )
             for row in group.rows:
                 table.add_row(*(Text(visible(cell.plain())) for cell in row))
             out.print(table)
@@ -72,7 +93,9 @@ def print_section(section: Section) -> None:
 
 @contextmanager
 def spinner(message: str) -> Iterator[Callable[[str], None]]:
-    """Show that the command is busy: a spinner on a terminal, else one line. Yields a function that shows the step."""
+    """Show that the command is busy: a spinner on a terminal, else one line. Yields a function that
+    shows the step.
+    """
     if not err.is_terminal:
         print_note(message)
         yield lambda step: None
@@ -82,7 +105,9 @@ def spinner(message: str) -> Iterator[Callable[[str], None]]:
 
 
 class RunTime:
-    """Estimate of the time that a run still needs, from what its stages took before, at the pace of this run so far."""
+    """Estimate of the time that a run still needs, from what its stages took before, at the pace of
+    this run so far.
+    """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._planned: dict[tuple[str, str], float] = {}
@@ -93,7 +118,9 @@ class RunTime:
         self._expected_done = self._seconds_done = 0.0
 
     def plan(self, expected: Mapping[tuple[str, str], float]) -> None:
-        """Add (stage, month) → expected seconds to the run; what was planned before stays as it is."""
+        """Add (stage, month) → expected seconds to the run; what was planned before stays as it
+        is.
+        """
         new = {step: seconds for step, seconds in expected.items() if step not in self._planned}
         self._planned |= new
         self._left |= new
@@ -107,7 +134,9 @@ class RunTime:
         self._share_done[stage, month] = min(share, 1.0)
 
     def finish(self, stage: str, month: str, *, computed: bool) -> None:
-        """A stage's month is over. computed: whether it was worked on, so that its time says something."""
+        """A stage's month is over. computed: whether it was worked on, so that its time says
+        something.
+        """
         expected = self._left.pop((stage, month), 0.0)
         started = self._started.pop((stage, month), None)
         self._share_done.pop((stage, month), None)
@@ -122,9 +151,14 @@ class RunTime:
 
     def seconds_left(self) -> float | None:
         """Seconds until the end of the run; None before anything is known of its pace."""
-        running = {step: self._share_done.get(step, 0.0) * self._left.get(step, 0.0) for step in self._started}
+        running = {
+            step: self._share_done.get(step, 0.0) * self._left.get(step, 0.0)
+            for step in self._started
+        }
         expected_done = self._expected_done + sum(running.values())
-        seconds = self._seconds_done + sum(self._now() - self._started[step] for step, done in running.items() if done)
+        seconds = self._seconds_done + sum(
+            self._now() - self._started[step] for step, done in running.items() if done
+        )
         if not expected_done:
             return None
         return (sum(self._left.values()) - sum(running.values())) * seconds / expected_done
@@ -135,7 +169,9 @@ def usual_seconds(root: DataRoot, stage: str) -> float | None:
     from pipeline.engine.run_stats import read_timings, timed_months
 
     latest = timed_months(root, stage)[-3:]
-    seconds = [timings[-1].seconds for month in latest if (timings := read_timings(root, stage, month))]
+    seconds = [
+        timings[-1].seconds for month in latest if (timings := read_timings(root, stage, month))
+    ]
     return sum(seconds) / len(seconds) if seconds else None
 
 
@@ -144,8 +180,8 @@ def expected_seconds(
 ) -> dict[tuple[str, str], float]:
     """What each stage is expected to take for each month.
 
-    usual: what each stage takes in general. One of which nothing is known counts as the mean of the others, or as 1 s
-    where nothing is known at all.
+    usual: what each stage takes in general. One of which nothing is known counts as the mean of the
+    others, or as 1 s where nothing is known at all.
     """
     known = [seconds for stage in stages if (seconds := usual[stage])]
     overall = sum(known) / len(known) if known else 1.0
@@ -154,7 +190,9 @@ def expected_seconds(
 
 @contextmanager
 def showing(root: DataRoot) -> Iterator[None]:
-    """Show the progress of the stages that run on a data root within the block, and the time left for those planned."""
+    """Show the progress of the stages that run on a data root within the block, and the time left
+    for those planned.
+    """
     progress = RunProgress(root)
     with progress, listening(progress):
         yield
@@ -165,9 +203,18 @@ class RunProgress(Listener):
 
     def __init__(self, root: DataRoot) -> None:
         self._root = root
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         self._bar = Progress(
-            *columns, TextColumn("{task.fields[left]}"), console=err, transient=True, disable=not err.is_terminal
+            *columns,
+            TextColumn("{task.fields[left]}"),
+            console=err,
+            transient=True,
+            disable=not err.is_terminal,
         )
         self._task: TaskID = self._bar.add_task("starting", total=None, left="")
         self._clocks: dict[tuple[str, str], StageClock] = {}
@@ -179,7 +226,10 @@ class RunProgress(Listener):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
 
@@ -198,7 +248,9 @@ class RunProgress(Listener):
         self._bar.update(self._task, description=f"{month} {stage}")
 
     def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-        """Show how far the stage is and the time left; without a terminal, in a line of its own every half minute."""
+        """Show how far the stage is and the time left; without a terminal, in a line of its own
+        every half minute.
+        """
         clock = self._clocks.setdefault((stage, month), StageClock())
         if total:
             self._run_time.advance(stage, month, done / total)
@@ -210,13 +262,18 @@ class RunProgress(Listener):
 
     def finished(self, outcome: Outcome) -> None:
         """Print what a stage did."""
-        self._run_time.finish(outcome.stage, outcome.month, computed=not (outcome.skipped or outcome.disabled))
+        self._run_time.finish(
+            outcome.stage, outcome.month, computed=not (outcome.skipped or outcome.disabled)
+        )
         self._bar.update(self._task, advance=1, left=self._time_left())
         if outcome.disabled:
             return
         time_taken = "up to date" if outcome.skipped else f"{outcome.seconds:.1f} s"
         left_out = f", left out: {_describe_reasons(outcome.left_out)}" if outcome.left_out else ""
-        err.print(f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {time_taken}{left_out}", soft_wrap=True)
+        err.print(
+            f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {time_taken}{left_out}",
+            soft_wrap=True,
+        )
 
     def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
         """Print why a stage failed."""
@@ -239,7 +296,11 @@ def _describe_reasons(left_out: Mapping[str, int]) -> str:
 
 def run_table(outcomes: Iterable[Outcome]) -> Table:
     """One row per stage over all months of a run: rows, seconds, what was left out and why."""
-    table = make_table("What was done", ("stage", "rows", "seconds", "left out, and why"), right=("rows", "seconds"))
+    table = make_table(
+        "What was done",
+        ("stage", "rows", "seconds", "left out, and why"),
+        right=("rows", "seconds"),
+    )
     by_stage: dict[str, list[Outcome]] = {name: [] for name in STAGE_NAMES}
     for outcome in outcomes:
         if not outcome.disabled:

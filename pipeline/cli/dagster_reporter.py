@@ -1,4 +1,6 @@
-"""Reports what the command line computes to Dagster, so that the Dagster UI shows it beside Dagster's own runs."""
+"""Reports what the command line computes to Dagster, so that the Dagster UI shows it beside
+Dagster's own runs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class DagsterReporter(Listener):
-    """Records each computed month as a materialization and each check as an evaluation, outside any run (15 ms each).
+    """Records each computed month as a materialization and each check as an evaluation, outside any
+    run (15 ms each).
 
     Where Dagster's storage cannot be reached the work goes on, and one message says so.
     """
@@ -36,8 +39,9 @@ class DagsterReporter(Listener):
         self._months.update(months)
 
     def finished(self, outcome: Outcome) -> None:
-        """Record a month that was computed; one that was skipped has been recorded before. A disabled stage is no asset
-        that can be materialized."""
+        """Record a month that was computed; one that was skipped has been recorded before. A
+        disabled stage is no asset that can be materialized.
+        """
         if not outcome.skipped and not outcome.disabled:
             self._report(
                 f"{outcome.stage} of {outcome.month}",
@@ -57,9 +61,15 @@ class DagsterReporter(Listener):
             return
         try:
             instance = self._open()
-        except Exception as error:  # whatever Dagster or its storage raises: the month itself is in place
+        except (
+            Exception
+        ) as error:  # whatever Dagster or its storage raises: the month itself is in place
             self._unreachable = True
-            self._note("Dagster's storage cannot be reached: the Dagster UI will not show this command's work", error)
+            self._note(
+                "Dagster's storage cannot be reached: the Dagster UI will not show this command's"
+                " work",
+                error,
+            )
             return
         try:
             event = make_event(instance)
@@ -88,7 +98,8 @@ class DagsterReporter(Listener):
 def _record(instance: dg.DagsterInstance, event: Event) -> None:
     """Record an event outside any run.
 
-    Outside runs, Dagster 1.13 accepts one evaluation of a check for each partition. A later one is recorded without its
+    Outside runs, Dagster 1.13 accepts one evaluation of a check for each partition. A later one is
+    recorded without its
     partition: it has the month in its metadata, and is the check's latest.
     """
     import dagster as dg
@@ -110,12 +121,16 @@ def _evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckE
     return evaluation(check, month, result)
 
 
-def _summary_materialization(workspace: Workspace, summary: RefreshSummary) -> dg.AssetMaterialization:
+def _summary_materialization(
+    workspace: Workspace, summary: RefreshSummary
+) -> dg.AssetMaterialization:
     import dagster as dg
 
     from assets.operations import refresh_summary, summary_metadata
 
-    return dg.AssetMaterialization(refresh_summary.key, metadata=summary_metadata(workspace, summary))
+    return dg.AssetMaterialization(
+        refresh_summary.key, metadata=summary_metadata(workspace, summary)
+    )
 
 
 def _materialization(

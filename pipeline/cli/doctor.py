@@ -23,7 +23,9 @@ _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not check
 
 
 def doctor(
-    online: Annotated[bool, typer.Option("--online", help="Check arXiv's API and OAI-PMH too.")] = False,
+    online: Annotated[
+        bool, typer.Option("--online", help="Check arXiv's API and OAI-PMH too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Check settings, disk, servers, models and rate limits, and say how to solve each problem.
@@ -54,10 +56,17 @@ def _examine(*, online: bool) -> tuple[list[Finding], int]:
     try:
         workspace = open_workspace()
     except SettingError as error:
-        secrets = [value for name, value in os.environ.items() if value and name.upper().endswith("_API_KEY")]
+        secrets = [
+            value
+            for name, value in os.environ.items()
+            if value and name.upper().endswith("_API_KEY")
+        ]
         return [masked(finding, secrets) for finding in invalid_settings(error)], 2
     with spinner("checking settings, disk, servers and models") as show_step:
-        question, way_out = "Are Dagster's runs in order?", "end what holds its databases, and check the disk"
+        question, way_out = (
+            "Are Dagster's runs in order?",
+            "end what holds its databases, and check the disk",
+        )
         dagster = Probe("dagster", question, probe_instance, way_out, writes=True)
         findings = run_probes([*all_probes(online=online), dagster], workspace, show_step)
     return findings, 1 if any(finding.state is FindingState.PROBLEM for finding in findings) else 0
@@ -109,15 +118,34 @@ def _verdict_table(verdict: Verdict) -> Table:
     from pipeline.cli.console import make_table
 
     bounds = verdict.bounds
-    numbers = (f"dense ≥ {bounds.dense}", f"ColBERT ≥ {bounds.colbert}", f"weights ≤ {bounds.weights}", "ids", "alone")
-    result = "the same vectors as FlagEmbedding" if verdict.holds else "[red]other vectors than FlagEmbedding[/]"
+    numbers = (
+        f"dense ≥ {bounds.dense}",
+        f"ColBERT ≥ {bounds.colbert}",
+        f"weights ≤ {bounds.weights}",
+        "ids",
+        "alone",
+    )
+    result = (
+        "the same vectors as FlagEmbedding"
+        if verdict.holds
+        else "[red]other vectors than FlagEmbedding[/]"
+    )
     table = make_table(
         f"{escape(verdict.model)} on {', '.join(verdict.devices)}, {verdict.precision}: {result}",
         ("text", *numbers),
         right=numbers,
-        caption="lowest cosines, largest difference of weights; token ids in both sparse vectors, and in only one",
+        caption=(
+            "lowest cosines, largest difference of weights; token ids in both sparse vectors, and"
+            " in only one"
+        ),
     )
     for row in verdict.texts:
-        values = (f"{row.dense:.6f}", f"{row.colbert:.6f}", f"{row.weights:.0e}", str(row.ids), str(row.other_ids))
+        values = (
+            f"{row.dense:.6f}",
+            f"{row.colbert:.6f}",
+            f"{row.weights:.0e}",
+            str(row.ids),
+            str(row.other_ids),
+        )
         table.add_row(row.text, *values, style=None if row.holds else "red")
     return table

@@ -1,6 +1,7 @@
 """How a command ends: its exit code, the message of an error, and the services that it started.
 
-Exit codes: 0 done, 1 a stage failed or something is missing, 2 a setting or an argument is wrong, 130 interrupted.
+Exit codes: 0 done, 1 a stage failed or something is missing, 2 a setting or an argument is wrong,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ def with_exit_code(function: Callable[P, int | None]) -> Callable[P, None]:
 
 
 def run_command(function: Callable[P, int | None], *arguments: P.args, **options: P.kwargs) -> int:
-    """Call a command's function and return its exit code; print errors with secrets redacted, and stop its services.
+    """Call a command's function and return its exit code; print errors with secrets redacted, and
+    stop its services.
 
-    If `as_json` is among the options, an error is a JSON document too. The option `months` is checked first, so that a
-    malformed one is an error of its own, whatever else is wrong.
+    If `as_json` is among the options, an error is a JSON document too. The option `months` is
+    checked first, so that a malformed one is an error of its own, whatever else is wrong.
     """
     from pipeline.cli.console import print_error, print_json
 
@@ -45,7 +47,9 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
         return 130
     except Exception as error:
         redacted = _redact(error)
-        message = str(redacted) if isinstance(redacted, CiteloomError) else _write_traceback(redacted)
+        message = (
+            str(redacted) if isinstance(redacted, CiteloomError) else _write_traceback(redacted)
+        )
         if options.get("as_json"):
             print_json({"error": type(redacted).__name__, "message": message})
         print_error(message)
@@ -55,7 +59,9 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
 
 
 def _redact(error: Exception) -> Exception:
-    """The error without secrets. A command that has not read the settings has no secret to repeat."""
+    """The error without secrets. A command that has not read the settings has no secret to
+    repeat.
+    """
     if "pipeline.settings" not in sys.modules:
         return error
     from pipeline.engine.redaction import collect_secrets, redact_error
@@ -68,7 +74,9 @@ def _redact(error: Exception) -> Exception:
 
 
 def _write_traceback(error: Exception) -> str:
-    """Write the traceback of an unexpected error to a file of its own; returns the message for the user."""
+    """Write the traceback of an unexpected error to a file of its own; returns the message for the
+    user.
+    """
     import tempfile
     import traceback
 

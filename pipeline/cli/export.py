@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from pipeline.ops.export.card import Contents
 
-# The same as in `pipeline.ops.export.data_files`, which is too heavy for --help; a test holds them equal.
+# The same as in `pipeline.ops.export.data_files`, which is too heavy for --help; a test holds them
+# equal.
 DEFAULT_TABLES = "metadata, papers, passages, references, ledger"
 
 
@@ -22,12 +23,19 @@ def export(
     to: Annotated[str, typer.Option("--to", help="Folder, which the export replaces.")],
     months: MonthsOption = "all",
     tables: Annotated[
-        str, typer.Option(metavar="TABLE,…", help="Tables, comma-separated, or all; ids and numbers unless --texts.")
+        str,
+        typer.Option(
+            metavar="TABLE,…",
+            help="Tables, comma-separated, or all; ids and numbers unless --texts.",
+        ),
     ] = DEFAULT_TABLES,
     texts: Annotated[
         Literal["none", "open", "all"],
         typer.Option(
-            help="Texts to include: none, those of papers under an open licence, or all (not to be published)."
+            help=(
+                "Texts to include: none, those of papers under an open licence, or all (not to be"
+                " published)."
+            )
         ),
     ] = "none",
     as_json: AsJson = False,
@@ -44,7 +52,9 @@ def export(
     from pipeline.ops.export.rights import Texts
 
     with spinner("exporting") as show_step:
-        exported = write_dataset(open_workspace(), ExportRequest(to, months, tables, Texts(texts)), show_step)
+        exported = write_dataset(
+            open_workspace(), ExportRequest(to, months, tables, Texts(texts)), show_step
+        )
     if as_json:
         print_json(exported.as_json())
         return 0
@@ -68,5 +78,7 @@ def _tables_table(exported: Contents) -> Table:
         files = by_table[exported_table.table.name]
         size = sum(file.bytes for file in files) / 1000
         counts = (f"{len(files):,}", f"{sum(file.rows for file in files):,}", f"{size:,.0f}")
-        table.add_row(exported_table.table.name, ", ".join(exported_table.columns_left_out) or "–", *counts)
+        table.add_row(
+            exported_table.table.name, ", ".join(exported_table.columns_left_out) or "–", *counts
+        )
     return table

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pipeline.index.audit import IndexAudit
     from pipeline.index.reindex import Reindexed
 
-RepairOption = Annotated[bool, typer.Option("--repair", help="Load what is missing or changed, remove the rest.")]
+RepairOption = Annotated[
+    bool, typer.Option("--repair", help="Load what is missing or changed, remove the rest.")
+]
 
 # With more months, a table has only those that are not in order.
 _MONTHS_SHOWN = 12
@@ -25,7 +27,9 @@ _MONTHS_SHOWN = 12
 _IDS_SHOWN = 5
 
 
-def audit(months: MonthsOption = "all", repair: RepairOption = False, as_json: AsJson = False) -> int:
+def audit(
+    months: MonthsOption = "all", repair: RepairOption = False, as_json: AsJson = False
+) -> int:
     """Compare the index with the tables point by point; with --repair, make them agree.
 
     Examples:
@@ -42,7 +46,9 @@ def audit(months: MonthsOption = "all", repair: RepairOption = False, as_json: A
     after = before
     if repair and not before.clean:
         print_note(f"found {before.describe()}; repairing")
-        after = repair_index(workspace, before, lambda month: print_note(f"{month}: loading it again"))
+        after = repair_index(
+            workspace, before, lambda month: print_note(f"{month}: loading it again")
+        )
     if as_json:
         print_json({**after.as_json(), "found": before.as_json()} if repair else after.as_json())
     else:
@@ -62,7 +68,11 @@ def _audit_table(audit: IndexAudit) -> Table:
     columns = ("expected", "present", *KINDS)
     collections = ", ".join(dict.fromkeys(month.collection for month in audit.months))
     table = make_table(
-        "The index agrees with the tables" if audit.clean else "[red]The index differs from the tables[/]",
+        (
+            "The index agrees with the tables"
+            if audit.clean
+            else "[red]The index differs from the tables[/]"
+        ),
         ("month", *columns),
         right=columns,
         caption=f"{audit.describe()}\n{escape(collections)}",
@@ -77,7 +87,9 @@ def _audit_table(audit: IndexAudit) -> Table:
 
 
 def audit_lines(audit: IndexAudit) -> Iterator[str]:
-    """What is wrong, by name: the first ids of each kind, and months that could not be audited or repaired."""
+    """What is wrong, by name: the first ids of each kind, and months that could not be audited or
+    repaired.
+    """
     from pipeline.arxiv.months import describe_months
     from pipeline.index.load import KINDS
 
@@ -91,9 +103,10 @@ def audit_lines(audit: IndexAudit) -> Iterator[str]:
     yield from (f"{month}: {message}" for month, message in audit.failures)
     if audit.months_not_live:
         yield (
-            f"searches use {audit.live}, and the vectors of {describe_months(list(audit.months_not_live))} belong to "
-            f"another collection: citeloom run computes them again by the settings, citeloom reindex switches the "
-            f"collection"
+            f"searches use {audit.live}, and the vectors of"
+            f" {describe_months(list(audit.months_not_live))} belong to another collection:"
+            " citeloom run computes them again by the settings, citeloom reindex switches the"
+            " collection"
         )
     if audit.outside_count or not all(month.clean for month in audit.months):
         yield "citeloom audit --repair corrects the index; --json lists every point"
@@ -105,10 +118,13 @@ def _first_ids(ids: Sequence[object]) -> str:
 
 
 def reindex(
-    drop_old: Annotated[bool, typer.Option("--drop-old", help="Delete every collection but the new one.")] = False,
+    drop_old: Annotated[
+        bool, typer.Option("--drop-old", help="Delete every collection but the new one.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Load all months into a new index after a changed model or quantization, then let searches use it.
+    """Load all months into a new index after a changed model or quantization, then let searches use
+    it.
 
     Examples:
       CITELOOM_QDRANT_QUANTIZATION=none citeloom reindex
@@ -121,9 +137,17 @@ def reindex(
     workspace = open_workspace()
     check_data_root(workspace)
     export_settings(workspace.settings)
-    done = switch_collection(workspace, lambda months: _load(workspace, months), drop_old=drop_old, on_step=print_note)
+    done = switch_collection(
+        workspace, lambda months: _load(workspace, months), drop_old=drop_old, on_step=print_note
+    )
     if as_json:
-        print_json({**asdict(done), "audit": done.audit.as_json() if done.audit else None, "done": done.done})
+        print_json(
+            {
+                **asdict(done),
+                "audit": done.audit.as_json() if done.audit else None,
+                "done": done.done,
+            }
+        )
     else:
         typer.echo("\n".join(_reindex_lines(done)))
     return 0 if done.done else 1
@@ -145,7 +169,10 @@ def _reindex_lines(done: Reindexed) -> Iterator[str]:
         reasons = [f"{stage} of {month} failed" for stage, month, _ in done.failures]
         if done.audit is not None and not done.audit.clean:
             reasons.append(f"its audit found {done.audit.describe()}, which citeloom audit lists")
-        yield f"{done.collection} is incomplete ({'; '.join(reasons)}), so searches still use {done.live}."
+        yield (
+            f"{done.collection} is incomplete ({'; '.join(reasons)}), so searches still use"
+            f" {done.live}."
+        )
         yield "Once this is corrected, citeloom reindex continues from there."
         return
     if done.before == done.live:
@@ -155,4 +182,7 @@ def _reindex_lines(done: Reindexed) -> Iterator[str]:
     if done.dropped:
         yield f"Deleted: {', '.join(done.dropped)}."
     if done.kept:
-        yield f"No longer used, but kept: {', '.join(done.kept)}; citeloom reindex --drop-old deletes them."
+        yield (
+            f"No longer used, but kept: {', '.join(done.kept)}; citeloom reindex --drop-old deletes"
+            " them."
+        )

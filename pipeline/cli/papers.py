@@ -21,11 +21,16 @@ def paper(
     arxiv_id: PaperArgument,
     references: Annotated[
         bool,
-        typer.Option("--references", help="List its bibliography, with arXiv ids where they are known."),
+        typer.Option(
+            "--references", help="List its bibliography, with arXiv ids where they are known."
+        ),
     ] = False,
     cited_by: Annotated[
         bool,
-        typer.Option("--cited-by", help="List the papers of the corpus that cite it; it may be outside the corpus."),
+        typer.Option(
+            "--cited-by",
+            help="List the papers of the corpus that cite it; it may be outside the corpus.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -71,8 +76,10 @@ def _show_paper(shown: Paper, citing: Sequence[CitingPaper], *, as_json: bool) -
         "",
         *_outline(shown),
         "",
-        f"{len(shown.passages)} passages, {len(shown.references)} references, {known} of them known to arXiv; cited by "
-        f"{len(citing)} papers of the corpus",
+        (
+            f"{len(shown.passages)} passages, {len(shown.references)} references, {known} of them"
+            f" known to arXiv; cited by {len(citing)} papers of the corpus"
+        ),
     ]
     for line in lines:
         out.print(line, markup=False, highlight=False)
@@ -83,7 +90,9 @@ def _outline(paper: Paper) -> list[str]:
     from pipeline.index.answers import visible
 
     titles = dict.fromkeys(
-        passage.section_path[:depth] for passage in paper.passages for depth in range(1, len(passage.section_path) + 1)
+        passage.section_path[:depth]
+        for passage in paper.passages
+        for depth in range(1, len(passage.section_path) + 1)
     )
     return [f"{'  ' * len(path)}{visible(path[-1])}" for path in titles]
 
@@ -97,10 +106,14 @@ def _show_references(shown: Paper, *, as_json: bool) -> None:
     if as_json:
         print_json([asdict(reference) for reference in shown.references])
         return
-    table = make_table(f"{len(shown.references)} references of {shown.arxiv_id}", ("arXiv", "year", "title"))
+    table = make_table(
+        f"{len(shown.references)} references of {shown.arxiv_id}", ("arXiv", "year", "title")
+    )
     for reference in shown.references:
         year = str(reference.year or "")
-        table.add_row(reference.arxiv_id or "", year, Text(visible(reference.title or reference.raw)))
+        table.add_row(
+            reference.arxiv_id or "", year, Text(visible(reference.title or reference.raw))
+        )
     out.print(table)
 
 
@@ -120,11 +133,15 @@ def _show_citing_papers(arxiv_id: str, papers: Sequence[CitingPaper], *, as_json
 
 
 def find_quote(
-    quote: Annotated[str, typer.Argument(metavar="QUOTE", help="A sentence or a part of one, at least four words.")],
+    quote: Annotated[
+        str,
+        typer.Argument(metavar="QUOTE", help="A sentence or a part of one, at least four words."),
+    ],
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="Most passages.")] = 5,
     as_json: AsJson = False,
 ) -> int:
-    """Find the passage that a sentence or quote is from: exact words, then nearly the same, then the same meaning.
+    """Find the passage that a sentence or quote is from: exact words, then nearly the same, then
+    the same meaning.
 
     Examples:
       citeloom find-quote "drafts related work one reference at a time"
@@ -147,7 +164,12 @@ def find_quote(
     table = make_table(f"{len(sources)} passages", ("match", "passage", "text"), show_lines=True)
     for source in sources:
         similarity = "" if source.similarity is None else f"\n{source.similarity:.0%}"
-        where = f"{source.hit.title}\n{source.hit.arxiv_id} · {place(source.hit)} · #{source.hit.anchor}"
-        table.add_row(f"{source.match}{similarity}", Text(visible(where)), Text(visible(source.text)))
+        where = (
+            f"{source.hit.title}\n{source.hit.arxiv_id} · {place(source.hit)} ·"
+            f" #{source.hit.anchor}"
+        )
+        table.add_row(
+            f"{source.match}{similarity}", Text(visible(where)), Text(visible(source.text))
+        )
     out.print(table)
     return 0

@@ -23,16 +23,22 @@ def refresh(
     harvest: Annotated[
         bool | None,
         typer.Option(
-            "--harvest/--no-harvest", help="Ask arXiv what changed; by default as CITELOOM_REFRESH_HARVEST says."
+            "--harvest/--no-harvest",
+            help="Ask arXiv what changed; by default as CITELOOM_REFRESH_HARVEST says.",
         ),
     ] = None,
     redo: Annotated[
-        bool, typer.Option("--redo", help="Run stages that call a language model too, if missing or out of date.")
+        bool,
+        typer.Option(
+            "--redo", help="Run stages that call a language model too, if missing or out of date."
+        ),
     ] = False,
     llm_tokens: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Like --redo, with at most N tokens; by default CITELOOM_REFRESH_LLM_TOKENS."
+            metavar="N",
+            min=1,
+            help="Like --redo, with at most N tokens; by default CITELOOM_REFRESH_LLM_TOKENS.",
         ),
     ] = None,
     until: UntilOption = None,
@@ -106,7 +112,10 @@ def _show(report: RefreshReport, root: DataRoot) -> None:
         print_note(line)
     if summary.failures:
         named = ", ".join(f"{stage} of {month}" for stage, month, _ in summary.failures)
-        print_error(f"{len(summary.failures)} failed (messages above): {named}; fix the cause and repeat the command")
+        print_error(
+            f"{len(summary.failures)} failed (messages above): {named}; fix the cause and repeat"
+            " the command"
+        )
 
 
 def _table(summary: RefreshSummary) -> Table:
@@ -134,10 +143,19 @@ def _cells(changes: ChangeCounts) -> tuple[str, ...]:
 def _lines_of_left(summary: RefreshSummary) -> Iterator[str]:
     """The tables of language models that were not updated, and how to update them."""
     for stage, month in summary.over_budget:
-        yield f"{stage} of {month}: the budget was reached; answers are stored, and the next refresh continues"
+        yield (
+            f"{stage} of {month}: the budget was reached; answers are stored, and the next refresh"
+            " continues"
+        )
     for month, tables in summary.out_of_date.items():
-        yield f"{month} out of date: {', '.join(f'{name} ({rows:,} rows)' for name, rows in tables.items())}"
+        yield (
+            f"{month} out of date:"
+            f" {', '.join(f'{name} ({rows:,} rows)' for name, rows in tables.items())}"
+        )
     for month, names in summary.not_made.items():
         yield f"{month} not computed yet: {', '.join(names)}"
     if summary.out_of_date or summary.not_made:
-        yield "These were not updated: citeloom refresh --redo updates them, --llm-tokens N within a budget"
+        yield (
+            "These were not updated: citeloom refresh --redo updates them, --llm-tokens N within a"
+            " budget"
+        )

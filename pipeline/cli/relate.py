@@ -1,4 +1,6 @@
-"""The commands `citeloom relate` and `import-tasks`: related work for a draft, tasks of another data set."""
+"""The commands `citeloom relate` and `import-tasks`: related work for a draft, tasks of another
+data set.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,32 @@ if TYPE_CHECKING:
 
 
 def relate(
-    target: Annotated[Path | None, typer.Option(help="Your draft, as LaTeX, Markdown or plain text.")] = None,
+    target: Annotated[
+        Path | None, typer.Option(help="Your draft, as LaTeX, Markdown or plain text.")
+    ] = None,
     reference: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="arXiv id of a paper of the corpus, or key of the bibliography; repeatable."),
+        typer.Option(
+            metavar="ID",
+            help="arXiv id of a paper of the corpus, or key of the bibliography; repeatable.",
+        ),
     ] = None,
     bib: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Bibliography (.bib or .bbl); by default the one that the draft names."),
+        typer.Option(
+            metavar="FILE",
+            help="Bibliography (.bib or .bbl); by default the one that the draft names.",
+        ),
     ] = None,
     task: Annotated[
-        Path | None, typer.Option(help="Task file, which has the draft and its references, instead of --target.")
+        Path | None,
+        typer.Option(
+            help="Task file, which has the draft and its references, instead of --target."
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for related_work.md, related_work.tex and references.bib.")
+        Path | None,
+        typer.Option(help="Folder for related_work.md, related_work.tex and references.bib."),
     ] = None,
     system: RelatedWorkSystemOption = None,
     as_json: AsJson = False,
@@ -46,10 +60,17 @@ def relate(
     if output is not None and output.exists() and not output.is_dir():
         raise SettingError(f"--output {output} is a file: give a folder")
     if task is not None and (target is not None or reference or bib):
-        raise SettingError("--task has its own target and references: leave --target, --reference and --bib out")
-    has_bibliography = bib is not None or (target is not None and target.suffix.lower() in (".tex", ".ltx"))
+        raise SettingError(
+            "--task has its own target and references: leave --target, --reference and --bib out"
+        )
+    has_bibliography = bib is not None or (
+        target is not None and target.suffix.lower() in (".tex", ".ltx")
+    )
     if task is None and (target is None or not (reference or has_bibliography)):
-        raise SettingError("give --target DRAFT with --reference ID (repeatable) or --bib FILE, or give --task FILE")
+        raise SettingError(
+            "give --target DRAFT with --reference ID (repeatable) or --bib FILE, or give --task"
+            " FILE"
+        )
     check_file("--target", target)
     check_file("--bib", bib)
     check_file("--task", task)
@@ -69,7 +90,11 @@ def relate(
 
 
 def _write(
-    target: Path | None, bib: Path | None, references: list[str], task: Path | None, system: str | None
+    target: Path | None,
+    bib: Path | None,
+    references: list[str],
+    task: Path | None,
+    system: str | None,
 ) -> Related:
     from pipeline.cli.console import spinner
     from pipeline.draft_check.related_work import relate_draft
@@ -115,7 +140,10 @@ def import_tasks(
     output: Annotated[Path, typer.Option(help="Folder for the task files.")],
     data_set: Annotated[DataSet, typer.Option("--from", help="Data set that the folders are of.")],
     month: Annotated[
-        str | None, typer.Option(help="Month of the dump to run the tasks with; not needed for citeloom relate.")
+        str | None,
+        typer.Option(
+            help="Month of the dump to run the tasks with; not needed for citeloom relate."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -139,9 +167,10 @@ def import_tasks(
         written.append(write_task_file(imported.task, output))
         if imported.uncited or imported.unmatched:
             print_note(
-                f"{imported.task.id}: {len(imported.uncited)} of {len(imported.task.references)} references are never "
-                f"cited, {len(imported.unmatched)} citations match no reference: "
-                f"{'; '.join(imported.unmatched) or 'none'}"
+                f"{imported.task.id}: {len(imported.uncited)} of"
+                f" {len(imported.task.references)} references are never cited,"
+                f" {len(imported.unmatched)} citations match no reference:"
+                f" {'; '.join(imported.unmatched) or 'none'}"
             )
     if as_json:
         print_json([str(file) for file in written])

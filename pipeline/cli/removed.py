@@ -12,18 +12,27 @@ from pipeline.errors import SettingError
 
 REMOVED = {
     "cited-by": "run citeloom paper ID --cited-by",
-    "import-wikipedia": "citeloom no longer reads Wikipedia; citeloom ask --system wikichat answers from the corpus",
+    "import-wikipedia": (
+        "citeloom no longer reads Wikipedia; citeloom ask --system wikichat answers from the corpus"
+    ),
     "quality": "citeloom run and the Dagster UI show what the checks of a month find",
     "questions": "write a question set as docs/methods/questions.md describes",
     "references": "run citeloom paper ID --references",
     "retry-failed": "run citeloom run --failed, or citeloom status --failed for the list",
-    "snapshot": "take a snapshot with Qdrant itself, as docs/how-to/operate.md describes, or load the index again",
+    "snapshot": (
+        "take a snapshot with Qdrant itself, as docs/how-to/operate.md describes, or load the index"
+        " again"
+    ),
     "verify-judge": "run python -m benchmarks.judges, which measures judges",
 }
 """Command → what to use instead."""
 
 # Also --help and whatever the command used to take.
-_TAKES_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+_TAKES_ANYTHING = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
 
 
 def add_refusals(app: typer.Typer, present: Collection[str]) -> None:

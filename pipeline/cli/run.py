@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, MonthsOption, SelectOption, UntilOption, open_workspace, split_names
+from pipeline.cli.common import (
+    AsJson,
+    MonthsOption,
+    SelectOption,
+    UntilOption,
+    open_workspace,
+    split_names,
+)
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -22,14 +29,20 @@ def run(
     until: UntilOption = None,
     select: SelectOption = None,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Only the months that have a failure; citeloom status --failed lists them.")
+        bool,
+        typer.Option(
+            "--failed",
+            help="Only the months that have a failure; citeloom status --failed lists them.",
+        ),
     ] = False,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Build the corpus: read the dump, index it, write and score, wherever a month is missing or out of date.
+    """Build the corpus: read the dump, index it, write and score, wherever a month is missing or
+    out of date.
 
-    With --failed and without --until and --select, months go through the failed stages and those that any month has.
+    With --failed and without --until and --select, months go through the failed stages and those
+    that any month has.
 
     Examples:
       citeloom run --until index_receipts
@@ -64,9 +77,11 @@ def run(
 
 
 def demo(
-    force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False, as_json: AsJson = False
+    force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
+    as_json: AsJson = False,
 ) -> int:
-    """Run the sample corpus to a report without a language model, then show two texts by the small embedded one.
+    """Run the sample corpus to a report without a language model, then show two texts by the small
+    embedded one.
 
     Examples:
       citeloom demo
@@ -79,7 +94,9 @@ def demo(
     from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
     from pipeline.stages import STAGES
 
-    workspace = Workspace(load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None))
+    workspace = Workspace(
+        load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None)
+    )
     mark_demo(workspace)
     months = known_months(workspace, "all")
     report = run_and_report(workspace, months, STAGES, force=force)
@@ -87,14 +104,18 @@ def demo(
     if not as_json and not report.failures:
         if workspace.settings.embedded_llm:
             _print_machinery(workspace)
-        out.print("Try it:\n" + "\n".join(f"  {command}" for command in _next_commands(workspace)), soft_wrap=True)
+        out.print(
+            "Try it:\n" + "\n".join(f"  {command}" for command in _next_commands(workspace)),
+            soft_wrap=True,
+        )
     return report.exit_code
 
 
 def _print_machinery(workspace: Workspace) -> None:
     """Print a section by ChatCite and an answer by arXivBot, both by the embedded model.
 
-    Prints nothing where the newest month has no task or no question. A second call takes both from the cache.
+    Prints nothing where the newest month has no task or no question. A second call takes both from
+    the cache.
     """
     from pipeline import tables
     from pipeline.answering.session import open_conversation
@@ -105,26 +126,39 @@ def _print_machinery(workspace: Workspace) -> None:
     from pipeline.related_work.task_reader import in_corpus
 
     month = workspace.root.months(tables.RELATED_WORK_TASKS)[-1]
-    tasks = sorted(workspace.root.rows(tables.RELATED_WORK_TASKS, month), key=lambda row: row["task_id"])
-    questions = sorted(workspace.root.rows(tables.QUESTIONS, month), key=lambda row: row["question_id"])
+    tasks = sorted(
+        workspace.root.rows(tables.RELATED_WORK_TASKS, month), key=lambda row: row["task_id"]
+    )
+    questions = sorted(
+        workspace.root.rows(tables.QUESTIONS, month), key=lambda row: row["question_id"]
+    )
     if not tasks or not questions:
         return
     task, question = tasks[0], questions[0]["question"]
     # ChatCite takes 1 + 2·references steps one after another, of several seconds each.
-    references = [reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)][:2]
+    references = [
+        reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)
+    ][:2]
     begun = time.perf_counter()
     try:
         with spinner(f"ChatCite and arXivBot write with {EMBEDDED_MODEL}"):
-            related = relate(workspace, task["description"], references, f"chatcite@{EMBEDDED_MODEL}")
+            related = relate(
+                workspace, task["description"], references, f"chatcite@{EMBEDDED_MODEL}"
+            )
             reply = open_conversation(workspace, f"arxivbot@{EMBEDDED_MODEL}").ask(question)
     except CiteloomError as error:
         print_error(f"the embedded model could not show ChatCite and arXivBot: {error}")
         return
     seconds = time.perf_counter() - begun
-    texts = {f"ChatCite on {task['title']}": related.summary.text, f"arXivBot: {question}": reply.answer.text}
+    texts = {
+        f"ChatCite on {task['title']}": related.summary.text,
+        f"arXivBot: {question}": reply.answer.text,
+    }
     for heading, text in texts.items():
         out.print(f"{heading}\n  {text}\n", markup=False, highlight=False)
-    out.print(f"({small_model_note(EMBEDDED_MODEL)}; {seconds:.0f} s)\n", markup=False, highlight=False)
+    out.print(
+        f"({small_model_note(EMBEDDED_MODEL)}; {seconds:.0f} s)\n", markup=False, highlight=False
+    )
 
 
 def _next_commands(workspace: Workspace) -> list[str]:
@@ -137,7 +171,9 @@ def _next_commands(workspace: Workspace) -> list[str]:
     if program.is_absolute() and program.is_relative_to(Path.cwd()):
         program = program.relative_to(Path.cwd())
     data = shlex.quote(str(workspace.settings.data_root))
-    citeloom = f"CITELOOM_DATA={data} {program}" if workspace.settings.data is not None else str(program)
+    citeloom = (
+        f"CITELOOM_DATA={data} {program}" if workspace.settings.data is not None else str(program)
+    )
     return [
         f'{citeloom} search "retrieval for scientific questions"',
         f'{citeloom} ask "How is retrieval evaluated without labels?"',
@@ -171,14 +207,26 @@ def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
     from pipeline.cli.console import out, print_error, print_json, run_table
 
     page = workspace.root.path / "reports" / "index.html"
-    failures = [dict(zip(("stage", "month", "message"), failure, strict=True)) for failure in report.failures]
+    failures = [
+        dict(zip(("stage", "month", "message"), failure, strict=True))
+        for failure in report.failures
+    ]
     if as_json:
         outcomes = [asdict(outcome) for outcome in report.outcomes]
-        print_json({"outcomes": outcomes, "failures": failures, "report": str(page) if page.exists() else None})
+        print_json(
+            {
+                "outcomes": outcomes,
+                "failures": failures,
+                "report": str(page) if page.exists() else None,
+            }
+        )
         return
     out.print(run_table(report.outcomes))
     if failures:
         names = ", ".join(f"{failure['stage']} of {failure['month']}" for failure in failures)
-        print_error(f"{len(failures)} failed (messages above): {names}; fix the cause and repeat the command")
+        print_error(
+            f"{len(failures)} failed (messages above): {names}; fix the cause and repeat the"
+            " command"
+        )
     if page.exists():
         out.print(f"Report: {page}", soft_wrap=True)

@@ -21,32 +21,54 @@ if TYPE_CHECKING:
     from pipeline.index.search import Hit
 
 QueriesOption = Annotated[
-    Path | None, typer.Option(help="File of queries, one on each line, to search for at once; - for standard input.")
+    Path | None,
+    typer.Option(
+        help="File of queries, one on each line, to search for at once; - for standard input."
+    ),
 ]
-LimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Most results for each query.")]
-OffsetOption = Annotated[int, typer.Option(metavar="N", min=0, help="Skip this many of the first results.")]
+LimitOption = Annotated[
+    int, typer.Option(metavar="N", min=1, max=1000, help="Most results for each query.")
+]
+OffsetOption = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Skip this many of the first results.")
+]
 CategoryOption = Annotated[
-    list[str] | None, typer.Option(help="Only papers of this category (cs.CL) or archive (cs); repeatable.")
+    list[str] | None,
+    typer.Option(help="Only papers of this category (cs.CL) or archive (cs); repeatable."),
 ]
-KindOption = Annotated[list[str] | None, typer.Option(help="Only passages of this kind, such as table; repeatable.")]
+KindOption = Annotated[
+    list[str] | None, typer.Option(help="Only passages of this kind, such as table; repeatable.")
+]
 SeverityOption = Annotated[
-    list[str] | None, typer.Option(help="Only pages of this severity, such as no_problem; repeatable.")
+    list[str] | None,
+    typer.Option(help="Only pages of this severity, such as no_problem; repeatable."),
 ]
-GradeOption = Annotated[str | None, typer.Option(help="Only pages of this grade (A, B, C or D) or better.")]
+GradeOption = Annotated[
+    str | None, typer.Option(help="Only pages of this grade (A, B, C or D) or better.")
+]
 AuthorOption = Annotated[
-    list[str] | None, typer.Option(help="Only papers of this author, by whole or family name; repeatable.")
+    list[str] | None,
+    typer.Option(help="Only papers of this author, by whole or family name; repeatable."),
 ]
-VenueOption = Annotated[str, typer.Option(help="Only papers whose journal reference or comment has these words.")]
-YearOption = Annotated[str | None, typer.Option(metavar="YEAR", help="Only papers of this year, or of 2020..2023.")]
+VenueOption = Annotated[
+    str, typer.Option(help="Only papers whose journal reference or comment has these words.")
+]
+YearOption = Annotated[
+    str | None, typer.Option(metavar="YEAR", help="Only papers of this year, or of 2020..2023.")
+]
 LikeOption = Annotated[
-    str | None, typer.Option(metavar="ID", help="Search for what is like this paper (arXiv id) or passage (its id).")
+    str | None,
+    typer.Option(
+        metavar="ID", help="Search for what is like this paper (arXiv id) or passage (its id)."
+    ),
 ]
 ByOption = Annotated[
     Literal["fused", "dense", "lexical", "sparse"],
     typer.Option(help="Vectors that rank the passages; fused is dense and lexical."),
 ]
 RerankOption = Annotated[
-    Literal["none", "colbert", "cross-encoder"], typer.Option(help="Rank the best candidates again with this model.")
+    Literal["none", "colbert", "cross-encoder"],
+    typer.Option(help="Rank the best candidates again with this model."),
 ]
 
 # Characters of a passage that a table shows; --json and --markdown print all of it.
@@ -54,7 +76,9 @@ _CHARACTERS_SHOWN = 360
 
 
 def search(
-    words: Annotated[str | None, typer.Argument(metavar="WORDS", help="What to search for, in words.")] = None,
+    words: Annotated[
+        str | None, typer.Argument(metavar="WORDS", help="What to search for, in words.")
+    ] = None,
     queries: QueriesOption = None,
     limit: LimitOption = 10,
     offset: OffsetOption = 0,
@@ -63,10 +87,12 @@ def search(
     severity: SeverityOption = None,
     grade: GradeOption = None,
     first: Annotated[
-        str | None, typer.Option("--from", metavar="MONTH", help="Only papers of this month or later.")
+        str | None,
+        typer.Option("--from", metavar="MONTH", help="Only papers of this month or later."),
     ] = None,
     last: Annotated[
-        str | None, typer.Option("--to", metavar="MONTH", help="Only papers of this month or earlier.")
+        str | None,
+        typer.Option("--to", metavar="MONTH", help="Only papers of this month or earlier."),
     ] = None,
     author: AuthorOption = None,
     venue: VenueOption = "",
@@ -74,14 +100,22 @@ def search(
     like: LikeOption = None,
     by: ByOption = "fused",
     rerank: RerankOption = "none",
-    per_paper: Annotated[bool, typer.Option("--per-paper", help="Only the best passage of each paper.")] = False,
+    per_paper: Annotated[
+        bool, typer.Option("--per-paper", help="Only the best passage of each paper.")
+    ] = False,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Compare with every passage and with uncompressed vectors.")
+        bool,
+        typer.Option("--exact", help="Compare with every passage and with uncompressed vectors."),
     ] = False,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Show the nearest passages also where they do not fit the query.")
+        bool,
+        typer.Option(
+            "--all", help="Show the nearest passages also where they do not fit the query."
+        ),
     ] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with links to the passages.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown with links to the passages.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Find passages by meaning and by words, for a query, or like a paper or passage.
@@ -94,17 +128,32 @@ def search(
     if as_json and as_markdown:
         raise SettingError("--json and --markdown exclude each other: give one of them")
     if sum(source is not None for source in (words, queries, like)) != 1:
-        raise SettingError("give the words to search for, or --queries FILE, or --like ID, and only one of them")
+        raise SettingError(
+            "give the words to search for, or --queries FILE, or --like ID, and only one of them"
+        )
 
     from pipeline.cli.console import out, print_json, print_note, spinner
     from pipeline.index.search_options import SearchOptions, parse_years
 
     first_year, last_year = parse_years(year)
     options = SearchOptions(
-        limit=limit, offset=offset, categories=category or (), kinds=kind or (), subsets=severity or (),
-        worst_grade=grade, first_month=first, last_month=last, authors=author or (), venue=venue,
-        first_year=first_year, last_year=last_year, by=by, rerank=rerank, per_paper=per_paper, exact=exact,
-    ).checked()  # fmt: skip
+        limit=limit,
+        offset=offset,
+        categories=category or (),
+        kinds=kind or (),
+        subsets=severity or (),
+        worst_grade=grade,
+        first_month=first,
+        last_month=last,
+        authors=author or (),
+        venue=venue,
+        first_year=first_year,
+        last_year=last_year,
+        by=by,
+        rerank=rerank,
+        per_paper=per_paper,
+        exact=exact,
+    ).checked()
     texts = [] if like is not None else _read_queries(words, queries)
     with spinner("loading the model, searching"):
         from pipeline.index.search import search_many
@@ -130,14 +179,18 @@ def search(
     elif as_markdown:
         number = offset + 1
         markdown = (
-            answers.batch_markdown(texts, results, number) if is_batch else answers.as_markdown(results[0], number)
+            answers.batch_markdown(texts, results, number)
+            if is_batch
+            else answers.as_markdown(results[0], number)
         )
         typer.echo(markdown)
     else:
         for query, hits in zip(texts, results, strict=True):
             out.print(search_table(hits, offset + 1, query if is_batch else None))
     if unfit:
-        print_note(f"{unfit} passages are left out because they do not fit the query: --all shows them too")
+        print_note(
+            f"{unfit} passages are left out because they do not fit the query: --all shows them too"
+        )
     return 0
 
 
@@ -153,14 +206,17 @@ def _read_queries(words: str | None, file: Path | None) -> list[str]:
     try:
         content = Path(file or "").read_bytes()
     except OSError as error:
-        raise SettingError(f"--queries {file} cannot be read ({error.strerror}): give a file of queries") from error
+        raise SettingError(
+            f"--queries {file} cannot be read ({error.strerror}): give a file of queries"
+        ) from error
     return read_queries(content, str(file))
 
 
 def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) -> Table | str:
     """The hits of a query: number, score, paper, section and anchor, text.
 
-    first: the number of the first hit. query: shown above the table; given if there are several queries.
+    first: the number of the first hit. query: shown above the table; given if there are several
+        queries.
     """
     from rich.markup import escape
     from rich.text import Text
@@ -187,7 +243,9 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
 
 
 def _describe_paper(hit: Hit) -> Text:
-    """The title, which a terminal may link to the passage, and where in the paper the passage is."""
+    """The title, which a terminal may link to the passage, and where in the paper the passage
+    is.
+    """
     from rich.style import Style
     from rich.text import Text
 

@@ -16,21 +16,27 @@ from pipeline.errors import CiteloomError, SettingError
 
 
 def serve(
-    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.")] = 8080,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.")
+    ] = 8080,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; another than loopback needs a token.")
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on; another than loopback needs a token."
+        ),
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Token that every visitor must give. Other users of this machine can read it in the list of "
-            "processes: CITELOOM_SERVE_TOKEN is safer.",
+            help="Token that every visitor must give. Other users of this machine can read it in"
+            " the list of processes: CITELOOM_SERVE_TOKEN is safer.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Serve search, papers, questions and reports to browsers, programs and assistants. Ctrl-C ends it.
+    """Serve search, papers, questions and reports to browsers, programs and assistants. Ctrl-C ends
+    it.
 
     Examples:
       citeloom serve --port 8080
@@ -44,8 +50,8 @@ def serve(
     secret = workspace.settings.serve_token
     if secret is None and not is_loopback(host):
         raise SettingError(
-            f"--host {host}: everybody who reaches this address could read the corpus: set CITELOOM_SERVE_TOKEN, or "
-            "leave --host out and use an SSH tunnel"
+            f"--host {host}: everybody who reaches this address could read the corpus: set"
+            " CITELOOM_SERVE_TOKEN, or leave --host out and use an SSH tunnel"
         )
     check_data_root(workspace)
 
@@ -62,7 +68,8 @@ def serve(
 
 
 def mcp() -> int:
-    """Offer the corpus to an assistant as tools of the Model Context Protocol, over standard input and output.
+    """Offer the corpus to an assistant as tools of the Model Context Protocol, over standard input
+    and output.
 
     Examples:
       citeloom mcp
@@ -75,7 +82,8 @@ def mcp() -> int:
 
 
 def ui(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000, as_json: AsJson = False
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000,
+    as_json: AsJson = False,
 ) -> int:
     """Start the Dagster UI on this machine: months, runs, schedules and checks in a browser.
 
@@ -96,7 +104,10 @@ def ui(
     export_settings(workspace.settings)
     home = dagster_home(workspace)
     # Makes the databases and pools, and fails here where Postgres does not answer.
-    with open_instance(home) as instance, suppress(CiteloomError):  # what is wrong with the dump, runs will say
+    with (
+        open_instance(home) as instance,
+        suppress(CiteloomError),
+    ):  # what is wrong with the dump, runs will say
         offer_months(instance, months_of_status(workspace, "all")[0])
     url = f"http://127.0.0.1:{port}"
     if as_json:
@@ -106,7 +117,8 @@ def ui(
     os.dup2(2, 1)  # what Dagster logs is not part of the command's output
     # Dagster recommends another of its commands at every start.
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    # What a shell starts in the background is deaf to Ctrl-C, and Dagster would be to SIGTERM as well.
+    # What a shell starts in the background is deaf to Ctrl-C, and Dagster would be to SIGTERM as
+    # well.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]
@@ -114,11 +126,16 @@ def ui(
 
 
 def _refuse_taken(port: int) -> None:
-    """Raise SettingError where another program listens on the port: Dagster would start and show nothing."""
+    """Raise SettingError where another program listens on the port: Dagster would start and show
+    nothing.
+    """
     with socket.socket() as probe:
-        # As the server itself does: connections of a page that was open linger for a minute after Ctrl-C.
+        # As the server itself does: connections of a page that was open linger for a minute after
+        # Ctrl-C.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise SettingError(f"--port {port} cannot be used ({error.strerror}): give another one") from error
+            raise SettingError(
+                f"--port {port} cannot be used ({error.strerror}): give another one"
+            ) from error

@@ -14,7 +14,11 @@ from pipeline.errors import SettingError
 def harvest(
     first: Annotated[
         str | None,
-        typer.Option("--from", metavar="DAY", help="First day (2026-11-01); by default where the last harvest ended."),
+        typer.Option(
+            "--from",
+            metavar="DAY",
+            help="First day (2026-11-01); by default where the last harvest ended.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -38,16 +42,29 @@ def harvest(
 
 
 def fetch_html(
-    month: Annotated[str | None, typer.Option(help="Month of the papers to fetch (2026-10).")] = None,
-    ids: Annotated[str, typer.Option(metavar="ID,…", help="Fetch only these papers: arXiv ids, comma-separated.")] = "",
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Request at most this many papers.")] = None,
-    again: Annotated[bool, typer.Option(help="Request papers again that had no page before.")] = False,
+    month: Annotated[
+        str | None, typer.Option(help="Month of the papers to fetch (2026-10).")
+    ] = None,
+    ids: Annotated[
+        str,
+        typer.Option(metavar="ID,…", help="Fetch only these papers: arXiv ids, comma-separated."),
+    ] = "",
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Request at most this many papers.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option(help="Request papers again that had no page before.")
+    ] = False,
     accept_terms: Annotated[
-        bool, typer.Option("--accept-terms", help="Accept arXiv's terms, which the command prints without this.")
+        bool,
+        typer.Option(
+            "--accept-terms", help="Accept arXiv's terms, which the command prints without this."
+        ),
     ] = False,
     as_json: AsJsonNotText = False,
 ) -> int:
-    """Fetch HTML pages that the dump lacks from arXiv's site, at its rate limit, into the dump's folder.
+    """Fetch HTML pages that the dump lacks from arXiv's site, at its rate limit, into the dump's
+    folder.
 
     Examples:
       citeloom fetch-html --month 2026-10 --accept-terms
@@ -61,7 +78,9 @@ def fetch_html(
     if not accept_terms:
         raise SettingError(TERMS)
     with showing(workspace.root):
-        report = fetch(workspace, select_papers(workspace, month, split_names(ids)), limit=limit, again=again)
+        report = fetch(
+            workspace, select_papers(workspace, month, split_names(ids)), limit=limit, again=again
+        )
     if as_json:
         print_json(asdict(report))
     else:

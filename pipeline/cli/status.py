@@ -27,7 +27,9 @@ StatusRow = Mapping[str, Any]
 
 def status(
     months: MonthsOption = "all",
-    failed: Annotated[bool, typer.Option("--failed", help="Only list failures, and whether a rerun can help.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only list failures, and whether a rerun can help.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Show how far every month is: rows, age, what is out of date, failed or left out.
@@ -78,23 +80,32 @@ def _show_failures(months: str, *, as_json: bool) -> int:
     if not failures:
         out.print(f"No failure is recorded in {workspace.root.path}.", soft_wrap=True)
     for failure in failures:
-        out.print(f"{failure.of} of {failure.month}: {failure.describe()}", markup=False, soft_wrap=True)
+        out.print(
+            f"{failure.of} of {failure.month}: {failure.describe()}", markup=False, soft_wrap=True
+        )
     return 0
 
 
 def status_report(rows: Sequence[StatusRow]) -> Iterator[Table | str]:
     """The status of every stage of a few months, or a row of counts for each of many.
 
-    A stage that is off is left out, and so are the stages after the last one that any month has: nobody asked for
-    them.
+    A stage that is off is left out, and so are the stages after the last one that any month has:
+    nobody asked for them.
     """
     months = list(dict.fromkeys(row["month"] for row in rows))
     stages = list(dict.fromkeys(row["stage"] for row in rows))
-    shown = [row for row in rows if not row["off"] and (row["state"], row["rows"]) != ("done", None)]
-    reached = max((stages.index(row["stage"]) for row in shown if row["state"] != "missing"), default=-1)
+    shown = [
+        row for row in rows if not row["off"] and (row["state"], row["rows"]) != ("done", None)
+    ]
+    reached = max(
+        (stages.index(row["stage"]) for row in shown if row["state"] != "missing"), default=-1
+    )
     wanted = [row for row in shown if stages.index(row["stage"]) <= reached]
     if not wanted:
-        yield f"{_count(len(months), 'month')} found, no stage has run yet; citeloom run starts with {stages[0]}."
+        yield (
+            f"{_count(len(months), 'month')} found, no stage has run yet; citeloom run starts with"
+            f" {stages[0]}."
+        )
         return
     if len(months) > _MONTHS_IN_DETAIL:
         yield _months_table(wanted, months)
@@ -113,7 +124,10 @@ def _stages_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
 
     from pipeline.cli.console import make_table
 
-    cells = {(row["stage"], row["month"]): Text(_describe_row(row), _COLOURS[row["state"]]) for row in rows}
+    cells = {
+        (row["stage"], row["month"]): Text(_describe_row(row), _COLOURS[row["state"]])
+        for row in rows
+    }
     table = make_table("", ())
     table.add_column("stage", no_wrap=True)
     for month in months:
@@ -142,7 +156,11 @@ def _months_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
         of_month = [row for row in rows if row["month"] == month]
         counts = Counter(row["state"] for row in of_month)
         left_out = sum(sum(row["left_out"].values()) for row in of_month)
-        table.add_row(month, *(f"[{_COLOURS[state]}]{counts[state]}[/]" for state in _COLOURS), f"{left_out:,}")
+        table.add_row(
+            month,
+            *(f"[{_COLOURS[state]}]{counts[state]}[/]" for state in _COLOURS),
+            f"{left_out:,}",
+        )
     return table
 
 
@@ -150,7 +168,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def estimate(months: MonthsOption = "all", systems: SystemsOption = None, as_json: AsJson = False) -> int:
+def estimate(
+    months: MonthsOption = "all", systems: SystemsOption = None, as_json: AsJson = False
+) -> int:
     """Estimate what the language models would cost: calls, tokens, money, time.
 
     Examples:
@@ -176,13 +196,16 @@ def estimate(months: MonthsOption = "all", systems: SystemsOption = None, as_jso
 
 
 def _estimate_table(estimate: Estimate) -> Table:
-    """The cost of each stage that calls a language model, writer by writer, summed over the months."""
+    """The cost of each stage that calls a language model, writer by writer, summed over the
+    months.
+    """
     from pipeline.cli.console import make_table
     from pipeline.ops.estimate import sum_parts
     from pipeline.tables.writers import short_names
 
     table = make_table(f"To pay in {', '.join(estimate.months)}", ())
-    # At 80 columns, a long name folds: one cut short, "key_ele…", could not be passed to another command.
+    # At 80 columns, a long name folds: one cut short, "key_ele…", could not be passed to another
+    # command.
     table.add_column("stage", overflow="fold", min_width=len("citation_support"))
     money = ("money",) if estimate.priced else ()
     for name in ("calls", "answered", "to pay", "tokens read", "written", *money, "time"):
@@ -201,4 +224,8 @@ def _estimate_table(estimate: Estimate) -> Table:
 def _estimate_cells(part: StageCost, *, priced: bool) -> list[str]:
     counts = (part.calls, part.answered, part.to_pay, part.prompt_tokens, part.completion_tokens)
     money = [f"{part.money:,.2f}"] if priced else []
-    return [*(f"{count:,}" for count in counts), *money, duration(part.seconds) if part.seconds else "–"]
+    return [
+        *(f"{count:,}" for count in counts),
+        *money,
+        duration(part.seconds) if part.seconds else "–",
+    ]

@@ -1,4 +1,5 @@
-"""Select the papers whose pages are fetched: those of a month that the dump lacks, or those that a user names.
+"""Select the papers whose pages are fetched: those of a month that the dump lacks, or those that a
+user names.
 
 Also arXiv's terms of use, which the user sees before the first request.
 """
@@ -24,13 +25,19 @@ from pipeline.settings import SAMPLE_DUMP, SUBSETS, Settings
 # https://info.arxiv.org/help/robots.html, read in the versions of 2025.
 TERMS = """\
 Fetching pages from arXiv is off until you accept its terms. In short:
-- Rate: at most one request in three seconds over one connection, for all machines under your control together; citeloom
-  keeps to that on this machine, and you on the others. Indiscriminate automated downloads are not permitted, and nobody
-  should fetch the whole corpus so: it is for catching up with new months. arXiv denies access to those who go on.
-- Copyright stays with the authors or their publishers; arXiv cannot pass it on. You may keep and use what you fetch for
-  personal use or research. You must not store and serve it to others, or republish it, unless the paper's own licence
+- Rate: at most one request in three seconds over one connection, for all machines under your
+  control together; citeloom
+  keeps to that on this machine, and you on the others. Indiscriminate automated downloads are not
+  permitted, and nobody
+  should fetch the whole corpus so: it is for catching up with new months. arXiv denies access to
+  those who go on.
+- Copyright stays with the authors or their publishers; arXiv cannot pass it on. You may keep and
+  use what you fetch for
+  personal use or research. You must not store and serve it to others, or republish it, unless the
+  paper's own licence
   or its copyright holder allows that. What you build from full texts must link back to arXiv.
-- Set CITELOOM_ARXIV_USER_AGENT to a contact, so that arXiv can reach you. For harvesting, arXiv asks for its mirror
+- Set CITELOOM_ARXIV_USER_AGENT to a contact, so that arXiv can reach you. For harvesting, arXiv
+  asks for its mirror
   export.arxiv.org: if that serves the pages, set CITELOOM_HTML_URL=https://export.arxiv.org/html.
 The whole terms: https://info.arxiv.org/help/api/tou.html and https://info.arxiv.org/help/bulk_data.html
 To accept them: give the option --accept-terms"""
@@ -38,7 +45,9 @@ To accept them: give the option --accept-terms"""
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Identifiers of the papers to fetch, the folder of the dump, and the number of papers left out by reason."""
+    """Identifiers of the papers to fetch, the folder of the dump, and the number of papers left out
+    by reason.
+    """
 
     ids: tuple[str, ...]
     dump: Path
@@ -46,11 +55,11 @@ class Selection:
 
 
 def select_papers(workspace: Workspace, month: str | None, named: Sequence[str] = ()) -> Selection:
-    """The named papers, else those of a month in the metadata whose categories the settings include; without those
-    that the dump has in any subset.
+    """The named papers, else those of a month in the metadata whose categories the settings
+    include; without those that the dump has in any subset.
 
-    Raises SettingError where the dump is no folder that pages can be written to, neither month nor paper is named, a
-    name is no arXiv id or of another month, or there is no metadata of the month.
+    Raises SettingError where the dump is no folder that pages can be written to, neither month nor
+    paper is named, a name is no arXiv id or of another month, or there is no metadata of the month.
     """
     dump = _folder(workspace.settings)
     if named:
@@ -61,22 +70,31 @@ def select_papers(workspace: Workspace, month: str | None, named: Sequence[str] 
         raise SettingError("name what to fetch: --month 2026-10, or papers by --ids")
     in_dump = _in_dump(workspace.settings, {month_of(name) or "" for name in ids})
     left_out["in_dump"] = len(in_dump.intersection(ids))
-    return Selection(tuple(name for name in ids if name not in in_dump), dump, dict(sorted((+left_out).items())))
+    return Selection(
+        tuple(name for name in ids if name not in in_dump), dump, dict(sorted((+left_out).items()))
+    )
 
 
 def _folder(settings: Settings) -> Path:
     place = settings.dump_dir
     if not isinstance(place, Path):
         raise SettingError(
-            f"CITELOOM_DUMP_DIR is the address {place}: pages are fetched into a folder on a disk; set it to one, and "
-            "copy what comes to the store"
+            f"CITELOOM_DUMP_DIR is the address {place}: pages are fetched into a folder on a disk;"
+            " set it to one, and copy what comes to the store"
         )
     if place.resolve() == SAMPLE_DUMP.resolve():
-        raise SettingError("CITELOOM_DUMP_DIR is the sample corpus: set it to the folder of your own dump")
+        raise SettingError(
+            "CITELOOM_DUMP_DIR is the sample corpus: set it to the folder of your own dump"
+        )
     if not place.is_dir():
-        raise SettingError(f"CITELOOM_DUMP_DIR: there is no folder {place}: make it, or set another")
+        raise SettingError(
+            f"CITELOOM_DUMP_DIR: there is no folder {place}: make it, or set another"
+        )
     if "unrated" not in settings.subsets:
-        raise SettingError("CITELOOM_SUBSETS leaves out unrated, which fetched pages are: add it, else none is read")
+        raise SettingError(
+            "CITELOOM_SUBSETS leaves out unrated, which fetched pages are: add it, else none is"
+            " read"
+        )
     return place
 
 
@@ -84,11 +102,15 @@ def _named(texts: Sequence[str], month: str | None) -> list[str]:
     ids = {text: normalize_arxiv_id(text) for text in texts}
     wrong = [text for text, identifier in ids.items() if identifier is None]
     if wrong:
-        raise SettingError(f"--ids: {', '.join(wrong)}: no arXiv id such as 2610.00001 or cs/0112017")
+        raise SettingError(
+            f"--ids: {', '.join(wrong)}: no arXiv id such as 2610.00001 or cs/0112017"
+        )
     names = sorted(set(filter(None, ids.values())))
     others = [name for name in names if month and month_of(name) != parse_month(month)]
     if others:
-        raise SettingError(f"--ids: {', '.join(others)} is not of {month}: leave --month out, or the paper")
+        raise SettingError(
+            f"--ids: {', '.join(others)} is not of {month}: leave --month out, or the paper"
+        )
     return names
 
 
@@ -96,8 +118,8 @@ def _of_month(workspace: Workspace, month: str) -> tuple[list[str], Counter[str]
     records = records_of_month(workspace, month)
     if not records:
         raise SettingError(
-            f"there is no metadata of {month}: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT to "
-            "a newer snapshot, or name the papers by --ids"
+            f"there is no metadata of {month}: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT"
+            " to a newer snapshot, or name the papers by --ids"
         )
     objections = {name: _objection(record, workspace.settings) for name, record in records.items()}
     left_out = Counter(filter(None, objections.values()))

@@ -16,7 +16,14 @@ from urllib.robotparser import RobotFileParser
 from filelock import FileLock, Timeout
 
 from pipeline.arxiv.identifiers import month_of
-from pipeline.arxiv.rate_limited_client import GAP_SECONDS, Answer, OutOfBounds, Pace, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import (
+    GAP_SECONDS,
+    Answer,
+    OutOfBounds,
+    Pace,
+    RateLimitedClient,
+    Service,
+)
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetch_selection import Selection
 from pipeline.corpus.parse.source import as_utf8, is_html
@@ -26,8 +33,8 @@ from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.settings import Settings
 from pipeline.storage.writing import write_whole
 
-# Some papers have no HTML, but not twenty in a row of a month that arXiv converts: the site is at fault then, or has
-# never had these pages, and further requests are useless.
+# Some papers have no HTML, but not twenty in a row of a month that arXiv converts: the site is at
+# fault then, or has never had these pages, and further requests are useless.
 MOST_WITHOUT_PAGE = 20
 FETCHED = "fetched"
 # A later request may succeed: the server was down, or the page was incomplete.
@@ -41,7 +48,8 @@ _END_BYTES = 2048  # where LaTeXML's pages have their </html>, with nothing or a
 class PageRecord(NamedTuple):
     """Outcome of the last request for a paper's page.
 
-    reason: `fetched`, or why there is no page. detail: the page's address, or the fault. requested_at: ISO 8601, UTC.
+    reason: `fetched`, or why there is no page. detail: the page's address, or the fault.
+        requested_at: ISO 8601, UTC.
     """
 
     arxiv_id: str
@@ -63,7 +71,9 @@ class PageLedger:
         """The last record of each paper, by identifier; a line that a kill cut off is ignored."""
         records: dict[str, PageRecord] = {}
         try:
-            lines = self._file.read_text("utf-8", "replace").splitlines() if self._file.exists() else []
+            lines = (
+                self._file.read_text("utf-8", "replace").splitlines() if self._file.exists() else []
+            )
         except OSError as error:
             raise self._failure(error) from error
         for line in lines:
@@ -75,8 +85,12 @@ class PageLedger:
         return records
 
     def save(self, arxiv_id: str, reason: str, detail: str) -> None:
-        """Save the outcome of a request with the present time; it is on the disk when this returns."""
-        record = PageRecord(arxiv_id, reason, detail, datetime.now(UTC).isoformat(timespec="seconds"))
+        """Save the outcome of a request with the present time; it is on the disk when this
+        returns.
+        """
+        record = PageRecord(
+            arxiv_id, reason, detail, datetime.now(UTC).isoformat(timespec="seconds")
+        )
         try:
             with self._file.open("a", encoding="utf-8") as file:
                 # The line break goes first: the line before may be cut off.
@@ -88,8 +102,8 @@ class PageLedger:
 
     def _failure(self, error: OSError) -> PermanentFailure:
         return PermanentFailure(
-            f"the ledger of fetched pages, {self._file}, cannot be read or written ({error.strerror}): make room "
-            "there, or move the file away and run again"
+            f"the ledger of fetched pages, {self._file}, cannot be read or written"
+            f" ({error.strerror}): make room there, or move the file away and run again"
         )
 
 
@@ -111,7 +125,10 @@ class FetchReport:
         left = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
         remaining = f"; {self.waiting:,} still to fetch: run the same again" if self.waiting else ""
         pages = "1 page" if self.fetched == 1 else f"{self.fetched:,} pages"
-        summary = f"{pages} fetched in {self.requests:,} requests, {self.bytes:,} bytes, into {self.folder}"
+        summary = (
+            f"{pages} fetched in {self.requests:,} requests, {self.bytes:,} bytes, into"
+            f" {self.folder}"
+        )
         return f"{summary}{f'; left out: {left}' if left else ''}{remaining}"
 
 
@@ -124,28 +141,39 @@ def fetch(
     pace: Pace | None = None,
     largest: int = LARGEST_PAGE,
 ) -> FetchReport:
-    """Fetch the pages of a selection, at most `limit` of them, in order of identifier; earlier failures come last.
+    """Fetch the pages of a selection, at most `limit` of them, in order of identifier; earlier
+    failures come last.
 
-    A paper known to have no page is requested only with `again`. Each page is written whole, and each outcome saved
-    before the next request, so that the next call continues after a kill. largest: in bytes; tests alone set it and a
-    pace. Raises TransientFailure where the site answers with errors or another fetch runs, PermanentFailure
-    where it denies access, its robots.txt closes the pages to programs, or they cannot be written, SettingError where
-    the base URL is invalid.
+    A paper known to have no page is requested only with `again`. Each page is written whole, and
+    each outcome saved
+    before the next request, so that the next call continues after a kill. largest: in bytes; tests
+    alone set it and a pace. Raises TransientFailure where the site answers with errors or another
+    fetch runs, PermanentFailure where it denies access, its robots.txt closes the pages to
+    programs, or they cannot be written, SettingError where the base URL is invalid.
     """
     settings, folder = workspace.settings, workspace.cache("html_pages")
     ledger, lock = PageLedger(folder / "fetched.jsonl"), folder / "fetch.lock"
-    service = Service("arXiv's site", settings.html_url, "CITELOOM_HTML_URL", "run citeloom fetch-html again to go on")
+    service = Service(
+        "arXiv's site",
+        settings.html_url,
+        "CITELOOM_HTML_URL",
+        "run citeloom fetch-html again to go on",
+    )
     try:
         with (
             FileLock(lock, timeout=0),
-            RateLimitedClient(service, settings, pace=pace, largest=largest, same_host=True) as client,
+            RateLimitedClient(
+                service, settings, pace=pace, largest=largest, same_host=True
+            ) as client,
         ):
             records = ledger.read()
             ids = _ids_to_request(selection.ids, records, again=again)
             requested = ids[:limit]
             outcomes, size = _fetch_pages(client, settings, ledger, selection.dump, requested)
     except Timeout as error:
-        raise TransientFailure(f"another run fetches pages and holds {lock}: wait for its end") from error
+        raise TransientFailure(
+            f"another run fetches pages and holds {lock}: wait for its end"
+        ) from error
     fetched = outcomes.pop(FETCHED, 0)
     not_requested = Counter(records[name].reason for name in set(selection.ids) - set(ids))
     left_out = dict(sorted((Counter(selection.left_out) + not_requested + outcomes).items()))
@@ -153,16 +181,26 @@ def fetch(
     return FetchReport(fetched, left_out, waiting, client.requests, size, str(selection.dump))
 
 
-def _ids_to_request(ids: Sequence[str], records: dict[str, PageRecord], *, again: bool) -> list[str]:
-    """The papers to request: new ones first, then those whose page is missing from the dump or failed to arrive."""
+def _ids_to_request(
+    ids: Sequence[str], records: dict[str, PageRecord], *, again: bool
+) -> list[str]:
+    """The papers to request: new ones first, then those whose page is missing from the dump or
+    failed to arrive.
+    """
     new = [name for name in ids if name not in records]
-    retryable = [name for name in ids if name in records and records[name].reason in {*_RETRYABLE, FETCHED}]
+    retryable = [
+        name for name in ids if name in records and records[name].reason in {*_RETRYABLE, FETCHED}
+    ]
     final = [name for name in ids if name in records and name not in retryable]
     return [*new, *retryable, *(final if again else [])]
 
 
 def _fetch_pages(
-    client: RateLimitedClient, settings: Settings, ledger: PageLedger, dump: Path, ids: Sequence[str]
+    client: RateLimitedClient,
+    settings: Settings,
+    ledger: PageLedger,
+    dump: Path,
+    ids: Sequence[str],
 ) -> tuple[Counter[str], int]:
     """Fetch pages in order; how many papers had which outcome, and the bytes of the pages."""
     outcomes: Counter[str] = Counter()
@@ -177,7 +215,9 @@ def _fetch_pages(
     delay = float(robots.crawl_delay(agent) or 0)
     client.slow_down(delay)
     if delay > GAP_SECONDS:
-        progress.noted(f"robots.txt asks for {delay:g} s between two requests: this run waits as long")
+        progress.noted(
+            f"robots.txt asks for {delay:g} s between two requests: this run waits as long"
+        )
     for done, name in enumerate(ids):
         progress.advanced(_NAME, month_of(name) or "", done, len(ids))
         address = f"{settings.html_url.rstrip('/')}/{quote(name)}"
@@ -196,9 +236,10 @@ def _fetch_pages(
         without = 0 if reason == FETCHED else without + 1
         if without >= MOST_WITHOUT_PAGE:
             raise TransientFailure(
-                f"{without} papers in a row have no page, the last of them {name} ({detail}): the site may be in "
-                "trouble, CITELOOM_HTML_URL wrong, or the month older than arXiv's HTML; look at one in a browser, "
-                "then run citeloom fetch-html again to go on after them, or with --again to ask for them too"
+                f"{without} papers in a row have no page, the last of them {name} ({detail}): the"
+                " site may be in trouble, CITELOOM_HTML_URL wrong, or the month older than arXiv's"
+                " HTML; look at one in a browser, then run citeloom fetch-html again to go on"
+                " after them, or with --again to ask for them too"
             )
     return outcomes, size
 
@@ -206,13 +247,16 @@ def _fetch_pages(
 def _read_robots(client: RateLimitedClient, base: str) -> RobotFileParser:
     """The rules of the site of an address; a site without robots.txt has none.
 
-    Raises as `RateLimitedClient.get` does, and PermanentFailure where the site denies access to the file (401, 403).
+    Raises as `RateLimitedClient.get` does, and PermanentFailure where the site denies access to the
+    file (401, 403).
     """
     address = urljoin(base, "/robots.txt")
 
     def read(answer: Answer) -> str:
         if answer.status in (401, 403):
-            raise PermanentFailure(f"{address} answers with status {answer.status}: this site wants no programs")
+            raise PermanentFailure(
+                f"{address} answers with status {answer.status}: this site wants no programs"
+            )
         return answer.body.decode("utf-8", "replace") if answer.status == 200 else ""
 
     robots = RobotFileParser()
@@ -231,18 +275,22 @@ def _request_page(client: RateLimitedClient, address: str, name: str) -> tuple[s
 def check_answer(answer: Answer, arxiv_id: str) -> tuple[str, str]:
     """Whether an answer is the complete page of a paper, as a reason and its detail.
 
-    `fetched` with the page's address, or no_html, not_html, not_latexml, elsewhere or cut with a description: a paper
-    without HTML is a valid outcome. Raises PermanentFailure where the site denies access or answers with another error.
+    `fetched` with the page's address, or no_html, not_html, not_latexml, elsewhere or cut with a
+    description: a paper without HTML is a valid outcome. Raises PermanentFailure where the site
+    denies access or answers with another error.
     """
     if answer.status in _GONE:
         return "no_html", f"arXiv has no HTML of it (status {answer.status})"
     if answer.status in (401, 403):
         raise PermanentFailure(
-            f"{answer.address} denies access (status {answer.status}): stop, because arXiv treats further requests as "
-            "an attack; set CITELOOM_ARXIV_USER_AGENT to a contact and write to arXiv's support"
+            f"{answer.address} denies access (status {answer.status}): stop, because arXiv treats"
+            " further requests as an attack; set CITELOOM_ARXIV_USER_AGENT to a contact and write"
+            " to arXiv's support"
         )
     if answer.status != 200:
-        raise PermanentFailure(f"{answer.address} answers with status {answer.status}: check CITELOOM_HTML_URL")
+        raise PermanentFailure(
+            f"{answer.address} answers with status {answer.status}: check CITELOOM_HTML_URL"
+        )
     if arxiv_id not in unquote(urlsplit(answer.address).path):
         return "elsewhere", f"the answer is of another address, {answer.address}"
     kind, page = answer.kind.partition(";")[0].strip().lower(), as_utf8(answer.body)
@@ -266,6 +314,6 @@ def _write_page(file: Path, content: bytes) -> None:
         write_whole(file, content)
     except OSError as error:
         raise PermanentFailure(
-            f"{file} cannot be written ({error.strerror}): make room there, or set another CITELOOM_DUMP_DIR; the "
-            "pages before it are in place"
+            f"{file} cannot be written ({error.strerror}): make room there, or set another"
+            " CITELOOM_DUMP_DIR; the pages before it are in place"
         ) from error

@@ -9,19 +9,25 @@ from typing import Any
 from pipeline.text import one_line
 
 LONGEST_PARAGRAPH = 20_000
-"""A paragraph of a paper has 200 words. Longer ones are not given to the parser of LaTeX, which is recursive."""
+"""A paragraph of a paper has 200 words. Longer ones are not given to the parser of LaTeX, which is
+recursive.
+"""
 _MOST_BRACES = 60
 # What the simple reading removes where the parser of LaTeX fails.
 _COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\[[^\[\]]*\])?|\\.|[{}~]")
 
 
 def plain_text(latex: str) -> str:
-    """The text of a piece of LaTeX, formulas as `$TeX$`; read simply where the parser of LaTeX fails."""
+    """The text of a piece of LaTeX, formulas as `$TeX$`; read simply where the parser of LaTeX
+    fails.
+    """
     if len(latex) > LONGEST_PARAGRAPH or latex.count("{") > _MOST_BRACES:
         return _COMMAND.sub(" ", latex)
     try:
         return str(_converter().latex_to_text(latex))
-    except Exception:  # the parser of LaTeX raises many kinds of errors, and the simple reading is good enough
+    except (
+        Exception
+    ):  # the parser of LaTeX raises many kinds of errors, and the simple reading is good enough
         return _COMMAND.sub(" ", latex)
 
 

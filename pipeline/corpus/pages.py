@@ -1,4 +1,6 @@
-"""Pages of a month as rows of `papers`: selected by metadata; then read, parsed and graded, in worker processes."""
+"""Pages of a month as rows of `papers`: selected by metadata; then read, parsed and graded, in
+worker processes.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ class SelectedPage:
 class ParseJob:
     """How the pages of a month are parsed.
 
-    page_errors: the policy CITELOOM_PAGE_ERRORS. page_seconds: processor time that one page may take to parse.
+    page_errors: the policy CITELOOM_PAGE_ERRORS. page_seconds: processor time that one page may
+        take to parse.
     year: of the month.
     """
 
@@ -60,11 +63,21 @@ class ParseJob:
 
 
 def select_pages(job: Job) -> list[SelectedPage]:
-    """The pages of a month that become papers, by identifier; every other page goes to the ledger with its reason.
+    """The pages of a month that become papers, by identifier; every other page goes to the ledger
+    with its reason.
 
-    Metadata decides, before any page is read. A month has at most some 25,000 papers, whose abstracts are 60 MB.
+    Metadata decides, before any page is read. A month has at most some 25,000 papers, whose
+    abstracts are 60 MB.
     """
-    columns = ["arxiv_id", "categories", "primary_category", "status", "title", "abstract", "authors"]
+    columns = [
+        "arxiv_id",
+        "categories",
+        "primary_category",
+        "status",
+        "title",
+        "abstract",
+        "authors",
+    ]
     metadata = {row["arxiv_id"]: row for row in job.iterate(METADATA, columns)}
     pages = []
     for member in job.iterate(DUMP_MEMBERS):
@@ -86,7 +99,9 @@ def select_pages(job: Job) -> list[SelectedPage]:
 
 
 def chunk_pages(pages: Iterable[SelectedPage], most_bytes: int) -> Iterator[list[SelectedPage]]:
-    """The pages in their order, in chunks of `most_bytes` unpacked; a page above that is a chunk of its own."""
+    """The pages in their order, in chunks of `most_bytes` unpacked; a page above that is a chunk of
+    its own.
+    """
     chunk: list[SelectedPage] = []
     size = 0
     for page in pages:
@@ -100,7 +115,9 @@ def chunk_pages(pages: Iterable[SelectedPage], most_bytes: int) -> Iterator[list
 
 
 def _objection(metadata: Mapping[str, Any] | None, settings: Settings) -> tuple[str, str]:
-    """Why a page is not selected, as the ledger's reason and detail; an empty reason where it is."""
+    """Why a page is not selected, as the ledger's reason and detail; an empty reason where it
+    is.
+    """
     from pipeline.arxiv.category_filter import verdict  # loads pydantic, which workers do without
 
     if metadata is None or metadata["status"] == "absent":
@@ -114,7 +131,9 @@ def _objection(metadata: Mapping[str, Any] | None, settings: Settings) -> tuple[
 
 @dataclass(slots=True)
 class RowBuilder:
-    """Collects rows of a table, and what gives no row. A page that cannot become a row does not affect the others."""
+    """Collects rows of a table, and what gives no row. A page that cannot become a row does not
+    affect the others.
+    """
 
     schema: pa.Schema
     left_out: list[LeftOut] = field(default_factory=list)
@@ -123,13 +142,16 @@ class RowBuilder:
     def add(self, row: Row) -> None:
         """Add a row. Raises where Arrow refuses it, as it does text that is not Unicode.
 
-        0.7 ms for a page of 630 KB, whose parsing takes 17 ms; all rows of a chunk at once took 0.2 to 0.8 ms.
+        0.7 ms for a page of 630 KB, whose parsing takes 17 ms; all rows of a chunk at once took 0.2
+        to 0.8 ms.
         """
         self._batches.append(pa.RecordBatch.from_pylist([row], self.schema))
 
     @contextmanager
     def leaving_out(self, subject: str, place: str) -> Iterator[None]:
-        """Leave out a page by its id and place where the block raises. A CiteloomError, which concerns all, passes."""
+        """Leave out a page by its id and place where the block raises. A CiteloomError, which
+        concerns all, passes.
+        """
         try:
             yield
         except CiteloomError:
@@ -137,7 +159,9 @@ class RowBuilder:
         except (MemberError, PageError) as error:
             self.left_out.append((subject, error.reason, f"{place}: {error.detail}"))
         except MemoryError:
-            detail = "it needs more memory than a worker may take; on another machine it may succeed"
+            detail = (
+                "it needs more memory than a worker may take; on another machine it may succeed"
+            )
             self.left_out.append((subject, "out_of_memory", f"{place}: {detail}"))
         except Exception as error:
             detail = f"{type(error).__name__}: {one_line(str(error))}"
@@ -152,8 +176,8 @@ class RowBuilder:
 class ParsedChunk:
     """The result of a chunk.
 
-    rows: of `papers`, by identifier. bytes_read: packed bytes, as in the zips. parsing_seconds: processor time from a
-    page's bytes to its Paper.
+    rows: of `papers`, by identifier. bytes_read: packed bytes, as in the zips. parsing_seconds:
+    processor time from a page's bytes to its Paper.
     """
 
     rows: pa.RecordBatch

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from pipeline.corpus.pages import Parse, ParsedChunk, SelectedPage
     from pipeline.engine.process_pool import LostItem
 
-# 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is in flight stays small.
+# 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is in
+# flight stays small.
 _CHUNK_BYTES = 8_000_000
-# Chunks of small months are smaller, so that every core has its share, down to what a worker does in 20 ms.
+# Chunks of small months are smaller, so that every core has its share, down to what a worker does
+# in 20 ms.
 _SMALLEST_CHUNK_BYTES = 1_000_000
 _CHUNKS_PER_WORKER = 4
 # Processor time that one page may take to parse, in seconds.
@@ -57,7 +59,8 @@ def _list_members(job: Job) -> Iterator[Row]:
 def _require_zips_of_earlier_pages(job: Job, dump: Dump) -> None:
     """Raise MissingInput where the month's present file has pages of a zip that is broken now.
 
-    Listed without them, the month's papers would leave the corpus and the index for what may be a download under way.
+    Listed without them, the month's papers would leave the corpus and the index for what may be a
+    download under way.
     """
     try:
         earlier = job.rows(MEMBERS_TABLE, ["zip"]) if dump.broken else []
@@ -65,8 +68,8 @@ def _require_zips_of_earlier_pages(job: Job, dump: Dump) -> None:
         return  # there is no file yet, or none that can be read
     for name in sorted(dump.broken.keys() & {row["zip"] for row in earlier}):
         raise MissingInput(
-            f"{dump.broken[name]}; {job.month} has pages of it, which stay until then: to go on without them, run "
-            f"citeloom run --months {job.month} --select dump_members --force"
+            f"{dump.broken[name]}; {job.month} has pages of it, which stay until then: to go on"
+            f" without them, run citeloom run --months {job.month} --select dump_members --force"
         )
 
 
@@ -86,14 +89,17 @@ def _dump_digest(workspace: Workspace, month: str) -> Mapping[str, str]:
     return {"dump": read_dump(workspace.settings).digest(month)}
 
 
-DUMP_MEMBERS = Stage(table=MEMBERS_TABLE, build=_list_members, settings=("subsets",), inputs=_dump_digest)
+DUMP_MEMBERS = Stage(
+    table=MEMBERS_TABLE, build=_list_members, settings=("subsets",), inputs=_dump_digest
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PaperBuilder:
     """Builds a month of `papers`.
 
-    In tests `parse` replaces the parser that CITELOOM_PARSER names, and `page_seconds` is a shorter limit.
+    In tests `parse` replaces the parser that CITELOOM_PARSER names, and `page_seconds` is a shorter
+    limit.
     """
 
     parse: Parse | None = None
@@ -102,8 +108,9 @@ class PaperBuilder:
     def __call__(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Select pages by metadata, then have workers read and parse them.
 
-        Rows are sorted by identifier, so that a reader can skip row groups. Members of one month lie in their zips by
-        identifier too, in three zips; so the pages of a chunk are read in file order, and every zip forwards.
+        Rows are sorted by identifier, so that a reader can skip row groups. Members of one month
+        lie in their zips by identifier too, in three zips; so the pages of a chunk are read in file
+        order, and every zip forwards.
         """
         from pipeline.corpus.pages import ParseJob, chunk_pages, parse_pages, select_pages
         from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
@@ -118,7 +125,9 @@ class PaperBuilder:
         )
         pages = select_pages(job)
         job.expect(len(pages))
-        job.notes.update(chars_seen=0, chars_kept=0, papers_with_other_authors=0, low_grades=0, cut_off=0)
+        job.notes.update(
+            chars_seen=0, chars_kept=0, papers_with_other_authors=0, low_grades=0, cut_off=0
+        )
         job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
         workers = count_workers(settings.workers)
         share = sum(page.member.bytes for page in pages) // (workers * _CHUNKS_PER_WORKER)
@@ -146,7 +155,9 @@ def _parser_named(name: str) -> Parse:
 
 
 def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
-    """The rows of a chunk; what was left out of it goes to the ledger, its sums to the month's notes."""
+    """The rows of a chunk; what was left out of it goes to the ledger, its sums to the month's
+    notes.
+    """
     for arxiv_id, reason, detail in parsed.left_out:
         job.leave_out(arxiv_id, reason, detail)
     job.measured["pages"] += parsed.rows.num_rows
@@ -155,8 +166,12 @@ def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
     rows = parsed.rows
     for name in ("chars_seen", "chars_kept"):
         job.notes[name] += sum(rows.column(name).to_pylist())
-    job.notes["papers_with_other_authors"] += sum(map(bool, rows.column("authors_differ").to_pylist()))
-    job.notes["low_grades"] += sum(grade in ("C", "D") for grade in rows.column("grade").to_pylist())
+    job.notes["papers_with_other_authors"] += sum(
+        map(bool, rows.column("authors_differ").to_pylist())
+    )
+    job.notes["low_grades"] += sum(
+        grade in ("C", "D") for grade in rows.column("grade").to_pylist()
+    )
     job.notes["cut_off"] += rows.column("truncated").true_count
     return rows
 
@@ -168,16 +183,19 @@ def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem, page_seco
 
 
 def _require_the_listed_dump(job: Job) -> None:
-    """Raise MissingInput where pages could not be read because the dump has changed since it was listed.
+    """Raise MissingInput where pages could not be read because the dump has changed since it was
+    listed.
 
-    In the ledger they would be lost for good: once the dump is as before, nothing would be out of date.
+    In the ledger they would be lost for good: once the dump is as before, nothing would be out of
+        date.
     """
     unread = [row["subject"] for row in job.ledger if row["reason"] in _READ_FAILURES]
     listed = read_provenance(job.workspace.root.file(MEMBERS_TABLE, job.month)) if unread else None
     if listed and listed.inputs != DUMP_MEMBERS.inputs(job.workspace, job.month):
         raise MissingInput(
-            f"the dump has changed since {job.month} was listed, and {len(unread):,} of its pages can no longer be "
-            f"read, {unread[0]} first: run citeloom run --months {job.month} once the dump is whole"
+            f"the dump has changed since {job.month} was listed, and {len(unread):,} of its pages"
+            f" can no longer be read, {unread[0]} first: run citeloom run --months {job.month} once"
+            " the dump is whole"
         )
 
 
@@ -186,9 +204,9 @@ def _report_machine_failures(job: Job) -> None:
     if count:
         pages = "page was" if count == 1 else "pages were"
         progress.noted(
-            f"{count:,} {pages} left out of papers of {job.month} because of this machine (too slow, out of memory, a "
-            "crash of the parser, a disk error); the ledger names them; to try them again, run citeloom run --months "
-            f"{job.month} --select papers --force"
+            f"{count:,} {pages} left out of papers of {job.month} because of this machine (too"
+            " slow, out of memory, a crash of the parser, a disk error); the ledger names them; to"
+            f" try them again, run citeloom run --months {job.month} --select papers --force"
         )
 
 

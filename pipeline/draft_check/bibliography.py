@@ -1,4 +1,6 @@
-"""Read a bibliography, BibTeX or the list of a `.bbl`, as entries, and write BibTeX with what differs corrected."""
+"""Read a bibliography, BibTeX or the list of a `.bbl`, as entries, and write BibTeX with what
+differs corrected.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
 
 _BIBITEM = re.compile(
-    r"\\bibitem\s*(?:\[(?:[^\[\]]|\{[^{}]*\})*\])?\s*\{([^{}]+)\}(.*?)(?=\\bibitem|\\end\{thebib|\Z)", re.DOTALL
+    r"\\bibitem\s*(?:\[(?:[^\[\]]|\{[^{}]*\})*\])?\s*\{([^{}]+)\}(.*?)(?=\\bibitem|\\end\{thebib|\Z)",
+    re.DOTALL,
 )
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)[a-z]?\b")
 _DOI = re.compile(r"\b10\.\d{4,9}/[^\s{}\"<>]+")
@@ -24,12 +27,21 @@ _DOI = re.compile(r"\b10\.\d{4,9}/[^\s{}\"<>]+")
 _ID = r"(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)"
 _BARE_ID = re.compile(rf"\s*(?:arxiv:)?\s*{_ID}\b", re.IGNORECASE)
 _NAMED_ID = re.compile(rf"arxiv(?:\.org/(?:abs|pdf)/|[:\s]+|\.)\s*{_ID}", re.IGNORECASE)
-_VENUE_FIELDS = ("booktitle", "journal", "journaltitle", "school", "institution", "publisher", "howpublished")
+_VENUE_FIELDS = (
+    "booktitle",
+    "journal",
+    "journaltitle",
+    "school",
+    "institution",
+    "publisher",
+    "howpublished",
+)
 _AND = re.compile(r"\s+and\s+")
 
 
 def read_bibtex(file: Path, draft: Draft) -> None:
-    """Add the entries of a `.bib` file to a draft; entries that cannot be read are among its problems.
+    """Add the entries of a `.bib` file to a draft; entries that cannot be read are among its
+    problems.
 
     Raises SettingError as `read_text` does.
     """
@@ -43,7 +55,9 @@ def read_bibtex(file: Path, draft: Draft) -> None:
         if isinstance(block, DuplicateBlockKeyBlock):
             draft.duplicate_keys.append(str(block.key))
         else:
-            draft.problems.append(f"{file.name}, line {(block.start_line or 0) + 1}: this entry is not valid BibTeX")
+            draft.problems.append(
+                f"{file.name}, line {(block.start_line or 0) + 1}: this entry is not valid BibTeX"
+            )
     draft.add_entries(entries)
 
 
@@ -72,7 +86,10 @@ def _arxiv_id(fields: dict[str, str]) -> str | None:
     bare = _BARE_ID.match(fields.get("eprint", ""))
     if bare and fields.get("archiveprefix", "arxiv").lower() == "arxiv":
         return bare[1]
-    others = (fields.get(name, "") for name in ("journal", "url", "doi", "note", "volume", "howpublished", "number"))
+    others = (
+        fields.get(name, "")
+        for name in ("journal", "url", "doi", "note", "volume", "howpublished", "number")
+    )
     named = _NAMED_ID.search(" ".join(others))
     return named[1] if named else None
 
@@ -93,7 +110,9 @@ def read_bbl(file: Path, draft: Draft) -> None:
     entries = []
     for match in _BIBITEM.finditer(text):
         blocks = [plain_field(block).strip(" .,") for block in match[2].split("\\newblock")]
-        entries.append(read_item(match[1].strip(), blocks, file.name, text.count("\n", 0, match.start()) + 1))
+        entries.append(
+            read_item(match[1].strip(), blocks, file.name, text.count("\n", 0, match.start()) + 1)
+        )
     if not entries:
         draft.problems.append(f"{file.name} has no \\bibitem: give the .bib file with --bib")
     draft.add_entries(entries)
@@ -109,7 +128,9 @@ def read_item(key: str, blocks: list[str], file: str, line: int) -> Entry:
         key=key,
         kind="item",
         title=title or None,
-        authors=tuple(name.strip() for name in names if " " in name.strip() and "et al" not in name),
+        authors=tuple(
+            name.strip() for name in names if " " in name.strip() and "et al" not in name
+        ),
         year=int(year[1]) if year else None,
         venue=blocks[2] if len(blocks) > 2 else None,
         doi=plain_doi(doi[0].rstrip(".,")) if doi else None,
@@ -121,10 +142,11 @@ def read_item(key: str, blocks: list[str], file: str, line: int) -> Entry:
 
 
 def write_bibliography(source: Path, references: Sequence[ReferenceCheck], target: Path) -> int:
-    """Write a `.bib` file with title, authors and year of arXiv's metadata where an entry differs; how many were
-    corrected. Other entries stay as they are.
+    """Write a `.bib` file with title, authors and year of arXiv's metadata where an entry differs;
+    how many were corrected. Other entries stay as they are.
 
-    An entry with an arXiv paper gets its `eprint`, where it has none. Suspicious entries are left to the author.
+    An entry with an arXiv paper gets its `eprint`, where it has none. Suspicious entries are left
+    to the author.
     """
     from bibtexparser.entrypoint import parse_string, write_string
     from bibtexparser.model import Field

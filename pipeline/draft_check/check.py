@@ -1,4 +1,6 @@
-"""The whole check of a draft: read it, check its references and citations, and find papers that it could cite."""
+"""The whole check of a draft: read it, check its references and citations, and find papers that it
+could cite.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,16 @@ DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".txt")
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
 FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
-"""What `--fail-on` knows: verdicts on citations, citations without an entry (`missing`), and statuses of references."""
+"""What `--fail-on` knows: verdicts on citations, citations without an entry (`missing`), and
+statuses of references.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingPaper:
-    """A paper of the corpus that a paragraph does not cite. paragraph: its place, from 0, and its beginning."""
+    """A paper of the corpus that a paragraph does not cite. paragraph: its place, from 0, and its
+    beginning.
+    """
 
     paragraph: int
     beginning: str
@@ -44,7 +50,9 @@ class MissingPaper:
 
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
-    """The result. judge: with its measured error rate. without_entry: sentences that cite a key without an entry."""
+    """The result. judge: with its measured error rate. without_entry: sentences that cite a key
+    without an entry.
+    """
 
     draft: Draft
     references: Sequence[ReferenceCheck]
@@ -88,7 +96,8 @@ class DraftCheck:
             "draft": str(self.draft.file),
             "judge": self.judge,
             "references": [
-                {name: value for name, value in asdict(check).items() if name != "record"} for check in self.references
+                {name: value for name, value in asdict(check).items() if name != "record"}
+                for check in self.references
             ],
             "citations": [
                 asdict(check)
@@ -100,7 +109,8 @@ class DraftCheck:
                 for check in self.citations
             ],
             "without_entry": [
-                {"key": key, "file": sentence.file, "line": sentence.line} for key, sentence in self.without_entry
+                {"key": key, "file": sentence.file, "line": sentence.line}
+                for key, sentence in self.without_entry
             ],
             "duplicate_keys": list(self.draft.duplicate_keys),
             "missing": [asdict(paper) for paper in self.missing],
@@ -111,8 +121,9 @@ class DraftCheck:
 def read_draft(file: Path, bibliography: Path | None = None) -> Draft:
     """The draft in a LaTeX, Markdown or text file, with its bibliography.
 
-    bibliography: a `.bib` or `.bbl` file in place of the one that the draft names. Raises SettingError for a file that
-    is missing, too large or of another kind, and for a project that includes itself.
+    bibliography: a `.bib` or `.bbl` file in place of the one that the draft names. Raises
+    SettingError for a file that is missing, too large or of another kind, and for a project that
+    includes itself.
     """
     suffix = file.suffix.lower()
     if suffix not in DRAFT_SUFFIXES:
@@ -125,7 +136,9 @@ def read_draft(file: Path, bibliography: Path | None = None) -> Draft:
     for each in files:
         _add_bibliography(draft, each)
     if draft.sentences and not draft.entries:
-        draft.problems.append(f"{file.name} cites, and no bibliography was found: give it with --bib")
+        draft.problems.append(
+            f"{file.name} cites, and no bibliography was found: give it with --bib"
+        )
     return draft
 
 
@@ -150,7 +163,8 @@ def check_draft(
     suggest: bool = False,
     announce: Callable[[str, int], None] = lambda judge, calls: None,
 ) -> DraftCheck:
-    """Check a draft. suggest: also find papers that its paragraphs do not cite, for which the index is searched.
+    """Check a draft. suggest: also find papers that its paragraphs do not cite, for which the index
+    is searched.
 
     Raises MissingInput where there is no metadata, and as `check_citations` and `search` do.
     """
@@ -161,14 +175,22 @@ def check_draft(
     return DraftCheck(draft, references, citations, missing, judge)
 
 
-def _missing_papers(workspace: Workspace, draft: Draft, references: Sequence[ReferenceCheck]) -> list[MissingPaper]:
-    """For each paragraph the papers of the corpus that fit it best and that the draft never cites."""
+def _missing_papers(
+    workspace: Workspace, draft: Draft, references: Sequence[ReferenceCheck]
+) -> list[MissingPaper]:
+    """For each paragraph the papers of the corpus that fit it best and that the draft never
+    cites.
+    """
     known = {check.arxiv_id for check in references}
-    places = [place for place, text in enumerate(draft.paragraphs) if len(text.split()) >= _FEWEST_WORDS]
+    places = [
+        place for place, text in enumerate(draft.paragraphs) if len(text.split()) >= _FEWEST_WORDS
+    ]
     queries = [draft.paragraphs[place] for place in places]
     options = SearchOptions(limit=_MISSING_PAPERS + len(known), per_paper=True)
     missing = []
-    for place, hits in zip(places, search_many(workspace, queries, options) if queries else [], strict=True):
+    for place, hits in zip(
+        places, search_many(workspace, queries, options) if queries else [], strict=True
+    ):
         fitting = [hit for hit in hits if hit.arxiv_id not in known and hit.relevance != "none"]
         beginning = " ".join(draft.paragraphs[place].split()[:12])
         missing += [
@@ -190,8 +212,20 @@ class PaperToCite:
         return {"key": self.key, **asdict(self.hit)}
 
 
-def papers_to_cite(workspace: Workspace, sentence: str, bibliography: Path | None, limit: int) -> list[PaperToCite]:
-    """The papers whose passages fit a sentence, best first; none that do not fit at all. Raises as `search` does."""
-    hits = [hit for hit in search(workspace, sentence, limit=limit, per_paper=True) if hit.relevance != "none"]
-    keys = keys_by_paper(workspace, read_bibliography(bibliography)) if bibliography is not None and hits else {}
+def papers_to_cite(
+    workspace: Workspace, sentence: str, bibliography: Path | None, limit: int
+) -> list[PaperToCite]:
+    """The papers whose passages fit a sentence, best first; none that do not fit at all. Raises as
+    `search` does.
+    """
+    hits = [
+        hit
+        for hit in search(workspace, sentence, limit=limit, per_paper=True)
+        if hit.relevance != "none"
+    ]
+    keys = (
+        keys_by_paper(workspace, read_bibliography(bibliography))
+        if bibliography is not None and hits
+        else {}
+    )
     return [PaperToCite(keys.get(hit.arxiv_id), hit) for hit in hits]

@@ -1,4 +1,6 @@
-"""Whether cited papers say what the draft says they do: the best passages of each, and a verdict on them."""
+"""Whether cited papers say what the draft says they do: the best passages of each, and a verdict on
+them.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,19 @@ Verdict = Literal["supported", "partly", "contradicted", "not_found", "not_check
 
 # Passages of a cited paper that a verdict rests on, as in the evaluation of citations.
 PASSAGES = 3
-_VERDICTS: Mapping[str, Verdict] = {"supported": "supported", "partly": "partly", "not": "not_found"}
+_VERDICTS: Mapping[str, Verdict] = {
+    "supported": "supported",
+    "partly": "partly",
+    "not": "not_found",
+}
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w]|\.\d)")
 _WORD = re.compile(r"[^\W\d_]+")
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|none|neither|nor|cannot|without|fails?|failed|lacks?|hardly)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not|no|never|none|neither|nor|cannot|without|fails?|failed|lacks?|hardly)\b|n['’]t\b",
+    re.IGNORECASE,
 )
-# Share of the claim's words that a sentence must have before a difference in a number or a negation is a contradiction
-# and not another subject. Chosen on the drafts of benchmarks/draft_check.py.
+# Share of the claim's words that a sentence must have before a difference in a number or a negation
+# is a contradiction and not another subject. Chosen on the drafts of benchmarks/draft_check.py.
 _SAME_SUBJECT = 0.6
 
 
@@ -46,9 +53,10 @@ _SAME_SUBJECT = 0.6
 class CitationCheck:
     """What a cited paper says about a sentence; one for each key of each citing sentence.
 
-    verdict: `supported`, `partly`, `contradicted`, `not_found` (the best passages do not say it), or `not_checked`,
-    for `reason`. quote: the words of the paper that decide. url: of the passage. abstract_only: whether only the
-    paper's abstract could be read.
+    verdict: `supported`, `partly`, `contradicted`, `not_found` (the best passages do not say it),
+        or `not_checked`,
+    for `reason`. quote: the words of the paper that decide. url: of the passage. abstract_only:
+    whether only the paper's abstract could be read.
     """
 
     key: str
@@ -78,7 +86,9 @@ class _Case:
 
 
 def judge_name(settings: Settings) -> str:
-    """The first judge that CITELOOM_JUDGES names; without an endpoint, the one that calls no model."""
+    """The first judge that CITELOOM_JUDGES names; without an endpoint, the one that calls no
+    model.
+    """
     if settings.embedded_llm or settings.judges[:1] == (OVERLAP_JUDGE,):
         return OVERLAP_JUDGE
     return judge_models(settings)[0].name
@@ -93,8 +103,9 @@ def check_citations(
 ) -> list[CitationCheck]:
     """A check of every citation of a draft, in order.
 
-    announce: is called with the judge's name and the number of its calls before the first is made. Raises SettingError
-    where the judge's context is too small, and what the client of a language model raises.
+    announce: is called with the judge's name and the number of its calls before the first is made.
+    Raises SettingError where the judge's context is too small, and what the client of a language
+    model raises.
     """
     by_key = {check.key: check for check in references}
     pairs = [(key, sentence) for sentence in draft.sentences for key in sentence.keys]
@@ -115,7 +126,9 @@ def _with_passages(
     checks: Mapping[str, ReferenceCheck],
     make: Callable[[Settings], Embedder],
 ) -> tuple[dict[int, _Case], dict[int, CitationCheck]]:
-    """The citations that can be judged, by place, with the passages to judge them by; and the others with a reason."""
+    """The citations that can be judged, by place, with the passages to judge them by; and the
+    others with a reason.
+    """
     claims: dict[str, dict[str, None]] = defaultdict(dict)
     for key, sentence in pairs:
         if (check := checks.get(key)) is not None and check.arxiv_id:
@@ -126,7 +139,11 @@ def _with_passages(
     for place, (key, sentence) in enumerate(pairs):
         check = checks.get(key)
         if check is None or not check.arxiv_id or check.record is None:
-            reason = "the bibliography has no such entry" if check is None else "the work is not in arXiv's metadata"
+            reason = (
+                "the bibliography has no such entry"
+                if check is None
+                else "the work is not in arXiv's metadata"
+            )
             unchecked[place] = CitationCheck(key, sentence, "not_checked", reason)
             continue
         claim = sentence.claim(key)
@@ -139,7 +156,13 @@ def _with_passages(
         title = check.record.title or check.arxiv_id
         chosen = of_paper or from_abstract
         cases[place] = _Case(
-            key, sentence, sentence.claim(key), check.arxiv_id, title, chosen, abstract_only=not of_paper
+            key,
+            sentence,
+            sentence.claim(key),
+            check.arxiv_id,
+            title,
+            chosen,
+            abstract_only=not of_paper,
         )
     return cases, unchecked
 
@@ -156,12 +179,16 @@ def _by_overlap(
     judge = OverlapJudge.of(settings, make)
     verdicts = judge.verdicts([(case.claim, case.texts) for case in cases])
     return [
-        _checked(case, verdict.label, verdict.sentence, contradicting_sentence(case.claim, case.texts))
+        _checked(
+            case, verdict.label, verdict.sentence, contradicting_sentence(case.claim, case.texts)
+        )
         for case, verdict in zip(cases, verdicts, strict=True)
     ]
 
 
-async def _by_model(workspace: Workspace, model: str, cases: Sequence[_Case]) -> list[CitationCheck]:
+async def _by_model(
+    workspace: Workspace, model: str, cases: Sequence[_Case]
+) -> list[CitationCheck]:
     context = get_model(workspace.settings, model, "CITELOOM_JUDGES").context
     async with open_client(workspace, model) as client:
 
@@ -171,17 +198,27 @@ async def _by_model(workspace: Workspace, model: str, cases: Sequence[_Case]) ->
             if answer.verdict is None:
                 reason = f"the judge's answer could not be read: {answer.failure}"
                 return CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
-            against = contradicting_sentence(case.claim, case.texts) if answer.verdict != "supported" else ""
+            against = (
+                contradicting_sentence(case.claim, case.texts)
+                if answer.verdict != "supported"
+                else ""
+            )
             return _checked(case, answer.verdict, answer.quote, against)
 
         return await side_by_side(one(case) for case in cases)
 
 
 def _checked(case: _Case, verdict: str, quote: str, against: str) -> CitationCheck:
-    """verdict, quote: the judge's. against: a sentence that contradicts the claim, which overrules both; or empty."""
+    """verdict, quote: the judge's. against: a sentence that contradicts the claim, which overrules
+    both; or empty.
+    """
     quote = against or quote
     passage = case.passages[place_of(quote, case.texts) or 0]
-    url = passage_url(case.arxiv_id, passage.anchor) if passage.anchor else abstract_url(case.arxiv_id)
+    url = (
+        passage_url(case.arxiv_id, passage.anchor)
+        if passage.anchor
+        else abstract_url(case.arxiv_id)
+    )
     return CitationCheck(
         case.key,
         case.sentence,
@@ -195,9 +232,11 @@ def _checked(case: _Case, verdict: str, quote: str, against: str) -> CitationChe
 
 
 def contradicting_sentence(claim: str, passages: Sequence[str]) -> str:
-    """The sentence of some passages that says the claim with another number, or denies it; empty if none does.
+    """The sentence of some passages that says the claim with another number, or denies it; empty if
+    none does.
 
-    It must share most of the claim's words, and no sentence of the passages may say the claim as it is. Words alone
+    It must share most of the claim's words, and no sentence of the passages may say the claim as it
+    is. Words alone
     decide: a paraphrase that contradicts is not seen.
     """
     stems = _stems(claim)
@@ -209,7 +248,10 @@ def contradicting_sentence(claim: str, passages: Sequence[str]) -> str:
         shared = len(stems & _stems(sentence)) / max(len(stems), 1)
         if shared < _SAME_SUBJECT:
             continue
-        if not _has_other_number(unknown, _numbers(sentence), numbers) and _is_denied(sentence) == denied:
+        if (
+            not _has_other_number(unknown, _numbers(sentence), numbers)
+            and _is_denied(sentence) == denied
+        ):
             return ""
         if shared > best:
             best, against = shared, sentence
@@ -224,7 +266,10 @@ def _numbers(text: str) -> dict[str, set[str]]:
     """Each number of a text with the words before and after it."""
     numbers: dict[str, set[str]] = {}
     for match in _NUMBER.finditer(text):
-        before, after = _WORD.findall(text[: match.start()])[-1:], _WORD.findall(text[match.end() :])[:1]
+        before, after = (
+            _WORD.findall(text[: match.start()])[-1:],
+            _WORD.findall(text[match.end() :])[:1],
+        )
         numbers.setdefault(match[0], set()).update(word.lower() for word in (*before, *after))
     return numbers
 
@@ -232,7 +277,9 @@ def _numbers(text: str) -> dict[str, set[str]]:
 def _has_other_number(
     unknown: Mapping[str, set[str]], theirs: Mapping[str, set[str]], ours: Mapping[str, set[str]]
 ) -> bool:
-    """Whether a sentence has another number beside the same word as a number of the claim that no passage has."""
+    """Whether a sentence has another number beside the same word as a number of the claim that no
+    passage has.
+    """
     others = [beside for number, beside in theirs.items() if number not in ours]
     return any(beside & other for beside in unknown.values() for other in others)
 

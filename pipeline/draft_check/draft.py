@@ -23,8 +23,10 @@ _SPACE_BEFORE_STOP = re.compile(r"\s+([.,;:!?)])")
 class Entry:
     """An item of the draft's bibliography.
 
-    fields: BibTeX's, in lower case, without braces and TeX accents. authors: names in reading order, without "others";
-    empty if none are given. title, year, venue, doi, arxiv_id: None if the entry has none. arxiv_id: as written, with
+    fields: BibTeX's, in lower case, without braces and TeX accents. authors: names in reading
+        order, without "others";
+    empty if none are given. title, year, venue, doi, arxiv_id: None if the entry has none.
+        arxiv_id: as written, with
     its version. line: of the file, from 1.
     """
 
@@ -45,8 +47,9 @@ class Entry:
 class CitingSentence:
     """A sentence that cites, in plain text.
 
-    text: formulas as `$TeX$`, citations as `[@key1; @key2]`. keys: in the order of the sentence, each once. paragraph:
-    its place among the draft's paragraphs, from 0. line: of the first citation, from 1.
+    text: formulas as `$TeX$`, citations as `[@key1; @key2]`. keys: in the order of the sentence,
+    each once. paragraph: its place among the draft's paragraphs, from 0. line: of the first
+    citation, from 1.
     """
 
     text: str
@@ -56,9 +59,11 @@ class CitingSentence:
     paragraph: int
 
     def claim(self, key: str) -> str:
-        """What the sentence says with reference to a key: the words before its citation, back to the citation before.
+        """What the sentence says with reference to a key: the words before its citation, back to
+        the citation before.
 
-        The whole sentence, without citations, where these are few words, as in "[@key] show that …".
+        The whole sentence, without citations, where these are few words, as in "[@key] show that
+        …".
         """
         groups = list(_CITATION.finditer(self.text))
         starts = [0, *(group.end() for group in groups)]
@@ -75,17 +80,21 @@ class CitingSentence:
     @property
     def readable(self) -> str:
         """The sentence with its citations as `[key1, key2]`."""
-        return _CITATION.sub(lambda match: f"[{match[1].replace('@', '').replace(';', ',')}]", self.text)
+        return _CITATION.sub(
+            lambda match: f"[{match[1].replace('@', '').replace(';', ',')}]", self.text
+        )
 
 
 @dataclass(slots=True)
 class Draft:
     """A draft that was read.
 
-    title: None if it has none. paragraphs: their plain text, in order. entries: by key, in the order of the
-    bibliography. listed: keys that are to appear in the bibliography without a citation (`\\nocite`).
-    duplicate_keys: keys that more than one entry has; the first entry counts. problems: what could not be read, a
-    sentence each with file and line.
+    title: None if it has none. paragraphs: their plain text, in order. entries: by key, in the
+        order of the
+    bibliography. listed: keys that are to appear in the bibliography without a citation
+        (`\\nocite`).
+    duplicate_keys: keys that more than one entry has; the first entry counts. problems: what could
+    not be read, a sentence each with file and line.
     """
 
     file: Path
@@ -120,7 +129,9 @@ def read_text(file: Path) -> str:
     if not file.is_file():
         raise SettingError(f"{file}: there is no such file")
     if file.stat().st_size > LARGEST_FILE_BYTES:
-        raise SettingError(f"{file} has more than {LARGEST_FILE_BYTES // 1_000_000} MB: a draft is smaller")
+        raise SettingError(
+            f"{file} has more than {LARGEST_FILE_BYTES // 1_000_000} MB: a draft is smaller"
+        )
     content = file.read_bytes()
     try:
         text = content.decode("utf-8-sig")

@@ -1,4 +1,6 @@
-"""The papers that arXiv's metadata knows: those of the snapshot, and those of the data root's own table."""
+"""The papers that arXiv's metadata knows: those of the snapshot, and those of the data root's own
+table.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.record import Record
 from pipeline.arxiv.snapshot import Snapshot
 from pipeline.arxiv.titles import doi_key, title_keys, title_words
-from pipeline.corpus.references.title_index import Candidate, TitleIndex, month_digests, open_title_index, title_file
+from pipeline.corpus.references.title_index import (
+    Candidate,
+    TitleIndex,
+    month_digests,
+    open_title_index,
+    title_file,
+)
 from pipeline.engine import progress
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
@@ -27,8 +35,8 @@ _NEWEST = "9999-12"
 class KnownPapers:
     """Look-ups by identifier, and by title or DOI. Raises as the snapshot and the tables do.
 
-    The titles of a snapshot are written to the data root's cache at the first use: 2.7 million records take some
-    minutes once.
+    The titles of a snapshot are written to the data root's cache at the first use: 2.7 million
+    records take some minutes once.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -36,16 +44,23 @@ class KnownPapers:
         self._snapshot = Snapshot.of(workspace)
         if self._snapshot is None and not workspace.root.months(tables.METADATA):
             raise MissingInput(
-                f"the data root {workspace.root.path} has no metadata to check references against: set "
-                "CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or run citeloom run --until metadata"
+                f"the data root {workspace.root.path} has no metadata to check references against:"
+                " set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or run citeloom run --until"
+                " metadata"
             )
-        indexes = [open_title_index(workspace, _NEWEST)] if month_digests(workspace, _NEWEST) else []
+        indexes = (
+            [open_title_index(workspace, _NEWEST)] if month_digests(workspace, _NEWEST) else []
+        )
         if self._snapshot is not None:
             indexes.append(_snapshot_titles(workspace, self._snapshot))
         self._indexes = indexes
 
-    def candidates(self, works: Sequence[tuple[str | None, Sequence[str]]]) -> list[list[Candidate]]:
-        """For each (title, DOIs) the papers that share a DOI or most words of the title with it, by identifier."""
+    def candidates(
+        self, works: Sequence[tuple[str | None, Sequence[str]]]
+    ) -> list[list[Candidate]]:
+        """For each (title, DOIs) the papers that share a DOI or most words of the title with it, by
+        identifier.
+        """
         keys = {}
         for number, (title, dois) in enumerate(works):
             of_work = [*map(doi_key, dois), *title_keys(title_words(title or ""))]
@@ -58,7 +73,9 @@ class KnownPapers:
         return [[of_work[name] for name in sorted(of_work)] for of_work in papers]
 
     def records(self, ids: Collection[str]) -> Mapping[str, Record]:
-        """What arXiv says of those papers that it knows; from the snapshot, where both sources know one."""
+        """What arXiv says of those papers that it knows; from the snapshot, where both sources know
+        one.
+        """
         by_month = defaultdict(set)
         for name in ids:
             by_month[month_of(name) or ""].add(name)
@@ -66,7 +83,9 @@ class KnownPapers:
         there = set(self._root.months(tables.METADATA))
         for month, names in by_month.items():
             if month in there:
-                for row in self._root.rows_with(tables.METADATA, month, "arxiv_id", names, _COLUMNS):
+                for row in self._root.rows_with(
+                    tables.METADATA, month, "arxiv_id", names, _COLUMNS
+                ):
                     if row["status"] != "absent":
                         records[row["arxiv_id"]] = Record.from_row(row)
         if self._snapshot is not None:

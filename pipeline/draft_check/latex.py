@@ -1,4 +1,6 @@
-"""Read a LaTeX draft: its files, paragraphs, and the sentences that cite. Nothing of it is executed."""
+"""Read a LaTeX draft: its files, paragraphs, and the sentences that cite. Nothing of it is
+executed.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +23,30 @@ _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 _INPUT = re.compile(r"\\(?:input|include|subfile)\s*(?:\{\s*([^{}]+?)\s*\}|([^\s{}\\]+))")
 _BODY = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
 _NAMES = (
-    "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citeyear", "citeyearpar", "citefullauthor",
-    "citenum", "onlinecite", "citeasnoun", "shortcite", "shortciteA", "citeA", "citeNP", "newcite", "citeposs",
-    "Cite", "Citet", "Citep", "Citealt", "Citealp", "Citeauthor",
-    "parencite", "textcite", "autocite", "footcite", "footcitetext", "fullcite", "footfullcite", "smartcite",
-    "supercite", "Parencite", "Textcite", "Autocite", "Smartcite", "citetitle",
+    "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citeyear", "citeyearpar",
+    "citefullauthor", "citenum", "onlinecite", "citeasnoun", "shortcite", "shortciteA", "citeA",
+    "citeNP", "newcite", "citeposs", "Cite", "Citet", "Citep", "Citealt", "Citealp", "Citeauthor",
+    "parencite", "textcite", "autocite", "footcite", "footcitetext", "fullcite", "footfullcite",
+    "smartcite", "supercite", "Parencite", "Textcite", "Autocite", "Smartcite", "citetitle",
     "cites", "parencites", "textcites", "autocites", "footcites", "smartcites", "supercites",
 )  # fmt: skip
 _OPTIONS = r"(?:\s*\[(?:[^\[\]]|\[[^\[\]]*\])*\])*"
-_CITE = re.compile(
-    rf"\\(?:{'|'.join(sorted(_NAMES, key=len, reverse=True))})(?![a-zA-Z])\*?(?:{_OPTIONS}\s*\{{[^{{}}]*\}})+"
-)
+_COMMANDS = "|".join(sorted(_NAMES, key=len, reverse=True))
+_CITE = re.compile(rf"\\(?:{_COMMANDS})(?![a-zA-Z])\*?(?:{_OPTIONS}\s*\{{[^{{}}]*\}})+")
 _KEYS = re.compile(r"\{([^{}]*)\}")
 _NOCITE = re.compile(r"\\nocite\s*\{([^{}]*)\}")
-_BIBLIOGRAPHY = re.compile(r"\\(?:bibliography|addbibresource)(?![a-z])\s*(?:\[[^\[\]]*\])?\s*\{([^{}]*)\}")
-_MACRO = re.compile(r"\\(?:re)?newcommand\*?\s*\{?\s*\\([A-Za-z]+)\s*\}?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_BIBLIOGRAPHY = re.compile(
+    r"\\(?:bibliography|addbibresource)(?![a-z])\s*(?:\[[^\[\]]*\])?\s*\{([^{}]*)\}"
+)
+_MACRO = re.compile(
+    r"\\(?:re)?newcommand\*?\s*\{?\s*\\([A-Za-z]+)\s*\}?\s*\{((?:[^{}]|\{[^{}]*\})*)\}"
+)
 _TITLE = re.compile(r"\\title\s*(?:\[[^\[\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 # Environments without prose, which are not read.
 _NO_PROSE = frozenset((
-    "verbatim", "verbatim*", "lstlisting", "minted", "tikzpicture", "equation", "equation*", "align", "align*",
-    "gather", "gather*", "multline", "multline*", "eqnarray", "eqnarray*", "displaymath", "math", "comment",
-    "filecontents", "filecontents*", "thebibliography",
+    "verbatim", "verbatim*", "lstlisting", "minted", "tikzpicture", "equation", "equation*",
+    "align", "align*", "gather", "gather*", "multline", "multline*", "eqnarray", "eqnarray*",
+    "displaymath", "math", "comment", "filecontents", "filecontents*", "thebibliography",
 ))  # fmt: skip
 _BEGIN = re.compile(r"\\begin\s*\{([a-z]+\*?)\}")
 _BREAK = re.compile(
@@ -54,7 +59,9 @@ _MARK = re.compile("⟦(\\d+)⟧")
 
 @dataclass(slots=True)
 class _Source:
-    """The text of all files of a project, one after another, and where each line of it comes from."""
+    """The text of all files of a project, one after another, and where each line of it comes
+    from.
+    """
 
     text: str = ""
     starts: list[int] = field(default_factory=list)
@@ -68,8 +75,8 @@ class _Source:
 def read_latex(file: Path) -> Draft:
     """The draft whose main file this is, without its bibliography; `bibliography_files` names that.
 
-    Files outside of the main file's folder are not read. Raises SettingError for a missing main file, and for a
-    project that includes itself or has more than 200 files or 20 MB.
+    Files outside of the main file's folder are not read. Raises SettingError for a missing main
+    file, and for a project that includes itself or has more than 200 files or 20 MB.
     """
     draft = Draft(file)
     source = _read_project(file, draft)
@@ -88,7 +95,9 @@ def read_latex(file: Path) -> Draft:
 
 
 def _without_environments(text: str) -> str:
-    """The text with environments without prose made blank, at equal length, so that offsets still lead to lines."""
+    """The text with environments without prose made blank, at equal length, so that offsets still
+    lead to lines.
+    """
     parts, start = [], 0
     without_end = set()
     for match in _BEGIN.finditer(text):
@@ -113,9 +122,13 @@ def _read_project(file: Path, draft: Draft) -> _Source:
         nonlocal size, files
         files += 1
         if current in above:
-            raise SettingError(f"{current.name} includes itself, by way of {', '.join(p.name for p in above)}")
+            raise SettingError(
+                f"{current.name} includes itself, by way of {', '.join(p.name for p in above)}"
+            )
         if files > MOST_FILES or len(above) > _MOST_DEPTH:
-            raise SettingError(f"{file}: it includes more than {MOST_FILES} files, or files nested too deep")
+            raise SettingError(
+                f"{file}: it includes more than {MOST_FILES} files, or files nested too deep"
+            )
         for number, line in enumerate(read_text(current).split("\n"), start=1):
             line = _COMMENT.sub(r"\1", line)
             place = (str(current.relative_to(folder)), number)
@@ -127,7 +140,9 @@ def _read_project(file: Path, draft: Draft) -> _Source:
                 append(before, place)
                 child = _included(folder, current, name)
                 if child is None:
-                    draft.problems.append(f"{place[0]}, line {number}: \\input{{{name}}} is no file of the project")
+                    draft.problems.append(
+                        f"{place[0]}, line {number}: \\input{{{name}}} is no file of the project"
+                    )
                 else:
                     add(child, (*above, current))
             append(line[last:] + "\n", place)
@@ -139,7 +154,9 @@ def _read_project(file: Path, draft: Draft) -> _Source:
         parts.append(text)
         size += len(text)
         if size > _MOST_CHARACTERS:
-            raise SettingError(f"{file}: with what it includes it has more than {_MOST_CHARACTERS // 1_000_000} MB")
+            raise SettingError(
+                f"{file}: with what it includes it has more than {_MOST_CHARACTERS // 1_000_000} MB"
+            )
 
     add(file.resolve(), ())
     source.text = "".join(parts)
@@ -184,7 +201,9 @@ def _paragraphs(text: str, start: int) -> Iterator[tuple[int, str]]:
         yield start, text[start:]
 
 
-def _read_paragraph(draft: Draft, source: _Source, macros: dict[str, str], begin: int, latex: str) -> None:
+def _read_paragraph(
+    draft: Draft, source: _Source, macros: dict[str, str], begin: int, latex: str
+) -> None:
     """Add a paragraph and its citing sentences to the draft."""
     citations: list[tuple[tuple[str, ...], int]] = []
 
@@ -217,7 +236,9 @@ def _marker_keys(keys: tuple[str, ...]) -> list[str]:
 
 
 def _expand(text: str, macros: dict[str, str]) -> str:
-    """The text with the draft's macros without arguments replaced, once: an expansion is not expanded again."""
+    """The text with the draft's macros without arguments replaced, once: an expansion is not
+    expanded again.
+    """
     if not macros:
         return text
     names = "|".join(sorted(map(re.escape, macros), key=len, reverse=True))

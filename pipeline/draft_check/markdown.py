@@ -1,4 +1,6 @@
-"""Read a draft in Markdown with pandoc's citations, or a plain text with `[1]` and a numbered list."""
+"""Read a draft in Markdown with pandoc's citations, or a plain text with `[1]` and a numbered
+list.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def _add_bibliography(draft: Draft, name: str) -> None:
         if file.is_relative_to(folder) and file.is_file():
             draft.bibliography_files.append(file)
         else:
-            draft.problems.append(f"{draft.file.name}: the bibliography {single.strip()} is no file of the project")
+            draft.problems.append(
+                f"{draft.file.name}: the bibliography {single.strip()} is no file of the project"
+            )
 
 
 def _read_list(draft: Draft, text: str) -> str:
@@ -63,8 +67,12 @@ def _read_list(draft: Draft, text: str) -> str:
     items = list(_LIST_ITEM.finditer(text))
     entries = []
     for item in items:
-        blocks = [block.strip(' ."“”') for block in _BLOCKS.split(one_line(item[2])) if block.strip()]
-        entries.append(read_item(item[1], blocks, draft.file.name, text.count("\n", 0, item.start()) + 1))
+        blocks = [
+            block.strip(' ."“”') for block in _BLOCKS.split(one_line(item[2])) if block.strip()
+        ]
+        entries.append(
+            read_item(item[1], blocks, draft.file.name, text.count("\n", 0, item.start()) + 1)
+        )
     draft.add_entries(entries)
     return text[: items[0].start()]
 
@@ -73,15 +81,23 @@ def _read_paragraph(draft: Draft, text: str, line: int, *, by_number: bool) -> N
     plain = _MARKUP.sub("", text).strip()
     if not plain:
         return
-    marked = _NUMBERS.sub(_numbers_as_keys, plain) if by_number else _KEY.sub(_as_group, _GROUP.sub(_group, plain))
+    marked = (
+        _NUMBERS.sub(_numbers_as_keys, plain)
+        if by_number
+        else _KEY.sub(_as_group, _GROUP.sub(_group, plain))
+    )
     number = len(draft.paragraphs)
     draft.paragraphs.append(one_line(_GROUP.sub(" ", marked)))
     for sentence in split_sentences(one_line(marked)):
-        keys = tuple(dict.fromkeys(key for group in _GROUP.findall(sentence) for key in _KEY.findall(group)))
+        keys = tuple(
+            dict.fromkeys(key for group in _GROUP.findall(sentence) for key in _KEY.findall(group))
+        )
         if keys:
             at = text.find(keys[0]) if not by_number else text.find("[")
             draft.sentences.append(
-                CitingSentence(sentence, keys, draft.file.name, line + text.count("\n", 0, max(at, 0)), number)
+                CitingSentence(
+                    sentence, keys, draft.file.name, line + text.count("\n", 0, max(at, 0)), number
+                )
             )
 
 
@@ -101,5 +117,9 @@ def _numbers_as_keys(match: re.Match[str]) -> str:
     numbers: list[str] = []
     for part in re.split(r"\s*[,;]\s*", match[1]):
         first, _, last = (piece.strip() for piece in re.sub("–", "-", part).partition("-"))
-        numbers += map(str, range(int(first), int(last) + 1)) if last and int(last) - int(first) < 50 else [first]
+        numbers += (
+            map(str, range(int(first), int(last) + 1))
+            if last and int(last) - int(first) < 50
+            else [first]
+        )
     return f"[{'; '.join(f'@{number}' for number in numbers)}]"

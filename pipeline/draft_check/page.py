@@ -48,21 +48,31 @@ def _page(check: DraftCheck) -> Page:
 
 
 def sections(check: DraftCheck, *, good: bool = True) -> list[Section]:
-    """Citations, references, and papers that are not cited. good: supported citations and verified references too."""
+    """Citations, references, and papers that are not cited. good: supported citations and verified
+    references too.
+    """
     judge = (
-        f"Each citation beside the passage of the cited paper that fits it best. The judge is {check.judge}; a "
-        "contradiction is a sentence of nearly the same words with another number or a negation."
+        "Each citation beside the passage of the cited paper that fits it best. The judge is"
+        f" {check.judge}; a contradiction is a sentence of nearly the same words with another"
+        " number or a negation."
     )
     about = (
-        "Each entry of the bibliography beside arXiv's metadata. An entry that is not found there may exist all the "
-        "same."
+        "Each entry of the bibliography beside arXiv's metadata. An entry that is not found there"
+        " may exist all the same."
     )
     parts = [
-        Section("citations", "What the cited papers say", [judge], [_citations(check.citations, good=good)]),
+        Section(
+            "citations",
+            "What the cited papers say",
+            [judge],
+            [_citations(check.citations, good=good)],
+        ),
         Section("references", "References", [about], [_references(check.references, good=good)]),
     ]
     if check.missing:
-        parts.append(Section("missing", "Papers that the draft does not cite", [], [_missing(check)]))
+        parts.append(
+            Section("missing", "Papers that the draft does not cite", [], [_missing(check)])
+        )
     return parts
 
 
@@ -82,20 +92,35 @@ def _citations(citations: Sequence[CitationCheck], *, good: bool) -> Grid:
         if good or check.verdict != "supported"
     ]
     counts = Counter[str](check.verdict for check in citations)
-    summary = ", ".join(f"{counts[name]} {words.lstrip('✓◐✗? ')}" for name, words in _VERDICTS.items())
+    summary = ", ".join(
+        f"{counts[name]} {words.lstrip('✓◐✗? ')}" for name, words in _VERDICTS.items()
+    )
     title = f"{len(citations)} citations: {summary}"
-    return Grid("citation-checks", title, ["verdict", "the draft", "the cited paper", "place"], rows, stacked=True)
+    return Grid(
+        "citation-checks",
+        title,
+        ["verdict", "the draft", "the cited paper", "place"],
+        rows,
+        stacked=True,
+    )
 
 
 def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
     rows = [
-        (check.status.replace("_", " "), check.key, Cell(check.arxiv_id, arxiv_id=check.arxiv_id), _remarks(check))
+        (
+            check.status.replace("_", " "),
+            check.key,
+            Cell(check.arxiv_id, arxiv_id=check.arxiv_id),
+            _remarks(check),
+        )
         for check in sorted(references, key=lambda check: _STATUS_ORDER.index(check.status))
         if good or check.status != "verified" or check.notes
     ]
     verified = sum(check.status == "verified" for check in references)
     title = f"{len(references)} references, {verified} verified"
-    return Grid("reference-checks", title, ["status", "key", "paper", "what differs"], rows, stacked=True)
+    return Grid(
+        "reference-checks", title, ["status", "key", "paper", "what differs"], rows, stacked=True
+    )
 
 
 def _remarks(check: ReferenceCheck) -> str:
@@ -112,4 +137,10 @@ def _missing(check: DraftCheck) -> Grid:
         (f"{paper.beginning} …", Cell(paper.arxiv_id, page=paper.url), paper.title, paper.text)
         for paper in check.missing
     ]
-    return Grid("missing-papers", "Not cited", ["paragraph", "paper", "title", "passage"], rows, stacked=True)
+    return Grid(
+        "missing-papers",
+        "Not cited",
+        ["paragraph", "paper", "title", "passage"],
+        rows,
+        stacked=True,
+    )

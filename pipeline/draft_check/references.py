@@ -20,12 +20,15 @@ from pipeline.engine.stage import Workspace
 
 Status = Literal["verified", "differs", "not_found", "suspicious"]
 
-# Likeness of two titles in percent (rapidfuzz.fuzz.ratio of their words without blanks). From SAME_TITLE on they are
-# one title with a word changed, left out or misspelt; below, they are two works.
+# Likeness of two titles in percent (rapidfuzz.fuzz.ratio of their words without blanks). From
+# SAME_TITLE on they are one title with a word changed, left out or misspelt; below, they are two
+# works.
 SAME_TITLE = 75.0
-# A title that is found without an identifier must be this like: many titles share most of their words.
+# A title that is found without an identifier must be this like: many titles share most of their
+# words.
 SAME_TITLE_ALONE = 86.0
-# A preprint is printed up to this many years after arXiv's first version, and posted up to one year after printing.
+# A preprint is printed up to this many years after arXiv's first version, and posted up to one year
+# after printing.
 _YEARS_AFTER, _YEARS_BEFORE = 3, 1
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 _ARXIV_DOI = "10.48550/arxiv."
@@ -46,10 +49,11 @@ class Difference:
 class ReferenceCheck:
     """What the metadata says of an entry.
 
-    status: `verified` (as stated), `differs` (the same work with another title, author or year), `not_found` (not in
-    arXiv's metadata, which is no proof that it does not exist), or `suspicious` (parts that belong to different works,
-    or an identifier that cannot be). arxiv_id: of the paper that the entry means; None if it is not known. notes: all
-    else that the author should know, a sentence each.
+    status: `verified` (as stated), `differs` (the same work with another title, author or year),
+    `not_found` (not in arXiv's metadata, which is no proof that it does not exist), or `suspicious`
+    (parts that belong to different works, or an identifier that cannot be). arxiv_id: of the paper
+    that the entry means; None if it is not known. notes: all else that the author should know, a
+    sentence each.
     """
 
     key: str
@@ -67,7 +71,9 @@ def check_references(draft: Draft, known: KnownPapers) -> list[ReferenceCheck]:
     ids = {name for papers in candidates for name in (paper.arxiv_id for paper in papers)}
     ids |= {name for entry in entries if (name := _identifier(entry))}
     records = known.records(ids)
-    checks = [_check(entry, papers, records) for entry, papers in zip(entries, candidates, strict=True)]
+    checks = [
+        _check(entry, papers, records) for entry, papers in zip(entries, candidates, strict=True)
+    ]
     return _with_duplicates(draft, checks)
 
 
@@ -84,11 +90,15 @@ def _identifier(entry: Entry) -> str | None:
     """The arXiv id of an entry, without version; from its DOI, where that is one of arXiv's."""
     if entry.arxiv_id:
         return normalize_arxiv_id(entry.arxiv_id)
-    of_dois = (doi.removeprefix(_ARXIV_DOI) for doi in split_dois(entry.doi) if doi.startswith(_ARXIV_DOI))
+    of_dois = (
+        doi.removeprefix(_ARXIV_DOI) for doi in split_dois(entry.doi) if doi.startswith(_ARXIV_DOI)
+    )
     return next(filter(None, map(normalize_arxiv_id, of_dois)), None)
 
 
-def _check(entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]) -> ReferenceCheck:
+def _check(
+    entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]
+) -> ReferenceCheck:
     suspicions = _impossible(entry)
     identifier = _identifier(entry)
     by_id = records.get(identifier) if identifier else None
@@ -99,7 +109,9 @@ def _check(entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, 
     for record, what in ((by_id, f"arXiv id {identifier}"), (by_doi, f"DOI {entry.doi}")):
         if record is not None and entry.title and _likeness(entry, record) < SAME_TITLE:
             suspicions.append(f"{what} belongs to another work: {record.title} ({record.arxiv_id})")
-    stated = [record for record in (by_id, by_doi) if record and _likeness(entry, record) >= SAME_TITLE]
+    stated = [
+        record for record in (by_id, by_doi) if record and _likeness(entry, record) >= SAME_TITLE
+    ]
     record = stated[0] if stated else by_title
     if record is None:
         status: Status = "suspicious" if suspicions else "not_found"
@@ -118,16 +130,30 @@ def _impossible(entry: Entry) -> list[str]:
     if entry.arxiv_id and normalize_arxiv_id(entry.arxiv_id) is None:
         reasons.append(f"{entry.arxiv_id} is no arXiv id")
     if entry.doi and not _DOI.fullmatch(entry.doi.strip()):
-        reasons.append(f"{entry.doi} is no DOI: one begins with 10., a number of four to nine digits and a slash")
+        reasons.append(
+            f"{entry.doi} is no DOI: one begins with 10., a number of four to nine digits and a"
+            " slash"
+        )
     return reasons
 
 
-def _by_doi(entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]) -> Record | None:
+def _by_doi(
+    entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]
+) -> Record | None:
     dois = set(split_dois(entry.doi))
-    return next((records[p.arxiv_id] for p in candidates if dois & set(p.dois.split()) and p.arxiv_id in records), None)
+    return next(
+        (
+            records[p.arxiv_id]
+            for p in candidates
+            if dois & set(p.dois.split()) and p.arxiv_id in records
+        ),
+        None,
+    )
 
 
-def _by_title(entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]) -> Record | None:
+def _by_title(
+    entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]
+) -> Record | None:
     """The paper with the title most like the entry's, of equals the one that shares an author."""
     ranked = []
     for paper in candidates:
@@ -140,7 +166,9 @@ def _by_title(entry: Entry, candidates: Sequence[Candidate], records: Mapping[st
 
 
 def _likeness(entry: Entry, record: Record) -> float:
-    """Likeness of the titles, 0 to 100; a subtitle that one of the two leaves out counts nothing."""
+    """Likeness of the titles, 0 to 100; a subtitle that one of the two leaves out counts
+    nothing.
+    """
     ours, theirs = ("".join(title_words(title or "")) for title in (entry.title, record.title))
     if not ours or not theirs:
         return 0.0
@@ -153,7 +181,9 @@ def _surnames(names: Sequence[str]) -> list[str]:
 
 
 def _authors_of_another(entry: Entry, record: Record) -> bool:
-    """Whether the entry's first author and three quarters of its authors are none of the paper's: many share a name."""
+    """Whether the entry's first author and three quarters of its authors are none of the paper's:
+    many share a name.
+    """
     ours, theirs = _surnames(entry.authors), _all_words(record.authors)
     if not ours or not theirs or ours[0] in title_words(record.authors[0]):
         return False
@@ -169,7 +199,9 @@ def _differences(entry: Entry, record: Record) -> list[Difference]:
     if entry.title and _likeness(entry, record) < 100:
         differences.append(Difference("title", entry.title, record.title or ""))
     if _authors_differ(entry, record):
-        differences.append(Difference("authors", ", ".join(entry.authors), ", ".join(record.authors)))
+        differences.append(
+            Difference("authors", ", ".join(entry.authors), ", ".join(record.authors))
+        )
     possible = _possible_years(entry, record)
     if entry.year is not None and possible and entry.year not in possible:
         differences.append(Difference("year", str(entry.year), _years_text(record)))
@@ -177,11 +209,15 @@ def _differences(entry: Entry, record: Record) -> list[Difference]:
 
 
 def _authors_differ(entry: Entry, record: Record) -> bool:
-    """Whether an author of the entry is none of the paper's, or the first ones differ. A list may be cut short."""
+    """Whether an author of the entry is none of the paper's, or the first ones differ. A list may
+    be cut short.
+    """
     ours = _surnames(entry.authors)
     if not ours or not record.authors:
         return False
-    return not _all_words(record.authors).issuperset(ours) or ours[0] not in title_words(record.authors[0])
+    return not _all_words(record.authors).issuperset(ours) or ours[0] not in title_words(
+        record.authors[0]
+    )
 
 
 def _possible_years(entry: Entry, record: Record) -> set[int]:
@@ -215,7 +251,9 @@ def _notes(entry: Entry, record: Record) -> list[str]:
 
 
 def _with_duplicates(draft: Draft, checks: Sequence[ReferenceCheck]) -> list[ReferenceCheck]:
-    """The checks with a note on entries that mean one work, and on those that the draft never cites."""
+    """The checks with a note on entries that mean one work, and on those that the draft never
+    cites.
+    """
     first: dict[str, str] = {}
     cited = set(draft.cited_keys) | draft.listed
     result = []
@@ -228,6 +266,13 @@ def _with_duplicates(draft: Draft, checks: Sequence[ReferenceCheck]) -> list[Ref
         if check.key not in cited and "*" not in cited:
             notes.append("never cited")
         result.append(
-            ReferenceCheck(check.key, check.status, check.arxiv_id, check.differences, tuple(notes), check.record)
+            ReferenceCheck(
+                check.key,
+                check.status,
+                check.arxiv_id,
+                check.differences,
+                tuple(notes),
+                check.record,
+            )
         )
     return result

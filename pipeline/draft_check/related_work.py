@@ -1,4 +1,6 @@
-"""Write a related-work section for a draft with a bibliography, under the keys of that bibliography."""
+"""Write a related-work section for a draft with a bibliography, under the keys of that
+bibliography.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ def relate_draft(
 ) -> Related:
     """A related-work section for a draft in LaTeX, Markdown or plain text.
 
-    bibliography: as for `read_draft`. references: keys of the bibliography and arXiv ids, in the order in which the
-    writer reads them; none means every entry whose paper is in the corpus. system: as for `relate`. Raises
-    SettingError for a key whose paper is not in the corpus, a bibliography of which no paper is, and as
-    `read_draft` and `relate` do.
+    bibliography: as for `read_draft`. references: keys of the bibliography and arXiv ids, in the
+    order in which the writer reads them; none means every entry whose paper is in the corpus.
+    system: as for `relate`. Raises SettingError for a key whose paper is not in the corpus, a
+    bibliography of which no paper is, and as `read_draft` and `relate` do.
     """
     has_form = bibliography is not None or file.suffix.lower() in DRAFT_SUFFIXES
     draft = read_draft(file, bibliography) if has_form else Draft(file)
@@ -42,12 +44,16 @@ def relate_draft(
         chosen = list(ids.values())
     else:
         raise SettingError(
-            f"{file}: none of the {len(draft.entries)} entries of its bibliography is a paper of the corpus at "
-            f"{workspace.root.path}: name papers with --reference, or a bibliography with --bib"
+            f"{file}: none of the {len(draft.entries)} entries of its bibliography is a paper of"
+            f" the corpus at {workspace.root.path}: name papers with --reference, or a bibliography"
+            " with --bib"
         )
     related = relate(workspace, _text(file, draft), chosen, system, keys)
     if absent:
-        note = f"not cited, since the corpus lacks them or they repeat another entry: {', '.join(absent)}"
+        note = (
+            "not cited, since the corpus lacks them or they repeat another entry:"
+            f" {', '.join(absent)}"
+        )
         related = replace(related, notes=(*related.notes, note))
     return related
 
@@ -55,7 +61,9 @@ def relate_draft(
 def _paper_of(reference: str, draft: Draft, ids: Mapping[str, str], workspace: Workspace) -> str:
     """The arXiv id of a key of the bibliography; what is no key is taken for an id."""
     if reference in draft.entries and reference not in ids:
-        raise SettingError(f"--reference {reference}: its paper is not in the corpus at {workspace.root.path}")
+        raise SettingError(
+            f"--reference {reference}: its paper is not in the corpus at {workspace.root.path}"
+        )
     return ids.get(reference, reference)
 
 

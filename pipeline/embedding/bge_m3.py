@@ -39,9 +39,10 @@ _TOKENIZERS = ("tokenizer.json", "sentencepiece.bpe.model")
 class BgeM3(PackedEmbedder):
     """The embedder. The model's folder is found at once, its weights are loaded on first use.
 
-    Raises SettingError where the folder is not there, lacks a part or has a config.json that is none, or where the hub
-    cannot be reached. Questions are encoded as passages are: the model makes no difference (its model card: no
-    instruction is needed).
+    Raises SettingError where the folder is not there, lacks a part or has a config.json that is
+    none, or where the hub
+    cannot be reached. Questions are encoded as passages are: the model makes no difference (its
+    model card: no instruction is needed).
     """
 
     has_sparse = True
@@ -49,7 +50,13 @@ class BgeM3(PackedEmbedder):
     precisions = ("fp16", "bf16", "fp32")
 
     def __init__(
-        self, path: str, device: str = "auto", precision: str = "auto", tokens: int = 0, *, colbert: bool = False
+        self,
+        path: str,
+        device: str = "auto",
+        precision: str = "auto",
+        tokens: int = 0,
+        *,
+        colbert: bool = False,
     ) -> None:
         super().__init__(device, precision, tokens, colbert=colbert)
         self.name = name_of(path, precision)
@@ -76,7 +83,8 @@ class BgeM3(PackedEmbedder):
 
     def _broken(self, error: Exception) -> SettingError:
         return SettingError(
-            f"CITELOOM_EMBEDDER_PATH: the model in {self._folder} cannot be loaded ({error}): copy it again"
+            f"CITELOOM_EMBEDDER_PATH: the model in {self._folder} cannot be loaded ({error}): copy"
+            " it again"
         )
 
     def _linear(self, name: str) -> tuple[Tensor, Tensor]:
@@ -88,21 +96,29 @@ class BgeM3(PackedEmbedder):
         """The tokenizer, and the ids of the special tokens that the folder names."""
         from transformers import AutoTokenizer
 
-        # Not tokenizer.json alone: transformers 5 builds XLM-RoBERTa's tokenizer anew from its vocabulary, and splits
-        # at white space where the file may not; FlagEmbedding's ids are those.
+        # Not tokenizer.json alone: transformers 5 builds XLM-RoBERTa's tokenizer anew from its
+        # vocabulary, and splits at white space where the file may not; FlagEmbedding's ids are
+        # those.
         try:
             wrapper = AutoTokenizer.from_pretrained(str(self._folder))
-        except Exception as error:  # transformers' and tokenizers' errors over a broken file share no other base
+        except (
+            Exception
+        ) as error:  # transformers' and tokenizers' errors over a broken file share no other base
             raise self._broken(error) from error
-        special = {getattr(wrapper, f"{role}_id") for role in _SPECIAL if role in wrapper.special_tokens_map}
+        special = {
+            getattr(wrapper, f"{role}_id")
+            for role in _SPECIAL
+            if role in wrapper.special_tokens_map
+        }
         return plain(wrapper.backend_tokenizer), special
 
 
 def name_of(path: str, precision: str) -> str:
     """The model's name: that of the hub, or a folder's name with 8 digits of what lies in it.
 
-    int8 is part of the name, since nobody has measured what it does to BGE-M3's vectors. Absolute paths stay out, so
-    that two machines with one model agree. Raises SettingError for a folder that is not there.
+    int8 is part of the name, since nobody has measured what it does to BGE-M3's vectors. Absolute
+    paths stay out, so that two machines with one model agree. Raises SettingError for a folder that
+    is not there.
     """
     suffix = "+int8" if precision == "int8" else ""
     folder = Path(path).expanduser()
@@ -110,14 +126,16 @@ def name_of(path: str, precision: str) -> str:
         return f"{folder.resolve().name}@{_fold(folder)}{suffix}"
     if not is_hub_name(path):
         raise SettingError(
-            f"CITELOOM_EMBEDDER_PATH: there is no folder {path}; give the folder of BGE-M3's files, or a name of the "
-            f"Hugging Face hub such as BAAI/bge-m3"
+            f"CITELOOM_EMBEDDER_PATH: there is no folder {path}; give the folder of BGE-M3's files,"
+            " or a name of the Hugging Face hub such as BAAI/bge-m3"
         )
     return path + suffix
 
 
 def _fold(folder: Path) -> str:
-    """8 hexadecimal digits over the sizes and the ends of the model's files: 2 GB of weights are not read for it."""
+    """8 hexadecimal digits over the sizes and the ends of the model's files: 2 GB of weights are
+    not read for it.
+    """
     digest = hashlib.sha256()
     for name in (*_FILES, *WEIGHT_FILES, *_TOKENIZERS):
         file = folder / name
@@ -145,8 +163,12 @@ def find_model(path: str) -> Path:
         if not any((folder / name).is_file() for name in alternatives):
             lacking.append(" or ".join(alternatives))
     if lacking:
-        # FlagEmbedding would go on with random heads where sparse_linear.pt or colbert_linear.pt is absent.
-        raise SettingError(f"CITELOOM_EMBEDDER_PATH: {folder} lacks {', '.join(lacking)}: give BGE-M3's whole folder")
+        # FlagEmbedding would go on with random heads where sparse_linear.pt or colbert_linear.pt is
+        # absent.
+        raise SettingError(
+            f"CITELOOM_EMBEDDER_PATH: {folder} lacks {', '.join(lacking)}: give BGE-M3's whole"
+            " folder"
+        )
     return folder
 
 

@@ -19,7 +19,11 @@ def make_embedder(settings: Settings) -> Embedder:
 
     Raises SettingError where its model is not there.
     """
-    device, precision, tokens = settings.embedder_device, settings.embedder_precision, settings.embedder_tokens
+    device, precision, tokens = (
+        settings.embedder_device,
+        settings.embedder_precision,
+        settings.embedder_tokens,
+    )
     if settings.embedder == "minilm":
         return _minilm(device, precision, tokens)
     engine, path = settings.embedder_engine, settings.embedder_path
@@ -32,7 +36,9 @@ def _minilm(device: str, precision: str, tokens: int) -> Embedder:
 
 
 @lru_cache(maxsize=4)
-def _bge_m3(engine: str, path: str, device: str, precision: str, tokens: int, colbert: bool) -> Embedder:
+def _bge_m3(
+    engine: str, path: str, device: str, precision: str, tokens: int, colbert: bool
+) -> Embedder:
     model = FlagBgeM3 if engine == FlagBgeM3.engine else BgeM3
     return model(path, device, precision, tokens, colbert=colbert)
 
@@ -43,7 +49,8 @@ def makes_colbert(settings: Settings) -> bool:
 
 
 def model_name(settings: Settings) -> str:
-    """The name that `make_embedder(settings).name` has, found without loading a model or asking a network.
+    """The name that `make_embedder(settings).name` has, found without loading a model or asking a
+    network.
 
     Raises SettingError where the model is a folder that is not there.
     """

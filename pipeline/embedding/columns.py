@@ -1,4 +1,6 @@
-"""Vectors of many texts as Arrow columns, laid out over the engine's own arrays: no row is ever a Python object."""
+"""Vectors of many texts as Arrow columns, laid out over the engine's own arrays: no row is ever a
+Python object.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ SCHEMA = pa.schema([EMBEDDINGS.schema.field(name).remove_metadata() for name in 
 
 
 def vector_columns(batch: VectorBatch) -> pa.Table:
-    """The columns dense, sparse_ids, sparse_weights, colbert and truncated of a batch, one row a text."""
+    """The columns dense, sparse_ids, sparse_weights, colbert and truncated of a batch, one row a
+    text.
+    """
     columns = [
         _fixed_lists(batch.dense),
         _lists(batch.sparse_offsets, pa.array(batch.sparse_ids)),
@@ -43,7 +47,9 @@ def _fixed_lists(rows: NDArray[Any]) -> pa.ListArray:
     import numpy as np
 
     count, width = rows.shape
-    return _lists(np.arange(count + 1, dtype=np.int32) * np.int32(width), pa.array(rows.reshape(-1)))
+    return _lists(
+        np.arange(count + 1, dtype=np.int32) * np.int32(width), pa.array(rows.reshape(-1))
+    )
 
 
 def _lists(offsets: NDArray[Any] | None, values: pa.Array) -> pa.ListArray:
@@ -65,21 +71,28 @@ def sparse_rows(ids: pa.ListArray, weights: pa.ListArray) -> SparseRows:
 
 
 class Stream:
-    """Rows taken, in any number, from an embedder's batches. Holds what of a batch was not asked for yet.
+    """Rows taken, in any number, from an embedder's batches. Holds what of a batch was not asked
+    for yet.
 
     arrived: called with every batch.
     """
 
-    def __init__(self, batches: Iterator[VectorBatch], arrived: Callable[[VectorBatch], None]) -> None:
+    def __init__(
+        self, batches: Iterator[VectorBatch], arrived: Callable[[VectorBatch], None]
+    ) -> None:
         self._batches, self._arrived = batches, arrived
         self._held = SCHEMA.empty_table()
 
     def take(self, count: int) -> pa.Table:
-        """The next rows. Raises ValueError where the embedder gives fewer than it was given texts."""
+        """The next rows. Raises ValueError where the embedder gives fewer than it was given
+        texts.
+        """
         while self._held.num_rows < count:
             batch = next(self._batches, None)
             if batch is None:
-                raise ValueError(f"the embedder gave {self._held.num_rows} vectors for {count} texts")
+                raise ValueError(
+                    f"the embedder gave {self._held.num_rows} vectors for {count} texts"
+                )
             self._held = pa.concat_tables([self._held, vector_columns(batch)])
             self._arrived(batch)
         taken, self._held = self._held.slice(0, count), self._held.slice(count)

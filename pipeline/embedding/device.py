@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-# Tokens of a pack. On a CPU the products are at full speed from 160 rows on, and a pack of 1,024 tokens of BGE-M3
-# has 16 MB between its two inner products, which the last cache holds. int8 has many passes over the rows between its
-# products: with packs of 256 tokens of MiniLM, which nearly fit a core's own cache, it was 1.07 times as fast. On an
-# H200, packs of 8,192 to 131,072 tokens of BGE-M3 differed by 5 % in speed; 32,768 took 1.9 GB with the weights.
+# Tokens of a pack. On a CPU the products are at full speed from 160 rows on, and a pack of 1,024
+# tokens of BGE-M3 has 16 MB between its two inner products, which the last cache holds. int8 has
+# many passes over the rows between its products: with packs of 256 tokens of MiniLM, which nearly
+# fit a core's own cache, it was 1.07 times as fast. On an H200, packs of 8,192 to 131,072 tokens of
+# BGE-M3 differed by 5 % in speed; 32,768 took 1.9 GB with the weights.
 CPU_BUDGET = 1024
 INT8_BUDGET = 256
 GPU_BUDGET = 32_768
@@ -35,10 +36,14 @@ class Landed:
 
 
 class Model(Protocol):
-    """A model on one device. `launch` starts a pack and returns at once where the device is a GPU."""
+    """A model on one device. `launch` starts a pack and returns at once where the device is a
+    GPU.
+    """
 
     def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
-        """Start a pack; the function that is returned waits for its vectors. Must be called from one thread."""
+        """Start a pack; the function that is returned waits for its vectors. Must be called from
+        one thread.
+        """
         ...
 
     def release(self) -> None:
@@ -64,8 +69,13 @@ class DeviceModel:
 
         with torch.inference_mode(), self._current():
             tokens = self._tokens(pack)
-            heads = self._head(self._encoder(tokens), tokens, self._sent(pack.slots), pack.terms, half=half)
-            parts = [None if part is None else self._fetch(part) for part in (heads.dense, heads.sparse, heads.colbert)]
+            heads = self._head(
+                self._encoder(tokens), tokens, self._sent(pack.slots), pack.terms, half=half
+            )
+            parts = [
+                None if part is None else self._fetch(part)
+                for part in (heads.dense, heads.sparse, heads.colbert)
+            ]
             if self._device == "cpu":
                 return lambda: _landed(parts)
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
@@ -135,8 +145,9 @@ class DeviceModel:
 def rounded(tokens: int) -> int:
     """The next of 16 even steps between a power of two and the next, and of 8 tokens below 128.
 
-    oneDNN makes a kernel for every number of rows and keeps the last 1,024: packs of every size took 700 MB more, 64
-    sizes up to 1,024 tokens take 150. 2 % of the tokens of a pack of 500 to 1,024 are computed for nothing.
+    oneDNN makes a kernel for every number of rows and keeps the last 1,024: packs of every size
+    took 700 MB more, 64 sizes up to 1,024 tokens take 150. 2 % of the tokens of a pack of 500 to
+    1,024 are computed for nothing.
     """
     step = max(8, (1 << (tokens.bit_length() - 1)) // 16)
     return -(-tokens // step) * step
@@ -147,7 +158,8 @@ def _landed(parts: list[Tensor | None]) -> Landed:
 
 
 def pick_devices(wanted: str) -> tuple[str, ...]:
-    """The torch devices for CITELOOM_EMBEDDER_DEVICE: every GPU for auto and cuda, else those that are named.
+    """The torch devices for CITELOOM_EMBEDDER_DEVICE: every GPU for auto and cuda, else those that
+    are named.
 
     Raises SettingError where torch cannot use one.
     """
@@ -164,34 +176,40 @@ def _usable(device: str) -> str:
     import torch
 
     if device.partition(":")[0] not in ("cpu", "cuda"):
-        raise SettingError(f"CITELOOM_EMBEDDER_DEVICE: {device!r} is none of auto, cpu, cuda, cuda:N")
+        raise SettingError(
+            f"CITELOOM_EMBEDDER_DEVICE: {device!r} is none of auto, cpu, cuda, cuda:N"
+        )
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise SettingError(
-            f"CITELOOM_EMBEDDER_DEVICE: torch cannot use {device} here ({error}); set it to auto or cpu"
+            f"CITELOOM_EMBEDDER_DEVICE: torch cannot use {device} here ({error}); set it to auto"
+            " or cpu"
         ) from error
     return "cpu" if device.startswith("cpu") else device
 
 
 def pick_precision(wanted: str, device: str, preferred: Sequence[str]) -> str:
-    """fp32, bf16, fp16 or int8 for CITELOOM_EMBEDDER_PRECISION on a device; auto is the first of `preferred` it has.
+    """fp32, bf16, fp16 or int8 for CITELOOM_EMBEDDER_PRECISION on a device; auto is the first of
+    `preferred` it has.
 
-    Raises SettingError where the device cannot compute in what is wanted, or not faster than in fp32.
+    Raises SettingError where the device cannot compute in what is wanted, or not faster than in
+    fp32.
     """
     supported = _cpu_precisions() if device == "cpu" else {"fp32", "bf16", "fp16"}
     if wanted == "auto":
         return next(precision for precision in preferred if precision in supported)
     if wanted not in supported:
         raise SettingError(
-            f"CITELOOM_EMBEDDER_PRECISION: {device} here has no instructions for {wanted}; set it to auto or to one of "
-            f"{', '.join(sorted(supported))}"
+            f"CITELOOM_EMBEDDER_PRECISION: {device} here has no instructions for {wanted}; set it"
+            f" to auto or to one of {', '.join(sorted(supported))}"
         )
     return wanted
 
 
 def _cpu_precisions() -> set[str]:
-    """bf16 and int8 where the processor multiplies them: AVX-512 BF16 or AMX, and AVX-512 VNNI or AMX.
+    """bf16 and int8 where the processor multiplies them: AVX-512 BF16 or AMX, and AVX-512 VNNI or
+    AMX.
 
     AVX2's 8-bit products saturate between two of them, so there int8 would give other vectors.
     """
@@ -210,5 +228,10 @@ def torch_type(precision: str) -> Any:
     """torch's name of a precision."""
     import torch
 
-    names = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "int8": torch.int8}
+    names = {
+        "fp32": torch.float32,
+        "bf16": torch.bfloat16,
+        "fp16": torch.float16,
+        "int8": torch.int8,
+    }
     return names[precision]

@@ -1,4 +1,6 @@
-"""The protocol of an embedding model, and what it returns: dense and sparse vectors, by text and in columns."""
+"""The protocol of an embedding model, and what it returns: dense and sparse vectors, by text and in
+columns.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseRows:
-    """Sparse vectors of consecutive texts: text n has ids[offsets[n]:offsets[n + 1]], and weights alike.
+    """Sparse vectors of consecutive texts: text n has ids[offsets[n]:offsets[n + 1]], and weights
+    alike.
 
-    offsets: int64 of shape (texts + 1,). ids: uint32, ascending within a text, and weights: float32, of shape (terms,).
+    offsets: int64 of shape (texts + 1,). ids: uint32, ascending within a text, and weights:
+        float32, of shape (terms,).
     """
 
     offsets: NDArray[np.int64]
@@ -38,8 +42,12 @@ class SparseRows:
         import numpy as np
 
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        ids = np.fromiter((number for row in rows for number in sorted(row)), np.uint32, int(offsets[-1]))
-        weights = np.fromiter((row[number] for row in rows for number in sorted(row)), np.float32, int(offsets[-1]))
+        ids = np.fromiter(
+            (number for row in rows for number in sorted(row)), np.uint32, int(offsets[-1])
+        )
+        weights = np.fromiter(
+            (row[number] for row in rows for number in sorted(row)), np.float32, int(offsets[-1])
+        )
         return cls(offsets, ids, weights)
 
     def __len__(self) -> int:
@@ -58,7 +66,9 @@ class SparseRows:
     def slice(self, start: int, end: int) -> SparseRows:
         """The vectors of texts start to end - 1."""
         terms = slice(self.offsets[start], self.offsets[end])
-        return SparseRows(self.offsets[start : end + 1] - terms.start, self.ids[terms], self.weights[terms])
+        return SparseRows(
+            self.offsets[start : end + 1] - terms.start, self.ids[terms], self.weights[terms]
+        )
 
     def take(self, numbers: NDArray[np.int64]) -> SparseRows:
         """The vectors of some texts, by their numbers."""
@@ -77,9 +87,11 @@ class SparseRows:
 class Vectors:
     """One text's vectors.
 
-    dense: float32 of shape (dimensions,), unit length. sparse_ids: uint32, ascending, of shape (k,), and
-    sparse_weights: float32 of the same shape, greater than 0. colbert: float32 of shape (tokens, dimensions), rows of
-    unit length; None unless asked for. truncated: whether the dense vector saw only the text's beginning.
+    dense: float32 of shape (dimensions,), unit length. sparse_ids: uint32, ascending, of shape
+        (k,), and
+    sparse_weights: float32 of the same shape, greater than 0. colbert: float32 of shape (tokens,
+    dimensions), rows of unit length; None unless asked for. truncated: whether the dense vector saw
+    only the text's beginning.
     """
 
     dense: NDArray[np.float32]
@@ -98,10 +110,13 @@ class Vectors:
 class VectorBatch:
     """Vectors of consecutive texts, columnar: text number n has the rows offsets[n]:offsets[n + 1].
 
-    dense: float16 of shape (texts, dimensions), of unit length before it was rounded. sparse_offsets: int32 of shape
-    (texts + 1,) into sparse_ids (uint32, ascending within a text) and sparse_weights (float32, greater than 0).
-    colbert_offsets: int32 of shape (texts + 1,) into colbert, float16 of shape (tokens, dimensions); None unless
-    asked for. truncated: bool of shape (texts,). tokens: the tokens that the model read for these texts.
+    dense: float16 of shape (texts, dimensions), of unit length before it was rounded.
+    sparse_offsets: int32 of shape (texts + 1,) into sparse_ids (uint32, ascending within a text)
+    and sparse_weights (float32, greater than 0).
+    colbert_offsets: int32 of shape (texts + 1,) into colbert, float16 of shape (tokens,
+        dimensions); None unless
+    asked for. truncated: bool of shape (texts,). tokens: the tokens that the model read for these
+        texts.
     """
 
     dense: NDArray[np.float16]
@@ -119,8 +134,9 @@ class VectorBatch:
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """How the last texts were encoded: devices and precision, tokens of a batch, how often memory made it halve, and
-    the engine (CITELOOM_EMBEDDER_ENGINE)."""
+    """How the last texts were encoded: devices and precision, tokens of a batch, how often memory
+    made it halve, and the engine (CITELOOM_EMBEDDER_ENGINE).
+    """
 
     devices: tuple[str, ...]
     precision: str
@@ -132,7 +148,8 @@ class EngineFacts:
 class Embedder(Protocol):
     """A model that turns texts into vectors.
 
-    A text's vectors do not depend on what it is encoded with, as far as the engine says in its own docstring.
+    A text's vectors do not depend on what it is encoded with, as far as the engine says in its own
+    docstring.
     """
 
     @property
@@ -157,7 +174,9 @@ class Embedder(Protocol):
 
     @property
     def last_facts(self) -> EngineFacts | None:
-        """What the last `encode`, `encode_stream` or `encode_queries` ran on; None before the first."""
+        """What the last `encode`, `encode_stream` or `encode_queries` ran on; None before the
+        first.
+        """
         ...
 
     def encode(self, texts: Sequence[str]) -> list[Vectors]:
@@ -165,7 +184,9 @@ class Embedder(Protocol):
         ...
 
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
-        """Vectors of passages, in the texts' order; holds a few windows of texts at a time, never all of them."""
+        """Vectors of passages, in the texts' order; holds a few windows of texts at a time, never
+        all of them.
+        """
         ...
 
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:

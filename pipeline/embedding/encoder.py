@@ -1,9 +1,12 @@
-"""The encoder that BERT and XLM-RoBERTa share (Devlin et al. 2019, Conneau et al. 2020), over packed tokens.
+"""The encoder that BERT and XLM-RoBERTa share (Devlin et al. 2019, Conneau et al. 2020), over
+packed tokens.
 
-On a CPU the weights are packed for oneDNN once. Of the products of MiniLM's size (1,024 rows), a busy core of an EPYC
-with AVX-512 does 90 to 98 GFLOP/s in float32, 170 to 195 in bfloat16 and 220 to 335 in int8. oneDNN also gave each row
-the same bits whatever other rows it was multiplied with, which MKL did not: on a CPU a text's vectors do not depend on
-its neighbours. The exception is bfloat16 on an Intel processor with AMX, where their last bits do.
+On a CPU the weights are packed for oneDNN once. Of the products of MiniLM's size (1,024 rows), a
+busy core of an EPYC with AVX-512 does 90 to 98 GFLOP/s in float32, 170 to 195 in bfloat16 and 220
+to 335 in int8. oneDNN also gave each row
+the same bits whatever other rows it was multiplied with, which MKL did not: on a CPU a text's
+vectors do not depend on its neighbours. The exception is bfloat16 on an Intel processor with AMX,
+where their last bits do.
 
 Heads turn the last hidden states into dense, sparse and ColBERT vectors.
 """
@@ -25,7 +28,9 @@ _LEAST_SCALE = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What config.json says of the encoder. padding: the id from which positions count, None where they start at 0."""
+    """What config.json says of the encoder. padding: the id from which positions count, None where
+    they start at 0.
+    """
 
     hidden: int
     layers: int
@@ -41,8 +46,13 @@ class Shape:
 
 
 def shape_of(config: Mapping[str, Any]) -> Shape:
-    """The shape that a config.json tells. Raises KeyError, TypeError or ValueError where it is none of these models."""
-    if config.get("hidden_act", "gelu") != "gelu" or config.get("position_embedding_type", "absolute") != "absolute":
+    """The shape that a config.json tells. Raises KeyError, TypeError or ValueError where it is none
+    of these models.
+    """
+    if (
+        config.get("hidden_act", "gelu") != "gelu"
+        or config.get("position_embedding_type", "absolute") != "absolute"
+    ):
         raise ValueError("it is no encoder with gelu and absolute positions")
     is_bert = config.get("model_type") == "bert"
     return Shape(
@@ -60,9 +70,10 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
 class Tokens:
     """A pack on a device.
 
-    count: its tokens. ids and positions: int32, of `count` or more; the encoder computes what is beyond for nothing.
-    starts: int32 of shape (texts + 1,), where texts begin. inner: int64 of shape (count - texts,), the places of all
-    tokens but each text's first. runs: as `packing.runs` gives them.
+    count: its tokens. ids and positions: int32, of `count` or more; the encoder computes what is
+        beyond for nothing.
+    starts: int32 of shape (texts + 1,), where texts begin. inner: int64 of shape (count - texts,),
+    the places of all tokens but each text's first. runs: as `packing.runs` gives them.
     """
 
     count: int
@@ -83,7 +94,9 @@ class _Norm:
     def __call__(self, hidden: Tensor) -> Tensor:
         import torch
 
-        return torch.nn.functional.layer_norm(hidden, self.weight.shape, self.weight, self.bias, self.epsilon)
+        return torch.nn.functional.layer_norm(
+            hidden, self.weight.shape, self.weight, self.bias, self.epsilon
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,12 +112,15 @@ class _Layer:
 class Encoder:
     """The encoder on one device.
 
-    weights: as `weights.read_weights` gives them; emptied on the way, so that two copies never lie in memory.
-    precision: the type of the matrix products; int8 on a CPU alone. On a CPU the sums between them stay float32.
-    Raises KeyError where a weight is absent.
+    weights: as `weights.read_weights` gives them; emptied on the way, so that two copies never lie
+        in memory.
+    precision: the type of the matrix products; int8 on a CPU alone. On a CPU the sums between them
+    stay float32. Raises KeyError where a weight is absent.
     """
 
-    def __init__(self, weights: dict[str, Tensor], shape: Shape, device: str, precision: dtype) -> None:
+    def __init__(
+        self, weights: dict[str, Tensor], shape: Shape, device: str, precision: dtype
+    ) -> None:
         import torch
 
         self._shape = shape
@@ -116,7 +132,9 @@ class Encoder:
         kind = weights.pop("embeddings.token_type_embeddings.weight").float()[0]
         self._places = (places + kind).to(device, self._kept)
         self._norm = self._norm_of(weights, "embeddings.LayerNorm")
-        self._layers = [self._layer(weights, f"encoder.layer.{number}") for number in range(shape.layers)]
+        self._layers = [
+            self._layer(weights, f"encoder.layer.{number}") for number in range(shape.layers)
+        ]
         self._attend = _attention(device, self._kept)
 
     def __call__(self, tokens: Tokens) -> Tensor:
@@ -135,7 +153,11 @@ class Encoder:
         return weights.pop(name).to(self._device, self._kept)
 
     def _norm_of(self, weights: dict[str, Tensor], name: str) -> _Norm:
-        return _Norm(self._take(weights, f"{name}.weight"), self._take(weights, f"{name}.bias"), self._shape.epsilon)
+        return _Norm(
+            self._take(weights, f"{name}.weight"),
+            self._take(weights, f"{name}.bias"),
+            self._shape.epsilon,
+        )
 
     def _layer(self, weights: dict[str, Tensor], name: str) -> _Layer:
         import torch
@@ -148,8 +170,8 @@ class Encoder:
             pair = (weights.pop(f"{name}.{part}.weight"), weights.pop(f"{name}.{part}.bias"))
             return make_linear(*pair, self._device, self._precision, gelu=gelu)
 
-        # In int8 these three lost the most. Of ten very short texts, the least cosine of MiniLM's vectors with float32
-        # was 0.986, and 0.992 with these in bfloat16.
+        # In int8 these three lost the most. Of ten very short texts, the least cosine of MiniLM's
+        # vectors with float32 was 0.986, and 0.992 with these in bfloat16.
         exact = torch.bfloat16 if self._precision == torch.int8 else self._precision
         return _Layer(
             make_linear(weight, bias, self._device, exact),
@@ -161,11 +183,14 @@ class Encoder:
         )
 
 
-def make_linear(weight: Tensor, bias: Tensor, device: str, precision: dtype, *, gelu: bool = False) -> Linear:
-    """The function x·weightᵀ + bias, then gelu where asked for, on rows of a (tokens, inputs) tensor.
+def make_linear(
+    weight: Tensor, bias: Tensor, device: str, precision: dtype, *, gelu: bool = False
+) -> Linear:
+    """The function x·weightᵀ + bias, then gelu where asked for, on rows of a (tokens, inputs)
+    tensor.
 
-    weight: (outputs, inputs). On a CPU the result has the type of `precision`, for int8 float32, and the argument may
-    have any.
+    weight: (outputs, inputs). On a CPU the result has the type of `precision`, for int8 float32,
+    and the argument may have any.
     """
     import torch
 
@@ -185,22 +210,26 @@ def make_linear(weight: Tensor, bias: Tensor, device: str, precision: dtype, *, 
 def _packed(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
     import torch
 
-    # What torch's own compiler emits for a linear layer on a CPU; no public call keeps oneDNN's layout of weights.
+    # What torch's own compiler emits for a linear layer on a CPU; no public call keeps oneDNN's
+    # layout of weights.
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
     kind, precision = ("gelu" if gelu else "none"), weight.dtype
 
     def multiply(rows: Tensor) -> Tensor:
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(rows.to(precision), packed, bias, kind, [], "none")
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(
+            rows.to(precision), packed, bias, kind, [], "none"
+        )
         return product
 
     return multiply
 
 
 def _int8(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
-    """The product of 8-bit numbers: weights with one scale for each output, rows with one scale for each row.
+    """The product of 8-bit numbers: weights with one scale for each output, rows with one scale for
+    each row.
 
-    A row's scale is its own greatest value, so its bits do not depend on its neighbours (vector-wise quantization:
-    Dettmers et al. 2022, arXiv:2208.07339).
+    A row's scale is its own greatest value, so its bits do not depend on its neighbours
+    (vector-wise quantization: Dettmers et al. 2022, arXiv:2208.07339).
     """
     import torch
 
@@ -211,13 +240,27 @@ def _int8(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
 
     def multiply(rows: Tensor) -> Tensor:
         rows = rows.float()
-        largest = torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_min(_LEAST_SCALE)
+        largest = torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_min(
+            _LEAST_SCALE
+        )
         signed = (rows * (127 / largest)).round_().to(torch.int8)
-        # oneDNN has fast kernels only for unsigned rows, and torch converts fast only to signed ones: flip the sign
-        # bit, which adds 128.
+        # oneDNN has fast kernels only for unsigned rows, and torch converts fast only to signed
+        # ones: flip the sign bit, which adds 128.
         unsigned = signed.view(torch.uint8).bitwise_xor_(128)
         product: Tensor = torch.ops.onednn.qlinear_pointwise(
-            unsigned, 1.0, 128, packed, weight_scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+            unsigned,
+            1.0,
+            128,
+            packed,
+            weight_scales,
+            zeros,
+            None,
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
         )
         product.mul_(largest / 127).add_(bias)
         return torch.nn.functional.gelu(product) if gelu else product
@@ -237,11 +280,17 @@ Attention = Callable[["Tensor", int, Tokens], "Tensor"]
 
 
 def _attention(device: str, kept: dtype) -> Attention:
-    """Variable-length attention: flash kernels on a GPU that has them, else equal lengths together."""
+    """Variable-length attention: flash kernels on a GPU that has them, else equal lengths
+    together.
+    """
     import torch
 
     halves = (torch.float16, torch.bfloat16)
-    if device.startswith("cuda") and kept in halves and torch.cuda.get_device_capability(device) >= (8, 0):
+    if (
+        device.startswith("cuda")
+        and kept in halves
+        and torch.cuda.get_device_capability(device) >= (8, 0)
+    ):
         return _flash
     return _by_length
 
@@ -256,7 +305,9 @@ def _flash(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
 
 
 def _by_length(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
-    """Texts of equal length are neighbours in a pack, so they are one batch of the plain attention, without a copy."""
+    """Texts of equal length are neighbours in a pack, so they are one batch of the plain attention,
+    without a copy.
+    """
     import torch
 
     width = mixed.shape[1] // 3
@@ -264,7 +315,9 @@ def _by_length(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
     found[tokens.count :] = 0
     for first, texts, length in tokens.runs:
         last = first + texts * length
-        query, key, value = mixed[first:last].view(texts, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
+        query, key, value = (
+            mixed[first:last].view(texts, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
+        )
         states = torch.nn.functional.scaled_dot_product_attention(query, key, value)
         found[first:last].view(texts, length, heads, -1).copy_(states.transpose(1, 2))
     return found
@@ -274,8 +327,10 @@ def _by_length(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
 class Heads:
     """The vectors of a pack, on its device.
 
-    dense: float32 of shape (texts, dimensions). sparse: float32 of shape (terms,); None where the model has no such
-    head. colbert: of shape (tokens - texts, dimensions), every token's but each text's first; None unless asked for.
+    dense: float32 of shape (texts, dimensions). sparse: float32 of shape (terms,); None where the
+        model has no such
+    head. colbert: of shape (tokens - texts, dimensions), every token's but each text's first; None
+        unless asked for.
     """
 
     dense: Tensor
@@ -286,25 +341,36 @@ class Heads:
 class M3Heads:
     """BGE-M3's three heads (Chen et al. 2024, section 3.2), as FlagEmbedding computes them.
 
-    sparse and colbert: (weight, bias) of the two linear layers; without `colbert` there are no such vectors. The
-    weight of a term is the greatest of its tokens', found on the device.
+    sparse and colbert: (weight, bias) of the two linear layers; without `colbert` there are no such
+    vectors. The weight of a term is the greatest of its tokens', found on the device.
     """
 
     def __init__(
-        self, sparse: tuple[Tensor, Tensor], colbert: tuple[Tensor, Tensor] | None, device: str, precision: dtype
+        self,
+        sparse: tuple[Tensor, Tensor],
+        colbert: tuple[Tensor, Tensor] | None,
+        device: str,
+        precision: dtype,
     ) -> None:
         import torch
 
         self._sparse = (sparse[0][0].to(device, torch.float32), sparse[1].to(device, torch.float32))
-        self._colbert: Linear | None = None if colbert is None else make_linear(*colbert, device, precision)
+        self._colbert: Linear | None = (
+            None if colbert is None else make_linear(*colbert, device, precision)
+        )
 
-    def __call__(self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool) -> Heads:
-        """The vectors of a pack; `slots` and `terms` as in `Pack`; with `half`, ColBERT's are float16."""
+    def __call__(
+        self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool
+    ) -> Heads:
+        """The vectors of a pack; `slots` and `terms` as in `Pack`; with `half`, ColBERT's are
+        float16.
+        """
         import torch
 
         dense = _unit(hidden[tokens.starts[:-1].long()])
         weight, bias = self._sparse
-        # A product and a sum, since a matrix product with one column gave other bits in another pack.
+        # A product and a sum, since a matrix product with one column gave other bits in another
+        # pack.
         weights = torch.relu((hidden.float() * weight).sum(1) + bias)
         colbert = None
         if self._colbert is not None:
@@ -316,7 +382,9 @@ class M3Heads:
 class MeanHead:
     """The mean over all tokens, of unit length: sentence-transformers' pooling and normalising."""
 
-    def __call__(self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool) -> Heads:
+    def __call__(
+        self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool
+    ) -> Heads:
         """The dense vectors of a pack."""
         import torch
 
@@ -334,7 +402,9 @@ def greatest_weights(weights: Tensor, slots: Tensor, terms: int) -> Tensor:
     """
     import torch
 
-    return torch.zeros(terms + 1, device=weights.device).scatter_reduce_(0, slots, weights, "amax")[:terms]
+    return torch.zeros(terms + 1, device=weights.device).scatter_reduce_(0, slots, weights, "amax")[
+        :terms
+    ]
 
 
 def _unit(rows: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""Texts in, vectors out, in order: threads tokenize ahead, and one worker for each device encodes windows of texts.
+"""Texts in, vectors out, in order: threads tokenize ahead, and one worker for each device encodes
+windows of texts.
 
 `PackedEmbedder` is the base class of the embedders that run on the engine.
 """
@@ -16,7 +17,15 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pipeline.embedding.device import CPU_BUDGET, GPU_BUDGET, INT8_BUDGET, Landed, Model, pick_devices, pick_precision
+from pipeline.embedding.device import (
+    CPU_BUDGET,
+    GPU_BUDGET,
+    INT8_BUDGET,
+    Landed,
+    Model,
+    pick_devices,
+    pick_precision,
+)
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.embedding.packing import Pack, Window, offsets_of, packs, spans, text_windows
 
@@ -25,9 +34,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# Texts of a window: enough to find texts of like length, few enough that a killed run loses little. A window also
-# ends at a number of characters, so that 1,024 texts of 8,192 tokens are not 8 million tokens at once; ColBERT
-# vectors of the smaller number are 250 MB.
+# Texts of a window: enough to find texts of like length, few enough that a killed run loses little.
+# A window also ends at a number of characters, so that 1,024 texts of 8,192 tokens are not 8
+# million tokens at once; ColBERT vectors of the smaller number are 250 MB.
 WINDOW_TEXTS = 1024
 WINDOW_CHARS = 4_000_000
 COLBERT_CHARS = 500_000
@@ -38,21 +47,25 @@ _AT_ONCE = 256
 
 
 class Budget:
-    """The tokens of a pack, shared by the workers; halved where a device runs out of memory, which is logged once."""
+    """The tokens of a pack, shared by the workers; halved where a device runs out of memory, which
+    is logged once.
+    """
 
     def __init__(self, tokens: int) -> None:
         self.tokens, self.halved = tokens, 0
         self._lock = threading.Lock()
 
     def too_large(self, pack: Pack, device: str) -> None:
-        """A pack did not fit; halve the budget, unless another worker has done so since the pack was started."""
+        """A pack did not fit; halve the budget, unless another worker has done so since the pack
+        was started.
+        """
         with self._lock:
             if pack.tokens > self.tokens:
                 return
             if not self.halved:
                 _log.warning(
-                    "%s ran out of memory with %d tokens in a batch: batches are halved from here on; "
-                    "set CITELOOM_EMBEDDER_TOKENS lower to begin so",
+                    "%s ran out of memory with %d tokens in a batch: batches are halved from here"
+                    " on; set CITELOOM_EMBEDDER_TOKENS lower to begin so",
                     device,
                     pack.tokens,
                 )
@@ -84,9 +97,9 @@ class Engine:
     ) -> Iterator[VectorBatch]:
         """Vectors of the texts as float16, window by window, in their order.
 
-        prepare: makes a window of texts, in another thread. window_texts, window_chars: a window's greatest size. Texts
-        are taken from the iterator in the caller's thread. Any error of a device is raised as it is, but for memory:
-        see `Budget`.
+        prepare: makes a window of texts, in another thread. window_texts, window_chars: a window's
+        greatest size. Texts are taken from the iterator in the caller's thread. Any error of a
+        device is raised as it is, but for memory: see `Budget`.
         """
         free: queue.SimpleQueue[tuple[str, Model]] = queue.SimpleQueue()
         for pair in self._models:
@@ -96,7 +109,9 @@ class Engine:
         def encode(window: Future[Window]) -> VectorBatch:
             device, model = free.get()
             try:
-                return _encode_window(window.result(), device, model, self.budget, half=True, stopped=stopped)
+                return _encode_window(
+                    window.result(), device, model, self.budget, half=True, stopped=stopped
+                )
             finally:
                 free.put((device, model))
 
@@ -117,18 +132,26 @@ class Engine:
                 threads.shutdown(cancel_futures=True)
 
     def encode(self, texts: Sequence[str], prepare: Prepare) -> VectorBatch:
-        """Vectors of a few texts in the caller's thread, on the first device, as float32. `texts` is not empty."""
+        """Vectors of a few texts in the caller's thread, on the first device, as float32. `texts`
+        is not empty.
+        """
         device, model = self._models[0]
         return _encode_window(prepare(texts), device, model, self.budget, half=False)
 
 
 def _encode_window(
-    window: Window, device: str, model: Model, budget: Budget, *, half: bool, stopped: threading.Event | None = None
+    window: Window,
+    device: str,
+    model: Model,
+    budget: Budget,
+    *,
+    half: bool,
+    stopped: threading.Event | None = None,
 ) -> VectorBatch:
     """A window's vectors. stopped: raise CancelledError before the next pack once it is set.
 
-    Where memory does not hold a pack, its halves are computed. Errors of the device are raised as they are, also
-    torch.cuda.OutOfMemoryError for a single text.
+    Where memory does not hold a pack, its halves are computed. Errors of the device are raised as
+    they are, also torch.cuda.OutOfMemoryError for a single text.
     """
     vectors = _WindowVectors(window, half)
     waiting = deque(packs(window, budget.tokens))
@@ -137,7 +160,9 @@ def _encode_window(
         if stopped is not None and stopped.is_set():
             raise CancelledError
         pack = waiting.popleft()
-        if len(pack.places) > 1 and pack.tokens > budget.tokens:  # it was made before the budget was halved
+        if (
+            len(pack.places) > 1 and pack.tokens > budget.tokens
+        ):  # it was made before the budget was halved
             waiting.extendleft(reversed(pack.halves()))
             continue
         land = _launch(pack, model, half=half)
@@ -184,7 +209,9 @@ class _WindowVectors:
         landed = land()
         rows, terms = self._window.rows, self._window.terms
         if self._dense is None:
-            self._dense = np.empty((len(rows), landed.dense.shape[1]), np.float16 if self._half else np.float32)
+            self._dense = np.empty(
+                (len(rows), landed.dense.shape[1]), np.float16 if self._half else np.float32
+            )
             if landed.sparse is not None and terms is not None:
                 self._weights = np.empty(len(terms.ids), dtype=np.float32)
             if landed.colbert is not None:
@@ -192,13 +219,17 @@ class _WindowVectors:
                 self._colbert = np.empty(shape, dtype=landed.colbert.dtype)
         self._dense[pack.places] = landed.dense
         if landed.sparse is not None and terms is not None and self._weights is not None:
-            self._weights[spans(terms.offsets[pack.places], terms.lengths[pack.places])] = landed.sparse
+            self._weights[spans(terms.offsets[pack.places], terms.lengths[pack.places])] = (
+                landed.sparse
+            )
         if landed.colbert is not None and self._colbert is not None:
             first = rows.offsets[pack.places] - pack.places
             self._colbert[spans(first, rows.lengths[pack.places] - 1)] = landed.colbert
 
     def batch(self) -> VectorBatch:
-        """The vectors of all texts, once every pack was put. Raises AssertionError for a window without texts."""
+        """The vectors of all texts, once every pack was put. Raises AssertionError for a window
+        without texts.
+        """
         import numpy as np
 
         window = self._window
@@ -211,14 +242,18 @@ class _WindowVectors:
             sparse_offsets=offsets,
             sparse_ids=ids,
             sparse_weights=weights,
-            colbert_offsets=None if self._colbert is None else (window.rows.offsets - places).astype(np.int32),
+            colbert_offsets=(
+                None if self._colbert is None else (window.rows.offsets - places).astype(np.int32)
+            ),
             colbert=self._colbert,
             truncated=window.truncated,
             tokens=len(window.rows.ids),
         )
 
     def _sparse(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Offsets, ids and weights of the sparse vectors, which are empty where the model makes none."""
+        """Offsets, ids and weights of the sparse vectors, which are empty where the model makes
+        none.
+        """
         import numpy as np
 
         terms = self._window.terms
@@ -233,9 +268,10 @@ class _WindowVectors:
 class PackedEmbedder(ABC):
     """An embedder on the engine. Weights are loaded on first use, onto every device that is named.
 
-    device, precision and tokens: as in the settings CITELOOM_EMBEDDER_DEVICE, _PRECISION and _TOKENS. On a CPU a
-    text's vectors do not depend on its neighbours, nor on the number of threads or workers. On a GPU the last place of
-    a value may differ with the pack, the card and its driver.
+    device, precision and tokens: as in the settings CITELOOM_EMBEDDER_DEVICE, _PRECISION and
+    _TOKENS. On a CPU a text's vectors do not depend on its neighbours, nor on the number of threads
+    or workers. On a GPU the last place of a value may differ with the pack, the card and its
+    driver.
     """
 
     engine = "citeloom"
@@ -243,7 +279,12 @@ class PackedEmbedder(ABC):
     """What the setting auto takes: the first that the device has."""
 
     def __init__(
-        self, device: str = "auto", precision: str = "auto", tokens: int = 0, *, colbert: bool = False
+        self,
+        device: str = "auto",
+        precision: str = "auto",
+        tokens: int = 0,
+        *,
+        colbert: bool = False,
     ) -> None:
         self._wanted, self._wanted_precision, self._wanted_tokens = device, precision, tokens
         self._colbert = colbert
@@ -264,14 +305,18 @@ class PackedEmbedder(ABC):
         if self._loaded is None:
             return None
         budget = self._loaded.budget
-        return EngineFacts(self._loaded.devices, self._precision, budget.tokens, budget.halved, self.engine)
+        return EngineFacts(
+            self._loaded.devices, self._precision, budget.tokens, budget.halved, self.engine
+        )
 
     def encode(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of passages, in float32. For many texts `encode_stream` is faster."""
         return self._encode(self._engine(), texts)
 
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
-        """Vectors of questions, in float32, made in the caller's thread; these models read them as they do passages."""
+        """Vectors of questions, in float32, made in the caller's thread; these models read them as
+        they do passages.
+        """
         return self._encode(self._query_engine(), texts)
 
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
@@ -293,7 +338,9 @@ class PackedEmbedder(ABC):
             if self._loaded is None:
                 # The tokenizer before the threads that would each load it.
                 self._window([""])
-                models = [(device, self._model(device, self._precision)) for device in self._devices]
+                models = [
+                    (device, self._model(device, self._precision)) for device in self._devices
+                ]
                 self._loaded = Engine(models, Budget(self._wanted_tokens or self._usual_tokens()))
             return self._loaded
 

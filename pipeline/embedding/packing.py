@@ -1,7 +1,9 @@
 """From texts to packs: token ids, windows of texts, and the packs into which windows are divided.
 
-A pack holds sequences end to end without padding, up to a budget of tokens. Tokenizers of the library tokenizers are
-called directly: a model's own wrapper also builds masks, type ids and a Python object for each text.
+A pack holds sequences end to end without padding, up to a budget of tokens. Tokenizers of the
+library tokenizers are
+called directly: a model's own wrapper also builds masks, type ids and a Python object for each
+text.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ def cut(rows: TokenRows, most: int) -> tuple[TokenRows, NDArray[np.bool_]]:
 
 
 def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each of several runs begins, from 0, and where the last ends, by their lengths: of shape (runs + 1,)."""
+    """Where each of several runs begins, from 0, and where the last ends, by their lengths: of
+    shape (runs + 1,).
+    """
     import numpy as np
 
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -101,10 +105,11 @@ def text_windows(texts: Iterable[str], most_texts: int, most_chars: int) -> Iter
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """The distinct token ids of consecutive texts: text n has ids[offsets[n]:offsets[n + 1]], ascending.
+    """The distinct token ids of consecutive texts: text n has ids[offsets[n]:offsets[n + 1]],
+    ascending.
 
-    offsets: int64 of shape (texts + 1,). ids: uint32 and counts: int64, of shape (terms,). slots: int64 of shape
-    (tokens,), the place in `ids` of every token, or -1 where its id is left out.
+    offsets: int64 of shape (texts + 1,). ids: uint32 and counts: int64, of shape (terms,). slots:
+    int64 of shape (tokens,), the place in `ids` of every token, or -1 where its id is left out.
     """
 
     offsets: NDArray[np.int64]
@@ -124,7 +129,9 @@ def distinct(rows: TokenRows, left_out: Collection[int]) -> Terms:
 
     # One sort finds the terms of all texts: a key is the text's number above the token's id.
     texts = np.repeat(np.arange(len(rows), dtype=np.int64), rows.lengths)
-    keys, places, counts = np.unique((texts << 32) | rows.ids, return_inverse=True, return_counts=True)
+    keys, places, counts = np.unique(
+        (texts << 32) | rows.ids, return_inverse=True, return_counts=True
+    )
     ids = (keys & 0xFFFFFFFF).astype(np.uint32)
     is_term = ~np.isin(ids, np.fromiter(left_out, dtype=np.uint32, count=len(left_out)))
     slots = np.where(is_term, np.cumsum(is_term) - 1, -1)[places]
@@ -136,8 +143,10 @@ def distinct(rows: TokenRows, left_out: Collection[int]) -> Terms:
 class Window:
     """Consecutive texts of a stream, as a model reads them.
 
-    rows: their tokens, none longer than the model reads. positions: int32 of shape (tokens,), the row of the
-    position embeddings for every token. terms: what the sparse vectors weigh; None where the model makes none.
+    rows: their tokens, none longer than the model reads. positions: int32 of shape (tokens,), the
+        row of the
+    position embeddings for every token. terms: what the sparse vectors weigh; None where the model
+        makes none.
     truncated: bool of shape (texts,).
     """
 
@@ -151,9 +160,11 @@ class Window:
 class Pack:
     """Some texts of a window, end to end, longest first.
 
-    places: int64 of shape (texts,), the texts' places in the window. ids and positions: int32 of shape (tokens,).
-    starts: int32 of shape (texts + 1,), where each text's tokens begin. slots: int64 of shape (tokens,), for every
-    token the place of its term among the pack's, or `terms` (one beyond the last) for a token that has none.
+    places: int64 of shape (texts,), the texts' places in the window. ids and positions: int32 of
+        shape (tokens,).
+    starts: int32 of shape (texts + 1,), where each text's tokens begin. slots: int64 of shape
+    (tokens,), for every token the place of its term among the pack's, or `terms` (one beyond the
+    last) for a token that has none.
     """
 
     window: Window
@@ -175,17 +186,22 @@ class Pack:
         return int(self.starts[1])
 
     def halves(self) -> list[Pack]:
-        """The pack's texts in two packs. Raises ValueError for a pack of one text, which cannot be divided."""
+        """The pack's texts in two packs. Raises ValueError for a pack of one text, which cannot be
+        divided.
+        """
         if len(self.places) < 2:
             raise ValueError("a pack of one text cannot be divided")
         middle = len(self.places) // 2
-        return [pack_of(self.window, places) for places in (self.places[:middle], self.places[middle:])]
+        return [
+            pack_of(self.window, places) for places in (self.places[:middle], self.places[middle:])
+        ]
 
 
 def grouped(lengths: NDArray[np.int64], budget: int) -> list[NDArray[np.int64]]:
     """The places of texts in groups of like length, longest first, each of `budget` tokens at most.
 
-    A text of more tokens goes alone. Ties keep the texts' order, so that equal windows make equal groups.
+    A text of more tokens goes alone. Ties keep the texts' order, so that equal windows make equal
+    groups.
     """
     import numpy as np
 
@@ -213,11 +229,15 @@ def pack_of(window: Window, places: NDArray[np.int64]) -> Pack:
     starts = np.zeros(len(places) + 1, dtype=np.int32)
     np.cumsum(lengths, out=starts[1:])
     slots, terms = _slots(window, places)
-    return Pack(window, places, window.rows.ids[tokens], window.positions[tokens], starts, slots, terms)
+    return Pack(
+        window, places, window.rows.ids[tokens], window.positions[tokens], starts, slots, terms
+    )
 
 
 def _slots(window: Window, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """For every token of a pack, its term's place among the pack's terms, and how many terms there are."""
+    """For every token of a pack, its term's place among the pack's terms, and how many terms there
+    are.
+    """
     import numpy as np
 
     if window.terms is None:
@@ -244,8 +264,8 @@ def runs(starts: NDArray[np.int32]) -> list[tuple[int, int, int]]:
 def positions(rows: TokenRows, padding: int | None) -> NDArray[np.int32]:
     """The row of the position embeddings for every token, of shape (tokens,).
 
-    BERT counts from 0 (`padding` None). XLM-RoBERTa counts from its padding id + 1, and a padding token that a text
-    spells out is not counted and has the padding's row.
+    BERT counts from 0 (`padding` None). XLM-RoBERTa counts from its padding id + 1, and a padding
+    token that a text spells out is not counted and has the padding's row.
     """
     import numpy as np
 

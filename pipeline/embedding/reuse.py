@@ -1,7 +1,9 @@
-"""Earlier vectors, by the digest of their text: of the month's previous file, and of an interrupted run.
+"""Earlier vectors, by the digest of their text: of the month's previous file, and of an interrupted
+run.
 
-The vectors of an unfinished month are in shards, files of about 1,000 texts, so that a killed run loses only one. A
-shard's name is the digest of its content: a torn or damaged shard does not match it and is computed again.
+The vectors of an unfinished month are in shards, files of about 1,000 texts, so that a killed run
+loses only one. A shard's name is the digest of its content: a torn or damaged shard does not match
+it and is computed again.
 """
 
 from __future__ import annotations
@@ -31,11 +33,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VECTORS = ("dense", "sparse_ids", "sparse_weights", "colbert", "truncated")
-# Texts of a shard. With the window that the embedder has under way, a kill costs about 2,000 texts. They are 3 MB of
-# BGE-M3's vectors: a quarter second of a fast GPU, and a day of 2,000,000 texts makes 2,000 files.
+# Texts of a shard. With the window that the embedder has under way, a kill costs about 2,000 texts.
+# They are 3 MB of BGE-M3's vectors: a quarter second of a fast GPU, and a day of 2,000,000 texts
+# makes 2,000 files.
 TEXTS = 1_000
 _SUFFIX = ".parquet"
-_SCHEMA = pa.schema([EMBEDDINGS.schema.field(name).remove_metadata() for name in ("text_sha256", *VECTORS)])
+_SCHEMA = pa.schema(
+    [EMBEDDINGS.schema.field(name).remove_metadata() for name in ("text_sha256", *VECTORS)]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +74,20 @@ class RowGroup:
             ) from error
 
 
-def groups_of_month(file: DataPath, model: str, vectors: str, stage_version: int) -> Iterator[RowGroup]:
-    """The row groups of a month of embeddings; none where it is absent or its vectors are not those of today.
+def groups_of_month(
+    file: DataPath, model: str, vectors: str, stage_version: int
+) -> Iterator[RowGroup]:
+    """The row groups of a month of embeddings; none where it is absent or its vectors are not those
+    of today.
 
-    model: the embedder's name. vectors: which kinds there are, as the file's inputs state them. Raises
-    PermanentFailure where the file is no table of citeloom.
+    model: the embedder's name. vectors: which kinds there are, as the file's inputs state them.
+    Raises PermanentFailure where the file is no table of citeloom.
     """
     written = read_provenance(file)
-    if written is None or (written.schema_version, written.stage_version) != (EMBEDDINGS.version, stage_version):
+    if written is None or (written.schema_version, written.stage_version) != (
+        EMBEDDINGS.version,
+        stage_version,
+    ):
         return
     if (written.notes.get("model"), written.inputs.get("vectors")) == (model, vectors):
         with open_parquet(file) as parquet:
@@ -87,8 +98,8 @@ def groups_of_month(file: DataPath, model: str, vectors: str, stage_version: int
 class KnownVectors:
     """The vectors of those texts of a month that were computed before, for whatever passage.
 
-    text_sha256: of the month's texts. Two groups are held in memory, so rows that are taken in the order of their
-    groups are read once. Of two rows of one text, the first is used.
+    text_sha256: of the month's texts. Two groups are held in memory, so rows that are taken in the
+    order of their groups are read once. Of two rows of one text, the first is used.
     """
 
     def __init__(self, groups: Sequence[RowGroup], text_sha256: pa.ChunkedArray) -> None:
@@ -98,14 +109,18 @@ class KnownVectors:
         digests = [group.digests() for group in groups]
         self._starts = np.cumsum([0, *map(len, digests)])
         # Looking up 300,000 digests among 300,000 takes 0.3 s, and 130 bytes for each meanwhile.
-        known = pa.chunked_array([chunk for column in digests for chunk in column.chunks], pa.string())
+        known = pa.chunked_array(
+            [chunk for column in digests for chunk in column.chunks], pa.string()
+        )
         rows = pc.index_in(text_sha256, value_set=known).fill_null(-1)
         self.rows: NDArray[np.int64] = rows.to_numpy().astype(np.int64)
         """For every text of the month the row that holds its vectors, or -1."""
         self._vectors = lru_cache(maxsize=2)(self._read)
 
     def take(self, rows: NDArray[np.int64]) -> pa.Table:
-        """The vectors of these rows, in their order; each group is read once however the rows are mixed."""
+        """The vectors of these rows, in their order; each group is read once however the rows are
+        mixed.
+        """
         import numpy as np
 
         groups = np.searchsorted(self._starts, rows, side="right") - 1
@@ -123,10 +138,12 @@ class KnownVectors:
 
 
 class Shards:
-    """The shards of one month in a folder of their own. One process at a time; the month's lock sees to that.
+    """The shards of one month in a folder of their own. One process at a time; the month's lock
+    sees to that.
 
-    made_by: what the vectors depend on beside their text, such as the model; shards that were made otherwise are
-    removed as soon as they are met. Holds the vectors of less than one shard beside what is being kept.
+    made_by: what the vectors depend on beside their text, such as the model; shards that were made
+    otherwise are removed as soon as they are met. Holds the vectors of less than one shard beside
+    what is being kept.
     """
 
     def __init__(self, folder: Path, made_by: Mapping[str, str]) -> None:
@@ -135,7 +152,9 @@ class Shards:
         self._waiting: list[pa.Table] = []
 
     def whole(self) -> Iterator[RowGroup]:
-        """The shards that an earlier run left, by name; whatever else lies in the folder is removed."""
+        """The shards that an earlier run left, by name; whatever else lies in the folder is
+        removed.
+        """
         for file in sorted(self._folder.glob("*")) if self._folder.is_dir() else ():
             if self._is_whole(file):
                 yield RowGroup(file, 0, self._folder.name)
@@ -153,7 +172,9 @@ class Shards:
         """Take the vectors of some texts; a shard is written as soon as enough are there."""
         if not len(text_sha256):
             return
-        self._waiting.append(vectors.select(VECTORS).add_column(0, _SCHEMA.field(0), text_sha256).cast(self._schema))
+        self._waiting.append(
+            vectors.select(VECTORS).add_column(0, _SCHEMA.field(0), text_sha256).cast(self._schema)
+        )
         if sum(rows.num_rows for rows in self._waiting) >= TEXTS:
             self.write()
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from pipeline.embedding.embedder import Embedder, VectorBatch
 
-# Passages put together at once: 250 of 300 tokens with ColBERT vectors are 150 MB, and what an interruption can cost.
+# Passages put together at once: 250 of 300 tokens with ColBERT vectors are 150 MB, and what an
+# interruption can cost.
 STEP = 250
 # Rounding to float16 moves the length of a unit vector of 1,024 numbers by less than 0.001.
 _NORM_OFF = 0.01
@@ -33,19 +34,24 @@ _IDENTITY = ["passage_id", "arxiv_id", "text_sha256"]
 _TEXT = ["title", "section_path", "text"]
 
 
-def build_embeddings(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Iterator[pa.RecordBatch]:
+def build_embeddings(
+    job: Job, make: Callable[[Settings], Embedder] = make_embedder
+) -> Iterator[pa.RecordBatch]:
     """Rows of embeddings, in the order of passages.
 
-    A text whose vectors are in the month's previous file, or in the shards of a run that was interrupted, is not
-    encoded again, whatever passage it is of. So a month that grew by a paper costs one paper, and a run that was
-    killed costs a shard. Raises SettingError where the model is not there.
+    A text whose vectors are in the month's previous file, or in the shards of a run that was
+    interrupted, is not encoded again, whatever passage it is of. So a month that grew by a paper
+    costs one paper, and a run that was killed costs a shard. Raises SettingError where the model is
+    not there.
     """
     embedder = make(job.settings)
     shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
     job.afterwards.append(shards.remove)
     known = _known(job, embedder, shards)
     account = _Account(job, embedder)
-    with closing(Stream(embedder.encode_stream(_fresh_texts(job, known)), account.count_encoded)) as stream:
+    with closing(
+        Stream(embedder.encode_stream(_fresh_texts(job, known)), account.count_encoded)
+    ) as stream:
         try:
             for passages, rows in _steps(job, known):
                 fresh = stream.take(int((rows < 0).sum()))
@@ -68,12 +74,19 @@ def _known(job: Job, embedder: Embedder, shards: Shards) -> KnownVectors:
         shards.remove()
     else:
         file = root.file(tables.EMBEDDINGS, job.month)
-        groups = [*groups_of_month(file, embedder.name, _kinds(job.settings), job.stage.version), *shards.whole()]
-    return KnownVectors(groups, root.read(tables.PASSAGES, job.month, ["text_sha256"])["text_sha256"])
+        groups = [
+            *groups_of_month(file, embedder.name, _kinds(job.settings), job.stage.version),
+            *shards.whole(),
+        ]
+    return KnownVectors(
+        groups, root.read(tables.PASSAGES, job.month, ["text_sha256"])["text_sha256"]
+    )
 
 
 def _steps(job: Job, known: KnownVectors) -> Iterator[tuple[pa.RecordBatch, NDArray[Any]]]:
-    """The month's passages without their texts, STEP at a time, each with its row of `known` or -1."""
+    """The month's passages without their texts, STEP at a time, each with its row of `known` or
+    -1.
+    """
     done = 0
     for passages in _passages(job, _IDENTITY):
         for start in range(0, passages.num_rows, STEP):
@@ -83,30 +96,38 @@ def _steps(job: Job, known: KnownVectors) -> Iterator[tuple[pa.RecordBatch, NDAr
 
 
 def _passages(job: Job, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Batches of the month's passages. Arrow keeps memory that it is done with: a month of 100,000 passages peaked at
-    60 MB more than one of 10,000, and at 20 MB more where it is told with every batch to let go."""
+    """Batches of the month's passages. Arrow keeps memory that it is done with: a month of 100,000
+    passages peaked at 60 MB more than one of 10,000, and at 20 MB more where it is told with every
+    batch to let go.
+    """
     for batch in job.batches(tables.PASSAGES, columns):
         pa.default_memory_pool().release_unused()
         yield batch
 
 
 def _fresh_texts(job: Job, known: KnownVectors) -> Iterator[str]:
-    """The texts that must be encoded. The embedder pulls them, ahead of the rows and from threads of its own.
+    """The texts that must be encoded. The embedder pulls them, ahead of the rows and from threads
+    of its own.
 
-    So passages are read twice, the second time without their texts: no list of what is under way need be kept.
+    So passages are read twice, the second time without their texts: no list of what is under way
+        need be kept.
     """
     done = 0
     for passages in _passages(job, _TEXT):
         rows = known.rows[done : done + passages.num_rows]
         done += passages.num_rows
         for row in passages.filter(pa.array(rows < 0)).to_pylist():
-            yield embedded_text(row["title"], row["section_path"], row["text"], job.settings.embedded_form)
+            yield embedded_text(
+                row["title"], row["section_path"], row["text"], job.settings.embedded_form
+            )
 
 
 def _assemble(
     passages: pa.RecordBatch, model: str, fresh: pa.Table, rows: NDArray[Any], known: KnownVectors
 ) -> pa.RecordBatch:
-    """The rows of some passages. `fresh` holds the vectors of those whose row is -1, in their order."""
+    """The rows of some passages. `fresh` holds the vectors of those whose row is -1, in their
+    order.
+    """
     import numpy as np
 
     made = rows < 0
@@ -119,7 +140,9 @@ def _assemble(
     columns = {name: passages[name] for name in _IDENTITY}
     columns["model"] = pa.repeat(model, len(rows))
     columns |= {name: vectors.column(name) for name in vectors.column_names}
-    table = pa.table([columns[name] for name in tables.EMBEDDINGS.schema.names], schema=tables.EMBEDDINGS.schema)
+    table = pa.table(
+        [columns[name] for name in tables.EMBEDDINGS.schema.names], schema=tables.EMBEDDINGS.schema
+    )
     return table.combine_chunks().to_batches()[0]
 
 
@@ -167,7 +190,9 @@ class _Account:
             form=job.settings.embedded_form,
             colbert=makes_colbert(job.settings),
         )
-        job.measured.update(reused=self._rows - self._fresh, encoded=self._fresh, tokens=self._tokens)
+        job.measured.update(
+            reused=self._rows - self._fresh, encoded=self._fresh, tokens=self._tokens
+        )
         facts = embedder.last_facts
         if self._fresh and facts is not None:
             seconds = max(time.monotonic() - self._began, 1e-9)
@@ -185,7 +210,11 @@ def _kinds(settings: Settings) -> str:
 
 
 def _made_by(job: Job, embedder: Embedder) -> dict[str, str]:
-    return {"model": embedder.name, "vectors": _kinds(job.settings), "version": str(job.stage.version)}
+    return {
+        "model": embedder.name,
+        "vectors": _kinds(job.settings),
+        "version": str(job.stage.version),
+    }
 
 
 def _model(workspace: Workspace, month: str) -> Mapping[str, str]:

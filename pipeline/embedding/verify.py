@@ -1,4 +1,6 @@
-"""BGE-M3 by this project's engine against FlagEmbedding's, on texts of every kind: are the vectors the same?"""
+"""BGE-M3 by this project's engine against FlagEmbedding's, on texts of every kind: are the vectors
+the same?
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     from pipeline.settings import Settings
 
 _SENTENCE = (
-    "Encoders read a passage once, and a question is compared with all of them; $\\mathbf{q}^{\\top}\\mathbf{d}$ "
-    "ranks what they found, whether or not a word of it (rarely: all 27) is shared. "
+    "Encoders read a passage once, and a question is compared with all of them;"
+    " $\\mathbf{q}^{\\top}\\mathbf{d}$ ranks what they found, whether or not a word of it (rarely:"
+    " all 27) is shared. "
 )
 TEXTS: Mapping[str, str] = {
     "empty": "",
@@ -29,7 +32,10 @@ TEXTS: Mapping[str, str] = {
     "a sentence": _SENTENCE,
     "a word again and again": "beam beam Beam beam-search beams " * 4,
     "signs alone": "…?! §§ [] {} \\ ~ ^ _",
-    "formulas": "$\\mathcal{L}(\\theta) = -\\sum_{t=1}^{T} \\log p(y_t \\mid y_{<t}, x; \\theta)$ with $T \\le 512$",
+    "formulas": (
+        "$\\mathcal{L}(\\theta) = -\\sum_{t=1}^{T} \\log p(y_t \\mid y_{<t}, x; \\theta)$ with $T"
+        " \\le 512$"
+    ),
     "emoji": "Kept 🧪, dropped 🗑️, family 👩‍👩‍👧, flag 🇫🇷.",
     "Chinese and Japanese": "束搜索保留最好的部分译文。ビームサーチは最良の候補を残す。",
     "Arabic and Hindi": "يحتفظ البحث الحزمي بأفضل الترجمات. बीम खोज सबसे अच्छे अनुवाद रखती है।",
@@ -55,14 +61,16 @@ class Bounds:
 
 # Both in float32: they differ by the order in which sums are taken.
 EXACT = Bounds(dense=0.9999, colbert=0.999, weights=1e-3, faint=0.0)
-# Ours in half precision: bfloat16 keeps 8 bits of a number, and a weight near 0 may fall on either side of it.
+# Ours in half precision: bfloat16 keeps 8 bits of a number, and a weight near 0 may fall on either
+# side of it.
 HALF = Bounds(dense=0.999, colbert=0.99, weights=0.02, faint=0.02)
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One text: cosine of the dense vectors, least cosine of ColBERT's, greatest difference of a weight, ids that only
-    one side has, and whether all this is within the bounds."""
+    """One text: cosine of the dense vectors, least cosine of ColBERT's, greatest difference of a
+    weight, ids that only one side has, and whether all this is within the bounds.
+    """
 
     text: str
     dense: float
@@ -95,13 +103,13 @@ class Verdict:
 def verify_model(settings: Settings, *, longest: bool = False) -> Verdict:
     """Compare BGE-M3's vectors with those that FlagEmbedding gives for the same files, in float32.
 
-    longest: also a text beyond what the model reads, which takes minutes on a CPU. Raises SettingError where the
-    embedder is another one, or the model is not there.
+    longest: also a text beyond what the model reads, which takes minutes on a CPU. Raises
+    SettingError where the embedder is another one, or the model is not there.
     """
     if settings.embedder != "bge-m3":
         raise SettingError(
-            f"CITELOOM_EMBEDDER is {settings.embedder}, and only BGE-M3 has FlagEmbedding to compare with: "
-            f"set it to bge-m3, and CITELOOM_EMBEDDER_PATH to the model's folder"
+            f"CITELOOM_EMBEDDER is {settings.embedder}, and only BGE-M3 has FlagEmbedding to"
+            " compare with: set it to bge-m3, and CITELOOM_EMBEDDER_PATH to the model's folder"
         )
     embedder = make_embedder(settings.model_copy(update={"embedder_colbert": True}))
     texts = dict(TEXTS)
@@ -119,7 +127,9 @@ def verify_model(settings: Settings, *, longest: bool = False) -> Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """One text's vectors as FlagEmbedding gives them: dense (dimensions,), weights by token id, ColBERT's rows."""
+    """One text's vectors as FlagEmbedding gives them: dense (dimensions,), weights by token id,
+    ColBERT's rows.
+    """
 
     dense: NDArray[np.float32]
     weights: Mapping[int, float]
@@ -127,7 +137,9 @@ class Reference:
 
 
 def reference_of(model: Any, text: str, longest: int) -> Reference:
-    """One text alone by BGEM3FlagModel: nothing is padded, and it shows no progress of fewer texts than a batch has."""
+    """One text alone by BGEM3FlagModel: nothing is padded, and it shows no progress of fewer texts
+    than a batch has.
+    """
     wanted = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
     found = model.encode([text], batch_size=2, max_length=longest, **wanted)
     weights = {int(key): float(weight) for key, weight in found["lexical_weights"][0].items()}
@@ -145,8 +157,13 @@ def compare(name: str, ours: Vectors, theirs: Reference, bounds: Bounds) -> Comp
     mine = dict(zip(ours.sparse_ids.tolist(), ours.sparse_weights.tolist(), strict=True))
     both, alone = mine.keys() & theirs.weights.keys(), mine.keys() ^ theirs.weights.keys()
     weights = max((abs(mine[number] - theirs.weights[number]) for number in both), default=0.0)
-    faint = all(max(mine.get(number, 0.0), theirs.weights.get(number, 0.0)) < bounds.faint for number in alone)
-    holds = dense >= bounds.dense and colbert >= bounds.colbert and weights <= bounds.weights and faint
+    faint = all(
+        max(mine.get(number, 0.0), theirs.weights.get(number, 0.0)) < bounds.faint
+        for number in alone
+    )
+    holds = (
+        dense >= bounds.dense and colbert >= bounds.colbert and weights <= bounds.weights and faint
+    )
     return Compared(name, dense, colbert, weights, len(both), len(alone), holds)
 
 
@@ -155,5 +172,7 @@ def _cosines(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
 
     a, b = a.astype(np.float64), b.astype(np.float64)
     product = np.sum(a * b, axis=-1)
-    cosines: NDArray[np.float64] = product / (np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1))
+    cosines: NDArray[np.float64] = product / (
+        np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    )
     return cosines

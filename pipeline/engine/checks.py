@@ -1,4 +1,6 @@
-"""Checks of a finished month: plain functions that both doors call after the stage they belong to."""
+"""Checks of a finished month: plain functions that both doors call after the stage they belong
+to.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from pipeline.errors import PermanentFailure
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether a check passed, the figures that decided, and a sentence where there is something to say."""
+    """Whether a check passed, the figures that decided, and a sentence where there is something to
+    say.
+    """
 
     passed: bool
     facts: Mapping[str, Any]
@@ -26,8 +30,10 @@ class CheckResult:
 class Check:
     """One statement about a month of a stage.
 
-    evaluate: (workspace, month) → result. blocking: nothing below the stage runs for a month that fails it.
-    warning: a failure is reported, and is no failure of the run. uses_pool: it needs what the stage's pool stands for.
+    evaluate: (workspace, month) → result. blocking: nothing below the stage runs for a month that
+        fails it.
+    warning: a failure is reported, and is no failure of the run. uses_pool: it needs what the
+        stage's pool stands for.
     """
 
     stage: str
@@ -51,7 +57,9 @@ def evaluate(check: Check, stage: Stage, workspace: Workspace, month: str) -> Ch
 
 
 def record(check: Check, workspace: Workspace, month: str, result: CheckResult) -> None:
-    """Record a blocking check that failed, so that no later run goes on below it; forget it once it passes."""
+    """Record a blocking check that failed, so that no later run goes on below it; forget it once it
+    passes.
+    """
     name = check_name(check.stage)
     if not check.blocking:
         return

@@ -9,7 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure, unexpected
+from pipeline.errors import (
+    CiteloomError,
+    PermanentFailure,
+    SettingError,
+    TransientFailure,
+    unexpected,
+)
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
@@ -26,7 +32,9 @@ _UNEXPECTED = "unexpected error: see its traceback, and retry to see whether it 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A month that failed in a stage or in a check of it. kind: whether a rerun can clear it, in words."""
+    """A month that failed in a stage or in a check of it. kind: whether a rerun can clear it, in
+    words.
+    """
 
     stage: str
     month: str
@@ -56,7 +64,13 @@ def record_failure(workspace: Workspace, stage: str, month: str, error: Exceptio
     file = _failure_file(workspace.root, stage, month)
     message = str(error) if isinstance(error, CiteloomError) else unexpected(error, file)
     trace = "".join(traceback.format_exception(error))
-    record = {"stage": stage, "month": month, "message": message, "kind": kind_of(error), "traceback": trace}
+    record = {
+        "stage": stage,
+        "month": month,
+        "message": message,
+        "kind": kind_of(error),
+        "traceback": trace,
+    }
     # The disk or the store may be what failed: the message is returned all the same.
     with suppress(CiteloomError, OSError):
         write_whole(file, json.dumps(record).encode())
@@ -99,7 +113,9 @@ def _read(file: DataPath, stage: str, month: str) -> Failure | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Failure(stage, month, f"it failed, and {file}, which should say why, is damaged", _UNEXPECTED)
+        return Failure(
+            stage, month, f"it failed, and {file}, which should say why, is damaged", _UNEXPECTED
+        )
 
 
 def _failure_file(root: DataRoot, stage: str, month: str) -> DataPath:

@@ -23,14 +23,18 @@ _SECONDS_BEFORE_NOTE = 2.0
 
 @contextmanager
 def month_lock(workspace: Workspace, stage: str, month: str) -> Iterator[None]:
-    """Hold a stage's month for this process, so that a month has one writer; wait while another process holds it."""
+    """Hold a stage's month for this process, so that a month has one writer; wait while another
+    process holds it.
+    """
     with _held(workspace.cache("locks") / f"{stage}-{month}.lock", f"{stage} of {month}"):
         yield
 
 
 @contextmanager
 def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
-    """Hold what a stage's pool stands for, where this machine has only one of it; wait while another process does."""
+    """Hold what a stage's pool stands for, where this machine has only one of it; wait while
+    another process does.
+    """
     if pool is None or not _is_single(pool, workspace.settings):
         yield
         return
@@ -39,14 +43,18 @@ def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
 
 
 def _is_single(pool: str, settings: Settings) -> bool:
-    """Whether a pool stands for one thing of this machine: its GPU, the embedded index or the embedded model.
+    """Whether a pool stands for one thing of this machine: its GPU, the embedded index or the
+    embedded model.
 
-    A server takes several clients at once. arXiv's pace is kept request by request over all data roots of the machine
-    (`pipeline.arxiv.rate_limited_client`), so its pool needs no lock of its own.
+    A server takes several clients at once. arXiv's pace is kept request by request over all data
+    roots of the machine (`pipeline.arxiv.rate_limited_client`), so its pool needs no lock of its
+    own.
     """
     if pool == "gpu":
         return not settings.on_cluster  # a cluster hands out GPUs itself
-    return (pool == "qdrant" and settings.qdrant_url is None) or (pool == "llm" and settings.embedded_llm)
+    return (pool == "qdrant" and settings.qdrant_url is None) or (
+        pool == "llm" and settings.embedded_llm
+    )
 
 
 @contextmanager
@@ -60,7 +68,9 @@ def _held(file: Path, name: str) -> Iterator[None]:
 
 
 def _acquire(lock: FileLock, name: str) -> None:
-    """Acquire a lock. Raises TransientFailure after six hours, Interrupted where this process is asked to end."""
+    """Acquire a lock. Raises TransientFailure after six hours, Interrupted where this process is
+    asked to end.
+    """
     try:
         lock.acquire(timeout=_SECONDS_BEFORE_NOTE, cancel_check=shutdown.requested)
         return
@@ -72,5 +82,6 @@ def _acquire(lock: FileLock, name: str) -> None:
     except Timeout as error:
         shutdown.end_if_asked()
         raise TransientFailure(
-            f"{name} has been in use by another process for six hours ({lock.lock_file}): end it, then run again"
+            f"{name} has been in use by another process for six hours ({lock.lock_file}): end it,"
+            " then run again"
         ) from error

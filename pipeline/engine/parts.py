@@ -1,7 +1,9 @@
-"""Stages whose months have parts, such as one for each writer: a part is computed again only where it changed.
+"""Stages whose months have parts, such as one for each writer: a part is computed again only where
+it changed.
 
-The fingerprint of each part is in the notes of the month's file. A part whose fingerprint is still the same is copied
-from that file with its entries in the ledger; the others are built; parts that are no longer wanted are left out.
+The fingerprint of each part is in the notes of the month's file. A part whose fingerprint is still
+the same is copied from that file with its entries in the ledger; the others are built; parts that
+are no longer wanted are left out.
 """
 
 from __future__ import annotations
@@ -31,8 +33,10 @@ from pipeline.tables import Table
 class Part:
     """Rows of a month that are computed together.
 
-    columns: the values by which its rows are recognised; None where the part is built in every run of the stage.
-    reads: tables of the same month that it reads, each with the name of the part read, or None for all of it.
+    columns: the values by which its rows are recognised; None where the part is built in every run
+        of the stage.
+    reads: tables of the same month that it reads, each with the name of the part read, or None for
+        all of it.
     settings, version, inputs: as those of a stage, for this part alone.
     """
 
@@ -50,8 +54,13 @@ Parts = Callable[[Workspace, str], list[Part]]
 
 
 def fingerprint_of(part: Part, workspace: Workspace, month: str) -> str:
-    """SHA-256 of everything that the rows of a part depend on. Raises MissingInput without a table that it reads."""
-    read = {f"{table.name} {name or ''}": _digest(workspace, table, month, name) for table, name in part.reads}
+    """SHA-256 of everything that the rows of a part depend on. Raises MissingInput without a table
+    that it reads.
+    """
+    read = {
+        f"{table.name} {name or ''}": _digest(workspace, table, month, name)
+        for table, name in part.reads
+    }
     basis = [part.name, part.version, dict(part.settings), dict(part.inputs), read]
     return hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -76,14 +85,19 @@ def fingerprints(parts: Iterable[Part], workspace: Workspace, month: str) -> dic
 def _earlier(job: Job) -> Mapping[str, Mapping[str, Any]]:
     stage = job.stage
     written = read_provenance(job.workspace.root.file(stage.table, job.month))
-    if written is None or (written.schema_version, written.stage_version) != (stage.table.version, stage.version):
+    if written is None or (written.schema_version, written.stage_version) != (
+        stage.table.version,
+        stage.version,
+    ):
         return {}
     parts: Mapping[str, Mapping[str, Any]] = written.notes.get("parts", {})
     return parts
 
 
 def build_parts(job: Job) -> Iterator[Row | pa.RecordBatch]:
-    """The rows of a month of a stage with parts, part by part: copied where nothing changed, else built."""
+    """The rows of a month of a stage with parts, part by part: copied where nothing changed, else
+    built.
+    """
     if job.stage.parts is None:
         raise ValueError(f"{job.stage.name} has no parts")
     earlier = {} if job.force else _earlier(job)
@@ -104,8 +118,9 @@ def build_parts(job: Job) -> Iterator[Row | pa.RecordBatch]:
 
 
 def _earlier_entries(job: Job, earlier: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Row]]:
-    """Name of a part → its entries in the ledger of the month's file: those whose subject ends with the name, of two
-    names that fit with the longer."""
+    """Name of a part → its entries in the ledger of the month's file: those whose subject ends with
+    the name, of two names that fit with the longer.
+    """
     entries: dict[str, list[Row]] = {name: [] for name in earlier}
     if not entries:
         return {}
@@ -127,7 +142,9 @@ def _batches_of(part: Part, job: Job) -> Iterator[pa.RecordBatch]:
 
 
 def _build(job: Job, part: Part, record: dict[str, Any]) -> Iterator[Row]:
-    """The rows of a part, built; what the build notes, measures and leaves out is filed under the part's name."""
+    """The rows of a part, built; what the build notes, measures and leaves out is filed under the
+    part's name.
+    """
     digest, rows, started = hashlib.sha256(), 0, time.perf_counter()
     own = replace(job, ledger=[], notes={}, measured={})
     for row in part.build(own):

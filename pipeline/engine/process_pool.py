@@ -1,8 +1,10 @@
 """Process pool: chunks of work run in worker processes, within limits of processor time and memory.
 
-Each worker is a pebble pool of one process, started with loky's context, which does not import the caller's `__main__`
-into it. One process a pool, because the workers of a pebble pool share one pipe: a worker that is killed while it sends
-its answer leaves half a message and a locked pipe, and all others hang (pebble 5.2.3).
+Each worker is a pebble pool of one process, started with loky's context, which does not import the
+caller's `__main__`
+into it. One process a pool, because the workers of a pebble pool share one pipe: a worker that is
+killed while it sends its answer leaves half a message and a locked pipe, and all others hang
+(pebble 5.2.3).
 """
 
 from __future__ import annotations
@@ -34,17 +36,23 @@ from pipeline.errors import TransientFailure
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Answers wait for a slower one before them: with 4 chunks a worker, one that takes 3 times as long delays no other.
+# Answers wait for a slower one before them: with 4 chunks a worker, one that takes 3 times as long
+# delays no other.
 _CHUNKS_UNDER_WAY = 4
-# The largest page there may be, 200 MB, took 1.2 GB to parse; what takes far more would fill the machine.
+# The largest page there may be, 200 MB, took 1.2 GB to parse; what takes far more would fill the
+# machine.
 _MEMORY_BYTES = 3 * 1024**3
-# Between two months a run does other things for minutes; unused workers give back their memory (90 MB each).
+# Between two months a run does other things for minutes; unused workers give back their memory (90
+# MB each).
 _IDLE_SECONDS = 60
 _START_ATTEMPTS = 3
 _CHECK_SECONDS = 1.0
 _ENVIRONMENT = {
-    # A worker is one core's worth: threads that a library starts of its own would compete for the cores.
-    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_IO_THREADS"), "1"),
+    # A worker is one core's worth: threads that a library starts of its own would compete for the
+    # cores.
+    **dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_IO_THREADS"), "1"
+    ),
     # loky starts workers with `python -m`, which would import modules from the current directory.
     "PYTHONSAFEPATH": "1",
 }
@@ -54,7 +62,8 @@ _in_worker = False
 
 @dataclass(frozen=True, slots=True)
 class LostItem:
-    """Stands for the answer of an item that ended its worker. `reason`: too_slow, out_of_memory or crashed.
+    """Stands for the answer of an item that ended its worker. `reason`: too_slow, out_of_memory or
+    crashed.
 
     None of them is permanent: they depend on the machine's speed and memory too.
     """
@@ -71,7 +80,8 @@ class LostItem:
 
 
 def count_workers(setting: int) -> int:
-    """The number of workers that a setting stands for: itself, or for 0 the cores that this process may use.
+    """The number of workers that a setting stands for: itself, or for 0 the cores that this process
+    may use.
 
     These are the cores that it is bound to, or fewer where its container has a share of them.
     """
@@ -81,18 +91,23 @@ def count_workers(setting: int) -> int:
 def map_chunks(
     work: Callable[[Sequence[T]], R], chunks: Iterable[Sequence[T]], workers: int
 ) -> Iterator[tuple[Sequence[T], R | LostItem]]:
-    """Apply `work` to each chunk in worker processes; yield each chunk with its answer, in the order of the chunks.
+    """Apply `work` to each chunk in worker processes; yield each chunk with its answer, in the
+    order of the chunks.
 
-    `work` is a function of a module, or a `functools.partial` of one; it, the chunks and the answers travel pickled.
-    An exception that it raises is raised here. A chunk that ends its worker is done again item by item, so one chunk
-    may come back as several, and only the items at fault as `LostItem`. Chunks are taken as workers come free, a few
-    ahead of the answers, so neither chunks nor answers pile up. Where the iteration is left early, the workers that are
-    busy are killed. Raises TransientFailure where no worker can be started.
+    `work` is a function of a module, or a `functools.partial` of one; it, the chunks and the
+    answers travel pickled. An exception that it raises is raised here. A chunk that ends its worker
+    is done again item by item, so one chunk may come back as several, and only the items at fault
+    as `LostItem`. Chunks are taken as workers come free, a few ahead of the answers, so neither
+    chunks nor answers pile up. Where the iteration is left early, the workers that are busy are
+    killed. Raises TransientFailure where no worker can be started.
     """
     mapping = _Mapping(work)
     waiting: deque[Future[list[tuple[Sequence[T], R | LostItem]]]] = deque()
-    # Processes inherit the signal mask of the thread that starts them: Ctrl-C reaches this process and no worker.
-    threads = ThreadPoolExecutor(workers, "worker", signal.pthread_sigmask, (signal.SIG_BLOCK, {signal.SIGINT}))
+    # Processes inherit the signal mask of the thread that starts them: Ctrl-C reaches this process
+    # and no worker.
+    threads = ThreadPoolExecutor(
+        workers, "worker", signal.pthread_sigmask, (signal.SIG_BLOCK, {signal.SIGINT})
+    )
     try:
         for chunk in chunks:
             waiting.append(threads.submit(mapping.process, chunk))
@@ -111,8 +126,8 @@ def map_chunks(
 def time_limit(seconds: float) -> Iterator[None]:
     """End this worker where the block takes more processor time; without effect outside a worker.
 
-    Processor time, so that no page fails because the machine is busy. The kernel ends the process (SIGPROF), even
-    where a library is stuck in a loop of its own.
+    Processor time, so that no page fails because the machine is busy. The kernel ends the process
+    (SIGPROF), even where a library is stuck in a loop of its own.
     """
     if not _in_worker:
         yield
@@ -125,7 +140,9 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def stop_idle_workers() -> None:
-    """Stop the workers that wait for work. They also end after a minute without work, and with this process."""
+    """Stop the workers that wait for work. They also end after a minute without work, and with this
+    process.
+    """
     while _idle:
         _idle.pop().stop()
 
@@ -148,7 +165,9 @@ class _Mapping(Generic[T, R]):
         return [answer for item in chunk for answer in self.process([item])]
 
     def _run_again(self, item: Sequence[T], death: ProcessExpired) -> R | LostItem:
-        """A killed worker need not be at fault: where memory runs out, Linux kills the process that takes most."""
+        """A killed worker need not be at fault: where memory runs out, Linux kills the process that
+        takes most.
+        """
         if death.exitcode == -signal.SIGKILL:
             try:
                 return self._run(item)
@@ -157,14 +176,18 @@ class _Mapping(Generic[T, R]):
         return _lost_item(death.exitcode)
 
     def _run(self, chunk: Sequence[T]) -> R:
-        """The answer of a worker to a chunk. Raises ProcessExpired where the worker died while it worked."""
+        """The answer of a worker to a chunk. Raises ProcessExpired where the worker died while it
+        worked.
+        """
         succeeded, answer = pickle.loads(self._send(pickle.dumps((self.work, chunk), protocol=5)))  # noqa: S301
         if succeeded:
             return answer  # type: ignore[no-any-return]
         raise answer
 
     def _send(self, request: bytes) -> bytes:
-        """Have a worker answer a request. A worker that ended before it began the work is replaced by a new one."""
+        """Have a worker answer a request. A worker that ended before it began the work is replaced
+        by a new one.
+        """
         cause: BaseException | None = None
         for attempt in range(_START_ATTEMPTS):
             try:
@@ -205,7 +228,9 @@ def _lost_item(exit_code: int) -> LostItem:
     if exit_code == -signal.SIGPROF:
         return LostItem("too_slow", "it took longer than it may")
     if exit_code == -signal.SIGKILL:
-        return LostItem("out_of_memory", "the worker was killed, as Linux does where memory runs out")
+        return LostItem(
+            "out_of_memory", "the worker was killed, as Linux does where memory runs out"
+        )
     ended = signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
     return LostItem("crashed", f"the worker ended with {ended}")
 
@@ -217,7 +242,9 @@ class _Worker:
         context = LokyContext()
         context.Process = partial(LokyProcess, env=_ENVIRONMENT)
         lifeline, self._lifeline = context.Pipe(duplex=False)
-        self._pool = ProcessPool(1, initializer=_initialize_worker, initargs=(lifeline,), context=context)
+        self._pool = ProcessPool(
+            1, initializer=_initialize_worker, initargs=(lifeline,), context=context
+        )
 
     def submit(self, request: bytes) -> Future[bytes]:
         """Raises OSError or RuntimeError where the process does not run or cannot be started."""
@@ -229,7 +256,8 @@ class _Worker:
             try:
                 return future.result(timeout=_CHECK_SECONDS)
             except TimeoutError:
-                # pebble 5.2.3 never resolves a future that is scheduled at the moment when it finds its worker dead.
+                # pebble 5.2.3 never resolves a future that is scheduled at the moment when it finds
+                # its worker dead.
                 if not self.is_alive():
                     raise RuntimeError("the process ended at its start") from None
 
@@ -280,10 +308,11 @@ def _initialize_worker(lifeline: Connection) -> None:
 
 
 def _end_when_closed(lifeline: int) -> None:
-    """Have the kernel end this process (SIGIO) once the parent's end of a pipe is closed, as when the parent dies.
+    """Have the kernel end this process (SIGIO) once the parent's end of a pipe is closed, as when
+    the parent dies.
 
-    Nothing is ever written into the pipe. `PR_SET_PDEATHSIG` would end the process as soon as the *thread* that started
-    it ends.
+    Nothing is ever written into the pipe. `PR_SET_PDEATHSIG` would end the process as soon as the
+    *thread* that started it ends.
     """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
@@ -311,7 +340,9 @@ def _answer(request: bytes) -> bytes:
 
 
 def _pickled_failure(error: Exception | SystemExit) -> bytes:
-    """An exception as an answer; as a RuntimeError with its message where it cannot be raised in the caller."""
+    """An exception as an answer; as a RuntimeError with its message where it cannot be raised in
+    the caller.
+    """
     with contextlib.suppress(Exception):
         pickled = pickle.dumps((False, error))
         pickle.loads(pickled)  # noqa: S301 - made one line above

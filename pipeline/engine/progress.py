@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-# A log line every half minute says that a stage of hours is alive, and does not drown what else is in the log.
+# A log line every half minute says that a stage of hours is alive, and does not drown what else is
+# in the log.
 SECONDS_BETWEEN_LINES = 30
 
 
@@ -33,7 +34,9 @@ class Listener:
         """The month ended with an error; `exit_code` is what the command is to end with."""
 
     def checked(self, check: Any, month: str, result: Any) -> None:
-        """A check of a finished month was evaluated; `pipeline.engine.checks.Check` and its `CheckResult`."""
+        """A check of a finished month was evaluated; `pipeline.engine.checks.Check` and its
+        `CheckResult`.
+        """
 
     def noted(self, message: str) -> None:
         """A message for the user who waits."""
@@ -107,7 +110,9 @@ def finished(outcome: Any) -> None:
 
 
 def failed(stage: str, month: str, message: str, exit_code: int = 1) -> None:
-    """Publish that a month ended with an error, and the exit code that the command is to end with."""
+    """Publish that a month ended with an error, and the exit code that the command is to end
+    with.
+    """
     for listener in _listeners:
         listener.failed(stage, month, message, exit_code)
 

@@ -1,7 +1,7 @@
 """Remove secrets from errors: some servers and proxies repeat the key that they were sent.
 
-Dagster stores the text of an error and of every error that led to it, and so do the files of `failures` and the crash
-logs. So all of these are redacted, besides our own messages.
+Dagster stores the text of an error and of every error that led to it, and so do the files of
+`failures` and the crash logs. So all of these are redacted, besides our own messages.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pipeline.settings.models_file import collect_keys
 
 # Environment variables that libraries read by themselves: the model hub, object stores, PostgreSQL.
 LIBRARY_SECRETS = (
-    "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "FSSPEC_S3_SECRET",
-    "FSSPEC_S3_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN",
-    "PGPASSWORD",
+    "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+    "FSSPEC_S3_SECRET", "FSSPEC_S3_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN", "PGPASSWORD",
 )  # fmt: skip
 # A shorter secret ("none", "test") is a word that messages need, and protects nothing.
 MIN_SECRET_LENGTH = 8
@@ -33,15 +33,20 @@ _PASSWORD = re.compile(r"://[^/@\s]*?:([^/@\s]+)@")
 
 
 def collect_secrets(settings: Settings | None) -> frozenset[str]:
-    """All secrets of the settings and the environment, and the passwords in those that are addresses.
+    """All secrets of the settings and the environment, and the passwords in those that are
+    addresses.
 
     Each is given as it is and as URLs and base64 write it.
     """
-    values = [value.get_secret_value() for _, value in settings or () if isinstance(value, SecretStr)]
+    values = [
+        value.get_secret_value() for _, value in settings or () if isinstance(value, SecretStr)
+    ]
     values += collect_keys(settings.models) if settings else []
     values += [os.environ.get(name, "") for name in LIBRARY_SECRETS]
     values += [password for value in values for password in _PASSWORD.findall(value)]
-    return frozenset(form for value in values if len(value) >= MIN_SECRET_LENGTH for form in _encodings(value))
+    return frozenset(
+        form for value in values if len(value) >= MIN_SECRET_LENGTH for form in _encodings(value)
+    )
 
 
 def _encodings(secret: str) -> Iterator[str]:
@@ -51,16 +56,19 @@ def _encodings(secret: str) -> Iterator[str]:
 
 def redact(text: str, secrets: Collection[str]) -> str:
     """The text with *** in place of each secret."""
-    for secret in sorted(secrets, key=len, reverse=True):  # the longest first: one may contain another
+    for secret in sorted(
+        secrets, key=len, reverse=True
+    ):  # the longest first: one may contain another
         text = text.replace(secret, MASK)
     return text
 
 
 def redact_error(error: Exception, secrets: Collection[str]) -> Exception:
-    """The error itself if neither it nor an error that led to it shows a secret, else a redacted copy.
+    """The error itself if neither it nor an error that led to it shows a secret, else a redacted
+    copy.
 
-    The copy keeps the traceback of each error in the chain. It has the same class if that is one of `pipeline.errors`,
-    else it is a RuntimeError that names the class.
+    The copy keeps the traceback of each error in the chain. It has the same class if that is one of
+    `pipeline.errors`, else it is a RuntimeError that names the class.
     """
     whole = "".join(traceback.format_exception(error))
     if redact(whole, secrets) == whole:

@@ -1,6 +1,8 @@
-"""Compute a month of a stage where it is missing or out of date: `run_stage`, which both doors call.
+"""Compute a month of a stage where it is missing or out of date: `run_stage`, which both doors
+call.
 
-A month is up to date while the fingerprint in its file equals the one that its inputs, settings and code give now.
+A month is up to date while the fingerprint in its file equals the one that its inputs, settings and
+code give now.
 """
 
 from __future__ import annotations
@@ -44,27 +46,35 @@ class State(StrEnum):
 
 
 def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
-    """The provenance that a run would write now, rows not yet counted. Raises MissingInput without an upstream."""
+    """The provenance that a run would write now, rows not yet counted. Raises MissingInput without
+    an upstream.
+    """
     disabled = stage.disabled_reason(workspace.settings)
     if disabled:  # an empty month is the same empty month whatever else changes
         inputs, settings = {"off": disabled}, {}
     else:
         if stage.parts is None:
-            inputs = {**_upstream_digests(stage, workspace, month), **stage.inputs(workspace, month)}
+            inputs = {
+                **_upstream_digests(stage, workspace, month),
+                **stage.inputs(workspace, month),
+            }
         else:
             inputs = fingerprints(stage.parts(workspace, month), workspace, month)
         settings = {name: _json_value(getattr(workspace.settings, name)) for name in stage.settings}
     basis = {
         "stage": stage.name,
         "month": month,
-        # The columns as well as their version: a column that changed without it must not pass for up to date.
+        # The columns as well as their version: a column that changed without it must not pass for
+        # up to date.
         "schema": [stage.table.version, stage.table.schema.to_string(show_field_metadata=False)],
         "version": stage.version,
         "settings": settings,
         "inputs": inputs,
     }
     digest = hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
-    return Provenance(stage.name, month, stage.table.version, stage.version, __version__, digest, settings, inputs)
+    return Provenance(
+        stage.name, month, stage.table.version, stage.version, __version__, digest, settings, inputs
+    )
 
 
 def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[str, str]:
@@ -73,8 +83,8 @@ def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[st
         provenance = read_provenance(workspace.root.file(table, month))
         if provenance is None:
             raise MissingInput(
-                f"{stage.name} of {month} needs {table.name}, which is not in {workspace.root.path}: "
-                f"run citeloom run --months {month} --until {stage.name}"
+                f"{stage.name} of {month} needs {table.name}, which is not in"
+                f" {workspace.root.path}: run citeloom run --months {month} --until {stage.name}"
             )
         digests[table.name] = provenance.rows_sha256
     return digests
@@ -91,14 +101,19 @@ def _json_value(value: object) -> Any:
 def state(stage: Stage, workspace: Workspace, month: str) -> State:
     """The state of a stage's month under its inputs, settings and code as they are now.
 
-    A damaged file, or one with damaged inputs, is stale: running it makes it again, or says what is wrong.
+    A damaged file, or one with damaged inputs, is stale: running it makes it again, or says what is
+        wrong.
     """
     try:
         written = read_provenance(workspace.root.file(stage.table, month))
         if written is None:
             return State.MISSING
         unchanged = written.fingerprint == fingerprint(stage, workspace, month).fingerprint
-        return State.DONE if unchanged and stage.outputs_exist(workspace, month, written) else State.STALE
+        return (
+            State.DONE
+            if unchanged and stage.outputs_exist(workspace, month, written)
+            else State.STALE
+        )
     except CiteloomError:
         return State.STALE
 
@@ -106,8 +121,8 @@ def state(stage: Stage, workspace: Workspace, month: str) -> State:
 def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = False) -> Outcome:
     """Compute a month of a stage where it is missing or out of date, or always with `force`.
 
-    A second run of the same month waits for the first and then skips it. A failure is recorded for `citeloom status`
-    and raised; the month that was there before stays.
+    A second run of the same month waits for the first and then skips it. A failure is recorded for
+    `citeloom status` and raised; the month that was there before stays.
     """
     with _recorded_failures(stage, workspace, month), month_lock(workspace, stage.name, month):
         started = time.perf_counter()
@@ -118,11 +133,18 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
         forget_failure(workspace, stage.name, month)
         seconds = time.perf_counter() - started
         outcome = outcome_of(
-            workspace, provenance, skipped=existing is not None, seconds=seconds, measured=job.measured
+            workspace,
+            provenance,
+            skipped=existing is not None,
+            seconds=seconds,
+            measured=job.measured,
         )
         if existing is None:
             note_timing(
-                workspace.root, stage.name, month, StageTiming(provenance.fingerprint, seconds, outcome.measured)
+                workspace.root,
+                stage.name,
+                month,
+                StageTiming(provenance.fingerprint, seconds, outcome.measured),
             )
         progress.finished(outcome)
         return outcome
@@ -130,7 +152,9 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
 
 @contextmanager
 def _recorded_failures(stage: Stage, workspace: Workspace, month: str) -> Iterator[None]:
-    """Record and re-raise exceptions, with secrets redacted; those of taking the month's lock included."""
+    """Record and re-raise exceptions, with secrets redacted; those of taking the month's lock
+    included.
+    """
     try:
         yield
     except Exception as error:
@@ -156,7 +180,10 @@ def _compute(job: Job) -> Provenance:
     if disabled:
         job.notes["off"] = disabled
     pool = None if disabled else stage.pool
-    with pool_lock(workspace, pool), MonthWriter(stage.table, workspace.root.file(stage.table, job.month)) as writer:
+    with (
+        pool_lock(workspace, pool),
+        MonthWriter(stage.table, workspace.root.file(stage.table, job.month)) as writer,
+    ):
         with _closing(() if disabled else stage.build(job)) as rows:
             for item in rows:
                 if isinstance(item, pa.RecordBatch):
@@ -164,13 +191,16 @@ def _compute(job: Job) -> Provenance:
                 else:
                     writer.add(item)
                 if writer.added % 100 == 0 or isinstance(item, pa.RecordBatch):
-                    # What is left out is done with, too: pages that are to become papers are counted with both.
+                    # What is left out is done with, too: pages that are to become papers are
+                    # counted with both.
                     job.advance(writer.added + len(job.ledger))
         shutdown.check_fence()
         # The ledger goes first: the table's file is what says that the month is done.
         _write_ledger(job, expected)
         left_out = Counter(row["reason"] for row in job.ledger)
-        written = writer.commit(replace(expected, left_out=dict(sorted(left_out.items())), notes=job.notes))
+        written = writer.commit(
+            replace(expected, left_out=dict(sorted(left_out.items())), notes=job.notes)
+        )
     for work in job.afterwards:
         work()
     return written
@@ -178,7 +208,9 @@ def _compute(job: Job) -> Provenance:
 
 @contextmanager
 def _closing(rows: Iterable[T]) -> Iterator[Iterable[T]]:
-    """Close a generator of rows where writing fails midway, and with it the worker processes that it keeps busy."""
+    """Close a generator of rows where writing fails midway, and with it the worker processes that
+    it keeps busy.
+    """
     try:
         yield rows
     finally:
@@ -194,9 +226,13 @@ def _write_ledger(job: Job, provenance: Provenance) -> None:
 
 
 def outcome_of(
-    workspace: Workspace, written: Provenance, *, skipped: bool, seconds: float = 0.0,
+    workspace: Workspace,
+    written: Provenance,
+    *,
+    skipped: bool,
+    seconds: float = 0.0,
     measured: Mapping[str, Any] | None = None,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """The outcome of a month that is in place, from what its file records."""
     return Outcome(
         stage=written.table,

@@ -1,8 +1,10 @@
-"""How a process at work ends: signals drain it, the loss of its run bars it, and the end of its parent kills it.
+"""How a process at work ends: signals drain it, the loss of its run bars it, and the end of its
+parent kills it.
 
-The first SIGINT or SIGTERM asks the work to end: what is saved piece by piece (vectors, answers of a model) ends after
-the piece under way, any other stage may finish. After `DRAIN_SECONDS` it is interrupted where it is, and
-`KILL_SECONDS` later the kernel ends the process. A second signal ends the process at once.
+The first SIGINT or SIGTERM asks the work to end: what is saved piece by piece (vectors, answers of
+a model) ends after the piece under way, any other stage may finish. After `DRAIN_SECONDS` it is
+interrupted where it is, and `KILL_SECONDS` later the kernel ends the process. A second signal ends
+the process at once.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from types import FrameType
 from pipeline.engine import progress
 from pipeline.errors import PermanentFailure
 
-# Service managers commonly wait 30 s before they kill. A stage has half of them; what follows, the end of worker
-# processes and of the run's record, took 6 s on two cores with nine busy processes.
+# Service managers commonly wait 30 s before they kill. A stage has half of them; what follows, the
+# end of worker processes and of the run's record, took 6 s on two cores with nine busy processes.
 DRAIN_SECONDS = 15.0
 KILL_SECONDS = 12.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -34,7 +36,9 @@ Fence = Callable[[], str]
 
 
 class Interrupted(BaseException):
-    """The work was asked to end, and does. Not a failure: what is saved stays, and nothing is recorded."""
+    """The work was asked to end, and does. Not a failure: what is saved stays, and nothing is
+    recorded.
+    """
 
 
 class RunLost(PermanentFailure):
@@ -55,14 +59,17 @@ def requested() -> bool:
 
 
 def end_if_asked() -> None:
-    """Raise Interrupted where this process was asked to end; called where all work so far is saved."""
+    """Raise Interrupted where this process was asked to end; called where all work so far is
+    saved.
+    """
     if _State.requested:
         raise Interrupted
 
 
 @contextlib.contextmanager
 def draining() -> Iterator[None]:
-    """Within it, a signal asks the block to end, as the module says; afterwards `requested` tells whether one came.
+    """Within it, a signal asks the block to end, as the module says; afterwards `requested` tells
+    whether one came.
 
     Without effect in a thread that is not the main one, where Python delivers no signal.
     """
@@ -90,18 +97,22 @@ def draining() -> Iterator[None]:
 def _handle(number: int, frame: FrameType | None) -> None:
     """Set flags only: the block may have been stopped anywhere, with any lock in hand.
 
-    The rest is `_SignalWatch`'s: the kernel may give a signal to a thread that is not the main one, and then no handler
-    runs until the main thread wakes for a reason of its own, such as a model's answer.
+    The rest is `_SignalWatch`'s: the kernel may give a signal to a thread that is not the main one,
+    and then no handler runs until the main thread wakes for a reason of its own, such as a model's
+    answer.
     """
     if _State.overdue:
         raise Interrupted
     _State.requested = True
-    # SIGALRM then ends the process without any help of an interpreter that may be deep in a library's loop.
+    # SIGALRM then ends the process without any help of an interpreter that may be deep in a
+    # library's loop.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 class _SignalWatch:
-    """Reacts to signals in a thread of its own; their numbers come over a pipe as soon as there is one."""
+    """Reacts to signals in a thread of its own; their numbers come over a pipe as soon as there is
+    one.
+    """
 
     def __init__(self, reading: int) -> None:
         self._reading = reading
@@ -126,16 +137,21 @@ class _SignalWatch:
         _State.requested = True
         signal.setitimer(signal.ITIMER_REAL, DRAIN_SECONDS + KILL_SECONDS)
         progress.noted(
-            f"asked to end: the work under way may take {DRAIN_SECONDS:.0f} s; a second signal ends it at once"
+            f"asked to end: the work under way may take {DRAIN_SECONDS:.0f} s; a second signal ends"
+            " it at once"
         )
 
     def _interrupt(self) -> None:
-        """By a signal of the system, which ends a wait for a socket; `_thread.interrupt_main` does not."""
+        """By a signal of the system, which ends a wait for a socket; `_thread.interrupt_main` does
+        not.
+        """
         _State.overdue = True
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def _next_signal(self, seconds: float | None = None) -> int | None:
-        """The next signal that asks to end; _NO_SIGNAL where none comes in time, None once the block has ended."""
+        """The next signal that asks to end; _NO_SIGNAL where none comes in time, None once the
+        block has ended.
+        """
         latest = None if seconds is None else time.monotonic() + seconds
         while True:
             left = None if latest is None else max(0.0, latest - time.monotonic())
@@ -150,7 +166,9 @@ class _SignalWatch:
 
 @contextlib.contextmanager
 def fenced(fence: Fence) -> Iterator[None]:
-    """Within it, `check_fence` calls `fence`: why the run is no longer this process's, or empty where it still is."""
+    """Within it, `check_fence` calls `fence`: why the run is no longer this process's, or empty
+    where it still is.
+    """
     _State.fences.append(fence)
     try:
         yield
@@ -159,7 +177,9 @@ def fenced(fence: Fence) -> Iterator[None]:
 
 
 def check_fence() -> None:
-    """Raise RunLost where the run that this process works for was ended by others; called before a month is placed."""
+    """Raise RunLost where the run that this process works for was ended by others; called before a
+    month is placed.
+    """
     for fence in _State.fences:
         reason = fence()
         if reason:
@@ -167,8 +187,9 @@ def check_fence() -> None:
 
 
 def end_with_parent() -> None:
-    """Have the kernel kill this process (SIGKILL) as soon as the process that `multiprocessing` started it from ends;
-    at once if it has ended already. Without effect where `multiprocessing` did not start it.
+    """Have the kernel kill this process (SIGKILL) as soon as the process that `multiprocessing`
+    started it from ends; at once if it has ended already. Without effect where `multiprocessing`
+    did not start it.
 
     By prctl(2), on Linux alone: the signal comes when the *thread* that started this process ends.
     """

@@ -33,7 +33,9 @@ class Workspace:
 
     @property
     def local(self) -> Path:
-        """The folder on this machine's disk for locks, caches and Dagster's state; often the data root itself."""
+        """The folder on this machine's disk for locks, caches and Dagster's state; often the data
+        root itself.
+        """
         return self.settings.local_root
 
     def cache(self, name: str) -> Path:
@@ -74,12 +76,15 @@ class Stage:
     settings: names of the settings that change its rows.
     version: raised when the code gives other rows.
     inputs: digests of everything else it reads (zips, other months, prompts), by name.
-    outputs_exist: whether what it made outside its table (points in the index, a page) is still there.
-    disabled_reason: why the settings do not ask for it; empty where they do. A disabled month has a file without rows.
-    parts: the parts that its months are built of (`engine.parts`), in place of settings and inputs, and of upstream
-    tables where only some parts read them; None where a month is built as a whole.
+    outputs_exist: whether what it made outside its table (points in the index, a page) is still
+        there.
+    disabled_reason: why the settings do not ask for it; empty where they do. A disabled month has a
+        file without rows.
+    parts: the parts that its months are built of (`engine.parts`), in place of settings and inputs,
+    and of upstream tables where only some parts read them; None where a month is built as a whole.
     part_settings: the settings of all parts, from which Dagster tells that a month is out of date.
-    pool: what only one process may use at a time, in Dagster a pool, between processes a file lock (`engine.locks`).
+    pool: what only one process may use at a time, in Dagster a pool, between processes a file lock
+        (`engine.locks`).
     """
 
     table: Table
@@ -101,7 +106,9 @@ class Stage:
 
 @dataclass(slots=True)
 class Job:
-    """One stage at work on one month: what `build` reads from, and where it reports what it leaves out."""
+    """One stage at work on one month: what `build` reads from, and where it reports what it leaves
+    out.
+    """
 
     workspace: Workspace
     month: str
@@ -109,16 +116,22 @@ class Job:
     force: bool = False
     """Ignore earlier results."""
     rehearsal: bool = False
-    """Only count what would be asked of language models: answers are invented, and the rows are thrown away."""
+    """Only count what would be asked of language models: answers are invented, and the rows are
+    thrown away.
+    """
     ledger: list[Row] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """Facts of the month that depend on its inputs alone; written into the file's metadata."""
     measured: dict[str, Any] = field(default_factory=dict)
     """Facts of this run alone (cache hits, bytes read); displayed, never written into the file."""
     expected: int | None = None
-    """How many rows, or other things that `advance` counts, the month has; None where that is not known."""
+    """How many rows, or other things that `advance` counts, the month has; None where that is not
+    known.
+    """
     afterwards: list[Callable[[], None]] = field(default_factory=list)
-    """Called once the month is in place, for example to remove what only an interrupted run would need."""
+    """Called once the month is in place, for example to remove what only an interrupted run would
+    need.
+    """
 
     @property
     def settings(self) -> Settings:
@@ -151,7 +164,9 @@ class Job:
 
     def leave_out(self, subject: str, reason: str, detail: str = "") -> None:
         """Record in the ledger one thing that does not go on, with its reason."""
-        self.ledger.append({"subject": subject, "stage": self.stage.name, "reason": reason, "detail": detail})
+        self.ledger.append(
+            {"subject": subject, "stage": self.stage.name, "reason": reason, "detail": detail}
+        )
 
 
 @dataclass(frozen=True, slots=True)

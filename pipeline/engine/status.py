@@ -13,8 +13,12 @@ from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import listing_cache
 
 
-def stages_due(stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False) -> list[Stage]:
-    """The stages that a month still needs: missing, out of date, below one that is, or with a failed check."""
+def stages_due(
+    stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False
+) -> list[Stage]:
+    """The stages that a month still needs: missing, out of date, below one that is, or with a
+    failed check.
+    """
     due: list[Stage] = []
     for stage in stages:
         below = {table.name for table in stage.upstream} & {other.name for other in due}
@@ -25,8 +29,9 @@ def stages_due(stages: Sequence[Stage], workspace: Workspace, month: str, *, for
 
 
 def month_status(stages: Sequence[Stage], workspace: Workspace, month: str) -> list[dict[str, Any]]:
-    """A row for each stage: month, stage, state, rows, written_at, left_out, off, and failure, the last message with
-    what a rerun does."""
+    """A row for each stage: month, stage, state, rows, written_at, left_out, off, and failure, the
+    last message with what a rerun does.
+    """
     with listing_cache():
         due = {stage.name for stage in stages_due(stages, workspace, month)}
         return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in stages]

@@ -1,4 +1,6 @@
-"""Systems that write sections or answers, and the writers (a system with a model) that a setting names."""
+"""Systems that write sections or answers, and the writers (a system with a model) that a setting
+names.
+"""
 
 from __future__ import annotations
 
@@ -49,36 +51,48 @@ def lookup(items: Mapping[str, Item], name: str, option: str) -> Item:
 
 
 def in_order(names: Sequence[str], systems: Iterable[AnySystem]) -> Mapping[str, AnySystem]:
-    """The systems by name, in the order of the names. Raises ValueError where a system or a name is missing."""
+    """The systems by name, in the order of the names. Raises ValueError where a system or a name is
+    missing.
+    """
     by_name = {system.name: system for system in systems}
     if by_name.keys() != set(names):
-        raise ValueError(f"pipeline/system_names.py lists {', '.join(names)}; there are {', '.join(by_name)}")
+        raise ValueError(
+            f"pipeline/system_names.py lists {', '.join(names)}; there are {', '.join(by_name)}"
+        )
     return {name: by_name[name] for name in names}
 
 
 class Writers(Generic[AnySystem]):
     """The writers of one kind of text.
 
-    systems: by name. setting: names the writers of a run, as a field of `Settings`. default: the system that writes
-    where none is named.
+    systems: by name. setting: names the writers of a run, as a field of `Settings`. default: the
+    system that writes where none is named.
     """
 
     def __init__(self, systems: Mapping[str, AnySystem], setting: str, default: str) -> None:
         self._systems, self._setting, self._default = systems, setting, default
 
     def chosen(self, settings: Settings) -> list[tuple[Writer, AnySystem]]:
-        """The writers that the setting names as `system` or `system@model`, by system and model, each once.
+        """The writers that the setting names as `system` or `system@model`, by system and model,
+        each once.
 
-        Raises SettingError for a system that does not exist, for a model of a system that calls none, and for no name.
+        Raises SettingError for a system that does not exist, for a model of a system that calls
+        none, and for no name.
         """
         option = f"CITELOOM_{self._setting.upper()}"
-        writers = dict(self._named(name, settings, option) for name in getattr(settings, self._setting))
+        writers = dict(
+            self._named(name, settings, option) for name in getattr(settings, self._setting)
+        )
         if not writers:
-            raise SettingError(f"{option} names no system: write some of {', '.join(self._systems)}")
+            raise SettingError(
+                f"{option} names no system: write some of {', '.join(self._systems)}"
+            )
         return sorted(writers.items(), key=lambda item: item[0].name)
 
     def named(self, name: str | None, settings: Settings) -> tuple[Writer, AnySystem]:
-        """The writer of the option --system, None for the default. Raises SettingError as `chosen` does."""
+        """The writer of the option --system, None for the default. Raises SettingError as `chosen`
+        does.
+        """
         return self._named(name or self.default_name(settings), settings, "--system")
 
     def _named(self, name: str, settings: Settings, option: str) -> tuple[Writer, AnySystem]:
@@ -87,7 +101,9 @@ class Writers(Generic[AnySystem]):
         return _with_model(parsed, system, settings, option), system
 
     def default_name(self, settings: Settings) -> str:
-        """The system that writes where none is named: one that calls no model where no endpoint is set."""
+        """The system that writes where none is named: one that calls no model where no endpoint is
+        set.
+        """
         return "extractive" if settings.embedded_llm else self._default
 
 
@@ -96,5 +112,7 @@ def _with_model(writer: Writer, system: System, settings: Settings, option: str)
     if system.calls_model:
         return Writer(writer.system, writer.model or settings.llm_model)
     if writer.model is not None:
-        raise SettingError(f"{option} names {writer.name}: {writer.system} calls no model; write {writer.system}")
+        raise SettingError(
+            f"{option} names {writer.name}: {writer.system} calls no model; write {writer.system}"
+        )
     return writer

@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-# Four digits, ASCII: no task has 10,000 references, and int() refuses numbers of more than 4,300 digits.
+# Four digits, ASCII: no task has 10,000 references, and int() refuses numbers of more than 4,300
+# digits.
 _CITATION = re.compile(r"(\[Reference [0-9]{1,4}\])")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 # Control signs other than tab and line feed mean nothing on a page, and some stop a parser.
@@ -18,7 +19,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of text; `number` is set where it names a reference, `known` says whether the task has that one."""
+    """A run of text; `number` is set where it names a reference, `known` says whether the task has
+    that one.
+    """
 
     text: str
     number: int | None = None

@@ -1,8 +1,10 @@
-"""G-Score: six marks and a vote by a language model, all systems of a task in one conversation, or one by itself.
+"""G-Score: six marks and a vote by a language model, all systems of a task in one conversation, or
+one by itself.
 
-After ChatCite, arXiv 2403.02574, section 4: criteria from 1 to 5, the gold section as the measure, and a vote for the
-best, so that scores compare systems within one conversation and nowhere else. The paper prints neither prompt nor
-temperature nor order; the prompt (`prompts/g_score.j2`), temperature 0 and the orders below are ours, and so is
+After ChatCite, arXiv 2403.02574, section 4: criteria from 1 to 5, the gold section as the measure,
+and a vote for the best, so that scores compare systems within one conversation and nowhere else.
+The paper prints neither prompt nor temperature nor order; the prompt (`prompts/g_score.j2`),
+temperature 0 and the orders below are ours, and so is
 judging a repeat of a section by itself: the same prompt and criteria, without a vote.
 """
 
@@ -36,7 +38,8 @@ NO_GOLD = ("no_gold", "the task has no gold section, which is what sections are 
 
 # A judge that samples would make the scores of a rerun differ; the paper gives no temperature.
 TEMPERATURE = 0.0
-# The judge needs to know what the target is about, not the whole of it: the gold section is the measure.
+# The judge needs to know what the target is about, not the whole of it: the gold section is the
+# measure.
 _TARGET_TOKENS = 500
 # A repair shows the judge its own answer again and some 150 tokens of complaint.
 _REPAIR_TOKENS = 256
@@ -65,7 +68,9 @@ class NoRoom(CiteloomError):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One task as the judge sees it. `sections`: writer's name → text; `references`: one line each."""
+    """One task as the judge sees it. `sections`: writer's name → text; `references`: one line
+    each.
+    """
 
     task_id: str
     target: str
@@ -76,7 +81,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What goes to the judge. `labels`: neutral label → system, in the order shown; `cut`: texts that were cut."""
+    """What goes to the judge. `labels`: neutral label → system, in the order shown; `cut`: texts
+    that were cut.
+    """
 
     messages: Sequence[Message]
     labels: Mapping[str, str]
@@ -87,9 +94,11 @@ class Conversation:
 class Judgement:
     """What came of one conversation.
 
-    marks: writer → its marks, in the order shown; none where nothing was judged, and then `failure` says why, as
-    (reason, detail) for the ledger. best: one of these writers, None where there was one alone, and so nothing to vote
-    on. cut: texts of which the judge read the beginning alone. spent: what it cost, also where nothing could be read.
+    marks: writer → its marks, in the order shown; none where nothing was judged, and then `failure`
+    says why, as (reason, detail) for the ledger. best: one of these writers, None where there was
+    one alone, and so nothing to vote
+    on. cut: texts of which the judge read the beginning alone. spent: what it cost, also where
+        nothing could be read.
     """
 
     marks: Mapping[str, Marks]
@@ -100,14 +109,16 @@ class Judgement:
 
 
 def shown_orders(task_id: str, systems: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Every order of the systems once, the best balanced ones first: the n-th repeat shows the n-th of them.
+    """Every order of the systems once, the best balanced ones first: the n-th repeat shows the n-th
+    of them.
 
-    A judge favours what it reads first. They are the rows of Williams's square (1949, Experimental designs balanced
-    for the estimation of residual effects of treatments) over the systems by digest, each followed by its mirror image.
-    So after every second repeat each system's mean place is the middle one; and after n repeats of n systems, 2n where
-    n is odd, each was in every place, and right behind every other, equally often. A task of one system has one order,
-    one of two has two: shown in the same order again, a judge at temperature 0 would say the same again, and it would
-    count twice.
+    A judge favours what it reads first. They are the rows of Williams's square (1949, Experimental
+    designs balanced for the estimation of residual effects of treatments) over the systems by
+    digest, each followed by its mirror image. So after every second repeat each system's mean place
+    is the middle one; and after n repeats of n systems, 2n where n is odd, each was in every place,
+    and right behind every other, equally often. A task of one system has one order,
+    one of two has two: shown in the same order again, a judge at temperature 0 would say the same
+    again, and it would count twice.
     """
     names = sorted(systems)
     seen: set[tuple[str, ...]] = set()
@@ -127,7 +138,9 @@ def _by_digest(task_id: str, names: Sequence[str], salt: int) -> tuple[str, ...]
 
 
 def _square(first: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The rows of Williams's square whose first row is given: 0, 1, n-1, 2, n-2, … and each of these one higher."""
+    """The rows of Williams's square whose first row is given: 0, 1, n-1, 2, n-2, … and each of
+    these one higher.
+    """
     size = len(first)
     zigzag = [(place + 1) // 2 if place % 2 else -(place // 2) % size for place in range(size)]
     named = dict(zip(zigzag, first, strict=True))
@@ -146,7 +159,9 @@ def write_order(order: Sequence[str]) -> str:
 
 
 def answer_schema(labels: Iterable[str]) -> type[BaseModel]:
-    """The shape of the judge's answer for these labels: marks for each, and the best where there are several."""
+    """The shape of the judge's answer for these labels: marks for each, and the best where there
+    are several.
+    """
     names = tuple(labels)
     fields: dict[str, Any] = dict.fromkeys(names, (Marks, ...))
     if len(names) > 1:
@@ -155,13 +170,17 @@ def answer_schema(labels: Iterable[str]) -> type[BaseModel]:
 
 
 def answer_tokens(sections: int) -> int:
-    """Longest answer in tokens. SmolLM2 wrote 79 for each section; the rest is for indented JSON."""
+    """Longest answer in tokens. SmolLM2 wrote 79 for each section; the rest is for indented
+    JSON.
+    """
     return 64 + 128 * sections
 
 
 def metrics(marks: Mapping[str, Any], best: str | None) -> dict[str, float]:
-    """Metric → value of one system: the six marks, their mean, and whether it was voted the best (0 or 1), where
-    anything was. marks: of one system, as a row of `g_scores` has them."""
+    """Metric → value of one system: the six marks, their mean, and whether it was voted the best (0
+    or 1), where
+    anything was. marks: of one system, as a row of `g_scores` has them.
+    """
     found = {f"g_{criterion}": float(marks[criterion]) for criterion in CRITERIA}
     vote = {} if best is None else {"g_vote": float(best == writer_name(marks))}
     return {**found, "g_score": mean_mark(marks), **vote}
@@ -178,9 +197,11 @@ def _prompts() -> PromptFolder:
 
 
 def conversation(case: Case, context: int, order: Sequence[str]) -> Conversation:
-    """The conversation over one case in a model that reads and writes `context` tokens; what is too long is cut.
+    """The conversation over one case in a model that reads and writes `context` tokens; what is too
+    long is cut.
 
-    order: the systems to judge, as they are shown. Raises NoRoom where next to nothing of each text would be left.
+    order: the systems to judge, as they are shown. Raises NoRoom where next to nothing of each text
+        would be left.
     """
     labels = labels_of(order)
     parts = {
@@ -195,7 +216,9 @@ def conversation(case: Case, context: int, order: Sequence[str]) -> Conversation
 
 
 def _room(labels: Mapping[str, str], context: int) -> int:
-    """Tokens left for texts: without the prompt's own, an answer, and a repair that repeats the answer."""
+    """Tokens left for texts: without the prompt's own, an answer, and a repair that repeats the
+    answer.
+    """
     empty = _messages(dict.fromkeys(("target", "references", "gold", *labels), ""), labels)
     return context - count_message_tokens(empty) - 2 * answer_tokens(len(labels)) - _REPAIR_TOKENS
 
@@ -203,26 +226,31 @@ def _room(labels: Mapping[str, str], context: int) -> int:
 def _messages(parts: Mapping[str, str], labels: Mapping[str, str]) -> list[Message]:
     sections = [(label, parts[label]) for label in labels]
     others = {name: parts[name] for name in ("target", "references", "gold")}
-    return _prompts().messages(PROMPT, sections=sections, labels=list(labels), criteria=CRITERIA, **others)
+    return _prompts().messages(
+        PROMPT, sections=sections, labels=list(labels), criteria=CRITERIA, **others
+    )
 
 
 def _fitting(parts: Mapping[str, str], room: int) -> tuple[dict[str, str], list[str]]:
     """The parts cut so that they fit together, and the names of those that were cut."""
     if room < _FEWEST_TOKENS * len(parts):
         raise NoRoom(
-            f"{len(parts)} texts leave {max(room, 0)} tokens of the judge's context: raise CITELOOM_LLM_CONTEXT, or "
-            "the judge's context in the file of CITELOOM_MODELS"
+            f"{len(parts)} texts leave {max(room, 0)} tokens of the judge's context: raise"
+            " CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS"
         )
-    # The sections of all systems are cut to one length at most, so that no system loses more than another.
+    # The sections of all systems are cut to one length at most, so that no system loses more than
+    # another.
     texts, _ = cut_to_share(list(parts.values()), room)
     fitting = dict(zip(parts, texts, strict=True))
     return fitting, [name for name in parts if fitting[name] != parts[name]]
 
 
 async def judge(client: LlmClient, case: Case, order: Sequence[str], context: int) -> Judgement:
-    """The judgement of these systems of a case, shown in this order, by a model that reads and writes `context` tokens.
+    """The judgement of these systems of a case, shown in this order, by a model that reads and
+    writes `context` tokens.
 
-    It takes one call, or two where the answer had to be repaired; none without a gold section, or without room.
+    It takes one call, or two where the answer had to be repaired; none without a gold section, or
+    without room.
     """
     if not case.gold.strip():
         return Judgement({}, failure=NO_GOLD)

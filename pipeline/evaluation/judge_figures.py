@@ -1,6 +1,8 @@
-"""How good the judges are: committed figures, measured by `python -m benchmarks.judges` on claims that people labelled.
+"""How good the judges are: committed figures, measured by `python -m benchmarks.judges` on claims
+that people labelled.
 
-A report prints them beside the verdicts of a judge, and "not verified" where a judge, or its prompt of today, has none.
+A report prints them beside the verdicts of a judge, and "not verified" where a judge, or its prompt
+of today, has none.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class MacroF1(NamedTuple):
 
 
 class SetFigures(BaseModel):
-    """A judge on one labelled set. three_classes: None where its verdicts do not tell the set's labels apart."""
+    """A judge on one labelled set. three_classes: None where its verdicts do not tell the set's
+    labels apart.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,7 +52,9 @@ class SetFigures(BaseModel):
 
 
 class JudgeFigures(BaseModel):
-    """A judge at one task. prompt: digest of the prompt, or of the fitted constants of the judge without a model."""
+    """A judge at one task. prompt: digest of the prompt, or of the fitted constants of the judge
+    without a model.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -64,7 +70,9 @@ _ALL: TypeAdapter[list[JudgeFigures]] = TypeAdapter(list[JudgeFigures])
 
 
 def prompt_digest(judge: str, task: TaskName) -> str:
-    """The digest of what a judge's verdicts at a task follow from: the prompt, or the fitted constants."""
+    """The digest of what a judge's verdicts at a task follow from: the prompt, or the fitted
+    constants.
+    """
     if judge == OVERLAP_JUDGE:
         return overlap_judge.fingerprint()
     if task == "claim_grade":
@@ -103,14 +111,19 @@ def judge_sentences(judges: Sequence[str], task: TaskName) -> list[str]:
 def _current_figures() -> dict[tuple[str, str], JudgeFigures]:
     """(Judge, task) → the committed figures of the prompts that are in use."""
     return {
-        (each.judge, each.task): each for each in read_figures() if each.prompt == prompt_digest(each.judge, each.task)
+        (each.judge, each.task): each
+        for each in read_figures()
+        if each.prompt == prompt_digest(each.judge, each.task)
     }
 
 
 def _sentence(judge: str, task: TaskName) -> str:
     figures = _current_figures().get((judge, task))
     if figures is None:
-        return f"The judge {judge} is {NOT_VERIFIED}: no figures on labelled claims are known of it and its prompt."
+        return (
+            f"The judge {judge} is {NOT_VERIFIED}: no figures on labelled claims are known of it"
+            " and its prompt."
+        )
     parts = "; ".join(map(_long, figures.sets))
     return (
         f"On claims that other people labelled, {judge} reaches, with 95 % intervals: {parts} "

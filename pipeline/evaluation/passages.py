@@ -1,4 +1,6 @@
-"""Passages as judges read them, and the search for those that could support a claim, by vectors and words."""
+"""Passages as judges read them, and the search for those that could support a claim, by vectors and
+words.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,9 @@ PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "title", "sect
 class Passage:
     """A passage of a work as a judge reads it, without citation markers.
 
-    ordinal: its place in the work. passage_id, arxiv_id and anchor are None outside of the corpus. heading: its paper's
-    title and its sections, which are no evidence of anything; empty where no judge is shown them.
+    ordinal: its place in the work. passage_id, arxiv_id and anchor are None outside of the corpus.
+    heading: its paper's title and its sections, which are no evidence of anything; empty where no
+    judge is shown them.
     """
 
     text: str
@@ -56,13 +59,16 @@ class Passage:
 
 
 def read_vectors(root: DataRoot, papers: Collection[str], model: str) -> Vectors:
-    """The vectors that a model made of the passages of these papers. Raises PermanentFailure where a month cannot be
-    read."""
+    """The vectors that a model made of the passages of these papers. Raises PermanentFailure where
+    a month cannot be read.
+    """
     import numpy as np
     import pyarrow.compute as pc
 
     vectors: dict[str | None, NDArray[np.float32]] = {}
-    for found in tables_of_papers(root, tables.EMBEDDINGS, papers, ["passage_id", "model", "dense"]):
+    for found in tables_of_papers(
+        root, tables.EMBEDDINGS, papers, ["passage_id", "model", "dense"]
+    ):
         of_model = found.filter(pc.equal(found["model"], model))
         if of_model.num_rows:
             matrix = matrix_of(of_model["dense"], np.arange(of_model.num_rows))
@@ -72,10 +78,11 @@ def read_vectors(root: DataRoot, papers: Collection[str], model: str) -> Vectors
 
 @dataclass(frozen=True)
 class ClaimSearch:
-    """Searches passages for those that could support claims. claims: all that it will be asked for, encoded at once.
+    """Searches passages for those that could support claims. claims: all that it will be asked for,
+    encoded at once.
 
-    make: gives the embedder, and is called when vectors are first compared. Raises SettingError where the embedder's
-    model is not there.
+    make: gives the embedder, and is called when vectors are first compared. Raises SettingError
+    where the embedder's model is not there.
     """
 
     claims: Sequence[str]
@@ -92,17 +99,24 @@ class ClaimSearch:
     ) -> dict[str, tuple[Passage, ...]]:
         """For each claim the `most` best of these passages, best first.
 
-        Scores by vectors are fused with those by words (BM25); words alone decide where no passage has a vector.
+        Scores by vectors are fused with those by words (BM25); words alone decide where no passage
+        has a vector.
         """
         by_words = lexical_scores([passage.with_heading() for passage in passages], claims)
         has_vectors = any(passage.passage_id in vectors for passage in passages)
         best = {}
         for claim, words in zip(claims, by_words, strict=True):
-            scores = fused_scores(self._dense_scores(claim, passages, vectors), words) if has_vectors else words
+            scores = (
+                fused_scores(self._dense_scores(claim, passages, vectors), words)
+                if has_vectors
+                else words
+            )
             best[claim] = tuple(passages[place] for place in best_places(scores, most))
         return best
 
-    def _dense_scores(self, claim: str, passages: Sequence[Passage], vectors: Vectors) -> NDArray[np.float32]:
+    def _dense_scores(
+        self, claim: str, passages: Sequence[Passage], vectors: Vectors
+    ) -> NDArray[np.float32]:
         """Inner products with the claim; 0 for a passage without a vector."""
         import numpy as np
 
@@ -114,8 +128,10 @@ class ClaimSearch:
 
 
 def best_places(scores: NDArray[np.float32], most: int) -> list[int]:
-    """Places of the best scores, ties by place. What shares nothing with the claim comes last, in order: a judge is to
-    be shown something in any case, and the beginning of a work tells most of it."""
+    """Places of the best scores, ties by place. What shares nothing with the claim comes last, in
+    order: a judge is to be shown something in any case, and the beginning of a work tells most of
+    it.
+    """
     import numpy as np
 
     places: list[int] = np.argsort(-scores, kind="stable")[:most].tolist()
@@ -124,7 +140,9 @@ def best_places(scores: NDArray[np.float32], most: int) -> list[int]:
 
 @dataclass(slots=True)
 class RankedPassages:
-    """Passages by (arXiv id, claim), best first, and how the works were ranked: by both, or by words alone."""
+    """Passages by (arXiv id, claim), best first, and how the works were ranked: by both, or by
+    words alone.
+    """
 
     passages: dict[tuple[str, str], tuple[Passage, ...]] = field(default_factory=dict)
     by_both: int = 0
@@ -132,14 +150,18 @@ class RankedPassages:
 
 
 def search(
-    workspace: Workspace, claims: Mapping[str, Sequence[str]], most: int, make: Callable[[Settings], Embedder] | None
+    workspace: Workspace,
+    claims: Mapping[str, Sequence[str]],
+    most: int,
+    make: Callable[[Settings], Embedder] | None,
 ) -> RankedPassages:
     """The `most` best passages of each paper for each of its claims, best first.
 
-    claims: arXiv id → claims about this paper. make: gives the embedder, and is called where there are vectors to
-    compare with; None to rank by words alone. Papers without passages in the tables are missing from the result.
-    Months are read one after another, so that the passages of one are held. Raises PermanentFailure where a month
-    cannot be read, SettingError where the embedder's model is not there.
+    claims: arXiv id → claims about this paper. make: gives the embedder, and is called where there
+    are vectors to compare with; None to rank by words alone. Papers without passages in the tables
+    are missing from the result. Months are read one after another, so that the passages of one are
+    held. Raises PermanentFailure where a month cannot be read, SettingError where the embedder's
+    model is not there.
     """
     root, settings = workspace.root, workspace.settings
     every_claim = {claim for of_paper in claims.values() for claim in of_paper}
@@ -152,16 +174,25 @@ def search(
         vectors = read_vectors(root, papers, model_name(settings)) if make else {}
         for arxiv_id, passages in _read_passages(root, papers).items():
             has_vectors = any(passage.passage_id in vectors for passage in passages)
-            ranked.by_both, ranked.by_words = ranked.by_both + has_vectors, ranked.by_words + (not has_vectors)
+            ranked.by_both, ranked.by_words = (
+                ranked.by_both + has_vectors,
+                ranked.by_words + (not has_vectors),
+            )
             best = claim_search.best(passages, claims[arxiv_id], most, vectors)
             ranked.passages |= {(arxiv_id, claim): of_claim for claim, of_claim in best.items()}
     return ranked
 
 
 def _read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[Passage]]:
-    """Each paper's passages in order, front matter left out: who wrote a paper supports no claim of what it did."""
+    """Each paper's passages in order, front matter left out: who wrote a paper supports no claim of
+    what it did.
+    """
     passages: dict[str, list[Passage]] = defaultdict(list)
-    rows = [row for row in rows_of_papers(root, tables.PASSAGES, papers, _COLUMNS) if row["kind"] != "front_matter"]
+    rows = [
+        row
+        for row in rows_of_papers(root, tables.PASSAGES, papers, _COLUMNS)
+        if row["kind"] != "front_matter"
+    ]
     for row in sorted(rows, key=lambda row: (row["arxiv_id"], row["ordinal"])):
         text = without_markers(row["text"])
         passages[row["arxiv_id"]].append(
@@ -171,8 +202,8 @@ def _read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[Pa
 
 
 def paragraphs_of(reference: Mapping[str, Any]) -> list[str]:
-    """The paragraphs of what a task has of a work outside of the corpus, headings left out; none of a bibliography
-    item, which says nothing of what the work did.
+    """The paragraphs of what a task has of a work outside of the corpus, headings left out; none of
+    a bibliography item, which says nothing of what the work did.
 
     reference: one of the `references` of a row of `related_work_tasks`.
     """
@@ -193,12 +224,16 @@ Evidence = Mapping[tuple[str, str], tuple[Passage, ...]]
 
 
 def passages_by_paper(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Passage]]:
-    """arXiv id → its passages in the order of the rows, which are of the table `passages`, with PASSAGE_COLUMNS."""
+    """arXiv id → its passages in the order of the rows, which are of the table `passages`, with
+    PASSAGE_COLUMNS.
+    """
     passages: dict[str, list[Passage]] = defaultdict(list)
     for row in rows:
         heading = " > ".join(filter(None, (row["title"], *(row["section_path"] or ()))))
         text = without_markers(row["text"]).strip()
-        passage = Passage(text, row["ordinal"], row["passage_id"], row["arxiv_id"], row["anchor"], heading)
+        passage = Passage(
+            text, row["ordinal"], row["passage_id"], row["arxiv_id"], row["anchor"], heading
+        )
         passages[row["arxiv_id"]].append(passage)
     return dict(passages)
 
@@ -213,11 +248,12 @@ def evidence_for(
 ) -> dict[tuple[str, str], tuple[Passage, ...]]:
     """For each claim of an answer the `most` best passages of the question's papers, best first.
 
-    The search is among all passages of all papers of the question, whatever the system was shown: a claim may
-    be right though its system never saw why. Front matter is among them, since it says who wrote a paper.
+    The search is among all passages of all papers of the question, whatever the system was shown: a
+    claim may be right though its system never saw why. Front matter is among them, since it says
+    who wrote a paper.
 
-    passages: arXiv id → passages in the order of the paper. vectors: of passages; none to rank by words alone. A claim
-    has no evidence where the papers have no passages.
+    passages: arXiv id → passages in the order of the paper. vectors: of passages; none to rank by
+    words alone. A claim has no evidence where the papers have no passages.
     """
     texts = sorted(set(claims))
     candidates = [passage for paper in question.papers for passage in passages.get(paper, ())]

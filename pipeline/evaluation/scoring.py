@@ -16,14 +16,17 @@ from pipeline.tables.writers import Writer, writer_of
 
 _TASK_COLUMNS = ["task_id", "references", "gold"]
 _JUDGEMENT_COLUMNS = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]
-# All but what the judge was shown: three passages for each of 60 citations are 300 KB for a section.
+# All but what the judge was shown: three passages for each of 60 citations are 300 KB for a
+# section.
 _SUPPORT_COLUMNS = [name for name in tables.CITATION_SUPPORT.schema.names if name != "passages"]
 # Those measures of citations that a judge's verdicts make; the others follow from the text alone.
 _BY_VERDICT = ("citation_precision", "citation_recall")
 
 
 class _Score(NamedTuple):
-    """One row, its columns in the order by which rows are sorted; a tuple, since a month has some 100,000 of them."""
+    """One row, its columns in the order by which rows are sorted; a tuple, since a month has some
+    100,000 of them.
+    """
 
     task_id: str
     system: str
@@ -50,7 +53,9 @@ def _row(score: _Score) -> Row:
 
 
 def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
-    """What follows from each section, its task and the verdicts on its citations; holds those of one writer."""
+    """What follows from each section, its task and the verdicts on its citations; holds those of
+    one writer.
+    """
     supports: dict[str, list[Row]] = {}
     writer: Writer | None = None
     for summary in job.iterate(tables.SUMMARIES):
@@ -60,7 +65,9 @@ def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
         task = tasks.get(summary["task_id"])
         if task is None:
             job.leave_out(
-                summary["task_id"], "task_gone", f"{writer.name} wrote for a task that the month does not have now"
+                summary["task_id"],
+                "task_gone",
+                f"{writer.name} wrote for a task that the month does not have now",
             )
             continue
         yield from _plain(task, summary)
@@ -69,7 +76,9 @@ def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
 
 
 def _of_floor(tasks: Mapping[str, Row]) -> Iterator[_Score]:
-    """ROUGE of a gold section of another task of the month, which any section of the field reaches."""
+    """ROUGE of a gold section of another task of the month, which any section of the field
+    reaches.
+    """
     golds = {task_id: task["gold"] for task_id, task in tasks.items()}
     for task_id, gold in golds.items():
         other = floor_task(task_id, golds)
@@ -105,7 +114,17 @@ def _citations(task: Row, summary: Row, support: list[Row] | None) -> Iterator[_
 
 def _of_section(summary: Row, metric: str, value: float, judge: str = "") -> _Score:
     model = summary["model"] or ""
-    return _Score(summary["task_id"], summary["system"], model, metric, "", judge, summary["repeat"], "", value)
+    return _Score(
+        summary["task_id"],
+        summary["system"],
+        model,
+        metric,
+        "",
+        judge,
+        summary["repeat"],
+        "",
+        value,
+    )
 
 
 def _judge(support: Iterable[Row]) -> str:
@@ -118,6 +137,13 @@ def _of_judgements(job: Job) -> Iterator[_Score]:
         for marks in row["marks"]:
             for metric, value in metrics(marks, row["best"]).items():
                 yield _Score(
-                    row["task_id"], marks["system"], marks["model"] or "", metric, row["mode"], row["judge"],
-                    row["repeat"], order, value,
-                )  # fmt: skip
+                    row["task_id"],
+                    marks["system"],
+                    marks["model"] or "",
+                    metric,
+                    row["mode"],
+                    row["judge"],
+                    row["repeat"],
+                    order,
+                    value,
+                )

@@ -1,7 +1,8 @@
 """Stability: how far repeats of the same sections lie apart.
 
-After Figure 3 of ChatCite, arXiv 2403.02574: the spread of G-Score and of its six marks over repeated runs, with and
-without reflection. How often, on how many tasks and on which the paper does not say.
+After Figure 3 of ChatCite, arXiv 2403.02574: the spread of G-Score and of its six marks over
+repeated runs, with and without reflection. How often, on how many tasks and on which the paper does
+not say.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far the runs of one system lie apart, a run being one repeat over all tasks: its mean over them.
+    """How far the runs of one system lie apart, a run being one repeat over all tasks: its mean
+    over them.
 
-    low, median, high: over runs. `sd`: standard deviation of the runs; `sd_of_a_task`: of one task's repeats, pooled
-    over the tasks, which is what one section may differ by. Both are of samples, over n - 1. A task that lacks a run,
-    as a repeat could not be judged, does not count: runs over unlike tasks would differ by the tasks.
+    low, median, high: over runs. `sd`: standard deviation of the runs; `sd_of_a_task`: of one
+    task's repeats, pooled over the tasks, which is what one section may differ by. Both are of
+    samples, over n - 1. A task that lacks a run,
+    as a repeat could not be judged, does not count: runs over unlike tasks would differ by the
+        tasks.
     """
 
     system: str
@@ -49,7 +53,9 @@ def spread(rows: Iterable[Mapping[str, Any]], metric: str = "g_score") -> list[S
 
 def _spread(system: str, tasks: Mapping[str, Mapping[int, float]]) -> Spread | None:
     runs = sorted({repeat for values in tasks.values() for repeat in values})
-    complete = [[values[run] for run in runs] for values in tasks.values() if len(values) == len(runs)]
+    complete = [
+        [values[run] for run in runs] for values in tasks.values() if len(values) == len(runs)
+    ]
     if len(runs) < 2 or not complete:
         return None
     means = tuple(fmean(run) for run in zip(*complete, strict=True))

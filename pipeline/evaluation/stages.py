@@ -1,7 +1,7 @@
 """The stages that judge, score, and measure retrieval.
 
-No URL is among the settings of a stage: a judgement belongs to a model's name, and the same model at another address
-changes no row.
+No URL is among the settings of a stage: a judgement belongs to a model's name, and the same model
+at another address changes no row.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
 def _sections_off(settings: Settings) -> str:
     """Why no section is judged: the embedded model judges only beside a system that calls it."""
-    return _off(settings, "CITELOOM_SYSTEMS", [system for _, system in RELATED_WORK_WRITERS.chosen(settings)])
+    return _off(
+        settings,
+        "CITELOOM_SYSTEMS",
+        [system for _, system in RELATED_WORK_WRITERS.chosen(settings)],
+    )
 
 
 def _citations_off(settings: Settings) -> str:
@@ -54,7 +58,9 @@ def _citations_off(settings: Settings) -> str:
 
 def _answers_off(settings: Settings) -> str:
     return questions_disabled_reason(settings) or _off(
-        settings, "CITELOOM_ANSWER_SYSTEMS", [system for _, system in ANSWERING_WRITERS.chosen(settings)]
+        settings,
+        "CITELOOM_ANSWER_SYSTEMS",
+        [system for _, system in ANSWERING_WRITERS.chosen(settings)],
     )
 
 
@@ -62,7 +68,10 @@ def _off(settings: Settings, setting: str, systems: Sequence[System]) -> str:
     named = set(settings.judges) - {OVERLAP_JUDGE}
     if not settings.embedded_llm or named or any(system.calls_model for system in systems):
         return ""
-    return f"no endpoint is set, and no system of {setting} calls a model: set CITELOOM_LLM_URL or CITELOOM_JUDGES"
+    return (
+        f"no endpoint is set, and no system of {setting} calls a model: set CITELOOM_LLM_URL or"
+        " CITELOOM_JUDGES"
+    )
 
 
 G_SCORES = Stage(

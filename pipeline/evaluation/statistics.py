@@ -1,8 +1,9 @@
 """Statistics of scores: bootstrap intervals, paired differences, agreement, votes.
 
-A number that would be computed from nothing is None. Intervals are percentile intervals (Efron and Tibshirani 1993,
-13.3) of the cluster bootstrap (Field and Welsh 2007, Bootstrapping clustered data): whole clusters are resampled (a
-task with all its judgements, a paper with all its sentences), since the values within one are not independent.
+A number that would be computed from nothing is None. Intervals are percentile intervals (Efron and
+Tibshirani 1993, 13.3) of the cluster bootstrap (Field and Welsh 2007, Bootstrapping clustered
+data): whole clusters are resampled (a task with all its judgements, a paper with all its
+sentences), since the values within one are not independent.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# With 2,000 resamples the ends of an interval move by about a twentieth of its width from seed to seed.
+# With 2,000 resamples the ends of an interval move by about a twentieth of its width from seed to
+# seed.
 CLUSTER_RESAMPLES = 2_000
-# With 10,000 by less than half of that; systems are compared by a tenth of a mark, and have few tasks.
+# With 10,000 by less than half of that; systems are compared by a tenth of a mark, and have few
+# tasks.
 RESAMPLES = 10_000
-# 10,000 resamples of more tasks take seconds; of so many the mean is normal, and the two intervals differ by less than
-# the noise of resampling.
+# 10,000 resamples of more tasks take seconds; of so many the mean is normal, and the two intervals
+# differ by less than the noise of resampling.
 MOST_DRAWN = 2_000
 # Numbers that one batch of resamples holds: 64 MB.
 _BATCH_NUMBERS = 8_000_000
@@ -43,9 +46,11 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean, share or coefficient with the ends of its 95 % interval. count: over how many tasks, sections or claims.
+    """A mean, share or coefficient with the ends of its 95 % interval. count: over how many tasks,
+    sections or claims.
 
-    value is None where it is undefined; low and high are None where there are too few for an interval.
+    value is None where it is undefined; low and high are None where there are too few for an
+    interval.
     """
 
     value: float | None
@@ -62,10 +67,11 @@ def bootstrap_sums(
 ) -> tuple[float | None, float | None, float | None]:
     """A statistic of sums with the ends of its 95 % interval, by resampling clusters.
 
-    statistic: sums of shape (..., columns) → values of shape (...), NaN where it is undefined; resamples in which it is
-    undefined do not count. values: shape (values, columns). clusters: the cluster of each value. The resamples follow
-    from the number of clusters alone, so that statistics of the same clusters are paired. All None where the statistic
-    is undefined; no ends for a single cluster.
+    statistic: sums of shape (..., columns) → values of shape (...), NaN where it is undefined;
+        resamples in which it is
+    undefined do not count. values: shape (values, columns). clusters: the cluster of each value.
+    The resamples follow from the number of clusters alone, so that statistics of the same clusters
+    are paired. All None where the statistic is undefined; no ends for a single cluster.
     """
     import numpy as np
     from scipy.stats import DegenerateDataWarning, bootstrap
@@ -101,22 +107,29 @@ def bootstrap_sums(
 def mean_ends(
     values: NDArray[np.float64], clusters: Sequence[str], resamples: int = CLUSTER_RESAMPLES
 ) -> tuple[float, float] | tuple[None, None]:
-    """The ends of the 95 % interval of a mean, by resampling clusters; (None, None) for a single cluster."""
+    """The ends of the 95 % interval of a mean, by resampling clusters; (None, None) for a single
+    cluster.
+    """
     import numpy as np
 
     columns = np.column_stack([values, np.ones(len(values))])
-    _, low, high = bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], columns, clusters, resamples)
+    _, low, high = bootstrap_sums(
+        lambda sums: sums[..., 0] / sums[..., 1], columns, clusters, resamples
+    )
     return (None, None) if low is None or high is None else (low, high)
 
 
 def estimate(values_by_task: Mapping[str, Sequence[float]]) -> Estimate:
-    """The mean over tasks of each task's mean, with its interval; of no value without any, of no ends for one task.
+    """The mean over tasks of each task's mean, with its interval; of no value without any, of no
+    ends for one task.
 
-    values_by_task: task → its values, such as those of several repeats. A task without any does not count. A task
-    weighs the same however often it was judged. The interval over more than MOST_DRAWN tasks, as those of all months
-    may be, is the normal one.
+    values_by_task: task → its values, such as those of several repeats. A task without any does not
+    count. A task weighs the same however often it was judged. The interval over more than
+    MOST_DRAWN tasks, as those of all months may be, is the normal one.
     """
-    return _estimate_of_means(tuple(fmean(values) for _, values in sorted(values_by_task.items()) if values))
+    return _estimate_of_means(
+        tuple(fmean(values) for _, values in sorted(values_by_task.items()) if values)
+    )
 
 
 # A report has some measures in several tables, and the overall page has those of every month.
@@ -130,12 +143,18 @@ def _estimate_of_means(means: tuple[float, ...]) -> Estimate:
     if len(means) > MOST_DRAWN:
         apart = _NORMAL * stdev(means, mean) / sqrt(len(means))
         return Estimate(mean, mean - apart, mean + apart, len(means))
-    low, high = mean_ends(np.array(means), [f"{place:09}" for place in range(len(means))], RESAMPLES)
+    low, high = mean_ends(
+        np.array(means), [f"{place:09}" for place in range(len(means))], RESAMPLES
+    )
     return Estimate(mean, low, high, len(means))
 
 
-def paired_difference(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Estimate | None:
-    """First less second, over the tasks that both have values for; None for fewer than two of these."""
+def paired_difference(
+    first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]
+) -> Estimate | None:
+    """First less second, over the tasks that both have values for; None for fewer than two of
+    these.
+    """
     common = [task for task in first.keys() & second.keys() if first[task] and second[task]]
     return _of_several({task: [fmean(first[task]) - fmean(second[task])] for task in common})
 
@@ -145,7 +164,9 @@ def _of_several(values_by_task: Mapping[str, Sequence[float]]) -> Estimate | Non
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Spearman's rho, ties by mean rank; None for fewer than three pairs, or where a side has one value alone."""
+    """Spearman's rho, ties by mean rank; None for fewer than three pairs, or where a side has one
+    value alone.
+    """
     from scipy.stats import spearmanr
 
     if len(first) < 3 or len(set(first)) < 2 or len(set(second)) < 2:
@@ -161,7 +182,8 @@ def _by_task(
     for key in sorted(first.keys() & second.keys()):
         common[key[0]].append(key)
     return [
-        (task, tuple(first[key] for key in keys), tuple(second[key] for key in keys)) for task, keys in common.items()
+        (task, tuple(first[key] for key in keys), tuple(second[key] for key in keys))
+        for task, keys in common.items()
     ]
 
 
@@ -169,8 +191,9 @@ def _by_task(
 class Agreement:
     """How far two agree that scored the same sections: two judges, or a judge and people.
 
-    spearman: over all sections. same_order: of two sections of one task that neither scores alike, the share that both
-    put in the same order; of `compared` such pairs, None without one. mean_difference: of the second less the first.
+    spearman: over all sections. same_order: of two sections of one task that neither scores alike,
+    the share that both put in the same order; of `compared` such pairs, None without one.
+    mean_difference: of the second less the first.
     """
 
     tasks: int
@@ -182,7 +205,9 @@ class Agreement:
 
 
 def agreement(first: Mapping[Key, float], second: Mapping[Key, float]) -> Agreement | None:
-    """Agreement over the sections that both scored, (task, system) → score; None where there is none."""
+    """Agreement over the sections that both scored, (task, system) → score; None where there is
+    none.
+    """
     tasks = _by_task(first, second)
     if not tasks:
         return None
@@ -220,7 +245,9 @@ def mean_mark(marks: Mapping[str, Any]) -> float:
 
 
 def votes_by_task(rows: Rows, judge: str | None = None) -> dict[str, list[str]]:
-    """Task → the systems voted the best, one for each judgement of several systems, in rows of `g_scores`."""
+    """Task → the systems voted the best, one for each judgement of several systems, in rows of
+    `g_scores`.
+    """
     found: dict[str, list[str]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
         if row["best"] is not None and judge in (None, row["judge"]):
@@ -231,16 +258,22 @@ def votes_by_task(rows: Rows, judge: str | None = None) -> dict[str, list[str]]:
 Level = Literal["nominal", "ordinal"]
 
 
-def alpha(units: Sequence[Sequence[Any]], tasks: Sequence[str], level: Level = "ordinal") -> Estimate:
-    """Krippendorff's alpha: 1 for perfect agreement, 0 for what chance would give. count: of the units compared.
+def alpha(
+    units: Sequence[Sequence[Any]], tasks: Sequence[str], level: Level = "ordinal"
+) -> Estimate:
+    """Krippendorff's alpha: 1 for perfect agreement, 0 for what chance would give. count: of the
+    units compared.
 
-    K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E: coincidences and the ordinal
-    difference. Undefined where no two annotators met, or all gave one and the same value, so that chance alone would
-    agree as well. Intervals resample whole tasks: what lies within one is annotated side by side, and so is not
-    independent.
+    K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E:
+    coincidences and the ordinal difference. Undefined where no two annotators met, or all gave one
+    and the same value, so that chance alone would
+    agree as well. Intervals resample whole tasks: what lies within one is annotated side by side,
+    and so is not independent.
 
-    units: the values that each unit got, missing ones left out; a unit with one value says nothing and is passed over.
-    Numbers, where the level is ordinal. tasks: the task of each unit. Raises ValueError if they differ in number.
+    units: the values that each unit got, missing ones left out; a unit with one value says nothing
+        and is passed over.
+    Numbers, where the level is ordinal. tasks: the task of each unit. Raises ValueError if they
+        differ in number.
     """
     import numpy as np
 
@@ -250,7 +283,8 @@ def alpha(units: Sequence[Sequence[Any]], tasks: Sequence[str], level: Level = "
     values = sorted({value for unit, _ in compared for value in unit})
     coincidences = np.zeros((len(compared), len(values), len(values)))
     for number, (unit, _) in enumerate(compared):
-        # m values have m(m-1) ordered pairs, each counted 1/(m-1): a unit weighs as much as its values.
+        # m values have m(m-1) ordered pairs, each counted 1/(m-1): a unit weighs as much as its
+        # values.
         counts = np.array([unit.count(value) for value in values], dtype=float)
         coincidences[number] = (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
 
@@ -258,10 +292,15 @@ def alpha(units: Sequence[Sequence[Any]], tasks: Sequence[str], level: Level = "
         return _alpha(sums.reshape(*sums.shape[:-1], len(values), len(values)), values, level)
 
     clusters = [task for _, task in compared]
-    return Estimate(*bootstrap_sums(coefficient, coincidences.reshape(len(compared), -1), clusters), len(compared))
+    return Estimate(
+        *bootstrap_sums(coefficient, coincidences.reshape(len(compared), -1), clusters),
+        len(compared),
+    )
 
 
-def _alpha(coincidences: NDArray[np.float64], values: Sequence[Any], level: Level) -> NDArray[np.float64]:
+def _alpha(
+    coincidences: NDArray[np.float64], values: Sequence[Any], level: Level
+) -> NDArray[np.float64]:
     """Alpha of matrices of coincidences, shape (..., values, values); NaN where it is undefined."""
     import numpy as np
 
@@ -274,10 +313,13 @@ def _alpha(coincidences: NDArray[np.float64], values: Sequence[Any], level: Leve
         return np.where(expected > 0, 1 - (total - 1) * observed / expected, np.nan)
 
 
-def _distances(counts: NDArray[np.float64], values: Sequence[Any], level: Level) -> NDArray[np.float64]:
+def _distances(
+    counts: NDArray[np.float64], values: Sequence[Any], level: Level
+) -> NDArray[np.float64]:
     """Squared distances of each two values, of a shape that broadcasts to (..., values, values).
 
-    The ordinal one is the number of values from the one to the other, the two themselves counted by half.
+    The ordinal one is the number of values from the one to the other, the two themselves counted by
+    half.
     """
     import numpy as np
 

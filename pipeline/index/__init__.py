@@ -1,1 +1,3 @@
-"""The index: passages' vectors in Qdrant, embedded (Edge) or on a server, behind one protocol; load, audit, search."""
+"""The index: passages' vectors in Qdrant, embedded (Edge) or on a server, behind one protocol;
+load, audit, search.
+"""

@@ -1,6 +1,7 @@
 """What a search found, for programs and for readers: JSON rows, and Markdown.
 
-A paper's text is data: whatever in it means something to Markdown or to a terminal is made harmless.
+A paper's text is data: whatever in it means something to Markdown or to a terminal is made
+harmless.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ def as_rows(hits: Sequence[Hit]) -> list[dict[str, Any]]:
 
 def batch_rows(queries: Sequence[str], answers: Sequence[Sequence[Hit]]) -> list[dict[str, Any]]:
     """Each query with its hits, in the order of the queries."""
-    return [{"query": query, "hits": as_rows(hits)} for query, hits in zip(queries, answers, strict=True)]
+    return [
+        {"query": query, "hits": as_rows(hits)}
+        for query, hits in zip(queries, answers, strict=True)
+    ]
 
 
 def place(hit: Hit) -> str:
@@ -42,7 +46,9 @@ def place(hit: Hit) -> str:
 
 
 def as_markdown(hits: Sequence[Hit], first: int = 1) -> str:
-    """A numbered list: title, place, kind and score, and the passage as a quotation. first: the first number."""
+    """A numbered list: title, place, kind and score, and the passage as a quotation. first: the
+    first number.
+    """
     if not hits:
         return "Nothing found."
     return "\n\n".join(_item(number, hit) for number, hit in enumerate(hits, first))
@@ -58,19 +64,29 @@ def _item(number: int, hit: Hit) -> str:
     mark = f"{number}. "
     facts = (" › ".join(hit.section_path), hit.kind.replace("_", " "), f"score {hit.score:.3f}")
     about = _at_start(_line(" · ".join(filter(None, facts))))
-    head = f"[{_line(hit.title)}]({hit.passage_url}) ([{_line(hit.arxiv_id)}]({hit.url}))\\\n{about}"
+    head = (
+        f"[{_line(hit.title)}]({hit.passage_url}) ([{_line(hit.arxiv_id)}]({hit.url}))\\\n{about}"
+    )
     indented = f"{head}\n\n{_quoted(hit.text)}".split("\n")
-    return mark + "\n".join([indented[0], *(" " * len(mark) * bool(line) + line for line in indented[1:])])
+    return mark + "\n".join(
+        [indented[0], *(" " * len(mark) * bool(line) + line for line in indented[1:])]
+    )
 
 
 def _quoted(text: str) -> str:
     """A text as a quotation that keeps its lines."""
-    lines = [_at_start(_line(line)) for line in visible(without_markers(text)).splitlines() if line.strip()]
+    lines = [
+        _at_start(_line(line))
+        for line in visible(without_markers(text)).splitlines()
+        if line.strip()
+    ]
     return "\\\n".join(f"> {line}" for line in lines)
 
 
 def _line(text: str) -> str:
-    """A text in one line, with a backslash before each sign that Markdown would read inside of it."""
+    """A text in one line, with a backslash before each sign that Markdown would read inside of
+    it.
+    """
     return _INLINE.sub(r"\\\g<0>", one_line(visible(text)))
 
 

@@ -1,4 +1,6 @@
-"""Audits of the index: all months compared with the tables, the receipts that record the result, and repair."""
+"""Audits of the index: all months compared with the tables, the receipts that record the result,
+and repair.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
 class IndexAudit:
     """Audit of several months.
 
-    months: those that could be audited, oldest first. outside: (collection, ids) of points of no month of the data
-    root; looked for only if every month is audited. failures: (month, message) of months that could not be audited or
-    repaired. live: the collection that searches use; a month may be in another one, which `reindex` loads.
+    months: those that could be audited, oldest first. outside: (collection, ids) of points of no
+    month of the data root; looked for only if every month is audited. failures: (month, message) of
+    months that could not be audited or
+    repaired. live: the collection that searches use; a month may be in another one, which `reindex`
+        loads.
     """
 
     months: tuple[MonthAudit, ...]
@@ -39,8 +43,14 @@ class IndexAudit:
 
     @property
     def clean(self) -> bool:
-        """Whether every month was audited, and the index holds what the tables ask for and nothing else."""
-        return not self.failures and not self.outside_count and all(month.clean for month in self.months)
+        """Whether every month was audited, and the index holds what the tables ask for and nothing
+        else.
+        """
+        return (
+            not self.failures
+            and not self.outside_count
+            and all(month.clean for month in self.months)
+        )
 
     @property
     def outside_count(self) -> int:
@@ -50,7 +60,9 @@ class IndexAudit:
     @property
     def months_not_live(self) -> tuple[str, ...]:
         """Months whose vectors belong to another collection than the one that searches use."""
-        return tuple(month.month for month in self.months if self.live not in (None, month.collection))
+        return tuple(
+            month.month for month in self.months if self.live not in (None, month.collection)
+        )
 
     def describe(self) -> str:
         """For a message: what is wrong, in numbers."""
@@ -73,19 +85,23 @@ class IndexAudit:
 
 
 def audit_months(
-    workspace: Workspace, selection: str = "all", on_month: Callable[[str], None] = lambda month: None
+    workspace: Workspace,
+    selection: str = "all",
+    on_month: Callable[[str], None] = lambda month: None,
 ) -> IndexAudit:
     """Compare the tables of the selected months with the collections of their layouts.
 
-    A month whose receipt disagrees gets a new one. A month that cannot be audited does not stop the others. on_month:
-    called before each month. Raises SettingError if the selection contains no month, MissingInput if no month was ever
-    embedded, and the errors of opening the index.
+    A month whose receipt disagrees gets a new one. A month that cannot be audited does not stop the
+    others. on_month: called before each month. Raises SettingError if the selection contains no
+    month, MissingInput if no month was ever embedded, and the errors of opening the index.
     """
     available = _months(workspace)
     selected = select_months(selection, available)
     audits: list[MonthAudit] = []
     failures: list[tuple[str, str]] = []
-    live = open_collections(workspace).live()  # if the server is down, this raises once instead of for every month
+    live = open_collections(
+        workspace
+    ).live()  # if the server is down, this raises once instead of for every month
     for month in selected:
         on_month(month)
         try:
@@ -100,7 +116,9 @@ def audit_months(
 
 
 def audit_and_receipt(workspace: Workspace, month: str) -> tuple[MonthAudit, Row]:
-    """Audit a month against the collection of its layout; returns the audit and its receipt. Changes nothing."""
+    """Audit a month against the collection of its layout; returns the audit and its receipt.
+    Changes nothing.
+    """
     layout, _ = layout_of(workspace, month)
     collections = open_collections(workspace)
     index = collection_of(collections, layout)
@@ -110,11 +128,14 @@ def audit_and_receipt(workspace: Workspace, month: str) -> tuple[MonthAudit, Row
     return audit, receipt(collections.engine, index.name, layout, audit, digest_of(expected))
 
 
-def repair(workspace: Workspace, audit: IndexAudit, on_month: Callable[[str], None] = lambda month: None) -> IndexAudit:
-    """Load every month again that the audit found wrong, remove points of no month, and audit those months again.
+def repair(
+    workspace: Workspace, audit: IndexAudit, on_month: Callable[[str], None] = lambda month: None
+) -> IndexAudit:
+    """Load every month again that the audit found wrong, remove points of no month, and audit those
+    months again.
 
-    A load sends what is missing or changed and removes what should not be there, so it repairs a month completely.
-    Raises as `audit_months` does.
+    A load sends what is missing or changed and removes what should not be there, so it repairs a
+    month completely. Raises as `audit_months` does.
     """
     wrong = [month.month for month in audit.months if not month.clean]
     failures = dict(audit.failures)
@@ -134,7 +155,10 @@ def repair(workspace: Workspace, audit: IndexAudit, on_month: Callable[[str], No
     outside = _points_outside(workspace, with_points_outside)
     failures |= dict(second.failures)
     return IndexAudit(
-        tuple(months[month] for month in sorted(months)), outside, tuple(sorted(failures.items())), audit.live
+        tuple(months[month] for month in sorted(months)),
+        outside,
+        tuple(sorted(failures.items())),
+        audit.live,
     )
 
 
@@ -148,19 +172,25 @@ def _months(workspace: Workspace) -> list[str]:
     root = workspace.root
     months = sorted({*root.months(tables.EMBEDDINGS), *root.months(tables.INDEX_RECEIPTS)})
     if not months:
-        raise MissingInput(f"{root.path} holds no embeddings yet: run citeloom run --months all --until index_receipts")
+        raise MissingInput(
+            f"{root.path} holds no embeddings yet: run citeloom run --months all --until"
+            " index_receipts"
+        )
     return months
 
 
-def _points_outside(workspace: Workspace, names: Iterable[str]) -> tuple[tuple[str, tuple[PointId, ...]], ...]:
+def _points_outside(
+    workspace: Workspace, names: Iterable[str]
+) -> tuple[tuple[str, tuple[PointId, ...]], ...]:
     """For each collection, the ids of points of no month of the data root."""
     collections = open_collections(workspace)
     return tuple((name, _ids_outside(workspace, collections.collection(name))) for name in names)
 
 
 def _ids_outside(workspace: Workspace, index: PassageIndex) -> tuple[PointId, ...]:
-    """Ids of points of no month of the data root. A run embeds a month before it loads it, so a month that appears
-    during the listing is noticed by reading the months again."""
+    """Ids of points of no month of the data root. A run embeds a month before it loads it, so a
+    month that appears during the listing is noticed by reading the months again.
+    """
     months: list[str] = []
     ids: Iterable[PointId] = ()
     while (current := _months(workspace)) != months:
@@ -171,9 +201,10 @@ def _ids_outside(workspace: Workspace, index: PassageIndex) -> tuple[PointId, ..
 def _audit_and_record(workspace: Workspace, month: str) -> MonthAudit:
     """Audit a month while no run loads it, and rewrite its receipt if that disagrees.
 
-    The receipt keeps its fingerprint, which covers what the load was made from. The number of points in its notes
-    becomes None for a damaged month, so that no count makes the receipt valid: a count alone would not notice a missing
-    point beside a foreign one.
+    The receipt keeps its fingerprint, which covers what the load was made from. The number of
+    points in its notes
+    becomes None for a damaged month, so that no count makes the receipt valid: a count alone would
+    not notice a missing point beside a foreign one.
     """
     with month_lock(workspace, INDEX_RECEIPTS.name, month):
         audit, row = audit_and_receipt(workspace, month)

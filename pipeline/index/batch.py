@@ -1,4 +1,6 @@
-"""Points to load, as columns of many passages, and the checks that they pass before an engine receives them."""
+"""Points to load, as columns of many passages, and the checks that they pass before an engine
+receives them.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,11 @@ _PAYLOAD_BYTES = 700
 class PointBatch:
     """Points by columns; point number n has the rows offsets[n]:offsets[n + 1] of what is ragged.
 
-    ids: passage ids. dense: float32 of shape (points, dimensions). lexical: of stemmed words. payloads: what a search
-    restricts or shows; `digest` in it is of the whole point. sparse: of the model's lexical head, None where the
-    collection has none. colbert_offsets: int64 of shape (points + 1,) into colbert, float32 of shape (tokens,
-    dimensions); both None where the collection has none.
+    ids: passage ids. dense: float32 of shape (points, dimensions). lexical: of stemmed words.
+    payloads: what a search restricts or shows; `digest` in it is of the whole point. sparse: of the
+    model's lexical head, None where the
+    collection has none. colbert_offsets: int64 of shape (points + 1,) into colbert, float32 of
+    shape (tokens, dimensions); both None where the collection has none.
     """
 
     ids: Sequence[str]
@@ -96,7 +99,10 @@ class PointBatch:
         colbert_offsets, colbert = None, None
         if self.colbert is not None and self.colbert_offsets is not None:
             rows = slice(self.colbert_offsets[start], self.colbert_offsets[end])
-            colbert_offsets, colbert = self.colbert_offsets[start : end + 1] - rows.start, self.colbert[rows]
+            colbert_offsets, colbert = (
+                self.colbert_offsets[start : end + 1] - rows.start,
+                self.colbert[rows],
+            )
         return PointBatch(
             self.ids[start:end],
             self.dense[start:end],
@@ -111,8 +117,10 @@ class PointBatch:
 def check_points(points: PointBatch) -> None:
     """Raise PermanentFailure, which names a passage, for vectors that would damage a collection.
 
-    In half precision large numbers become infinite or NaN. Edge accepts a vector of NaN, which no search finds again,
-    and a sparse vector with more ids than weights breaks its log: the collection cannot be opened any more.
+    In half precision large numbers become infinite or NaN. Edge accepts a vector of NaN, which no
+    search finds again,
+    and a sparse vector with more ids than weights breaks its log: the collection cannot be opened
+        any more.
     """
     import numpy as np
 
@@ -121,18 +129,30 @@ def check_points(points: PointBatch) -> None:
     for kind, terms in (("lexical", points.lexical), ("sparse", points.sparse)):
         if terms is not None:
             if len(terms.ids) != len(terms.weights):
-                raise _refused(points, 0, f"a {kind} vector without a weight for each id, or another of its batch has")
+                raise _refused(
+                    points,
+                    0,
+                    f"a {kind} vector without a weight for each id, or another of its batch has",
+                )
             vectors.append((kind, np.repeat(numbers, terms.lengths), terms.weights[:, None]))
     if points.colbert is not None and points.colbert_offsets is not None:
-        vectors.append(("ColBERT", np.repeat(numbers, np.diff(points.colbert_offsets)), points.colbert))
+        vectors.append(
+            ("ColBERT", np.repeat(numbers, np.diff(points.colbert_offsets)), points.colbert)
+        )
     for kind, owners, rows in vectors:
         wrong = owners[_not_finite(rows)]
         if len(wrong):
-            raise _refused(points, int(wrong[0]), f"a {kind} vector with NaN, infinity or a number that is too large")
+            raise _refused(
+                points,
+                int(wrong[0]),
+                f"a {kind} vector with NaN, infinity or a number that is too large",
+            )
 
 
 def _not_finite(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """For each row, whether its norm is NaN or infinite, also because the squares of its numbers are too large."""
+    """For each row, whether its norm is NaN or infinite, also because the squares of its numbers
+    are too large.
+    """
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):
@@ -144,5 +164,6 @@ def _not_finite(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
 def _refused(points: PointBatch, number: int, what: str) -> PermanentFailure:
     month = points.payloads[number].get("month", "all")
     return PermanentFailure(
-        f"passage {points.ids[number]} has {what}: run citeloom run --months {month} --select embeddings --force"
+        f"passage {points.ids[number]} has {what}: run citeloom run --months {month} --select"
+        " embeddings --force"
     )

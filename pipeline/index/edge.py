@@ -1,7 +1,8 @@
-"""Passages in Qdrant Edge, in process: one collection, and the collections of an alias, each in a folder.
+"""Passages in Qdrant Edge, in process: one collection, and the collections of an alias, each in a
+folder.
 
-One process at a time may open a collection's folder. Its write-ahead log is on. API: `qdrant_edge/__init__.pyi` of
-qdrant-edge-py 0.9.
+One process at a time may open a collection's folder. Its write-ahead log is on. API:
+`qdrant_edge/__init__.pyi` of qdrant-edge-py 0.9.
 """
 
 from __future__ import annotations
@@ -54,19 +55,23 @@ if TYPE_CHECKING:
 LAYOUT_FILE = "citeloom.json"
 # Names the live collection of an alias.
 _LIVE_FILE = "live.json"
-# Numbers beyond this share are cut off before the rest is spread over 256 steps: a few outliers would waste most.
+# Numbers beyond this share are cut off before the rest is spread over 256 steps: a few outliers
+# would waste most.
 _QUANTILE = 0.99
 
 
 class EdgeIndex(PassageIndex):
-    """The collection in a folder. Only `create` creates the folder; `SharedShard` opens and closes it."""
+    """The collection in a folder. Only `create` creates the folder; `SharedShard` opens and closes
+    it.
+    """
 
     in_flight = 1  # Edge runs one update at a time
     page = 5_000  # pages of 1,000 or 20,000 took as long
 
     def __init__(self, folder: Path, *, on_disk: bool = False, patience: float = PATIENCE) -> None:
-        """on_disk: whether a new folder keeps uncompressed vectors out of memory. patience: seconds to wait for another
-        process that holds the folder."""
+        """on_disk: whether a new folder keeps uncompressed vectors out of memory. patience: seconds
+        to wait for another process that holds the folder.
+        """
         self.folder = folder
         self.name, self.place = folder.name, str(folder.parent)
         self._on_disk = on_disk
@@ -85,8 +90,9 @@ class EdgeIndex(PassageIndex):
             raise PermanentFailure(unusable(self.folder, error)) from error
         except (KeyError, TypeError, ValueError) as error:
             raise PermanentFailure(
-                f"{file} does not hold the layout of its collection ({type(error).__name__}: {error}): delete "
-                f"{self.folder} and run citeloom run --months all, which loads it again from the tables"
+                f"{file} does not hold the layout of its collection ({type(error).__name__}:"
+                f" {error}): delete {self.folder} and run citeloom run --months all, which loads it"
+                " again from the tables"
             ) from error
 
     def count(self, month: str | None = None, *, wait: bool = True) -> int:
@@ -95,7 +101,9 @@ class EdgeIndex(PassageIndex):
         if self.layout() is None:
             return 0
         where = edge_filter([] if month is None else of_month(month))
-        return int(self._call("count", qdrant_edge.CountRequest(exact=True, filter=where), wait=wait))
+        return int(
+            self._call("count", qdrant_edge.CountRequest(exact=True, filter=where), wait=wait)
+        )
 
     def values(self, field: str) -> list[str]:
         import qdrant_edge
@@ -103,14 +111,18 @@ class EdgeIndex(PassageIndex):
         if self.layout() is None:
             return []
         # With exact=True, Edge also lists values that no point has any more, with a count of 0.
-        hits = self._call("facet", qdrant_edge.FacetRequest(field, limit=MOST_VALUES, exact=True)).hits
+        hits = self._call(
+            "facet", qdrant_edge.FacetRequest(field, limit=MOST_VALUES, exact=True)
+        ).hits
         return sorted(str(hit.value) for hit in hits if hit.count)
 
     def defer_indexing(self) -> None:
         """Nothing to do: Edge builds graphs only in `build_graph`."""
 
     def build_graph(self, *, wait: bool = False) -> None:
-        """As in the base class; always waits. Below Edge's threshold of points no graph is built."""
+        """As in the base class; always waits. Below Edge's threshold of points no graph is
+        built.
+        """
         if self.layout() is not None:
             self._call("flush")
             self._call("optimize")
@@ -120,8 +132,9 @@ class EdgeIndex(PassageIndex):
         self._shard.close()
 
     def in_use(self) -> AbstractContextManager[object]:
-        """Keep the folder open as one long request does. Raises IndexInUse if another process keeps it open for too
-        long, PermanentFailure if it cannot be opened."""
+        """Keep the folder open as one long request does. Raises IndexInUse if another process keeps
+        it open for too long, PermanentFailure if it cannot be opened.
+        """
         return self._shard.open()
 
     def _exists(self) -> bool:
@@ -136,7 +149,9 @@ class EdgeIndex(PassageIndex):
         import qdrant_edge
 
         with translate_errors(self.folder):
-            shard = qdrant_edge.EdgeShard.create(str(folder), edge_config(layout, on_disk=self._on_disk))
+            shard = qdrant_edge.EdgeShard.create(
+                str(folder), edge_config(layout, on_disk=self._on_disk)
+            )
             for operation in _payload_indexes({}):
                 shard.update(operation)
             shard.close()
@@ -158,19 +173,29 @@ class EdgeIndex(PassageIndex):
 
         self._call("update", qdrant_edge.UpdateOperation.delete_points(ids))
 
-    def _page(self, where: Sequence[Condition], fields: list[str], offset: Any) -> tuple[Sequence[Any], Any]:
+    def _page(
+        self, where: Sequence[Condition], fields: list[str], offset: Any
+    ) -> tuple[Sequence[Any], Any]:
         import qdrant_edge
 
         request = qdrant_edge.ScrollRequest(
-            offset=offset, limit=self.page, filter=edge_filter(where), with_payload=fields or False, with_vector=False
+            offset=offset,
+            limit=self.page,
+            filter=edge_filter(where),
+            with_payload=fields or False,
+            with_vector=False,
         )
         records, following = self._call("scroll", request)
         return records, following
 
-    def _query(self, searches: Sequence[tuple[Query, Request]], layout: Layout) -> Sequence[Sequence[Any]]:
+    def _query(
+        self, searches: Sequence[tuple[Query, Request]], layout: Layout
+    ) -> Sequence[Sequence[Any]]:
         import qdrant_edge
 
-        batch = qdrant_edge.QueryBatchRequest([edge_query(query, request, layout) for query, request in searches])
+        batch = qdrant_edge.QueryBatchRequest(
+            [edge_query(query, request, layout) for query, request in searches]
+        )
         rankings: Sequence[Sequence[Any]] = self._call("query_batch", batch)
         return rankings
 
@@ -185,11 +210,15 @@ class EdgeIndex(PassageIndex):
 
 
 class EdgeCollections:
-    """The collections of an alias: a folder for each in the folder of the alias, and a file that names the live one."""
+    """The collections of an alias: a folder for each in the folder of the alias, and a file that
+    names the live one.
+    """
 
     engine: Literal["edge"] = "edge"
 
-    def __init__(self, folder: Path, alias: str, *, on_disk: bool = False, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, folder: Path, alias: str, *, on_disk: bool = False, patience: float = PATIENCE
+    ) -> None:
         """folder: of the alias. on_disk, patience: as for EdgeIndex."""
         self.folder, self.alias = folder, alias
         self._on_disk, self._patience = on_disk, patience
@@ -197,8 +226,9 @@ class EdgeCollections:
         self._lock = threading.Lock()
 
     def live(self) -> str | None:
-        """As in the protocol; also None if the live collection's folder was deleted, as a user does to start again.
-        Opens no collection. Raises PermanentFailure for an unreadable file."""
+        """As in the protocol; also None if the live collection's folder was deleted, as a user does
+        to start again. Opens no collection. Raises PermanentFailure for an unreadable file.
+        """
         file = self.folder / _LIVE_FILE
         try:
             name = json.loads(file.read_bytes())["collection"]
@@ -209,8 +239,8 @@ class EdgeCollections:
             raise PermanentFailure(unusable(self.folder, error)) from error
         except (KeyError, TypeError, ValueError) as error:
             raise PermanentFailure(
-                f"{file} does not name the collection that searches use ({type(error).__name__}: {error}): delete it "
-                f"and run citeloom run --months all"
+                f"{file} does not name the collection that searches use ({type(error).__name__}:"
+                f" {error}): delete it and run citeloom run --months all"
             ) from error
 
     def names(self) -> list[str]:
@@ -228,24 +258,31 @@ class EdgeCollections:
         _check_name(name)
         with self._lock:
             if name not in self._indexes:
-                self._indexes[name] = EdgeIndex(self.folder / name, on_disk=self._on_disk, patience=self._patience)
+                self._indexes[name] = EdgeIndex(
+                    self.folder / name, on_disk=self._on_disk, patience=self._patience
+                )
             return self._indexes[name]
 
     def make_live(self, name: str) -> None:
         """As in the protocol. Raises PermanentFailure if there is no such collection."""
         if not self._is_ours(name):
-            raise PermanentFailure(f"there is no collection {name} in {self.folder}: run citeloom reindex")
+            raise PermanentFailure(
+                f"there is no collection {name} in {self.folder}: run citeloom reindex"
+            )
         try:
             write_whole(self.folder / _LIVE_FILE, json.dumps({"collection": name}).encode())
         except OSError as error:
             raise PermanentFailure(unusable(self.folder, error)) from error
 
     def drop(self, name: str) -> None:
-        """As in the protocol; nothing if there is no such collection. Raises TransientFailure if another process holds
-        it, PermanentFailure if citeloom did not make it."""
+        """As in the protocol; nothing if there is no such collection. Raises TransientFailure if
+        another process holds it, PermanentFailure if citeloom did not make it.
+        """
         _check_name(name)
         if name == self.live():
-            raise SettingError(f"searches use the collection {name}: make another one live before you drop it")
+            raise SettingError(
+                f"searches use the collection {name}: make another one live before you drop it"
+            )
         folder = self.folder / name
         if folder.exists():
             if not self._is_ours(name):
@@ -259,9 +296,14 @@ class EdgeCollections:
                 index.close()
 
     def _retire(self, name: str) -> None:
-        """Rename a collection's folder before its deletion, so that a killed process leaves no incomplete one."""
+        """Rename a collection's folder before its deletion, so that a killed process leaves no
+        incomplete one.
+        """
         index = self.collection(name)
-        with contextlib.suppress(PermanentFailure), index.in_use():  # a broken collection can be dropped too
+        with (
+            contextlib.suppress(PermanentFailure),
+            index.in_use(),
+        ):  # a broken collection can be dropped too
             pass  # and no other process uses it
         index.close()
         retired = index.folder.with_name(f".{name}.{os.getpid()}.gone")
@@ -310,11 +352,13 @@ def edge_config(layout: Layout, *, on_disk: bool) -> Any:
     }
     memory = edge.Memory.Cold if on_disk else edge.Memory.Cached
     vectors: dict[str, Any] = {
-        DENSE: edge.EdgeVectorParams(**common, memory=memory, quantization_config=_quantization(layout))
+        DENSE: edge.EdgeVectorParams(
+            **common, memory=memory, quantization_config=_quantization(layout)
+        )
     }
     if layout.colbert:
-        # It only ranks candidates again: a graph over its hundreds of vectors a passage would serve nobody (m = 0),
-        # and in memory it would be a hundred times the rest.
+        # It only ranks candidates again: a graph over its hundreds of vectors a passage would serve
+        # nobody (m = 0), and in memory it would be a hundred times the rest.
         graph = edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000)
         many = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
         vectors[COLBERT] = edge.EdgeVectorParams(
@@ -330,7 +374,9 @@ def _quantization(layout: Layout) -> Any:
     import qdrant_edge as edge
 
     if layout.quantization == "int8":
-        return edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=edge.Memory.Pinned)
+        return edge.ScalarQuantizationConfig(
+            edge.ScalarType.Int8, quantile=_QUANTILE, memory=edge.Memory.Pinned
+        )
     if layout.quantization == "binary":
         scalar = edge.BinaryQuantizationQueryEncoding.Scalar8Bits
         return edge.BinaryQuantizationConfig(memory=edge.Memory.Pinned, query_encoding=scalar)
@@ -340,15 +386,18 @@ def _quantization(layout: Layout) -> Any:
 def edge_points(points: PointBatch) -> list[Any]:
     """Points for an upsert.
 
-    Edge reads numbers one by one through Python, from whatever can be iterated: a row of 1,024 took it 13 µs as a
-    memory view, 18 µs as a list made for it, 28 µs as an array.
+    Edge reads numbers one by one through Python, from whatever can be iterated: a row of 1,024 took
+    it 13 µs as a memory view, 18 µs as a list made for it, 28 µs as an array.
     """
     import numpy as np
     import qdrant_edge as edge
 
     made, dense = [], np.ascontiguousarray(points.dense, np.float32)
     for number, identifier in enumerate(points.ids):
-        vectors: dict[str, Any] = {DENSE: dense[number].data, LEXICAL: _terms(points.lexical.row(number))}
+        vectors: dict[str, Any] = {
+            DENSE: dense[number].data,
+            LEXICAL: _terms(points.lexical.row(number)),
+        }
         if points.sparse is not None:
             vectors[SPARSE] = _terms(points.sparse.row(number))
         tokens = points.tokens(number)
@@ -375,7 +424,10 @@ def edge_filter(conditions: Sequence[Condition], passages: Sequence[str] | None 
 
     by_id = [] if passages is None else [edge.HasIdCondition(set(passages))]
     return edge.Filter(
-        must=[*by_id, *(_condition(condition) for condition in conditions if not condition.negated)],
+        must=[
+            *by_id,
+            *(_condition(condition) for condition in conditions if not condition.negated),
+        ],
         must_not=[_condition(condition) for condition in conditions if condition.negated],
     )
 
@@ -385,7 +437,9 @@ def _condition(condition: Condition) -> Any:
 
     if condition.values:
         return edge.FieldCondition(condition.field, match=edge.MatchAny(list(condition.values)))
-    return edge.FieldCondition(condition.field, range=edge.RangeFloat(gte=condition.low, lte=condition.high))
+    return edge.FieldCondition(
+        condition.field, range=edge.RangeFloat(gte=condition.low, lte=condition.high)
+    )
 
 
 def edge_query(query: Query, request: Request, layout: Layout) -> Any:
@@ -409,8 +463,9 @@ def edge_query(query: Query, request: Request, layout: Layout) -> Any:
 def _params(request: Request, layout: Layout) -> Any:
     """How the graph of dense vectors is walked, and what is scored again with whole vectors.
 
-    Of lexical vectors, the documents whose frequencies count: those of the months searched. Over all months, 9 of 25
-    questions on the first of three had other passages among the first three once the later ones were loaded.
+    Of lexical vectors, the documents whose frequencies count: those of the months searched. Over
+    all months, 9 of 25 questions on the first of three had other passages among the first three
+    once the later ones were loaded.
     """
     import qdrant_edge as edge
 
@@ -420,8 +475,12 @@ def _params(request: Request, layout: Layout) -> Any:
     if request.by != DENSE:
         return None
     if request.exact or request.passages is not None:
-        return edge.SearchParams(exact=True, quantization=edge.QuantizationSearchParams(ignore=True))
+        return edge.SearchParams(
+            exact=True, quantization=edge.QuantizationSearchParams(ignore=True)
+        )
     if layout.quantization == "none":
         return edge.SearchParams(hnsw_ef=HNSW_EF[layout.quantization])
-    rescoring = edge.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING[layout.quantization])
+    rescoring = edge.QuantizationSearchParams(
+        rescore=True, oversampling=OVERSAMPLING[layout.quantization]
+    )
     return edge.SearchParams(hnsw_ef=HNSW_EF[layout.quantization], quantization=rescoring)

@@ -1,4 +1,6 @@
-"""A folder of Qdrant Edge: its atomic creation, its turns between processes, disk space, and error messages."""
+"""A folder of Qdrant Edge: its atomic creation, its turns between processes, disk space, and error
+messages.
+"""
 
 from __future__ import annotations
 
@@ -20,32 +22,42 @@ from filelock import FileLock, Timeout
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
 from pipeline.storage.writing import move_into_place, write_whole
 
-# Seconds to wait for another process, which lets go between two requests; only a long optimization takes longer.
+# Seconds to wait for another process, which lets go between two requests; only a long optimization
+# takes longer.
 PATIENCE = 5.0
 # Seconds without a request after which a process lets go of the folder.
 IDLE = 1.0
-# A process that another waits for keeps the folder for so many seconds, and for twice as long as opening it took: a
-# load and a searching process would otherwise open the folder by turns and do little else. Never for so long that the
-# patience of who waits ends.
+# A process that another waits for keeps the folder for so many seconds, and for twice as long as
+# opening it took: a load and a searching process would otherwise open the folder by turns and do
+# little else. Never for so long that the patience of who waits ends.
 SHORTEST_TURN, LONGEST_TURN = 0.5, PATIENCE / 2
-# A request to let go that is older is that of a killed process: who waits repeats it ten times a second.
+# A request to let go that is older is that of a killed process: who waits repeats it ten times a
+# second.
 _LATEST_REQUEST = 1.0
-# Edge writes through memory maps, so on a full disk the kernel kills the process (SIGBUS) and Edge reports no error. A
-# new collection took 74 MB, most of it hash tables of payload indexes, and a segment of the write-ahead log is 32 MB.
-# Before it optimizes, Edge checks the disk itself.
+# Edge writes through memory maps, so on a full disk the kernel kills the process (SIGBUS) and Edge
+# reports no error. A new collection took 74 MB, most of it hash tables of payload indexes, and a
+# segment of the write-ahead log is 32 MB. Before it optimizes, Edge checks the disk itself.
 _FREE_BYTES = 64 << 20
 _FREE_BYTES_TO_CREATE = 160 << 20
 
 # Reasons in error messages of Edge and of the operating system, and what the user can do.
 _WAYS_OUT = {
-    os.strerror(errno.EACCES): "let this user read and write the folder, or set CITELOOM_DATA to one of its own",
-    os.strerror(errno.EPERM): "let this user read and write the folder, or set CITELOOM_DATA to one of its own",
-    os.strerror(errno.EROFS): "make the file system writable, or set CITELOOM_DATA to a folder that is",
+    os.strerror(
+        errno.EACCES
+    ): "let this user read and write the folder, or set CITELOOM_DATA to one of its own",
+    os.strerror(
+        errno.EPERM
+    ): "let this user read and write the folder, or set CITELOOM_DATA to one of its own",
+    os.strerror(
+        errno.EROFS
+    ): "make the file system writable, or set CITELOOM_DATA to a folder that is",
     os.strerror(errno.ENOSPC): "make room on that disk, then run again",
     os.strerror(errno.EDQUOT): "make room in this user's quota, then run again",
     os.strerror(errno.EFBIG): "raise the limit on a file's size (ulimit -f), then run again",
     os.strerror(errno.EMFILE): "raise the limit on open files (ulimit -n 65536), then run again",
-    os.strerror(errno.ENFILE): "the machine has no file handle left: close programs, then run again",
+    os.strerror(
+        errno.ENFILE
+    ): "the machine has no file handle left: close programs, then run again",
     os.strerror(errno.ENOMEM): "free some memory, or set CITELOOM_QDRANT_URL to a Qdrant server",
     os.strerror(errno.EIO): "the disk fails to read or write: check it, then run again",
     "Not enough space available for optimization": "make room on that disk, then run again",
@@ -53,9 +65,11 @@ _WAYS_OUT = {
 
 
 def create_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Create a folder unless it exists: `fill` writes it under a temporary name, and it is moved into place, so a
-    killed process leaves no incomplete folder. Deletes what such a process left. Raises PermanentFailure if the folder
-    cannot be created, TransientFailure if another process takes too long to create it."""
+    """Create a folder unless it exists: `fill` writes it under a temporary name, and it is moved
+    into place, so a killed process leaves no incomplete folder. Deletes what such a process left.
+    Raises PermanentFailure if the folder cannot be created, TransientFailure if another process
+    takes too long to create it.
+    """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock"), timeout=60):
@@ -68,7 +82,9 @@ def create_folder(folder: Path, fill: Callable[[Path], None]) -> None:
                 fill(staged)
                 move_into_place(staged, folder)
     except Timeout as error:
-        raise TransientFailure(f"another process has been creating {folder} for 60 s: run again") from error
+        raise TransientFailure(
+            f"another process has been creating {folder} for 60 s: run again"
+        ) from error
     except OSError as error:
         raise PermanentFailure(unusable(folder, error)) from error
 
@@ -78,8 +94,10 @@ class IndexInUse(TransientFailure):
 
 
 class SharedShard:
-    """The shard of a folder, which one process at a time can have open: opened by the first request, and closed once no
-    request came for `IDLE` seconds or another process waits for the folder. Thread-safe."""
+    """The shard of a folder, which one process at a time can have open: opened by the first
+    request, and closed once no request came for `IDLE` seconds or another process waits for the
+    folder. Thread-safe.
+    """
 
     def __init__(self, folder: Path, patience: float = PATIENCE) -> None:
         """patience: seconds to wait for another process that has the folder open."""
@@ -96,8 +114,9 @@ class SharedShard:
     def open(self, *, wait: bool = True) -> Iterator[Any]:
         """The open shard, for one request.
 
-        wait: whether to wait for another process that has it open. Raises IndexInUse if that takes too long,
-        PermanentFailure if the folder cannot be opened, or could not be closed after an earlier request.
+        wait: whether to wait for another process that has it open. Raises IndexInUse if that takes
+        too long, PermanentFailure if the folder cannot be opened, or could not be closed after an
+        earlier request.
         """
         latest = time.monotonic() + (self._patience if wait else 0.0)
         with self._changed:
@@ -119,8 +138,9 @@ class SharedShard:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Close the shard, once the requests of other threads have ended. Raises PermanentFailure if its last data
-        could not be written."""
+        """Close the shard, once the requests of other threads have ended. Raises PermanentFailure
+        if its last data could not be written.
+        """
         with self._changed:
             self._changed.wait_for(lambda: not self._users)
             self._close_unless_used()
@@ -135,7 +155,8 @@ class SharedShard:
     def _give_turn(self, patience: float) -> None:
         """Close the shard if the turn is over, once the requests of other threads have ended.
 
-        patience: seconds to wait for them. One that takes longer, such as an optimization, keeps the folder anyway.
+        patience: seconds to wait for them. One that takes longer, such as an optimization, keeps
+            the folder anyway.
         """
         end = time.monotonic() + patience
         while self._users and self._is_turn_over() and time.monotonic() < end:
@@ -156,7 +177,9 @@ class SharedShard:
                     self._close_unless_used()
 
     def _close_unless_used(self) -> None:
-        """Close the shard unless a request of another thread is open. A failure is raised by the next request."""
+        """Close the shard unless a request of another thread is open. A failure is raised by the
+        next request.
+        """
         if self._users or self._shard is None:
             return
         shard, self._shard = self._shard, None
@@ -173,10 +196,11 @@ class SharedShard:
 
 
 def open_shard(folder: Path, patience: float) -> tuple[Any, float]:
-    """Open the shard of a folder, which takes the folder's lock; another process that has it is asked to let go.
+    """Open the shard of a folder, which takes the folder's lock; another process that has it is
+    asked to let go.
 
-    patience: seconds to wait for that. Returns the shard and the seconds that opening took, without waiting. Raises
-    IndexInUse if it takes longer, PermanentFailure if the folder cannot be opened.
+    patience: seconds to wait for that. Returns the shard and the seconds that opening took, without
+    waiting. Raises IndexInUse if it takes longer, PermanentFailure if the folder cannot be opened.
     """
     import qdrant_edge
 
@@ -223,11 +247,15 @@ def _request_file(folder: Path) -> Path:
 
 
 def close_shard(folder: Path, shard: Any) -> None:
-    """Close a shard and release the folder's lock. Raises PermanentFailure if its last data could not be written."""
+    """Close a shard and release the folder's lock. Raises PermanentFailure if its last data could
+    not be written.
+    """
     with translate_errors(folder):
         shard.close()
     holder = holder_of(folder)
-    if holder is not None and holder[0] == os.getpid():  # another process may have opened the folder meanwhile
+    if (
+        holder is not None and holder[0] == os.getpid()
+    ):  # another process may have opened the folder meanwhile
         with contextlib.suppress(OSError):
             _holder_file(folder).unlink(missing_ok=True)
 
@@ -236,7 +264,8 @@ def close_shard(folder: Path, shard: Any) -> None:
 def translate_errors(folder: Path) -> Iterator[None]:
     """Replace exceptions of Edge by a PermanentFailure that names the folder.
 
-    Edge raises bare `Exception`s, and for a panic in its Rust code a `PanicException`, which is only a BaseException.
+    Edge raises bare `Exception`s, and for a panic in its Rust code a `PanicException`, which is
+    only a BaseException.
     """
     try:
         yield
@@ -256,25 +285,28 @@ def check_disk_space(folder: Path, needed: int = _FREE_BYTES) -> None:
         return  # opening the folder reports that it is gone
     if free < needed:
         raise PermanentFailure(
-            f"the disk of {folder} has {free >> 20} MB left, and Qdrant Edge needs {needed >> 20} MB to continue: make "
-            f"room on it, then run again"
+            f"the disk of {folder} has {free >> 20} MB left, and Qdrant Edge needs"
+            f" {needed >> 20} MB to continue: make room on it, then run again"
         )
 
 
 def unusable(folder: Path, error: BaseException) -> str:
-    """The message for a folder that fails: the operating system's reason and what to do about it, otherwise to load the
-    folder again."""
+    """The message for a folder that fails: the operating system's reason and what to do about it,
+    otherwise to load the folder again.
+    """
     for reason, way_out in _WAYS_OUT.items():
         if reason in str(error):
             return f"the index in {folder} cannot be used: {reason} ({error}): {way_out}"
     return (
-        f"the index in {folder} cannot be used ({error}): delete the folder and run citeloom run --months all, which "
-        f"loads it again from the tables"
+        f"the index in {folder} cannot be used ({error}): delete the folder and run citeloom run"
+        " --months all, which loads it again from the tables"
     )
 
 
 def _write_holder(folder: Path) -> None:
-    """Record this process as the holder, for the message to others; without it that message is only less specific."""
+    """Record this process as the holder, for the message to others; without it that message is only
+    less specific.
+    """
     holder = {"pid": os.getpid(), "program": Path(sys.argv[0]).name}
     with contextlib.suppress(OSError):
         write_whole(_holder_file(folder), json.dumps(holder).encode())
@@ -285,8 +317,9 @@ def _holder_file(folder: Path) -> Path:
 
 
 def holder_of(folder: Path) -> tuple[int, str] | None:
-    """Process id and program of the folder's last holder; None if it has closed the folder. A killed process stays
-    recorded."""
+    """Process id and program of the folder's last holder; None if it has closed the folder. A
+    killed process stays recorded.
+    """
     try:
         holder = json.loads(_holder_file(folder).read_text())
         return int(holder["pid"]), str(holder["program"])
@@ -298,6 +331,6 @@ def _lock_message(folder: Path) -> str:
     holder = holder_of(folder)
     who = f"process {holder[0]} ({holder[1]})" if holder else "another process"
     return (
-        f"the index in {folder} is held by {who}, and Qdrant Edge serves one process at a time: wait for it to end, "
-        f"or set CITELOOM_QDRANT_URL to a Qdrant server, which lifts the limit"
+        f"the index in {folder} is held by {who}, and Qdrant Edge serves one process at a time:"
+        " wait for it to end, or set CITELOOM_QDRANT_URL to a Qdrant server, which lifts the limit"
     )

@@ -1,4 +1,6 @@
-"""Exact scores of passages in memory, equal to those of an index: for evaluation, and for search within a paper."""
+"""Exact scores of passages in memory, equal to those of an index: for evaluation, and for search
+within a paper.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ class SparseScores:
     """Scores of passages by their sparse vectors.
 
     idf: whether terms are weighed by inverse document frequency, as Qdrant's modifier does:
-    ln((N - n + 0.5) / (n + 0.5) + 1), where n of N passages have the term (Qdrant's documentation, "IDF Modifier").
+    ln((N - n + 0.5) / (n + 0.5) + 1), where n of N passages have the term (Qdrant's documentation,
+    "IDF Modifier").
     """
 
     def __init__(self, passages: SparseRows, *, idf: bool) -> None:
@@ -30,9 +33,15 @@ class SparseScores:
         # Ids are 32-bit numbers: columns are the ids that there are.
         self._ids, columns = np.unique(passages.ids, return_inverse=True)
         shape = (self._count, len(self._ids))
-        self._by_term = csr_matrix((passages.weights, columns, passages.offsets), shape=shape).T.tocsr()
+        self._by_term = csr_matrix(
+            (passages.weights, columns, passages.offsets), shape=shape
+        ).T.tocsr()
         having = np.diff(self._by_term.indptr)
-        self._idf = np.log((self._count - having + 0.5) / (having + 0.5) + 1) if idf else np.ones(len(self._ids))
+        self._idf = (
+            np.log((self._count - having + 0.5) / (having + 0.5) + 1)
+            if idf
+            else np.ones(len(self._ids))
+        )
 
     def of(self, queries: Sequence[SparseVector]) -> NDArray[np.float32]:
         """The scores, of shape (queries, passages); 0 where no term is shared."""
@@ -56,12 +65,18 @@ class SparseScores:
 
 
 def lexical_scores(texts: Sequence[str], queries: Sequence[str]) -> NDArray[np.float32]:
-    """BM25 of each text for each query, of shape (queries, texts), the texts being all that there is."""
-    return SparseScores(lexical_rows(texts), idf=True).of([lexical_query(query) for query in queries])
+    """BM25 of each text for each query, of shape (queries, texts), the texts being all that there
+    is.
+    """
+    return SparseScores(lexical_rows(texts), idf=True).of(
+        [lexical_query(query) for query in queries]
+    )
 
 
 def fused_scores(dense: NDArray[np.float32], lexical: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scores of one query's passages by both, as `fusion.fuse_scores` adds them; without the weights of kinds."""
+    """Scores of one query's passages by both, as `fusion.fuse_scores` adds them; without the
+    weights of kinds.
+    """
     import numpy as np
 
     scores = np.zeros(len(dense), np.float32)

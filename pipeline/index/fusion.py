@@ -1,8 +1,10 @@
-"""Fusion: rank passages by dense vectors and by words together, from the scores of an index for each.
+"""Fusion: rank passages by dense vectors and by words together, from the scores of an index for
+each.
 
-It adds scores, each divided by the best of its kind for the query: a convex combination (Bruch, Gai and
-Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval"). A passage that only its words brought in is
-compared by its dense vector too; one that is not among the lexical candidates has the lexical score 0.
+It adds scores, each divided by the best of its kind for the query: a convex combination (Bruch, Gai
+and Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval"). A passage that only its
+words brought in is compared by its dense vector too; one that is not among the lexical candidates
+has the lexical score 0.
 """
 
 from __future__ import annotations
@@ -22,27 +24,30 @@ from pipeline.index.passage_index import (
 
 By = Literal["fused", "dense", "lexical", "sparse"]
 
-# Chosen on SciFact's training claims and DeepScholar-Bench's sentences: from 0.5 to 0.6 neither differs by 0.003. On 36
-# sentences over full texts 0.4 is better: docs/experiments/retrieval-on-real-papers.md.
+# Chosen on SciFact's training claims and DeepScholar-Bench's sentences: from 0.5 to 0.6 neither
+# differs by 0.003. On 36 sentences over full texts 0.4 is better:
+# docs/experiments/retrieval-on-real-papers.md.
 DENSE_WEIGHT = 0.55
-# Factor of a passage's score by its kind. Author lines are near to many queries on a topic; a query that names an
-# author still finds them.
+# Factor of a passage's score by its kind. Author lines are near to many queries on a topic; a query
+# that names an author still finds them.
 KIND_WEIGHTS: Mapping[str, float] = {"front_matter": 0.8}
 _LEAST_CANDIDATES = 100
-# Fields of the payload that a ranking needs: the kind for the weight, the paper where only its best passage counts.
-# Fetching whole payloads of both lists took ten times as long as the search itself.
+# Fields of the payload that a ranking needs: the kind for the weight, the paper where only its best
+# passage counts. Fetching whole payloads of both lists took ten times as long as the search itself.
 _FIELDS = ("kind", "arxiv_id")
-# Scores tie where passages share their words, or are alike. A ranking by one kind of vector asks for more than are
-# wanted, so that who just makes the limit is not left to the order in which the index found them.
+# Scores tie where passages share their words, or are alike. A ranking by one kind of vector asks
+# for more than are wanted, so that who just makes the limit is not left to the order in which the
+# index found them.
 TIES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A ranking to request: the `limit` best passages by one kind of vector, or by dense and lexical ones fused.
+    """A ranking to request: the `limit` best passages by one kind of vector, or by dense and
+    lexical ones fused.
 
-    where: conditions that must all hold. colbert: rank the candidates again by ColBERT. exact: compare with every
-    passage, uncompressed.
+    where: conditions that must all hold. colbert: rank the candidates again by ColBERT. exact:
+    compare with every passage, uncompressed.
     """
 
     limit: int
@@ -53,7 +58,9 @@ class Ranking:
 
     @property
     def candidates(self) -> int:
-        """Length of the lists that are fused, or that ColBERT ranks again: three times the limit, at least 100."""
+        """Length of the lists that are fused, or that ColBERT ranks again: three times the limit,
+        at least 100.
+        """
         return max(3 * self.limit, _LEAST_CANDIDATES)
 
     def request(self, by: VectorName, limit: int) -> Request:
@@ -61,7 +68,9 @@ class Ranking:
         return Request(limit, by, self.where, exact=self.exact, fields=_FIELDS)
 
 
-def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> list[list[ScoredPassage]]:
+def rank(
+    index: PassageIndex, queries: Sequence[Query], ranking: Ranking
+) -> list[list[ScoredPassage]]:
     """Each query's passages, best first, ties by id; of their payloads, only kind and arxiv_id.
 
     Raises as `PassageIndex.search` does.
@@ -71,9 +80,14 @@ def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> lis
         rankings = _fused(index, queries, ranking, limit)
     else:
         request = ranking.request(ranking.by, limit + TIES)
-        rankings = [best_first(points, limit) for points in index.search([(query, request) for query in queries])]
+        rankings = [
+            best_first(points, limit)
+            for points in index.search([(query, request) for query in queries])
+        ]
         if ranking.by == "dense":
-            rankings = [[point._replace(cosine=point.score) for point in points] for points in rankings]
+            rankings = [
+                [point._replace(cosine=point.score) for point in points] for points in rankings
+            ]
     if not ranking.colbert:
         return rankings
     searches = [
@@ -88,15 +102,22 @@ def best_first(passages: Sequence[ScoredPassage], limit: int | None = None) -> l
     return sorted(passages, key=lambda passage: (-passage.score, passage.passage_id))[:limit]
 
 
-def _fused(index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int) -> list[list[ScoredPassage]]:
+def _fused(
+    index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int
+) -> list[list[ScoredPassage]]:
     depth = ranking.candidates
     # The passages of the lexical list come with the payloads of the dense one.
     by_words = replace(ranking.request("lexical", depth), fields=())
     requests = [ranking.request("dense", depth), by_words]
     lists = index.search([(query, request) for query in queries for request in requests])
-    dense_lists, word_lists = lists[::2], [_without_cut_tie(points, depth) for points in lists[1::2]]
+    dense_lists, word_lists = (
+        lists[::2],
+        [_without_cut_tie(points, depth) for points in lists[1::2]],
+    )
     compared = _compare_by_dense(index, queries, dense_lists, word_lists)
-    return [best_first(fuse_scores(*pair), limit) for pair in zip(compared, word_lists, strict=True)]
+    return [
+        best_first(fuse_scores(*pair), limit) for pair in zip(compared, word_lists, strict=True)
+    ]
 
 
 def _compare_by_dense(
@@ -116,15 +137,24 @@ def _compare_by_dense(
         if passages
     ]
     answers = iter(index.search(searches) if searches else [])
-    return [[*dense, *(next(answers) if passages else [])] for dense, passages in zip(by_dense, missing, strict=True)]
+    return [
+        [*dense, *(next(answers) if passages else [])]
+        for dense, passages in zip(by_dense, missing, strict=True)
+    ]
 
 
-def with_payloads(index: PassageIndex, rankings: Sequence[Sequence[ScoredPassage]]) -> list[Sequence[ScoredPassage]]:
+def with_payloads(
+    index: PassageIndex, rankings: Sequence[Sequence[ScoredPassage]]
+) -> list[Sequence[ScoredPassage]]:
     """The rankings with whole payloads, without points that were deleted meanwhile."""
     ids = list(dict.fromkeys(passage_id for points in rankings for passage_id in _ids(points)))
     payloads = index.payloads(ids) if ids else {}
     return [
-        [point._replace(payload=payloads[point.passage_id]) for point in points if point.passage_id in payloads]
+        [
+            point._replace(payload=payloads[point.passage_id])
+            for point in points
+            if point.passage_id in payloads
+        ]
         for points in rankings
     ]
 
@@ -133,8 +163,11 @@ def _ids(points: Sequence[ScoredPassage]) -> tuple[str, ...]:
     return tuple(point.passage_id for point in points)
 
 
-def fuse_scores(dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]) -> list[ScoredPassage]:
-    """Passages by DENSE_WEIGHT · dense / best dense + (1 − DENSE_WEIGHT) · lexical / best lexical; in no order.
+def fuse_scores(
+    dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]
+) -> list[ScoredPassage]:
+    """Passages by DENSE_WEIGHT · dense / best dense + (1 − DENSE_WEIGHT) · lexical / best lexical;
+    in no order.
 
     dense: the scores of all passages. Each passage keeps its cosine.
     """
@@ -147,12 +180,16 @@ def fuse_scores(dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]) 
         if best_lexical > 0:
             score += (1 - DENSE_WEIGHT) * lexical.get(point.passage_id, 0.0) / best_lexical
         weight = KIND_WEIGHTS.get(point.payload.get("kind", ""), 1.0)
-        fused.append(ScoredPassage(point.passage_id, weight * score, point.payload, cosine=point.score))
+        fused.append(
+            ScoredPassage(point.passage_id, weight * score, point.payload, cosine=point.score)
+        )
     return fused
 
 
 def _without_cut_tie(ranking: list[ScoredPassage], depth: int) -> list[ScoredPassage]:
-    """The list without the passages that tie with its last: which of these it has is not defined."""
+    """The list without the passages that tie with its last: which of these it has is not
+    defined.
+    """
     if len(ranking) < depth:
         return ranking
     return [point for point in ranking if point.score != ranking[-1].score]

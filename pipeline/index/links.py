@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from pipeline.arxiv.identifiers import month_of
 
-# arXiv serves HTML of papers from December 2023 on. Earlier papers are on ar5iv, also converted by LaTeXML, so that
-# anchors are those of the dump.
+# arXiv serves HTML of papers from December 2023 on. Earlier papers are on ar5iv, also converted by
+# LaTeXML, so that anchors are those of the dump.
 _FIRST_ON_ARXIV = "2023-12"
 # These anchors are our own names; both passages are at the top of the page.
 _AT_THE_TOP = ("front_matter", "abstract")

@@ -1,4 +1,6 @@
-"""Load a month into the index, and compare the month's points in the index with its tables, id by id."""
+"""Load a month into the index, and compare the month's points in the index with its tables, id by
+id.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from pipeline.index.batch import PointBatch
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
 
-# If a load adds more than this share to a collection, the graph is built once at its end: building it again and again
-# during the load costs several times as much.
+# If a load adds more than this share to a collection, the graph is built once at its end: building
+# it again and again during the load costs several times as much.
 BULK = 0.25
 
 # What can be wrong with points, as fields of MonthAudit.
@@ -27,7 +29,9 @@ KINDS = ("missing", "stale", "duplicate", "foreign")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Result of a load. expected: passage id to digest of every point that the month's tables ask for."""
+    """Result of a load. expected: passage id to digest of every point that the month's tables ask
+    for.
+    """
 
     expected: Mapping[str, str]
     sent: int
@@ -38,9 +42,12 @@ class Load:
 class MonthAudit:
     """Comparison of a month's points in the index with its tables.
 
-    expected: number of points that the tables ask for. present: those of them that the index has with the expected
-    digest. missing: those that it does not have. stale: points with another digest than the tables have now, or of
-    passages that the tables have no more. duplicate: a passage's content under another id, or an id listed twice.
+    expected: number of points that the tables ask for. present: those of them that the index has
+        with the expected
+    digest. missing: those that it does not have. stale: points with another digest than the tables
+        have now, or of
+    passages that the tables have no more. duplicate: a passage's content under another id, or an id
+        listed twice.
     foreign: points that citeloom did not make. Each is sorted by id.
     """
 
@@ -78,12 +85,15 @@ def load_month(
     build_graph: bool = True,
     on_progress: Callable[[int], None] = lambda count: None,
 ) -> Load:
-    """Make the index hold exactly these points of the month; points of other months are not touched.
+    """Make the index hold exactly these points of the month; points of other months are not
+    touched.
 
-    Points that the index has with the same digest are not sent, so a killed load continues where it stopped.
-    expected_rows: number of the month's points, if known. build_graph: False if more months follow before the first
-    search; the caller then calls `PassageIndex.build_graph` itself. on_progress: receives the number of points
-    compared so far. Raises at the first points that the index does not accept; a TransientFailure names the month.
+    Points that the index has with the same digest are not sent, so a killed load continues where it
+    stopped.
+    expected_rows: number of the month's points, if known. build_graph: False if more months follow
+    before the first search; the caller then calls `PassageIndex.build_graph` itself. on_progress:
+    receives the number of points compared so far. Raises at the first points that the index does
+    not accept; a TransientFailure names the month.
     """
     changes = _Changes(dict(index.contents(month)))
     if build_graph and expected_rows - len(changes.unmatched) > BULK * index.count():
@@ -98,10 +108,12 @@ def load_month(
                 index.build_graph()
         if isinstance(error, TransientFailure):
             raise TransientFailure(
-                f"{month} is not loaded completely into {index.name}: {error}. The next run sends what is missing"
+                f"{month} is not loaded completely into {index.name}: {error}. The next run sends"
+                " what is missing"
             ) from error
         raise
-    if build_graph:  # even if nothing was sent: an earlier run may have been killed before this call, which is cheap
+    # Even if nothing was sent: an earlier run may have been killed before this call, which is cheap
+    if build_graph:
         index.build_graph()
     return Load(changes.expected, sent, len(stale))
 
@@ -110,20 +122,26 @@ def load_month(
 class _Changes:
     """Finds the points that differ from the index, in one pass.
 
-    unmatched: id to digest of the month's points in the index, less those that have passed; what remains is stale. So
-    the ids of a month of a million points, 230 bytes each, are in memory once and not twice.
+    unmatched: id to digest of the month's points in the index, less those that have passed; what
+    remains is stale. So the ids of a month of a million points, 230 bytes each, are in memory once
+    and not twice.
     """
 
     unmatched: dict[PointId, str | None]
     expected: dict[str, str] = field(default_factory=dict)
 
-    def find(self, points: Iterable[PointBatch], on_progress: Callable[[int], None]) -> Iterator[PointBatch]:
-        """Points that the index lacks or has with another digest, in batches of the size of a request."""
+    def find(
+        self, points: Iterable[PointBatch], on_progress: Callable[[int], None]
+    ) -> Iterator[PointBatch]:
+        """Points that the index lacks or has with another digest, in batches of the size of a
+        request.
+        """
         import numpy as np
 
         for batch in points:
             digests = {
-                identifier: payload["digest"] for identifier, payload in zip(batch.ids, batch.payloads, strict=True)
+                identifier: payload["digest"]
+                for identifier, payload in zip(batch.ids, batch.payloads, strict=True)
             }
             self.expected |= digests
             changed = [
@@ -139,7 +157,8 @@ class _Changes:
 def _send(index: PassageIndex, batches: Iterator[PointBatch]) -> int:
     """Send all batches, several in parallel; returns the number of points.
 
-    Raises the first error, a transient one after two minutes of retries; batches in flight are finished.
+    Raises the first error, a transient one after two minutes of retries; batches in flight are
+    finished.
     """
     sent = 0
     running: deque[Future[None]] = deque()

@@ -21,18 +21,26 @@ _OPEN: dict[tuple[object, ...], Collections] = {}
 
 
 def open_collections(workspace: Workspace) -> Collections:
-    """The collections of a workspace: on the server of CITELOOM_QDRANT_URL, or Edge in `<data root>/qdrant-edge`.
+    """The collections of a workspace: on the server of CITELOOM_QDRANT_URL, or Edge in `<data
+    root>/qdrant-edge`.
 
-    A process gets the same object for every call until `close_indexes`. Nothing is connected or locked before the
-    first use. Raises SettingError for an invalid URL or name.
+    A process gets the same object for every call until `close_indexes`. Nothing is connected or
+    locked before the first use. Raises SettingError for an invalid URL or name.
     """
     settings = workspace.settings
     name = settings.qdrant_collection
     if not name or name.startswith(".") or any(sign in name for sign in "/\\:"):
-        raise SettingError(f"CITELOOM_QDRANT_COLLECTION: {name!r} cannot name a collection: use letters, digits, - _")
+        raise SettingError(
+            f"CITELOOM_QDRANT_COLLECTION: {name!r} cannot name a collection: use letters,"
+            " digits, - _"
+        )
     place = settings.qdrant_url or str(workspace.local)
     storage = (settings.qdrant_on_disk, settings.qdrant_shards, settings.qdrant_replicas)
-    server = (hash(settings.qdrant_api_key), settings.qdrant_grpc_port, settings.qdrant_private_network)
+    server = (
+        hash(settings.qdrant_api_key),
+        settings.qdrant_grpc_port,
+        settings.qdrant_private_network,
+    )
     key = (os.getpid(), place, name, server, storage)
     if key not in _OPEN:
         _OPEN[key] = _make_collections(workspace)
@@ -49,7 +57,9 @@ def _make_collections(workspace: Workspace) -> Collections:
     if settings.qdrant_url is None:
         from pipeline.index.edge import EdgeCollections
 
-        return EdgeCollections(edge_folder(workspace), settings.qdrant_collection, on_disk=settings.qdrant_on_disk)
+        return EdgeCollections(
+            edge_folder(workspace), settings.qdrant_collection, on_disk=settings.qdrant_on_disk
+        )
     from pipeline.index.server import ServerCollections
     from pipeline.index.server_requests import Storage
 
@@ -75,23 +85,26 @@ def live_index(workspace: Workspace) -> PassageIndex:
 def missing_index(workspace: Workspace) -> MissingInput:
     """The error for a search without an index, which names the data root."""
     return MissingInput(
-        f"there is no index {workspace.settings.qdrant_collection} for the data root {workspace.root.path}: run "
-        f"citeloom run --months all --until index_receipts, or set CITELOOM_DATA to the data root that has one (by "
-        f"default a folder below the working directory)"
+        f"there is no index {workspace.settings.qdrant_collection} for the data root"
+        f" {workspace.root.path}: run citeloom run --months all --until index_receipts, or set"
+        " CITELOOM_DATA to the data root that has one (by default a folder below the working"
+        " directory)"
     )
 
 
 def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:
-    """The collection of a layout, created if it does not exist; the first collection of an alias is live at once.
+    """The collection of a layout, created if it does not exist; the first collection of an alias is
+    live at once.
 
-    Raises PermanentFailure if searches use a collection of another layout and `pipeline.index.reindex` has not created
-    this one: half of a corpus must not replace the whole. Also if the vectors were made under other settings: no search
-    would find them.
+    Raises PermanentFailure if searches use a collection of another layout and
+    `pipeline.index.reindex` has not created
+    this one: half of a corpus must not replace the whole. Also if the vectors were made under other
+    settings: no search would find them.
     """
     if not is_layout_of_settings(workspace, layout):
         raise PermanentFailure(
             f"the vectors were made under other settings ({layout.describe()}): "
-            f"run citeloom run --months all --until index_receipts, which makes them again"
+            "run citeloom run --months all --until index_receipts, which makes them again"
         )
     collections = open_collections(workspace)
     name, live = layout.collection(collections.alias), collections.live()
@@ -113,22 +126,30 @@ def layout_mismatch(collections: Collections, live: str, layout: Layout) -> str:
     """The message for settings that ask for another layout than that of the live collection."""
     live_layout = collections.collection(live).layout()
     return (
-        f"searches use the collection {live} ({live_layout.describe() if live_layout else 'without layout'}), and the "
-        f"settings now ask for {layout.describe()}: run citeloom reindex, which loads all months into a second "
-        f"collection and then switches to it, or set CITELOOM_EMBEDDER and CITELOOM_QDRANT_QUANTIZATION and the like "
-        f"back"
+        "searches use the collection"
+        f" {live} ({live_layout.describe() if live_layout else 'without layout'}), and the settings"
+        f" now ask for {layout.describe()}: run citeloom reindex, which loads all months into a"
+        " second collection and then switches to it, or set CITELOOM_EMBEDDER and"
+        " CITELOOM_QDRANT_QUANTIZATION and the like back"
     )
 
 
 def is_layout_of_settings(workspace: Workspace, layout: Layout) -> bool:
     """Whether vectors made with the current settings belong into a collection of this layout."""
     settings = workspace.settings
-    current = (model_name(settings), settings.embedded_form, makes_colbert(settings), settings.qdrant_quantization)
+    current = (
+        model_name(settings),
+        settings.embedded_form,
+        makes_colbert(settings),
+        settings.qdrant_quantization,
+    )
     return current == (layout.model, layout.form, layout.colbert, layout.quantization)
 
 
 def close_indexes() -> None:
-    """Close every index that this process has opened, so that another process may open it. Also called at exit."""
+    """Close every index that this process has opened, so that another process may open it. Also
+    called at exit.
+    """
     for key in [key for key in _OPEN if key[0] == os.getpid()]:
         _OPEN.pop(key).close()
 

@@ -1,4 +1,6 @@
-"""Papers and passages read from the tables: a paper by its id, texts of hits, and the query text for similar ones."""
+"""Papers and passages read from the tables: a paper by its id, texts of hits, and the query text
+for similar ones.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,24 @@ _log = logging.getLogger(__name__)
 
 _PAPER_COLUMNS = ["title", "authors", "abstract", "categories", "year"]
 _PASSAGE_COLUMNS = ["passage_id", "ordinal", "anchor", "kind", "section_path", "text"]
-_REFERENCE_COLUMNS = ["key", "ordinal", "raw", "title", "authors", "year", "venue", "doi", "cited_arxiv_id"]
+_REFERENCE_COLUMNS = [
+    "key",
+    "ordinal",
+    "raw",
+    "title",
+    "authors",
+    "year",
+    "venue",
+    "doi",
+    "cited_arxiv_id",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class PaperPassage:
-    """A passage of a paper. text: formulas as `$TeX$`, citations as `[@key]`. url: its place in the paper's HTML."""
+    """A passage of a paper. text: formulas as `$TeX$`, citations as `[@key]`. url: its place in the
+    paper's HTML.
+    """
 
     passage_id: str
     anchor: str
@@ -45,7 +59,9 @@ class PaperPassage:
 
 @dataclass(frozen=True, slots=True)
 class PaperReference:
-    """An item of a paper's bibliography. raw: as printed. arxiv_id: of the cited paper, if it is known to arXiv."""
+    """An item of a paper's bibliography. raw: as printed. arxiv_id: of the cited paper, if it is
+    known to arXiv.
+    """
 
     key: str
     raw: str
@@ -79,16 +95,16 @@ class Paper:
 def read_paper(root: DataRoot, identifier: str) -> Paper:
     """The paper with this id, with or without `arXiv:` and version.
 
-    Passages and references are empty where their tables have not been made yet. Raises MissingInput if the corpus does
-    not hold the paper, PermanentFailure if a table cannot be read.
+    Passages and references are empty where their tables have not been made yet. Raises MissingInput
+    if the corpus does not hold the paper, PermanentFailure if a table cannot be read.
     """
     arxiv_id = normalize_arxiv_id(identifier) or identifier.strip()
     month = month_of(arxiv_id)
     rows = [] if month is None else _rows(root, tables.PAPERS, arxiv_id, _PAPER_COLUMNS)
     if month is None or not rows:
         raise MissingInput(
-            f"the corpus at {root.path} holds no paper {identifier!r}: give an arXiv id such as 2404.90003, of a month "
-            "that citeloom run has processed"
+            f"the corpus at {root.path} holds no paper {identifier!r}: give an arXiv id such as"
+            " 2404.90003, of a month that citeloom run has processed"
         )
     paper = rows[0]
     return Paper(
@@ -140,7 +156,8 @@ def tables_of_papers(
 ) -> Iterator[pa.Table]:
     """The rows of these papers, month by month, of the months that the table has, by row group.
 
-    Row groups without any of them are not read. Raises PermanentFailure if a month's file is damaged.
+    Row groups without any of them are not read. Raises PermanentFailure if a month's file is
+    damaged.
     """
     by_month: dict[str, set[str]] = defaultdict(set)
     for identifier in identifiers:
@@ -156,7 +173,9 @@ def _rows(root: DataRoot, table: Table, arxiv_id: str, columns: list[str]) -> li
 
 @dataclass(frozen=True, slots=True)
 class CitingPaper:
-    """A paper that cites another one. passage_ids: its passages that do so, in order; empty if no passage does."""
+    """A paper that cites another one. passage_ids: its passages that do so, in order; empty if no
+    passage does.
+    """
 
     arxiv_id: str
     title: str
@@ -165,7 +184,8 @@ class CitingPaper:
 
 
 def read_citing_papers(root: DataRoot, identifier: str) -> list[CitingPaper]:
-    """The papers of the corpus that cite a paper, by id. The cited paper need not be in the corpus itself.
+    """The papers of the corpus that cite a paper, by id. The cited paper need not be in the corpus
+    itself.
 
     Raises SettingError for a malformed id, PermanentFailure if a table cannot be read.
     """
@@ -174,12 +194,20 @@ def read_citing_papers(root: DataRoot, identifier: str) -> list[CitingPaper]:
         raise SettingError(f"{identifier!r} is not an arXiv id: give one such as 2404.90003")
     citing_papers = []
     for month in root.months(tables.CITATIONS):
-        rows = list(root.rows_with(tables.CITATIONS, month, "cited", {arxiv_id}, ["citing", "passage_ids"]))
+        rows = list(
+            root.rows_with(tables.CITATIONS, month, "cited", {arxiv_id}, ["citing", "passage_ids"])
+        )
         citing = {row["citing"] for row in rows}
-        papers = root.rows_with(tables.PAPERS, month, "arxiv_id", citing, ["arxiv_id", "title"]) if citing else ()
+        papers = (
+            root.rows_with(tables.PAPERS, month, "arxiv_id", citing, ["arxiv_id", "title"])
+            if citing
+            else ()
+        )
         titles = {paper["arxiv_id"]: paper["title"] for paper in papers}
         citing_papers += [
-            CitingPaper(row["citing"], titles.get(row["citing"]) or "", month, tuple(row["passage_ids"]))
+            CitingPaper(
+                row["citing"], titles.get(row["citing"]) or "", month, tuple(row["passage_ids"])
+            )
             for row in rows
         ]
     return sorted(citing_papers, key=lambda paper: (paper.month, paper.arxiv_id))
@@ -198,7 +226,9 @@ def read_texts(workspace: Workspace, hits: Iterable[ScoredPassage]) -> Mapping[s
     for month in sorted(by_month):
         papers = {point.payload["arxiv_id"] for point in by_month[month]}
         ids = {point.passage_id for point in by_month[month]}
-        rows = workspace.root.rows_with(tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"], ids)
+        rows = workspace.root.rows_with(
+            tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"], ids
+        )
         texts.update((row["passage_id"], row["text"]) for row in rows)
     _warn_about([point for point in points.values() if point.passage_id not in texts])
     return texts
@@ -207,14 +237,16 @@ def read_texts(workspace: Workspace, hits: Iterable[ScoredPassage]) -> Mapping[s
 def _warn_about(lost: Sequence[ScoredPassage]) -> None:
     if lost:
         _log.warning(
-            "%d hits are not in the passages table of %s and are left out: run citeloom run on these months",
+            "%d hits are not in the passages table of %s and are left out: run citeloom run on"
+            " these months",
             len(lost),
             ", ".join(sorted({point.payload["month"] for point in lost})),
         )
 
 
 def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
-    """(text to search for, the paper that it is of): a paper's title and abstract, or a passage under its headings.
+    """(text to search for, the paper that it is of): a paper's title and abstract, or a passage
+    under its headings.
 
     identifier: of a paper (arXiv id) or a passage. Raises SettingError if the corpus does not
     hold it, MissingInput if nothing is indexed.
@@ -228,12 +260,23 @@ def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
 def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
     for row in rows_of_papers(workspace.root, tables.PAPERS, [arxiv_id], ["title", "abstract"]):
         return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
-    raise SettingError(f"--like: the corpus holds no paper {arxiv_id}: give an arXiv id or a passage's id of a search")
+    raise SettingError(
+        f"--like: the corpus holds no paper {arxiv_id}: give an arXiv id or a passage's id of a"
+        " search"
+    )
 
 
 def _passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:
     payload = live_index(workspace).payloads([passage_id]).get(passage_id)
-    texts = {} if payload is None else read_texts(workspace, [ScoredPassage(passage_id, 0.0, payload)])
+    texts = (
+        {} if payload is None else read_texts(workspace, [ScoredPassage(passage_id, 0.0, payload)])
+    )
     if payload is None or passage_id not in texts:
-        raise SettingError(f"--like: the index holds no passage {passage_id}: take an id from citeloom search --json")
-    return embedded_text(payload["title"], payload["section_path"], texts[passage_id]), payload["arxiv_id"]
+        raise SettingError(
+            f"--like: the index holds no passage {passage_id}: take an id from citeloom search"
+            " --json"
+        )
+    return (
+        embedded_text(payload["title"], payload["section_path"], texts[passage_id]),
+        payload["arxiv_id"],
+    )

@@ -1,7 +1,8 @@
-"""The base class of a collection, the protocol of an alias's collections, and their values, for both engines.
+"""The base class of a collection, the protocol of an alias's collections, and their values, for
+both engines.
 
-A collection's `Layout` never changes: each layout has a collection of its own, named after it, and an alias names the
-one that searches use.
+A collection's `Layout` never changes: each layout has a collection of its own, named after it, and
+an alias names the one that searches use.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import SparseVector
 
 Quantization = Literal["int8", "binary", "none"]
-# Names of the vectors in a collection: a model's dense and, of BGE-M3, its sparse and ColBERT vectors; stemmed words.
+# Names of the vectors in a collection: a model's dense and, of BGE-M3, its sparse and ColBERT
+# vectors; stemmed words.
 VectorName = Literal["dense", "lexical", "sparse", "colbert"]
 DENSE: VectorName = "dense"
 LEXICAL: VectorName = "lexical"
@@ -39,9 +41,12 @@ COLBERT: VectorName = "colbert"
 class Layout:
     """A collection's identity.
 
-    model: whose vectors they are. dimensions: of the dense vector. sparse and colbert: whether points have the model's
-    sparse and ColBERT vectors too. form: what was above a passage in the text that was embedded. mean_length: words
-    of a passage that the weights of lexical vectors take for usual. lexical: version of these weights.
+    model: whose vectors they are. dimensions: of the dense vector. sparse and colbert: whether
+        points have the model's
+    sparse and ColBERT vectors too. form: what was above a passage in the text that was embedded.
+        mean_length: words
+    of a passage that the weights of lexical vectors take for usual. lexical: version of these
+        weights.
     """
 
     model: str
@@ -62,14 +67,20 @@ class Layout:
     @property
     def vector_names(self) -> list[VectorName]:
         """The vectors of a point."""
-        return [DENSE, LEXICAL, *([SPARSE] if self.sparse else []), *([COLBERT] if self.colbert else [])]
+        return [
+            DENSE,
+            LEXICAL,
+            *([SPARSE] if self.sparse else []),
+            *([COLBERT] if self.colbert else []),
+        ]
 
     def describe(self) -> str:
         """For a message."""
         return (
-            f"{self.model}, {self.dimensions} dimensions, {self.form} embedded, sparse vectors "
-            f"{'on' if self.sparse else 'off'}, ColBERT {'on' if self.colbert else 'off'}, "
-            f"quantization {self.quantization}, lexical weights {self.lexical} for {self.mean_length} words"
+            f"{self.model}, {self.dimensions} dimensions, {self.form} embedded, sparse vectors"
+            f" {'on' if self.sparse else 'off'}, ColBERT {'on' if self.colbert else 'off'},"
+            f" quantization {self.quantization}, lexical weights {self.lexical} for"
+            f" {self.mean_length} words"
         )
 
     @staticmethod
@@ -78,11 +89,11 @@ class Layout:
         return Layout(**{field.name: values[field.name] for field in fields(Layout)})
 
 
-# Candidates that a compressed search hands to exact scoring, as a multiple of the limit; benchmarks/search.py
-# measures the recall that this gives.
+# Candidates that a compressed search hands to exact scoring, as a multiple of the limit;
+# benchmarks/search.py measures the recall that this gives.
 OVERSAMPLING: Mapping[Quantization, float] = {"int8": 2.0, "binary": 8.0, "none": 1.0}
-# Length of the candidate list that HNSW keeps while it walks the graph. Of 100,000 points, binary found 94.7 % of the
-# best ten with 4 times as many candidates and a list of 128, and 99.5 % so.
+# Length of the candidate list that HNSW keeps while it walks the graph. Of 100,000 points, binary
+# found 94.7 % of the best ten with 4 times as many candidates and a list of 128, and 99.5 % so.
 HNSW_EF: Mapping[Quantization, int] = {"int8": 128, "binary": 256, "none": 128}
 
 # Values of a field that are listed at most; arXiv has some 180 categories and 430 months.
@@ -90,9 +101,10 @@ MOST_VALUES = 1_000
 # Queries in one request, whose hits and payloads are in memory at once.
 MOST_QUERIES = 64
 
-# Every field that a search or an audit restricts. category_keys has the categories and their archives (cs for cs.CL);
-# authors has whole names and family names, venue the words of the journal reference and of the authors' comment;
-# month_number is YYYYMM, since keywords have no order to ask a range of.
+# Every field that a search or an audit restricts. category_keys has the categories and their
+# archives (cs for cs.CL); authors has whole names and family names, venue the words of the journal
+# reference and of the authors' comment; month_number is YYYYMM, since keywords have no order to ask
+# a range of.
 KEYWORDS = ("arxiv_id", "month", "category_keys", "kind", "subset", "grade", "authors", "venue")
 MONTH_NUMBER = "month_number"
 INTEGERS = (MONTH_NUMBER, "year")
@@ -102,7 +114,9 @@ PointId = str | int
 
 
 class ScoredPassage(NamedTuple):
-    """A passage in a ranking. Scores of different queries are not comparable, except the cosine of dense vectors."""
+    """A passage in a ranking. Scores of different queries are not comparable, except the cosine of
+    dense vectors.
+    """
 
     passage_id: str
     score: float
@@ -112,7 +126,9 @@ class ScoredPassage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field must hold one of `values`, or lie in `low..high` (both included, None for no bound); or must not."""
+    """A field must hold one of `values`, or lie in `low..high` (both included, None for no bound);
+    or must not.
+    """
 
     field: str
     values: tuple[str, ...] = ()
@@ -125,7 +141,8 @@ class Condition:
 class Query:
     """A question's vectors.
 
-    dense: float32 of shape (dimensions,). lexical: of its stemmed words. sparse: None where the model makes none.
+    dense: float32 of shape (dimensions,). lexical: of its stemmed words. sparse: None where the
+        model makes none.
     colbert: float32 of shape (tokens, dimensions); None unless asked for.
     """
 
@@ -146,8 +163,9 @@ class Query:
 class Request:
     """The `limit` passages that score best by one of the vectors.
 
-    where: conditions that must all hold; those on months also limit document frequencies. passages: only these, by
-    their ids, each compared; None for all. exact: compare with every point, uncompressed, instead of walking the graph.
+    where: conditions that must all hold; those on months also limit document frequencies. passages:
+    only these, by their ids, each compared; None for all. exact: compare with every point,
+    uncompressed, instead of walking the graph.
     """
 
     limit: int
@@ -175,7 +193,9 @@ def month_number(month: str) -> int:
 
 
 class PassageIndex(ABC):
-    """One collection; thread-safe. Every call may raise TransientFailure (no answer) or SettingError (a wrong key)."""
+    """One collection; thread-safe. Every call may raise TransientFailure (no answer) or
+    SettingError (a wrong key).
+    """
 
     name: str
     """The collection's own name."""
@@ -190,26 +210,30 @@ class PassageIndex(ABC):
 
     @abstractmethod
     def layout(self) -> Layout | None:
-        """The layout of the collection; None if there is no collection. Raises PermanentFailure for a collection of
-        this name that citeloom did not make."""
+        """The layout of the collection; None if there is no collection. Raises PermanentFailure for
+        a collection of this name that citeloom did not make.
+        """
 
     def create(self, layout: Layout) -> None:
-        """Create the collection unless it exists, and the payload indexes that it lacks. Raises PermanentFailure if it
-        has another layout."""
+        """Create the collection unless it exists, and the payload indexes that it lacks. Raises
+        PermanentFailure if it has another layout.
+        """
         if self.layout() is None:
             self._create(layout)
         existing = self.layout()
         if existing is not None and existing != layout:
             raise PermanentFailure(
-                f"the collection {self.name} is made for {existing.describe()}, and not for {layout.describe()}: "
-                f"delete it"
+                f"the collection {self.name} is made for {existing.describe()}, and not for"
+                f" {layout.describe()}: delete it"
             )
         self._create_payload_indexes()
 
     def upsert(self, points: PointBatch) -> None:
-        """Insert points, replacing those of the same id; returns when they survive a kill of the process that holds
-        the collection (not yet a loss of power). Transient errors are retried for about two minutes. Raises
-        PermanentFailure for points that `check_points` refuses; then none is inserted."""
+        """Insert points, replacing those of the same id; returns when they survive a kill of the
+        process that holds the collection (not yet a loss of power). Transient errors are retried
+        for about two minutes. Raises PermanentFailure for points that `check_points` refuses; then
+        none is inserted.
+        """
         check_points(points)
         for part in points.split():
             self._upsert(part)
@@ -220,7 +244,9 @@ class PassageIndex(ABC):
             self._delete(list(ids[start : start + self.page]))
 
     def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
-        """Id and digest of every point of a month; None for a payload without digest. Empty without a collection."""
+        """Id and digest of every point of a month; None for a payload without digest. Empty without
+        a collection.
+        """
         for record in self._scroll(of_month(month), ["digest"]):
             digest = (record.payload or {}).get("digest")
             yield _id_of(record), None if digest is None else str(digest)
@@ -232,29 +258,39 @@ class PassageIndex(ABC):
 
     @abstractmethod
     def count(self, month: str | None = None, *, wait: bool = True) -> int:
-        """Exact number of points of a month or of all; 0 without a collection. Without `wait`, raises TransientFailure
-        at once if another process holds the index or the server does not answer."""
+        """Exact number of points of a month or of all; 0 without a collection. Without `wait`,
+        raises TransientFailure at once if another process holds the index or the server does not
+        answer.
+        """
 
     @abstractmethod
     def values(self, field: str) -> list[str]:
         """Sorted values of a field of KEYWORDS, at most MOST_VALUES; none without a collection."""
 
     def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
-        """The passages of each search, best first; all in one batch. Which of the passages that tie with the last are
-        among them is not defined. Raises PermanentFailure if the collection has no vectors of the requested name."""
+        """The passages of each search, best first; all in one batch. Which of the passages that tie
+        with the last are among them is not defined. Raises PermanentFailure if the collection has
+        no vectors of the requested name.
+        """
         layout = self._needed_layout()
         for _, request in searches:
             if request.by not in layout.vector_names:
+                colbert = " and CITELOOM_EMBEDDER_COLBERT=true" * (request.by == COLBERT)
                 raise PermanentFailure(
-                    f"the collection {self.name} has no {request.by} vectors to rank by ({layout.describe()}): search "
-                    f"without them, or set CITELOOM_EMBEDDER=bge-m3"
-                    f"{' and CITELOOM_EMBEDDER_COLBERT=true' * (request.by == COLBERT)} and run citeloom reindex"
+                    f"the collection {self.name} has no {request.by} vectors to rank by"
+                    f" ({layout.describe()}): search without them, or set"
+                    f" CITELOOM_EMBEDDER=bge-m3{colbert} and run citeloom reindex"
                 )
         rankings: list[list[ScoredPassage]] = []
         most = self.most_exact if any(request.exact for _, request in searches) else MOST_QUERIES
         for start in range(0, len(searches), most):
             for points in self._query(searches[start : start + most], layout):
-                rankings.append([ScoredPassage(str(point.id), point.score, point.payload or {}) for point in points])
+                rankings.append(
+                    [
+                        ScoredPassage(str(point.id), point.score, point.payload or {})
+                        for point in points
+                    ]
+                )
         return rankings
 
     def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
@@ -278,7 +314,7 @@ class PassageIndex(ABC):
         if layout is None:
             raise MissingInput(
                 f"there is no collection {self.name} in {self.place}: "
-                f"run citeloom run --months all --until index_receipts"
+                "run citeloom run --months all --until index_receipts"
             )
         return layout
 
@@ -311,11 +347,15 @@ class PassageIndex(ABC):
     def _delete(self, ids: list[Any]) -> None: ...
 
     @abstractmethod
-    def _page(self, where: Sequence[Condition], fields: list[str], offset: Any) -> tuple[Sequence[Any], Any]:
+    def _page(
+        self, where: Sequence[Condition], fields: list[str], offset: Any
+    ) -> tuple[Sequence[Any], Any]:
         """Records of a page, and the offset of the next one; None after the last."""
 
     @abstractmethod
-    def _query(self, searches: Sequence[tuple[Query, Request]], layout: Layout) -> Sequence[Sequence[Any]]:
+    def _query(
+        self, searches: Sequence[tuple[Query, Request]], layout: Layout
+    ) -> Sequence[Sequence[Any]]:
         """The points of each search."""
 
     @abstractmethod
@@ -323,7 +363,9 @@ class PassageIndex(ABC):
 
 
 class Collections(Protocol):
-    """The collections of one alias. Every call may raise TransientFailure, SettingError or PermanentFailure."""
+    """The collections of one alias. Every call may raise TransientFailure, SettingError or
+    PermanentFailure.
+    """
 
     @property
     def engine(self) -> Literal["edge", "server"]: ...
@@ -342,7 +384,9 @@ class Collections(Protocol):
         ...
 
     def collection(self, name: str) -> PassageIndex:
-        """A collection, the same object for every call; nothing is created or requested before it is used."""
+        """A collection, the same object for every call; nothing is created or requested before it
+        is used.
+        """
         ...
 
     def make_live(self, name: str) -> None:
@@ -361,7 +405,8 @@ class Collections(Protocol):
 def foreign_collection(name: str, place: str) -> str:
     """The message for a collection that citeloom did not make."""
     return (
-        f"{place} holds a collection {name} that citeloom did not make: set CITELOOM_QDRANT_COLLECTION to another name"
+        f"{place} holds a collection {name} that citeloom did not make: set"
+        " CITELOOM_QDRANT_COLLECTION to another name"
     )
 
 

@@ -35,40 +35,62 @@ _METADATA = ["arxiv_id", "journal_ref", "comment"]
 def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch]:
     """A month's points in the order of its passages, some hundred at a time.
 
-    Lexical vectors are made here, of the texts that were embedded. Memory is bounded but for some columns of the
-    month's papers. Raises PermanentFailure where embeddings and passages do not hold the same passages in the same
-    order, or a vector has another length than the layout says.
+    Lexical vectors are made here, of the texts that were embedded. Memory is bounded but for some
+    columns of the month's papers. Raises PermanentFailure where embeddings and passages do not hold
+    the same passages in the same order, or a vector has another length than the layout says.
     """
     columns = [*_EMBEDDINGS, "dense"]
     columns += ["sparse_ids", "sparse_weights"] if layout.sparse else []
     columns += ["colbert"] if layout.colbert else []
     for vectors, passages, payloads in _joined(root, month, columns, texts=True):
-        texts = (embedded_text(row["title"], row["section_path"], row["text"], layout.form) for row in passages)
+        texts = (
+            embedded_text(row["title"], row["section_path"], row["text"], layout.form)
+            for row in passages
+        )
         yield PointBatch(
             ids=vectors["passage_id"].to_pylist(),
             dense=_matrix(vectors, "dense", layout.dimensions, month),
             lexical=lexical_rows(texts, layout.mean_length),
             payloads=payloads,
-            sparse=sparse_rows(vectors["sparse_ids"], vectors["sparse_weights"]) if layout.sparse else None,
+            sparse=(
+                sparse_rows(vectors["sparse_ids"], vectors["sparse_weights"])
+                if layout.sparse
+                else None
+            ),
             colbert_offsets=list_offsets(vectors["colbert"]) if layout.colbert else None,
-            colbert=_token_matrix(vectors["colbert"], layout.dimensions, month) if layout.colbert else None,
+            colbert=(
+                _token_matrix(vectors["colbert"], layout.dimensions, month)
+                if layout.colbert
+                else None
+            ),
         )
 
 
 def digests_of(root: DataRoot, month: str) -> dict[str, str]:
-    """Passage id to digest of every point that a month asks for, without its vectors. Raises as `points_of` does."""
+    """Passage id to digest of every point that a month asks for, without its vectors. Raises as
+    `points_of` does.
+    """
     digests: dict[str, str] = {}
     for vectors, _, payloads in _joined(root, month, _EMBEDDINGS, texts=False):
-        digests |= zip(vectors["passage_id"].to_pylist(), (payload["digest"] for payload in payloads), strict=True)
+        digests |= zip(
+            vectors["passage_id"].to_pylist(),
+            (payload["digest"] for payload in payloads),
+            strict=True,
+        )
     return digests
 
 
 def _joined(
     root: DataRoot, month: str, columns: list[str], *, texts: bool
 ) -> Iterator[tuple[pa.RecordBatch, list[dict[str, Any]], list[dict[str, Any]]]]:
-    """Batches of embeddings, and the passage and the payload of each row. texts: whether passages have theirs."""
+    """Batches of embeddings, and the passage and the payload of each row. texts: whether passages
+    have theirs.
+    """
     venues = _venues(root, month)
-    papers = {row["arxiv_id"]: _of_paper(month, row, venues) for row in root.rows(tables.PAPERS, month, _PAPERS)}
+    papers = {
+        row["arxiv_id"]: _of_paper(month, row, venues)
+        for row in root.rows(tables.PAPERS, month, _PAPERS)
+    }
     passage_columns = [*_PASSAGES, "text"] if texts else _PASSAGES
     pairs = zip_longest(
         root.batches(tables.EMBEDDINGS, month, columns, rows=_ROWS),
@@ -85,35 +107,53 @@ def _venues(root: DataRoot, month: str) -> dict[str, list[str]]:
     if month not in root.months(tables.METADATA):
         return {}
     rows = root.rows(tables.METADATA, month, _METADATA)
-    return {row["arxiv_id"]: venue_words(f"{row['journal_ref'] or ''} {row['comment'] or ''}") for row in rows}
+    return {
+        row["arxiv_id"]: venue_words(f"{row['journal_ref'] or ''} {row['comment'] or ''}")
+        for row in rows
+    }
 
 
 def venue_words(text: str) -> list[str]:
-    """The words of a venue by which papers are restricted: "Proc. of ACL 2020" is 2020, acl, of, proc."""
+    """The words of a venue by which papers are restricted: "Proc. of ACL 2020" is 2020, acl, of,
+    proc.
+    """
     return sorted(set(title_words(text)))
 
 
 def author_keys(name: str) -> tuple[str, str]:
-    """The whole name and the family name by which papers are restricted, in lower case and without accents."""
+    """The whole name and the family name by which papers are restricted, in lower case and without
+    accents.
+    """
     return " ".join(title_words(name)), " ".join(title_words(parse_name(name).family))
 
 
-def _check_in_step(month: str, vectors: pa.RecordBatch | None, passages: pa.RecordBatch | None) -> None:
+def _check_in_step(
+    month: str, vectors: pa.RecordBatch | None, passages: pa.RecordBatch | None
+) -> None:
     """Raise PermanentFailure unless both batches have the same passages."""
-    ids = ([] if batch is None else batch["passage_id"].to_pylist() for batch in (vectors, passages))
+    ids = (
+        [] if batch is None else batch["passage_id"].to_pylist() for batch in (vectors, passages)
+    )
     differing = next((pair for pair in zip_longest(*ids) if pair[0] != pair[1]), None)
     if differing is not None:
         raise PermanentFailure(
-            f"embeddings and passages of {month} do not agree from passage {differing[0] or differing[1]} on: "
-            f"run citeloom run --months {month} --select embeddings --force"
+            f"embeddings and passages of {month} do not agree from passage"
+            f" {differing[0] or differing[1]} on: run citeloom run --months {month} --select"
+            " embeddings --force"
         )
 
 
-def _of_paper(month: str, paper: Mapping[str, Any], venues: Mapping[str, list[str]]) -> dict[str, Any]:
+def _of_paper(
+    month: str, paper: Mapping[str, Any], venues: Mapping[str, list[str]]
+) -> dict[str, Any]:
     """What all passages of a paper share."""
     archives = {category.partition(".")[0] for category in paper["categories"]}
-    authors = sorted({key for author in paper["authors"] or () for key in author_keys(author["name"]) if key})
-    shared = {name: paper[name] for name in ("subset", "categories", "primary_category", "year", "grade")}
+    authors = sorted(
+        {key for author in paper["authors"] or () for key in author_keys(author["name"]) if key}
+    )
+    shared = {
+        name: paper[name] for name in ("subset", "categories", "primary_category", "year", "grade")
+    }
     return {
         "month": month,
         MONTH_NUMBER: month_number(month),
@@ -125,9 +165,14 @@ def _of_paper(month: str, paper: Mapping[str, Any], venues: Mapping[str, list[st
 
 
 def _payloads(
-    papers: Mapping[str, Mapping[str, Any]], passages: list[dict[str, Any]], vectors: pa.RecordBatch, month: str
+    papers: Mapping[str, Mapping[str, Any]],
+    passages: list[dict[str, Any]],
+    vectors: pa.RecordBatch,
+    month: str,
 ) -> Iterator[dict[str, Any]]:
-    """What a search restricts or shows. The text is not among it: it would double the index, and lies in passages."""
+    """What a search restricts or shows. The text is not among it: it would double the index, and
+    lies in passages.
+    """
     for passage, text_sha256 in zip(passages, vectors["text_sha256"].to_pylist(), strict=True):
         paper = papers.get(passage["arxiv_id"])
         if paper is None:
@@ -135,14 +180,20 @@ def _payloads(
                 f"papers of {month} hold no {passage['arxiv_id']} any more, and passages do: "
                 f"run citeloom run --months {month} --until index_receipts"
             )
-        payload = {**paper, **{name: passage[name] for name in _PASSAGES}, "text_sha256": text_sha256}
+        payload = {
+            **paper,
+            **{name: passage[name] for name in _PASSAGES},
+            "text_sha256": text_sha256,
+        }
         digest = _digest(payload)
         del payload["passage_id"]  # it is the point's id
         yield payload | {"digest": digest}
 
 
 def _digest(payload: Mapping[str, Any]) -> str:
-    """128 bits over id and payload. The text's hash is in it, so equal digests mean equal vectors of one model too."""
+    """128 bits over id and payload. The text's hash is in it, so equal digests mean equal vectors
+    of one model too.
+    """
     content = json.dumps(payload, sort_keys=True, ensure_ascii=False).encode()
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
@@ -155,8 +206,9 @@ def _matrix(vectors: pa.RecordBatch, column: str, dimensions: int, month: str) -
     if (lengths != dimensions).any():
         row = int(np.flatnonzero(lengths != dimensions)[0])
         raise PermanentFailure(
-            f"the {column} vector of passage {vectors['passage_id'][row]} has {lengths[row]} dimensions and not "
-            f"{dimensions}: run citeloom run --months {month} --select embeddings --force"
+            f"the {column} vector of passage {vectors['passage_id'][row]} has"
+            f" {lengths[row]} dimensions and not {dimensions}: run citeloom run --months"
+            f" {month} --select embeddings --force"
         )
     return _numbers(vectors[column].flatten()).reshape(-1, dimensions).astype(np.float32)
 

@@ -1,4 +1,6 @@
-"""Find where a sentence or quote is from: by its exact words, by nearly the same words, or else by its meaning."""
+"""Find where a sentence or quote is from: by its exact words, by nearly the same words, or else by
+its meaning.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ if TYPE_CHECKING:
 
 Match = Literal["exact", "near", "meaning"]
 
-# Passages whose words are compared with the quote's. The passage that a quote is from shares all its words, so that
-# lexical search ranks it high: benchmarks/quotes.py measures the recall.
+# Passages whose words are compared with the quote's. The passage that a quote is from shares all
+# its words, so that lexical search ranks it high: benchmarks/quotes.py measures the recall.
 _CANDIDATES = 50
-# The least similarity of a near match, as a share of equal characters. Two changed words of a sentence of ten leave
-# 0.8 or more; sentences of other passages of a paper seldom reach 0.7.
+# The least similarity of a near match, as a share of equal characters. Two changed words of a
+# sentence of ten leave 0.8 or more; sentences of other passages of a paper seldom reach 0.7.
 _LEAST_SIMILARITY = 0.78
 _FEWEST_WORDS = 4
 _WORD = re.compile(r"\w+")
@@ -32,9 +34,11 @@ _WORD = re.compile(r"\w+")
 class QuoteSource:
     """A passage that a quote may be from.
 
-    match: `exact` (the same words in the same order; case, punctuation and citation marks aside), `near` (almost the
-    same words), or `meaning` (other words, found by fused search). similarity: share of equal characters, 0 to 1; None
-    for a match by meaning. text: the matching part of the passage; the whole passage for a match by meaning.
+    match: `exact` (the same words in the same order; case, punctuation and citation marks aside),
+    `near` (almost the same words), or `meaning` (other words, found by fused search). similarity:
+    share of equal characters, 0 to 1; None
+    for a match by meaning. text: the matching part of the passage; the whole passage for a match by
+        meaning.
     """
 
     match: Match
@@ -44,8 +48,8 @@ class QuoteSource:
 
 
 def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> list[QuoteSource]:
-    """The passages that a quote may be from, best first: exact matches, then near ones, and only if there are none,
-    passages that fit by meaning.
+    """The passages that a quote may be from, best first: exact matches, then near ones, and only if
+    there are none, passages that fit by meaning.
 
     Raises SettingError for a quote of fewer than four words, and as `search` does.
     """
@@ -56,8 +60,12 @@ def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> list[QuoteSo
     sources = [source for hit in lexical if (source := _compare(words, hit)) is not None]
     if not sources:
         fused = search_many(workspace, [quote], SearchOptions(limit=limit))[0]
-        return [QuoteSource("meaning", None, hit.text, hit) for hit in fused if hit.relevance != "none"]
-    return sorted(sources, key=lambda source: (-(source.similarity or 0), source.hit.passage_id))[:limit]
+        return [
+            QuoteSource("meaning", None, hit.text, hit) for hit in fused if hit.relevance != "none"
+        ]
+    return sorted(sources, key=lambda source: (-(source.similarity or 0), source.hit.passage_id))[
+        :limit
+    ]
 
 
 def _compare(quote: list[str], hit: Hit) -> QuoteSource | None:
@@ -73,16 +81,21 @@ def _compare(quote: list[str], hit: Hit) -> QuoteSource | None:
     if start >= 0:
         end = start + len(wanted)
     else:
-        alignment = fuzz.partial_ratio_alignment(wanted, available, score_cutoff=100 * _LEAST_SIMILARITY)
+        alignment = fuzz.partial_ratio_alignment(
+            wanted, available, score_cutoff=100 * _LEAST_SIMILARITY
+        )
         if alignment is None:
             return None
-        # A quote that ends in the middle of a passage's word is no exact match, though all its characters are equal.
+        # A quote that ends in the middle of a passage's word is no exact match, though all its
+        # characters are equal.
         match, similarity = "near", min(alignment.score / 100, 0.999)
         start, end = alignment.dest_start, alignment.dest_end
     word_starts = [place + 1 for place, character in enumerate(available[:-1]) if character == " "]
     first = max(bisect_right(word_starts, start + 1) - 1, 0)
     last = max(bisect_left(word_starts, end) - 1, first)
-    return QuoteSource(match, similarity, text[spans[first][0] : spans[last][1]], replace(hit, text=text))
+    return QuoteSource(
+        match, similarity, text[spans[first][0] : spans[last][1]], replace(hit, text=text)
+    )
 
 
 def _words(text: str) -> list[str]:

@@ -1,4 +1,6 @@
-"""Change of layout: load a second collection completely, audit it, and only then let searches use it."""
+"""Change of layout: load a second collection completely, audit it, and only then let searches use
+it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from pipeline import tables
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.errors import SettingError
 from pipeline.index.audit import IndexAudit, audit_months, remove_outside
-from pipeline.index.opening import is_layout_of_settings, layout_mismatch, live_index, open_collections
+from pipeline.index.opening import (
+    is_layout_of_settings,
+    layout_mismatch,
+    live_index,
+    open_collections,
+)
 from pipeline.index.passage_index import Layout
 from pipeline.index.stages import INDEX_RECEIPTS
 
@@ -30,9 +37,10 @@ STAGES = ("passages", "embeddings", "index_receipts")
 class Reindexed:
     """Result of `reindex`.
 
-    collection: the one of the settings' layout. before, live: the live collection before and after. failures: what
-    prevented the change. audit: of the new collection, if it was loaded. dropped: collections that were deleted. kept:
-    the alias's other collections, which take room and can be dropped.
+    collection: the one of the settings' layout. before, live: the live collection before and after.
+        failures: what
+    prevented the change. audit: of the new collection, if it was loaded. dropped: collections that
+    were deleted. kept: the alias's other collections, which take room and can be dropped.
     """
 
     collection: str
@@ -58,9 +66,10 @@ def reindex(
 ) -> Reindexed:
     """Load every month into the collection of the settings' layout, audit it, and make it live.
 
-    If it is live already, nothing is loaded. After any failure the old collection stays live; the next call continues,
-    since loaded months are up to date. on_step: receives each step in words. Raises MissingInput if there is no index
-    yet, and the errors of opening it.
+    If it is live already, nothing is loaded. After any failure the old collection stays live; the
+    next call continues,
+    since loaded months are up to date. on_step: receives each step in words. Raises MissingInput if
+    there is no index yet, and the errors of opening it.
     """
     before = live_index(workspace).name
     layout = layout_of_settings(workspace)
@@ -102,8 +111,10 @@ def layout_of_settings(workspace: Workspace) -> Layout:
 def check_layout(workspace: Workspace) -> None:
     """Raise SettingError if a run would embed for hours what no search uses.
 
-    That is so if the live collection has another layout than the settings. A second collection with the layout of the
-    settings changes nothing: it may be an old one, into which a run would load what no search finds.
+    That is so if the live collection has another layout than the settings. A second collection with
+    the layout of the
+    settings changes nothing: it may be an old one, into which a run would load what no search
+        finds.
     """
     collections = open_collections(workspace)
     live = collections.live()
@@ -113,12 +124,20 @@ def check_layout(workspace: Workspace) -> None:
 
 
 def _load(
-    workspace: Workspace, name: str, layout: Layout, run_stages: RunStages, on_step: Callable[[str], None]
+    workspace: Workspace,
+    name: str,
+    layout: Layout,
+    run_stages: RunStages,
+    on_step: Callable[[str], None],
 ) -> tuple[tuple[Failure, ...], IndexAudit | None]:
     """Load the collection and audit it; no audit if a month could not be loaded."""
     root = workspace.root
     months = sorted(
-        {*root.months(tables.PASSAGES), *root.months(tables.EMBEDDINGS), *root.months(tables.INDEX_RECEIPTS)}
+        {
+            *root.months(tables.PASSAGES),
+            *root.months(tables.EMBEDDINGS),
+            *root.months(tables.INDEX_RECEIPTS),
+        }
     )
     index = open_collections(workspace).collection(name)
     index.create(layout)
@@ -128,7 +147,9 @@ def _load(
     if failures:
         return failures, None
     index = open_collections(workspace).collection(name)
-    remove_outside(workspace, index)  # months that an earlier attempt loaded and that are gone from the data root
+    remove_outside(
+        workspace, index
+    )  # months that an earlier attempt loaded and that are gone from the data root
     on_step(f"waiting until {name} is indexed")
     index.build_graph(wait=True)
     on_step(f"auditing {name}")
@@ -138,7 +159,10 @@ def _load(
         (
             INDEX_RECEIPTS.name,
             month.month,
-            f"its vectors are for {month.collection} and not {name}: end other runs, then reindex again",
+            (
+                f"its vectors are for {month.collection} and not {name}: end other runs, then"
+                " reindex again"
+            ),
         )
         for month in audit.months
         if month.collection != name

@@ -1,7 +1,8 @@
 """Relevance: whether a hit fits its query at all. Even random letters have a nearest passage.
 
-The evidence is the cosine plus the weighted share of the query's words in the passage, so that a name unknown to the
-model counts too. The bounds were fitted for each model on labelled sets (`benchmarks.retrieval`).
+The evidence is the cosine plus the weighted share of the query's words in the passage, so that a
+name unknown to the model counts too. The bounds were fitted for each model on labelled sets
+(`benchmarks.retrieval`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ Relevance = Literal["strong", "weak", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """weak and strong: the least evidence for each. coverage: what the share of the query's words is multiplied by."""
+    """weak and strong: the least evidence for each. coverage: what the share of the query's words
+    is multiplied by.
+    """
 
     weak: float
     strong: float
@@ -32,7 +35,8 @@ class Bounds:
         return "strong" if evidence >= self.strong else "weak"
 
 
-# None for BGE-M3: its cosines lie in another range, and its weights were not available for a measurement.
+# None for BGE-M3: its cosines lie in another range, and its weights were not available for a
+# measurement.
 BOUNDS: Mapping[str, Bounds] = {MINILM: Bounds(weak=0.52, strong=0.76, coverage=0.4)}
 
 
@@ -43,6 +47,12 @@ def coverage(query: str, text: str) -> float:
 
 
 def relevance_of(model: str, query: str, text: str, cosine: float | None) -> Relevance | None:
-    """The relevance of a hit; None if the model has no bounds or the cosine is unknown. text: as it was embedded."""
+    """The relevance of a hit; None if the model has no bounds or the cosine is unknown. text: as it
+    was embedded.
+    """
     bounds = BOUNDS.get(model)
-    return None if bounds is None or cosine is None else bounds.relevance(cosine, coverage(query, text))
+    return (
+        None
+        if bounds is None or cosine is None
+        else bounds.relevance(cosine, coverage(query, text))
+    )

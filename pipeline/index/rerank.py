@@ -1,4 +1,6 @@
-"""A cross-encoder that reads a question and a passage together and scores the pair, such as BAAI/bge-reranker-v2-m3."""
+"""A cross-encoder that reads a question and a passage together and scores the pair, such as
+BAAI/bge-reranker-v2-m3.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
     from pipeline.settings import Settings
 
-# Tokens of a pair: what FlagEmbedding's reranker reads unless told otherwise, and what these models were trained on.
+# Tokens of a pair: what FlagEmbedding's reranker reads unless told otherwise, and what these models
+# were trained on.
 MOST_TOKENS = 512
 # Pairs that are computed at once.
 _BATCH = 32
@@ -28,7 +31,9 @@ class Reranker(Protocol):
     """A model that scores passages for a question."""
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The score of each text, of shape (texts,); greater is better, and compares within one query."""
+        """The score of each text, of shape (texts,); greater is better, and compares within one
+        query.
+        """
         ...
 
 
@@ -37,7 +42,9 @@ def make_reranker(settings: Settings) -> Reranker | None:
 
     It computes on the embedder's device. Raises SettingError where its folder is not there.
     """
-    return _cross_encoder(settings.reranker, settings.embedder_device) if settings.reranker else None
+    return (
+        _cross_encoder(settings.reranker, settings.embedder_device) if settings.reranker else None
+    )
 
 
 @lru_cache(maxsize=2)
@@ -46,10 +53,12 @@ def _cross_encoder(path: str, device: str) -> Reranker:
 
 
 class CrossEncoder:
-    """The reranker: any model for sequence classification with one output. May be used from several threads.
+    """The reranker: any model for sequence classification with one output. May be used from several
+    threads.
 
-    The model's folder is found at once, its weights are loaded on first use. device: as in the setting
-    CITELOOM_EMBEDDER_DEVICE (of several, the first). Raises SettingError where the folder is not there.
+    The model's folder is found at once, its weights are loaded on first use. device: as in the
+    setting CITELOOM_EMBEDDER_DEVICE (of several, the first). Raises SettingError where the folder
+    is not there.
     """
 
     def __init__(self, path: str, device: str = "auto") -> None:
@@ -58,15 +67,18 @@ class CrossEncoder:
         self._lock = Lock()  # transformers' tokenizers fail where two threads use one
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The model's output for each pair, as it is (a logit). Of a pair longer than 512 tokens the longer part is
-        cut. A score may differ in its last digits with the texts that are scored together.
+        """The model's output for each pair, as it is (a logit). Of a pair longer than 512 tokens
+        the longer part is cut. A score may differ in its last digits with the texts that are scored
+        together.
 
         Raises SettingError where the model cannot be loaded, or where an output is NaN or infinite.
         """
         import numpy as np
 
         scores = np.empty(len(texts), dtype=np.float32)
-        by_length = sorted(range(len(texts)), key=lambda number: len(texts[number]))  # little to pad
+        by_length = sorted(
+            range(len(texts)), key=lambda number: len(texts[number])
+        )  # little to pad
         with self._lock:
             for start in range(0, len(texts), _BATCH):
                 numbers = by_length[start : start + _BATCH]
@@ -81,10 +93,17 @@ class CrossEncoder:
         tokenizer, model = self._parts
         most = min(MOST_TOKENS, tokenizer.model_max_length)
         pairs = tokenizer(
-            [query] * len(texts), texts, padding=True, truncation=True, max_length=most, return_tensors="pt"
+            [query] * len(texts),
+            texts,
+            padding=True,
+            truncation=True,
+            max_length=most,
+            return_tensors="pt",
         )
         with torch.inference_mode():
-            scores: NDArray[np.float32] = model(**pairs.to(model.device)).logits[:, 0].float().cpu().numpy()
+            scores: NDArray[np.float32] = (
+                model(**pairs.to(model.device)).logits[:, 0].float().cpu().numpy()
+            )
         return scores
 
     @cached_property
@@ -101,16 +120,20 @@ class CrossEncoder:
             model, report = AutoModelForSequenceClassification.from_pretrained(
                 self._folder, trust_remote_code=False, dtype=kind, output_loading_info=True
             )
-        except Exception as error:  # transformers' and tokenizers' errors over a broken file share no other base
+        except (
+            Exception
+        ) as error:  # transformers' and tokenizers' errors over a broken file share no other base
             raise self._unfit(f"it cannot be loaded: {one_line(str(error))}") from error
         if report["missing_keys"]:  # transformers would go on with random numbers
             raise self._unfit(f"it lacks the weights {', '.join(sorted(report['missing_keys']))}")
         if model.config.num_labels != 1:
-            raise self._unfit(f"it gives {model.config.num_labels} numbers for a pair, and a reranker gives one")
+            raise self._unfit(
+                f"it gives {model.config.num_labels} numbers for a pair, and a reranker gives one"
+            )
         return tokenizer, model.to(device).eval()
 
     def _unfit(self, fault: str) -> SettingError:
         return SettingError(
-            f"CITELOOM_RERANKER: {self._folder} is no cross-encoder ({fault}): give the folder of one such as "
-            f"BAAI/bge-reranker-v2-m3, or leave it empty for none"
+            f"CITELOOM_RERANKER: {self._folder} is no cross-encoder ({fault}): give the folder of"
+            " one such as BAAI/bge-reranker-v2-m3, or leave it empty for none"
         )

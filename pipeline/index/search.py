@@ -1,4 +1,6 @@
-"""Search: encode queries, rank passages of the live collection, rerank them if requested, and add their texts."""
+"""Search: encode queries, rank passages of the live collection, rerank them if requested, and add
+their texts.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 class Hit:
     """A passage that a search returns.
 
-    score: of fusion (0 to 1), of one kind of vector (dense: cosine) or of the reranker; comparable only within one
-    search. relevance: whether the passage fits the query at all; None if unknown. url: the paper's page on arXiv.
+    score: of fusion (0 to 1), of one kind of vector (dense: cosine) or of the reranker; comparable
+        only within one
+    search. relevance: whether the passage fits the query at all; None if unknown. url: the paper's
+        page on arXiv.
     passage_url: the paper as HTML, at this passage.
     """
 
@@ -59,10 +63,10 @@ class Hit:
 def search(workspace: Workspace, query: str, **options: Any) -> list[Hit]:
     """The passages that fit a query best, best first. options: fields of `SearchOptions`, by name.
 
-    Raises SettingError for a wrong option, for a category or kind that no passage has, or for a missing reranker;
-    MissingInput if nothing is indexed; PermanentFailure if the collection's model or its ColBERT vectors are missing,
-    or a table is broken; TransientFailure if the index does not answer or another process holds it. Creates no
-    collection.
+    Raises SettingError for a wrong option, for a category or kind that no passage has, or for a
+    missing reranker; MissingInput if nothing is indexed; PermanentFailure if the collection's model
+    or its ColBERT vectors are missing, or a table is broken; TransientFailure if the index does not
+    answer or another process holds it. Creates no collection.
     """
     return search_many(workspace, [query], SearchOptions(**options))[0]
 
@@ -70,9 +74,11 @@ def search(workspace: Workspace, query: str, **options: Any) -> list[Hit]:
 def search_many(
     workspace: Workspace,
     queries: Sequence[str],
-    options: SearchOptions = SearchOptions(),  # noqa: B008  # frozen
+    options: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
 ) -> list[list[Hit]]:
-    """The hits of several queries, which are encoded and searched for together. Raises as `search` does."""
+    """The hits of several queries, which are encoded and searched for together. Raises as `search`
+    does.
+    """
     checked = options.checked()
     for number, query in enumerate(queries, 1):
         check_query(query, f"query {number}" if len(queries) > 1 else "the query")
@@ -94,7 +100,9 @@ def search_index(
     if reranker is not None:
         candidates = with_payloads(index, rankings)
         texts = read_texts(workspace, (point for ranking in candidates for point in ranking))
-        reranked = [_reranked(reranker, *pair, texts) for pair in zip(queries, candidates, strict=True)]
+        reranked = [
+            _reranked(reranker, *pair, texts) for pair in zip(queries, candidates, strict=True)
+        ]
         pages = _pages(reranked, options)
     else:
         pages = with_payloads(index, _pages(rankings, options))
@@ -103,9 +111,16 @@ def search_index(
 
 
 def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[Query]:
-    """The vectors of queries: dense and lexical, and the model's sparse and ColBERT vectors where it has them."""
+    """The vectors of queries: dense and lexical, and the model's sparse and ColBERT vectors where
+    it has them.
+    """
     return [
-        Query(vectors.dense, lexical_query(query), vectors.sparse if embedder.has_sparse else None, vectors.colbert)
+        Query(
+            vectors.dense,
+            lexical_query(query),
+            vectors.sparse if embedder.has_sparse else None,
+            vectors.colbert,
+        )
         for query, vectors in zip(queries, embedder.encode_queries(queries), strict=True)
     ]
 
@@ -114,8 +129,8 @@ def _reranker(settings: Settings) -> Reranker:
     reranker = make_reranker(settings)
     if reranker is None:
         raise SettingError(
-            "--rerank cross-encoder: CITELOOM_RERANKER names no model: set it to a cross-encoder's folder, or to a "
-            "name of the Hugging Face hub such as BAAI/bge-reranker-v2-m3"
+            "--rerank cross-encoder: CITELOOM_RERANKER names no model: set it to a cross-encoder's"
+            " folder, or to a name of the Hugging Face hub such as BAAI/bge-reranker-v2-m3"
         )
     return reranker
 
@@ -125,25 +140,35 @@ def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> 
     if options.rerank == "colbert":
         if not layout.colbert:
             raise PermanentFailure(
-                f"--rerank colbert: the index has no ColBERT vectors ({layout.describe()}): search without, or set "
-                f"CITELOOM_EMBEDDER=bge-m3 and CITELOOM_EMBEDDER_COLBERT=true and run citeloom reindex"
+                f"--rerank colbert: the index has no ColBERT vectors ({layout.describe()}): search"
+                " without, or set CITELOOM_EMBEDDER=bge-m3 and CITELOOM_EMBEDDER_COLBERT=true and"
+                " run citeloom reindex"
             )
         settings = settings.model_copy(update={"embedder_colbert": True})
     if layout.model == MINILM:
         return make_embedder(settings.model_copy(update={"embedder": "minilm"}))
     if settings.embedder == "minilm" or model_name(settings) != layout.model:
         raise PermanentFailure(
-            f"the index holds vectors of {layout.model}, and the settings name {model_name(settings)}: set "
-            f"CITELOOM_EMBEDDER and CITELOOM_EMBEDDER_PATH to {layout.model}, or run citeloom reindex"
+            f"the index holds vectors of {layout.model}, and the settings name"
+            f" {model_name(settings)}: set CITELOOM_EMBEDDER and CITELOOM_EMBEDDER_PATH to"
+            f" {layout.model}, or run citeloom reindex"
         )
     return make_embedder(settings)
 
 
-def _gather(index: PassageIndex, queries: Sequence[Query], options: SearchOptions) -> list[list[ScoredPassage]]:
-    """Each query's ranking, as deep as the options need: with per_paper, until there are enough papers."""
+def _gather(
+    index: PassageIndex, queries: Sequence[Query], options: SearchOptions
+) -> list[list[ScoredPassage]]:
+    """Each query's ranking, as deep as the options need: with per_paper, until there are enough
+    papers.
+    """
     wanted = options.ranking()
     rankings = rank(index, queries, wanted)
-    while short := [number for number, ranking in enumerate(rankings) if _is_short(ranking, options, wanted.limit)]:
+    while short := [
+        number
+        for number, ranking in enumerate(rankings)
+        if _is_short(ranking, options, wanted.limit)
+    ]:
         wanted = options.ranking(2 * wanted.limit)
         deeper = rank(index, [queries[number] for number in short], wanted)
         for number, ranking in zip(short, deeper, strict=True):
@@ -153,7 +178,9 @@ def _gather(index: PassageIndex, queries: Sequence[Query], options: SearchOption
 
 def _is_short(ranking: Sequence[ScoredPassage], options: SearchOptions, depth: int) -> bool:
     """Whether a ranking has too few papers and may go on."""
-    return options.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < options.wanted
+    return (
+        options.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < options.wanted
+    )
 
 
 def _papers_best(ranking: Sequence[ScoredPassage]) -> list[ScoredPassage]:
@@ -167,22 +194,37 @@ def _papers_best(ranking: Sequence[ScoredPassage]) -> list[ScoredPassage]:
 def _reranked(
     reranker: Reranker, query: str, ranking: Sequence[ScoredPassage], texts: Mapping[str, str]
 ) -> list[ScoredPassage]:
-    """The candidates by the reranker's scores, ties by id; those without text are left out. It reads headings too."""
+    """The candidates by the reranker's scores, ties by id; those without text are left out. It
+    reads headings too.
+    """
     known = [point for point in ranking if point.passage_id in texts]
     candidates = [
-        embedded_text(point.payload["title"], point.payload["section_path"], texts[point.passage_id]) for point in known
+        embedded_text(
+            point.payload["title"], point.payload["section_path"], texts[point.passage_id]
+        )
+        for point in known
     ]
     scores = reranker.score(query, candidates).tolist()
-    return best_first([point._replace(score=score) for point, score in zip(known, scores, strict=True)])
+    return best_first(
+        [point._replace(score=score) for point, score in zip(known, scores, strict=True)]
+    )
 
 
-def _pages(rankings: Sequence[Sequence[ScoredPassage]], options: SearchOptions) -> list[Sequence[ScoredPassage]]:
+def _pages(
+    rankings: Sequence[Sequence[ScoredPassage]], options: SearchOptions
+) -> list[Sequence[ScoredPassage]]:
     ordered = [_papers_best(ranking) if options.per_paper else ranking for ranking in rankings]
     return [ranking[options.offset : options.wanted] for ranking in ordered]
 
 
-def _hits(page: Sequence[ScoredPassage], texts: Mapping[str, str], query: str, layout: Layout) -> list[Hit]:
-    return [_hit(point, texts[point.passage_id], query, layout) for point in page if point.passage_id in texts]
+def _hits(
+    page: Sequence[ScoredPassage], texts: Mapping[str, str], query: str, layout: Layout
+) -> list[Hit]:
+    return [
+        _hit(point, texts[point.passage_id], query, layout)
+        for point in page
+        if point.passage_id in texts
+    ]
 
 
 def _hit(point: ScoredPassage, text: str, query: str, layout: Layout) -> Hit:
@@ -209,20 +251,24 @@ def _hit(point: ScoredPassage, text: str, query: str, layout: Layout) -> Hit:
 
 
 def _explain_nothing(index: PassageIndex, options: SearchOptions) -> None:
-    """Raise where a search finds nothing because there is nothing, or nothing of a category or kind.
+    """Raise where a search finds nothing because there is nothing, or nothing of a category or
+    kind.
 
     SearchOptions only then: counting and listing values cost more than a search.
     """
     if index.count() == 0:
         raise MissingInput(
-            f"the collection {index.name} is empty: run citeloom run --months all --until {tables.INDEX_RECEIPTS.name}"
+            f"the collection {index.name} is empty: run citeloom run --months all --until"
+            f" {tables.INDEX_RECEIPTS.name}"
         )
     for category in options.categories:
         _insist_on_category(index, category)
     kinds = index.values("kind") if options.kinds else []
     for kind in options.kinds:
         if kind not in kinds:
-            raise SettingError(f"--kind: no passage is of the kind {kind}; the index holds {', '.join(kinds)}")
+            raise SettingError(
+                f"--kind: no passage is of the kind {kind}; the index holds {', '.join(kinds)}"
+            )
 
 
 def _insist_on_category(index: PassageIndex, category: str) -> None:
@@ -230,9 +276,13 @@ def _insist_on_category(index: PassageIndex, category: str) -> None:
     names = index.values("category_keys")
     archives = [name for name in names if "." not in name]
     if archive not in archives:
-        raise SettingError(f"--category: no passage is of the archive {archive}; the index holds {', '.join(archives)}")
+        raise SettingError(
+            f"--category: no passage is of the archive {archive}; the index holds"
+            f" {', '.join(archives)}"
+        )
     of_archive = [name for name in names if name.startswith(f"{archive}.")]
     if dot and category not in of_archive:
         raise SettingError(
-            f"--category: no passage is of the category {category}; of {archive}, there are {', '.join(of_archive)}"
+            f"--category: no passage is of the category {category}; of {archive}, there are"
+            f" {', '.join(of_archive)}"
         )

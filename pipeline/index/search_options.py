@@ -23,8 +23,9 @@ RERANK: tuple[Rerank, ...] = get_args(Rerank)
 # A search reads whole row groups of passages for its texts.
 MOST = 1_000
 DEEPEST = 10_000
-# The tail of a ranking depends on the length of its list of candidates. Lists therefore have 50 passages, 100, 200 and
-# so on, and the pages of a search within one length are pages of one ranking.
+# The tail of a ranking depends on the length of its list of candidates. Lists therefore have 50
+# passages, 100, 200 and so on, and the pages of a search within one length are pages of one
+# ranking.
 _STEP = 50
 # Candidates of a reranker for each requested passage, and the least number of them.
 _CANDIDATES, _FEWEST = 4, 50
@@ -34,12 +35,17 @@ _CANDIDATES, _FEWEST = 4, 50
 class SearchOptions:
     """The options of a search.
 
-    limit and offset: which part of the ranking, in passages or, with per_paper, in papers. categories: the paper has
-    one of them; cs.CL or a whole archive such as cs, in any case. first_month and last_month: YYYY-MM, both included.
-    kinds: of passages, such as table. subsets: severities of the dump. worst_grade: of the page; better ones are
-    included. authors: the paper has one of them, by whole or family name. venue: words that its journal reference or
-    comment has, all of them. first_year and last_year: both included. without_papers: arXiv ids of papers that are
-    left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks the candidates again.
+    limit and offset: which part of the ranking, in passages or, with per_paper, in papers.
+    categories: the paper has one of them; cs.CL or a whole archive such as cs, in any case.
+    first_month and last_month: YYYY-MM, both included.
+    kinds: of passages, such as table. subsets: severities of the dump. worst_grade: of the page;
+        better ones are
+    included. authors: the paper has one of them, by whole or family name. venue: words that its
+        journal reference or
+    comment has, all of them. first_year and last_year: both included. without_papers: arXiv ids of
+        papers that are
+    left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks the
+        candidates again.
     per_paper: only the best passage of each paper. exact: compare with every passage, uncompressed.
     """
 
@@ -74,7 +80,10 @@ class SearchOptions:
             self,
             categories=tuple(map(_category, _listed(self.categories))),
             kinds=tuple(map(_kind, _listed(self.kinds))),
-            subsets=tuple(_one_of("--severity", subset.strip().lower(), SUBSETS) for subset in _listed(self.subsets)),
+            subsets=tuple(
+                _one_of("--severity", subset.strip().lower(), SUBSETS)
+                for subset in _listed(self.subsets)
+            ),
         )
 
     @property
@@ -83,7 +92,9 @@ class SearchOptions:
         return self.offset + self.limit
 
     def ranking(self, depth: int | None = None) -> Ranking:
-        """The ranking to request from the index. depth: its length; None for the first that these options need."""
+        """The ranking to request from the index. depth: its length; None for the first that these
+        options need.
+        """
         return Ranking(
             depth or self._depth(),
             by=self.by,
@@ -115,8 +126,14 @@ class SearchOptions:
         }
         conditions = [Condition(field, values) for field, values in named.items() if values]
         conditions += [Condition("venue", (word,)) for word in venue_words(self.venue)]
-        first, last = (None if month is None else month_number(month) for month in (self.first_month, self.last_month))
-        for field, low, high in ((MONTH_NUMBER, first, last), ("year", self.first_year, self.last_year)):
+        first, last = (
+            None if month is None else month_number(month)
+            for month in (self.first_month, self.last_month)
+        )
+        for field, low, high in (
+            (MONTH_NUMBER, first, last),
+            ("year", self.first_year, self.last_year),
+        ):
             if low is not None or high is not None:
                 conditions.append(Condition(field, low=low, high=high))
         if self.without_papers:
@@ -128,37 +145,55 @@ class SearchOptions:
             raise SettingError(f"--limit {self.limit} is not between 1 and {MOST}")
         if self.offset < 0 or self.wanted > DEEPEST:
             raise SettingError(
-                f"--offset {self.offset} with --limit {self.limit}: results number 1 to {DEEPEST} are available"
+                f"--offset {self.offset} with --limit {self.limit}: results number 1 to"
+                f" {DEEPEST} are available"
             )
         _grades(self.worst_grade)
-        if self.first_year is not None and self.last_year is not None and self.first_year > self.last_year:
-            raise SettingError(f"--year: the years run backwards, from {self.first_year} to {self.last_year}")
+        if (
+            self.first_year is not None
+            and self.last_year is not None
+            and self.first_year > self.last_year
+        ):
+            raise SettingError(
+                f"--year: the years run backwards, from {self.first_year} to {self.last_year}"
+            )
 
     def _check_months(self) -> None:
         named = {"--from": self.first_month, "--to": self.last_month}
         months = [_month(option, month) for option, month in named.items() if month is not None]
         if months != sorted(months):
-            raise SettingError(f"the months run backwards, from --from {self.first_month} to --to {self.last_month}")
+            raise SettingError(
+                f"the months run backwards, from --from {self.first_month} to --to"
+                f" {self.last_month}"
+            )
 
 
 def check_query(query: str, where: str = "the query") -> None:
-    """Raise SettingError for a query that is empty or not valid Unicode. where: its name in the message."""
+    """Raise SettingError for a query that is empty or not valid Unicode. where: its name in the
+    message.
+    """
     if not query.strip():
         raise SettingError(f"{where} is empty: give some words to search for")
     # Bytes of an argument that are not UTF-8 become lone surrogates (PEP 383).
     if any("\ud800" <= character <= "\udfff" for character in query):
-        raise SettingError(f"{where} is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8")
+        raise SettingError(
+            f"{where} is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8"
+        )
 
 
 def parse_years(text: str | None) -> tuple[int | None, int | None]:
-    """First and last year of 2023, 2020..2023, 2020.. or ..2023; None for no bound. Raises SettingError."""
+    """First and last year of 2023, 2020..2023, 2020.. or ..2023; None for no bound. Raises
+    SettingError.
+    """
     if text is None:
         return None, None
     first, dots, last = text.partition("..")
     if not dots:
         last = first
     years = [year for year in (first, last) if year]
-    if not years or not all(year.isascii() and year.isdecimal() and len(year) == 4 for year in years):
+    if not years or not all(
+        year.isascii() and year.isdecimal() and len(year) == 4 for year in years
+    ):
         raise SettingError(f"--year: {text!r} is no year: write 2023, 2020..2023, 2020.. or ..2023")
     return int(first) if first else None, int(last) if last else None
 
@@ -199,7 +234,9 @@ def _grades(worst: str | None) -> tuple[str, ...]:
     if worst is None:
         return ()
     if worst.upper() not in tables.GRADES:
-        raise SettingError(f"--grade: there is no grade {worst}: give one of {', '.join(tables.GRADES)}")
+        raise SettingError(
+            f"--grade: there is no grade {worst}: give one of {', '.join(tables.GRADES)}"
+        )
     return tables.GRADES[: tables.GRADES.index(worst.upper()) + 1]
 
 
@@ -207,7 +244,8 @@ def _category(category: str) -> str:
     normalized = normalize_category(category)
     if normalized is None:
         raise SettingError(
-            f"--category: {category!r} is not a category: write one such as cs.CL, or an archive such as cs"
+            f"--category: {category!r} is not a category: write one such as cs.CL, or an archive"
+            " such as cs"
         )
     return normalized
 

@@ -1,6 +1,7 @@
 """Passages on a Qdrant server or cluster: one collection, and the collections of an alias.
 
-A collection belongs to citeloom if its metadata says so: names prove nothing, since others may use any.
+A collection belongs to citeloom if its metadata says so: names prove nothing, since others may use
+any.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ _INDEXING_THRESHOLD = 10_000
 class ServerIndex(PassageIndex):
     """One collection of an alias."""
 
-    in_flight = 4  # 1, 2, 4 and 8 upserts at once loaded 7,200, 7,900, 8,100 and 4,800 points a second on two cores
+    # 1, 2, 4 and 8 upserts at once loaded 7,200, 7,900, 8,100 and 4,800 points a second on two
+    # cores
+    in_flight = 4
     page = 10_000  # an id and a digest each, 1 MB
     most_exact = 8  # one takes about a second of a core per million points
 
@@ -80,8 +83,8 @@ class ServerIndex(PassageIndex):
         super().create(layout)
         if not self._connection.uses_grpc:
             _log.warning(
-                "points go to %s over HTTP; gRPC takes less than half of the time: if the gRPC port can be "
-                "reached, set CITELOOM_QDRANT_GRPC_PORT to it",
+                "points go to %s over HTTP; gRPC takes less than half of the time: if the gRPC port"
+                " can be reached, set CITELOOM_QDRANT_GRPC_PORT to it",
                 self.place,
             )
 
@@ -99,7 +102,9 @@ class ServerIndex(PassageIndex):
         def values(client: QdrantClient) -> list[str]:
             if not client.collection_exists(self.name):
                 return []
-            return sorted(str(hit.value) for hit in client.facet(self.name, key=field, limit=MOST_VALUES).hits)
+            return sorted(
+                str(hit.value) for hit in client.facet(self.name, key=field, limit=MOST_VALUES).hits
+            )
 
         return self._connection.read(values)
 
@@ -107,8 +112,9 @@ class ServerIndex(PassageIndex):
         self._configure_optimizer(0, self._storage.segments)
 
     def build_graph(self, *, wait: bool = False) -> None:
-        """As in the base class; a server builds in the background. With `wait`, raises TransientFailure if the server
-        reports that it failed."""
+        """As in the base class; a server builds in the background. With `wait`, raises
+        TransientFailure if the server reports that it failed.
+        """
         info = self._info()
         if info is not None:
             self._start_optimizer(info)
@@ -116,12 +122,16 @@ class ServerIndex(PassageIndex):
             self._wait_for_graph()
 
     def close(self) -> None:
-        """Close the connection, which the collections of an alias share; the next call opens it again."""
+        """Close the connection, which the collections of an alias share; the next call opens it
+        again.
+        """
         self._connection.close()
 
     def _info(self) -> models.CollectionInfo | None:
         return self._connection.read(
-            lambda client: client.get_collection(self.name) if client.collection_exists(self.name) else None
+            lambda client: (
+                client.get_collection(self.name) if client.collection_exists(self.name) else None
+            )
         )
 
     def _needed_layout(self) -> Layout:
@@ -140,9 +150,13 @@ class ServerIndex(PassageIndex):
         if client.collection_exists(self.name):  # created by an earlier try whose answer was lost
             return
         try:
-            client.create_collection(self.name, **new_collection(layout, self._alias, self._storage))
+            client.create_collection(
+                self.name, **new_collection(layout, self._alias, self._storage)
+            )
         except (UnexpectedResponse, grpc.RpcError):
-            if not client.collection_exists(self.name):  # otherwise another run created it in the meantime
+            if not client.collection_exists(
+                self.name
+            ):  # otherwise another run created it in the meantime
                 raise
 
     def _create_payload_indexes(self) -> None:
@@ -150,21 +164,29 @@ class ServerIndex(PassageIndex):
             present = client.get_collection(self.name).payload_schema
             for name, kind in payload_indexes().items():
                 if name not in present:
-                    client.create_payload_index(self.name, field_name=name, field_schema=kind, wait=True)
+                    client.create_payload_index(
+                        self.name, field_name=name, field_schema=kind, wait=True
+                    )
 
         self._connection.write(create)
 
     def _upsert(self, points: PointBatch) -> None:
         self._connection.write(
-            lambda client: check_completed(client.upsert(self.name, point_structs(points), wait=True).status)
+            lambda client: check_completed(
+                client.upsert(self.name, point_structs(points), wait=True).status
+            )
         )
 
     def _delete(self, ids: list[Any]) -> None:
         self._connection.write(
-            lambda client: check_completed(client.delete(self.name, points_selector=ids, wait=True).status)
+            lambda client: check_completed(
+                client.delete(self.name, points_selector=ids, wait=True).status
+            )
         )
 
-    def _page(self, where: Sequence[Condition], fields: list[str], offset: Any) -> tuple[Sequence[Any], Any]:
+    def _page(
+        self, where: Sequence[Condition], fields: list[str], offset: Any
+    ) -> tuple[Sequence[Any], Any]:
         return self._connection.read(
             lambda client: client.scroll(
                 self.name,
@@ -176,24 +198,35 @@ class ServerIndex(PassageIndex):
             )
         )
 
-    def _query(self, searches: Sequence[tuple[Query, Request]], layout: Layout) -> Sequence[Sequence[Any]]:
+    def _query(
+        self, searches: Sequence[tuple[Query, Request]], layout: Layout
+    ) -> Sequence[Sequence[Any]]:
         batch = [query_request(query, request, layout) for query, request in searches]
         answers = self._connection.read(lambda client: client.query_batch_points(self.name, batch))
         return [answer.points for answer in answers]
 
     def _retrieve(self, ids: list[str]) -> Sequence[Any]:
-        return self._connection.read(lambda client: client.retrieve(self.name, ids, with_payload=True))
+        return self._connection.read(
+            lambda client: client.retrieve(self.name, ids, with_payload=True)
+        )
 
     def _configure_optimizer(self, threshold: int, segments: int) -> None:
-        """threshold: kilobytes from which on a graph is built, 0: never. segments: 0: as the server decides."""
+        """threshold: kilobytes from which on a graph is built, 0: never. segments: 0: as the server
+        decides.
+        """
         from qdrant_client import models
 
-        config = models.OptimizersConfigDiff(indexing_threshold=threshold, default_segment_number=segments)
-        self._connection.write(lambda client: client.update_collection(self.name, optimizers_config=config))
+        config = models.OptimizersConfigDiff(
+            indexing_threshold=threshold, default_segment_number=segments
+        )
+        self._connection.write(
+            lambda client: client.update_collection(self.name, optimizers_config=config)
+        )
 
     def _start_optimizer(self, info: models.CollectionInfo) -> None:
-        """Let the server build what was deferred. After a restart its status is grey until something changes, so the
-        threshold is set to the value that it has."""
+        """Let the server build what was deferred. After a restart its status is grey until
+        something changes, so the threshold is set to the value that it has.
+        """
         from qdrant_client import models
 
         optimizer = info.config.optimizer_config
@@ -204,8 +237,8 @@ class ServerIndex(PassageIndex):
     def _wait_for_graph(self) -> None:
         """Wait until the server has been green three times in a row.
 
-        In three trials it was yellow from the first request to the end; two more looks cost a second, and outlast a
-        moment of green between two steps.
+        In three trials it was yellow from the first request to the end; two more looks cost a
+        second, and outlast a moment of green between two steps.
         """
         from qdrant_client import models
 
@@ -214,7 +247,8 @@ class ServerIndex(PassageIndex):
             error = getattr(info.optimizer_status, "error", None)
             if error is not None:
                 raise TransientFailure(
-                    f"the server cannot build the graph of {self.name} ({error}): fix the cause, then run again"
+                    f"the server cannot build the graph of {self.name} ({error}): fix the cause,"
+                    " then run again"
                 )
             times_green = times_green + 1 if info.status == models.CollectionStatus.GREEN else 0
             self._start_optimizer(info)
@@ -222,7 +256,8 @@ class ServerIndex(PassageIndex):
 
 
 class ServerCollections:
-    """The collections of an alias on the server at `url`; nothing is connected before the first call.
+    """The collections of an alias on the server at `url`; nothing is connected before the first
+    call.
 
     patience: seconds for which a write is retried. clock: for pauses between attempts.
     """
@@ -237,12 +272,17 @@ class ServerCollections:
         *,
         grpc_port: int | None = None,
         private_network: bool = False,
-        storage: Storage = Storage(),  # noqa: B008  # frozen
+        storage: Storage = Storage(),  # noqa: B008 - frozen
         patience: float = PATIENCE,
-        clock: Clock = Clock(),  # noqa: B008  # frozen
+        clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
         self.connection = Connection(
-            url, api_key, grpc_port=grpc_port, private_network=private_network, patience=patience, clock=clock
+            url,
+            api_key,
+            grpc_port=grpc_port,
+            private_network=private_network,
+            patience=patience,
+            clock=clock,
         )
         self._alias, self._storage = alias, storage
         self._indexes: dict[str, ServerIndex] = {}
@@ -263,20 +303,26 @@ class ServerCollections:
         return self._indexes.setdefault(name, index)  # atomic: threads share the indexes
 
     def make_live(self, name: str) -> None:
-        """As in the protocol. Raises PermanentFailure if there is no such collection, or if the alias points to one
-        that citeloom did not make."""
+        """As in the protocol. Raises PermanentFailure if there is no such collection, or if the
+        alias points to one that citeloom did not make.
+        """
         if self.collection(name).layout() is None:
-            raise PermanentFailure(f"{self.connection.address.url} has no collection {name}: run citeloom reindex")
+            raise PermanentFailure(
+                f"{self.connection.address.url} has no collection {name}: run citeloom reindex"
+            )
         live = self.live()
         if live is not None:
             self.collection(live).layout()  # raises if citeloom did not make it
         self.connection.write(partial(self._set_alias, name))
 
     def drop(self, name: str) -> None:
-        """As in the protocol; nothing if there is no such collection. Raises PermanentFailure for a collection of
-        another alias."""
+        """As in the protocol; nothing if there is no such collection. Raises PermanentFailure for a
+        collection of another alias.
+        """
         if name == self.live():
-            raise SettingError(f"searches use the collection {name}: make another one live before you drop it")
+            raise SettingError(
+                f"searches use the collection {name}: make another one live before you drop it"
+            )
         if self.collection(name).layout() is not None:
             self.connection.write(lambda client: client.delete_collection(name))
 
@@ -294,13 +340,19 @@ class ServerCollections:
     def _own_collections(self, client: QdrantClient) -> list[str]:
         names = [collection.name for collection in client.get_collections().collections]
         marks = {name: _mark(client, name) for name in names}
-        return sorted(name for name, mark in marks.items() if mark is not None and mark[0] == self._alias)
+        return sorted(
+            name for name, mark in marks.items() if mark is not None and mark[0] == self._alias
+        )
 
     def _set_alias(self, name: str, client: QdrantClient) -> None:
-        """Point the alias to a collection, in one request; deleting an alias that does not exist is no error."""
+        """Point the alias to a collection, in one request; deleting an alias that does not exist is
+        no error.
+        """
         from qdrant_client import models
 
-        delete = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._alias))
+        delete = models.DeleteAliasOperation(
+            delete_alias=models.DeleteAlias(alias_name=self._alias)
+        )
         create = models.CreateAliasOperation(
             create_alias=models.CreateAlias(collection_name=name, alias_name=self._alias)
         )
@@ -308,7 +360,9 @@ class ServerCollections:
 
 
 def _mark(client: QdrantClient, name: str) -> tuple[str, Layout] | None:
-    """Alias and layout of a collection of citeloom's; None also if it was dropped since it was listed."""
+    """Alias and layout of a collection of citeloom's; None also if it was dropped since it was
+    listed.
+    """
     try:
         return mark_of(client.get_collection(name).config.metadata)
     except Exception as error:

@@ -1,4 +1,5 @@
-"""Requests to a Qdrant server as qdrant-client's models: a new collection, points, filters, searches.
+"""Requests to a Qdrant server as qdrant-client's models: a new collection, points, filters,
+searches.
 
 They need Qdrant 1.16 or newer (a constant for reciprocal rank fusion, metadata of a collection).
 """
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 
     from pipeline.index.batch import PointBatch
 
-# Segments per shard during a load; `build_graph` lets the server merge them. For each point, server 1.16.3 rewrites the
-# whole posting list of each of its terms: the last of 30,000 points took 466 microseconds each in the default 2
-# segments, 155 in 16 and 100 in 64; of 100,000 points, 1,291 in 2 and 194 in 64. 64 empty segments take 2 s, once.
+# Segments per shard during a load; `build_graph` lets the server merge them. For each point, server
+# 1.16.3 rewrites the whole posting list of each of its terms: the last of 30,000 points took 466
+# microseconds each in the default 2 segments, 155 in 16 and 100 in 64; of 100,000 points, 1,291 in
+# 2 and 194 in 64. 64 empty segments take 2 s, once.
 LOADING_SEGMENTS = 64
 
 # Key in a collection's metadata of its alias and layout.
@@ -43,7 +45,8 @@ _MARK = "citeloom"
 class Storage:
     """Storage of a new collection on a server.
 
-    on_disk: whether uncompressed vectors stay on disk, with only compressed ones in memory. shards: of the collection.
+    on_disk: whether uncompressed vectors stay on disk, with only compressed ones in memory. shards:
+        of the collection.
     replicas: copies of each shard on nodes of a cluster. segments: per shard during a load.
     """
 
@@ -95,7 +98,9 @@ def _colbert(layout: Layout) -> models.VectorParams:
         distance=models.Distance.COSINE,
         datatype=models.Datatype.FLOAT16,
         on_disk=True,
-        multivector_config=models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM),
+        multivector_config=models.MultiVectorConfig(
+            comparator=models.MultiVectorComparator.MAX_SIM
+        ),
         hnsw_config=models.HnswConfigDiff(m=0),
     )
 
@@ -104,12 +109,17 @@ def _quantization(kind: Quantization) -> Any:
     from qdrant_client import models
 
     if kind == "int8":
-        int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+        int8 = models.ScalarQuantizationConfig(
+            type=models.ScalarType.INT8, quantile=0.99, always_ram=True
+        )
         return models.ScalarQuantization(scalar=int8)
     if kind == "binary":
-        # One bit per number for the points and eight for the query: the same size, and a better recall.
+        # One bit per number for the points and eight for the query: the same size, and a better
+        # recall.
         scalar = models.BinaryQuantizationQueryEncoding.SCALAR8BITS
-        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True, query_encoding=scalar))
+        return models.BinaryQuantization(
+            binary=models.BinaryQuantizationConfig(always_ram=True, query_encoding=scalar)
+        )
     return None
 
 
@@ -133,8 +143,9 @@ def mark_of(metadata: Mapping[str, Any] | None) -> tuple[str, Layout] | None:
 def point_structs(points: PointBatch) -> list[grpc.PointStruct]:
     """Points for `upsert`, which sends them over gRPC or HTTP.
 
-    Protobuf's own classes copy a vector from a memory view: a point of 1,024 dimensions and 120 terms took 60 µs to
-    make, and 140 µs as `models.PointStruct`, which qdrant-client converts to the same.
+    Protobuf's own classes copy a vector from a memory view: a point of 1,024 dimensions and 120
+    terms took 60 µs to make, and 140 µs as `models.PointStruct`, which qdrant-client converts to
+    the same.
     """
     from qdrant_client import grpc
     from qdrant_client.conversions.conversion import payload_to_grpc
@@ -144,7 +155,9 @@ def point_structs(points: PointBatch) -> list[grpc.PointStruct]:
         sparse_rows[SPARSE] = points.sparse
     structs = []
     for number, (identifier, payload) in enumerate(zip(points.ids, points.payloads, strict=True)):
-        struct = grpc.PointStruct(id=grpc.PointId(uuid=identifier), payload=payload_to_grpc(dict(payload)))
+        struct = grpc.PointStruct(
+            id=grpc.PointId(uuid=identifier), payload=payload_to_grpc(dict(payload))
+        )
         vectors = struct.vectors.vectors.vectors
         vectors[DENSE].dense.data.extend(points.dense[number].data)
         for name, rows in sparse_rows.items():
@@ -153,20 +166,29 @@ def point_structs(points: PointBatch) -> list[grpc.PointStruct]:
             vectors[name].sparse.values.extend(terms.weights.data)
         tokens = points.tokens(number)
         if tokens is not None:
-            vectors[COLBERT].multi_dense.vectors.extend(grpc.DenseVector(data=token.data) for token in tokens)
+            vectors[COLBERT].multi_dense.vectors.extend(
+                grpc.DenseVector(data=token.data) for token in tokens
+            )
         structs.append(struct)
     return structs
 
 
-def filter_of(conditions: Sequence[Condition], passages: Sequence[str] | None = None) -> models.Filter | None:
-    """The points that all conditions hold for (a negated one must not), of these passages; None for every point."""
+def filter_of(
+    conditions: Sequence[Condition], passages: Sequence[str] | None = None
+) -> models.Filter | None:
+    """The points that all conditions hold for (a negated one must not), of these passages; None for
+    every point.
+    """
     from qdrant_client import models
 
     if not conditions and passages is None:
         return None
     by_id = [] if passages is None else [models.HasIdCondition(has_id=list(passages))]
     return models.Filter(
-        must=[*by_id, *(_condition(condition) for condition in conditions if not condition.negated)],
+        must=[
+            *by_id,
+            *(_condition(condition) for condition in conditions if not condition.negated),
+        ],
         must_not=[_condition(condition) for condition in conditions if condition.negated],
     )
 
@@ -175,8 +197,12 @@ def _condition(condition: Condition) -> models.FieldCondition:
     from qdrant_client import models
 
     if condition.values:
-        return models.FieldCondition(key=condition.field, match=models.MatchAny(any=list(condition.values)))
-    return models.FieldCondition(key=condition.field, range=models.Range(gte=condition.low, lte=condition.high))
+        return models.FieldCondition(
+            key=condition.field, match=models.MatchAny(any=list(condition.values))
+        )
+    return models.FieldCondition(
+        key=condition.field, range=models.Range(gte=condition.low, lte=condition.high)
+    )
 
 
 def query_request(query: Query, request: Request, layout: Layout) -> models.QueryRequest:
@@ -202,9 +228,11 @@ def query_request(query: Query, request: Request, layout: Layout) -> models.Quer
 
 
 def _params(request: Request, quantization: Quantization) -> models.SearchParams | None:
-    """How the graph of dense vectors is walked; of lexical vectors, the documents whose frequencies count (see `edge`).
+    """How the graph of dense vectors is walked; of lexical vectors, the documents whose frequencies
+    count (see `edge`).
 
-    Server 1.16 takes the restriction of frequencies and does without: they are those of all months there.
+    Server 1.16 takes the restriction of frequencies and does without: they are those of all months
+        there.
     """
     from qdrant_client import models
 
@@ -214,8 +242,12 @@ def _params(request: Request, quantization: Quantization) -> models.SearchParams
     if request.by != DENSE:
         return None
     if request.exact or request.passages is not None:
-        return models.SearchParams(exact=True, quantization=models.QuantizationSearchParams(ignore=True))
-    scored_again = models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING[quantization])
+        return models.SearchParams(
+            exact=True, quantization=models.QuantizationSearchParams(ignore=True)
+        )
+    scored_again = models.QuantizationSearchParams(
+        rescore=True, oversampling=OVERSAMPLING[quantization]
+    )
     return models.SearchParams(
         hnsw_ef=HNSW_EF[quantization], quantization=None if quantization == "none" else scored_again
     )

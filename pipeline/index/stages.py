@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def build_index_receipts(job: Job) -> Iterator[Row]:
     """Load the month and yield its receipt, one row.
 
-    The receipt depends only on the month's tables, and is written only if the audit finds every point and no other.
-    How many points were sent and removed differs if an earlier run was killed, so that goes to `job.measured`; `stale`
+    The receipt depends only on the month's tables, and is written only if the audit finds every
+    point and no other. How many points were sent and removed differs if an earlier run was killed,
+    so that goes to `job.measured`; `stale`
     counts points that should not be there after the load: 0.
     Raises TransientFailure if points could not be loaded or the audit fails.
     Raises PermanentFailure if searches use a collection of another layout.
@@ -34,20 +35,27 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
     points = points_of(job.workspace.root, job.month, layout)
     # The graph of another collection than the live one is built once, at the end of `reindex`.
     live = open_collections(job.workspace).live() == index.name
-    load = load_month(index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance)
+    load = load_month(
+        index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance
+    )
     job.measured.update(sent=load.sent, removed=load.removed)
     audit = audit_month(index, job.month, load.expected)
     if not audit.clean:
         ids = [*audit.missing, *map(str, audit.surplus)]
         raise TransientFailure(
-            f"after loading {job.month} into {job.settings.qdrant_collection}, {audit.describe()} "
-            f"({', '.join(ids[:5])}): run again; citeloom audit --months {job.month} --json lists them all"
+            f"after loading {job.month} into {job.settings.qdrant_collection},"
+            f" {audit.describe()} ({', '.join(ids[:5])}): run again; citeloom audit --months"
+            f" {job.month} --json lists them all"
         )
     job.notes["points"] = audit.expected
-    yield receipt(open_collections(job.workspace).engine, index.name, layout, audit, digest_of(load.expected))
+    yield receipt(
+        open_collections(job.workspace).engine, index.name, layout, audit, digest_of(load.expected)
+    )
 
 
-def receipt(engine: str, collection: str, layout: Layout, audit: MonthAudit, ids_sha256: str) -> Row:
+def receipt(
+    engine: str, collection: str, layout: Layout, audit: MonthAudit, ids_sha256: str
+) -> Row:
     """The row of `index_receipts` for an audit."""
     return {
         "collection": collection,
@@ -64,13 +72,14 @@ def receipt(engine: str, collection: str, layout: Layout, audit: MonthAudit, ids
 def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
     """The layout for a month's embeddings, and their number.
 
-    Both come from the file's metadata, since a month may have no row. Raises MissingInput without the file, and
-    PermanentFailure if its metadata lacks the layout.
+    Both come from the file's metadata, since a month may have no row. Raises MissingInput without
+    the file, and PermanentFailure if its metadata lacks the layout.
     """
     written = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
     if written is None:
         raise MissingInput(
-            f"there are no embeddings of {month}: run citeloom run --months {month} --until index_receipts"
+            f"there are no embeddings of {month}: run citeloom run --months {month} --until"
+            " index_receipts"
         )
     notes = written.notes
     try:
@@ -93,8 +102,9 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
 def _points_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
     """Whether the index holds as many points of the month as its receipt says.
 
-    Only a count, since `citeloom status` calls this for every month; `citeloom audit` compares ids. A server that does
-    not answer counts as empty. An Edge folder that another process holds is in use, so its receipt is trusted. Raises
+    Only a count, since `citeloom status` calls this for every month; `citeloom audit` compares ids.
+    A server that does not answer counts as empty. An Edge folder that another process holds is in
+    use, so its receipt is trusted. Raises
     nothing: the next run reports a wrong key or a broken folder.
     """
     points = written.notes.get("points")
@@ -112,10 +122,14 @@ def _points_exist(workspace: Workspace, month: str, written: Provenance) -> bool
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Into which collection the month goes: a month without passages has the same rows whatever made them; and the
-    metadata, of which points have the venue."""
+    """Into which collection the month goes: a month without passages has the same rows whatever
+    made them; and the metadata, of which points have the venue.
+    """
     collection = layout_of(workspace, month)[0].collection(workspace.settings.qdrant_collection)
-    return {"collection": collection, "metadata": digest_of_table(workspace, tables.METADATA, [month])}
+    return {
+        "collection": collection,
+        "metadata": digest_of_table(workspace, tables.METADATA, [month]),
+    }
 
 
 INDEX_RECEIPTS = Stage(

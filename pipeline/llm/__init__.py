@@ -1,1 +1,3 @@
-"""Talking to a language model: one OpenAI-compatible client with a cache, the embedded server, prompt files."""
+"""Talking to a language model: one OpenAI-compatible client with a cache, the embedded server,
+prompt files.
+"""

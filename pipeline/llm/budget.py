@@ -1,7 +1,8 @@
 """A limit on what one run may spend on language models: calls, tokens, money.
 
-A run is a process: `citeloom run` with all its months, or one run of Dagster. The next run has a whole budget, and
-finds in the cache what this one paid for. A budget with a name belongs to all runs that name it, and is stored on disk.
+A run is a process: `citeloom run` with all its months, or one run of Dagster. The next run has a
+whole budget, and finds in the cache what this one paid for. A budget with a name belongs to all
+runs that name it, and is stored on disk.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from pipeline.settings import Settings
 _REACHED = "the LLM budget of this run is reached"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS budgets (
-    name TEXT PRIMARY KEY, calls INTEGER NOT NULL, read INTEGER NOT NULL, written INTEGER NOT NULL, money REAL NOT NULL
+    name TEXT PRIMARY KEY, calls INTEGER NOT NULL, read INTEGER NOT NULL, written INTEGER NOT NULL,
+    money REAL NOT NULL
 ) WITHOUT ROWID
 """
 
 
 class BudgetReached(CiteloomError):
-    """The budget allows no further request. Not a TransientFailure: another attempt would meet the same limit."""
+    """The budget allows no further request. Not a TransientFailure: another attempt would meet the
+    same limit.
+    """
 
 
 def is_budget_reached(message: str) -> bool:
@@ -63,19 +67,30 @@ class _Bill:
         return self.read + self.written
 
     def plus(self, other: _Bill, sign: int = 1) -> _Bill:
-        return _Bill(*(mine + sign * theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return _Bill(
+            *(
+                mine + sign * theirs
+                for mine, theirs in zip(astuple(self), astuple(other), strict=True)
+            )
+        )
 
     def __str__(self) -> str:
         money = f", {self.money:.4f} in money" if self.money else ""
-        return f"{self.calls:,} calls, {self.read:,} tokens read and {self.written:,} written{money}"
+        return (
+            f"{self.calls:,} calls, {self.read:,} tokens read and {self.written:,} written{money}"
+        )
 
 
 class Budget:
-    """What a run may spend, has spent, and may still spend on requests in flight. Safe between threads.
+    """What a run may spend, has spent, and may still spend on requests in flight. Safe between
+    threads.
 
-    A run may call several models, a judge beside a writer: each request is counted at its own model's prices.
-    name: of the budget that it shares with other runs; empty for its own. file: SQLite file of the named budgets. What
-    a process reserved there and did not settle stays counted: if it was killed, the requests may have been paid for.
+    A run may call several models, a judge beside a writer: each request is counted at its own
+        model's prices.
+    name: of the budget that it shares with other runs; empty for its own. file: SQLite file of the
+        named budgets. What
+    a process reserved there and did not settle stays counted: if it was killed, the requests may
+        have been paid for.
     """
 
     def __init__(self, limits: Limits, name: str = "", file: Path | None = None) -> None:
@@ -84,12 +99,16 @@ class Budget:
         self._lock = threading.Lock()
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-        self._sql = sqlite3.connect(file or ":memory:", timeout=60, isolation_level=None, check_same_thread=False)
+        self._sql = sqlite3.connect(
+            file or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
+        )
         try:
             self._sql.execute(_TABLE)
             self._sql.execute("INSERT OR IGNORE INTO budgets VALUES (?, 0, 0, 0, 0)", (name,))
         except sqlite3.DatabaseError as error:
-            raise PermanentFailure(f"{file} cannot be used for shared budgets ({error}): move it away") from error
+            raise PermanentFailure(
+                f"{file} cannot be used for shared budgets ({error}): move it away"
+            ) from error
 
     @property
     def spent(self) -> Spent:
@@ -104,9 +123,11 @@ class Budget:
         return self.limits.tokens > 0 or self.limits.money > 0
 
     def reserve(self, worst: Spent, prices: Prices) -> bool:
-        """Reserve the most that a request can cost; False if it must wait until requests in flight are settled.
+        """Reserve the most that a request can cost; False if it must wait until requests in flight
+        are settled.
 
-        Raises BudgetReached if the request could pass the limit even without this run's requests in flight.
+        Raises BudgetReached if the request could pass the limit even without this run's requests in
+        flight.
         """
         request = _Bill.of(worst, prices)
         with self._transaction() as booked:
@@ -121,7 +142,9 @@ class Budget:
             return True
 
     def settle(self, worst: Spent, cost: Spent, prices: Prices) -> None:
-        """Replace what was reserved for a request by what it cost; nothing for one without an answer."""
+        """Replace what was reserved for a request by what it cost; nothing for one without an
+        answer.
+        """
         reserved = _Bill.of(worst, prices)
         with self._transaction() as booked:
             self._book(booked.plus(_Bill.of(cost, prices)).plus(reserved, -1))
@@ -155,16 +178,20 @@ class Budget:
         return "money" if limits.money and bill.money > limits.money * (1 + 1e-9) + 1e-12 else None
 
     def _message(self, passed: str, paid: _Bill, request: _Bill) -> str:
-        limit, spent, more = (round(getattr(part, passed), 6) for part in (self.limits, paid, request))
+        limit, spent, more = (
+            round(getattr(part, passed), 6) for part in (self.limits, paid, request)
+        )
         again = "run the same command again with a new budget"
         if self.name:
             again = (
-                f"run again under another CITELOOM_LLM_BUDGET_NAME (all runs that name {self.name!r} share this one)"
+                "run again under another CITELOOM_LLM_BUDGET_NAME (all runs that name"
+                f" {self.name!r} share this one)"
             )
         return (
-            f"{_REACHED}: {spent:,} of {limit:,} {passed} are spent, and the next request may take {more:,} more "
-            f"({paid}); answers so far are kept. Raise CITELOOM_LLM_BUDGET_{passed.upper()}, or {again}: it goes on "
-            "from here, and pays for no answer twice"
+            f"{_REACHED}: {spent:,} of {limit:,} {passed} are spent, and the next request may take"
+            f" {more:,} more ({paid}); answers so far are kept. Raise"
+            f" CITELOOM_LLM_BUDGET_{passed.upper()}, or {again}: it goes on from here, and pays for"
+            " no answer twice"
         )
 
 
@@ -172,8 +199,8 @@ def check_budget(settings: Settings, model: Model) -> None:
     """Raise SettingError if money has a limit and the model no price."""
     if settings.llm_budget_money and not model.prices.known:
         raise SettingError(
-            f"CITELOOM_LLM_BUDGET_MONEY is set, but no price of {model.name}: write {model.setting('price')} as "
-            "read/written, in money for a million tokens"
+            f"CITELOOM_LLM_BUDGET_MONEY is set, but no price of {model.name}: write"
+            f" {model.setting('price')} as read/written, in money for a million tokens"
         )
 
 
@@ -182,12 +209,15 @@ _budgets_lock = threading.Lock()
 
 
 def run_budget(settings: Settings, folder: Path) -> Budget:
-    """The budget of this process's run: one for each name and limit, shared by all its stages and models.
+    """The budget of this process's run: one for each name and limit, shared by all its stages and
+    models.
 
     folder: of the named budgets. Raises PermanentFailure if they cannot be read.
     """
     name = settings.llm_budget_name
-    limits = Limits(settings.llm_budget_calls, settings.llm_budget_tokens, settings.llm_budget_money)
+    limits = Limits(
+        settings.llm_budget_calls, settings.llm_budget_tokens, settings.llm_budget_money
+    )
     key = folder, name, limits
     with _budgets_lock:
         if key not in _budgets:

@@ -1,8 +1,8 @@
 """Every answer of a language model, stored in SQLite as JSON, so that no call is paid twice.
 
-The key of a call is made of model, messages, parameters and the system that makes it, never of the endpoint; with it
-goes the number of the sample. The answers of one response are one transaction, so a killed run resumes at the response
-that it was waiting for.
+The key of a call is made of model, messages, parameters and the system that makes it, never of the
+endpoint; with it goes the number of the sample. The answers of one response are one transaction, so
+a killed run resumes at the response that it was waiting for.
 """
 
 from __future__ import annotations
@@ -23,19 +23,23 @@ from filelock import FileLock
 from pipeline.errors import PermanentFailure
 from pipeline.llm.messages import Spent
 
-# A claim of another machine's process cannot be checked by its id; after an hour its owner counts as dead.
+# A claim of another machine's process cannot be checked by its id; after an hour its owner counts
+# as dead.
 CLAIM_SECONDS = 3600.0
 # How long a process waits for the others that have the file open.
 LOCK_SECONDS = 60.0
-# The kernel's clock says when a process started, the wall clock, which is adjusted at times, when it made a claim.
+# The kernel's clock says when a process started, the wall clock, which is adjusted at times, when
+# it made a claim.
 _CLOCK_SLACK = 10.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS requests (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
-    key TEXT NOT NULL, sample INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (key, sample)) WITHOUT ROWID;
+    key TEXT NOT NULL, sample INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (key, sample))
+    WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS claims (
-    key TEXT NOT NULL, sample INTEGER NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, since REAL NOT NULL,
+    key TEXT NOT NULL, sample INTEGER NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, since
+    REAL NOT NULL,
     PRIMARY KEY (key, sample)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS paid (
     at REAL NOT NULL, model TEXT NOT NULL, max_tokens INTEGER NOT NULL, samples INTEGER NOT NULL,
@@ -71,9 +75,11 @@ def _canonical(value: Mapping[str, Any]) -> str:
 
 
 class CallCache:
-    """The calls of one data root. One object belongs to one thread; several processes may have the file open.
+    """The calls of one data root. One object belongs to one thread; several processes may have the
+    file open.
 
-    shared: whether processes of other machines may have it open too. All who use a file must say the same.
+    shared: whether processes of other machines may have it open too. All who use a file must say
+        the same.
     """
 
     def __init__(self, file: Path, *, shared: bool = False) -> None:
@@ -82,22 +88,32 @@ class CallCache:
         self._host, self._pid = socket.gethostname(), os.getpid()
         try:
             self._sql = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None)
-            # SQLite does not wait for a lock when it switches the journal, whatever the timeout: of processes that
-            # opened a new file at the same moment, one in twenty was refused.
+            # SQLite does not wait for a lock when it switches the journal, whatever the timeout: of
+            # processes that opened a new file at the same moment, one in twenty was refused.
             with FileLock(f"{file}.lock"):
-                # The index of a write-ahead log is memory that processes share, so they must be of one machine
-                # (https://www.sqlite.org/wal.html). Without the log each commit waits for the disk: 40 ms for the three
-                # of a call where each deletes its journal, 3 to 12 where the journal's file stays.
+                # The index of a write-ahead log is memory that processes share, so they must be of
+                # one machine (https://www.sqlite.org/wal.html). Without the log each commit waits
+                # for the disk: 40 ms for the three of a call where each deletes its journal, 3 to
+                # 12 where the journal's file stays.
                 self._sql.execute(f"PRAGMA journal_mode={'PERSIST' if shared else 'WAL'}")
                 if not shared:
-                    # A process that is killed loses nothing with NORMAL; only a power cut may lose the last answers.
+                    # A process that is killed loses nothing with NORMAL; only a power cut may lose
+                    # the last answers.
                     self._sql.execute("PRAGMA synchronous=NORMAL")
                 self._sql.executescript(_TABLES)
-        except (sqlite3.DatabaseError, OSError) as error:  # OSError: the lock's file cannot be written
+        except (
+            sqlite3.DatabaseError,
+            OSError,
+        ) as error:  # OSError: the lock's file cannot be written
             # The low byte is the error's kind (https://www.sqlite.org/rescode.html).
-            is_locked = isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            is_locked = (
+                isinstance(error, sqlite3.Error)
+                and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            )
             way_out = "run again when it is free" if is_locked else "move it away and run again"
-            raise PermanentFailure(f"{file} cannot be used as the cache of LLM calls ({error}): {way_out}") from error
+            raise PermanentFailure(
+                f"{file} cannot be used as the cache of LLM calls ({error}): {way_out}"
+            ) from error
 
     def close(self) -> None:
         self._sql.close()
@@ -109,7 +125,12 @@ class CallCache:
         return {sample: json.loads(body) for sample, body in rows if sample in wanted}
 
     def write(
-        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], cost: Spent, seconds: float
+        self,
+        key: str,
+        request: Mapping[str, Any],
+        answers: Mapping[int, Answer],
+        cost: Spent,
+        seconds: float,
     ) -> None:
         """Store the answers of one response, all or none; an answer that is stored already stays.
 
@@ -118,9 +139,17 @@ class CallCache:
         rows = [(key, sample, _canonical(answer)) for sample, answer in sorted(answers.items())]
         self._sql.execute("BEGIN IMMEDIATE")
         try:
-            self._sql.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request)))
+            self._sql.execute(
+                "INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request))
+            )
             self._sql.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
-            row = (time.time(), request["model"], request.get("max_tokens", 0), *astuple(cost), seconds)
+            row = (
+                time.time(),
+                request["model"],
+                request.get("max_tokens", 0),
+                *astuple(cost),
+                seconds,
+            )
             self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         except sqlite3.Error:
             self._sql.execute("ROLLBACK")
@@ -128,28 +157,39 @@ class CallCache:
         self._sql.execute("COMMIT")
 
     def kinds(self, model: str) -> dict[int, Kind]:
-        """Averages of the latest requests to a model, by their `max_tokens`; 0 for those without."""
+        """Averages of the latest requests to a model, by their `max_tokens`; 0 for those
+        without.
+        """
         rows = self._sql.execute(
-            "SELECT max_tokens, count(*), avg(samples), avg(prompt_tokens), sum(completion_tokens) * 1.0 / "
-            "max(sum(samples), 1), avg(seconds) FROM (SELECT * FROM paid WHERE model = ? ORDER BY rowid DESC LIMIT ?) "
-            "GROUP BY max_tokens",
+            "SELECT max_tokens, count(*), avg(samples), avg(prompt_tokens), sum(completion_tokens)"
+            " * 1.0 / max(sum(samples), 1), avg(seconds) FROM (SELECT * FROM paid WHERE model = ?"
+            " ORDER BY rowid DESC LIMIT ?) GROUP BY max_tokens",
             (model, RECENT),
         )
         return {bound: Kind(*averages) for bound, *averages in rows}
 
     def claim(self, key: str, sample: int) -> bool:
-        """True if this process may now pay for the call; False while another living process is paying for it."""
-        # Read first: a waiting process asks repeatedly, and an INSERT takes the lock even if it changes nothing.
+        """True if this process may now pay for the call; False while another living process is
+        paying for it.
+        """
+        # Read first: a waiting process asks repeatedly, and an INSERT takes the lock even if it
+        # changes nothing.
         held = self._sql.execute(
             "SELECT host, pid, since FROM claims WHERE key = ? AND sample = ?", (key, sample)
         ).fetchone()
         if held is None:
             owner = (key, sample, self._host, self._pid, time.time())
-            return self._sql.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)", owner).rowcount == 1
+            return (
+                self._sql.execute(
+                    "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)", owner
+                ).rowcount
+                == 1
+            )
         if self._is_held(*held):
             return False
         taken = self._sql.execute(
-            "UPDATE claims SET host = ?, pid = ?, since = ? WHERE key = ? AND sample = ? AND since = ?",
+            "UPDATE claims SET host = ?, pid = ?, since = ? WHERE key = ? AND sample = ? AND"
+            " since = ?",
             (self._host, self._pid, time.time(), key, sample, held[2]),
         )
         return taken.rowcount == 1
@@ -164,9 +204,11 @@ class CallCache:
     def _is_held(self, host: str, pid: int, since: float) -> bool:
         """Whether the process that made a claim may still be paying.
 
-        One of this machine may as long as it lives: its calls may queue for hours. A process that started only after
-        the claim is another one with the same id, such as the same container started again. A zombie is dead: in a
-        container whose first process reaps none, it stays until the container ends.
+        One of this machine may as long as it lives: its calls may queue for hours. A process that
+            started only after
+        the claim is another one with the same id, such as the same container started again. A
+        zombie is dead: in a container whose first process reaps none, it stays until the container
+        ends.
         """
         if host != self._host:
             return time.time() - since <= CLAIM_SECONDS
@@ -174,6 +216,9 @@ class CallCache:
 
         try:
             process = psutil.Process(pid)
-            return bool(process.create_time() <= since + _CLOCK_SLACK and process.status() != psutil.STATUS_ZOMBIE)
+            return bool(
+                process.create_time() <= since + _CLOCK_SLACK
+                and process.status() != psutil.STATUS_ZOMBIE
+            )
         except psutil.NoSuchProcess:
             return False

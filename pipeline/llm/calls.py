@@ -1,4 +1,6 @@
-"""Pay for calls of one model once: the cache, the budget, the limit of completions in flight, the requests."""
+"""Pay for calls of one model once: the cache, the budget, the limit of completions in flight, the
+requests.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
 from pipeline.llm.transport import Dialect, Reply
 
-# Another process's answer is looked up this often, then less and less: a call takes seconds, and a thousand tasks that
-# look 20 times a second would take a core.
+# Another process's answer is looked up this often, then less and less: a call takes seconds, and a
+# thousand tasks that look 20 times a second would take a core.
 _POLL_SECONDS, _LONGEST_POLL = 0.05, 1.0
 
 
@@ -51,7 +53,9 @@ class Call:
     claim: tuple[str, int] = ("", 0)
 
     def worst_case(self, samples: int, *, tokens: bool) -> Spent:
-        """The most that so many samples can cost; with `tokens`, also in tokens, by the project's own estimate."""
+        """The most that so many samples can cost; with `tokens`, also in tokens, by the project's
+        own estimate.
+        """
         if not tokens:
             return Spent(samples)
         return Spent(samples, count_read(self.request), samples * self.worst_written)
@@ -64,7 +68,9 @@ class Slots:
         self._free, self._acquiring = asyncio.Semaphore(number), asyncio.Lock()
 
     async def acquire(self, count: int) -> None:
-        """Wait for `count` free completions, first come, first served, and hold them until `release`."""
+        """Wait for `count` free completions, first come, first served, and hold them until
+        `release`.
+        """
         acquired = 0
         try:
             async with self._acquiring:
@@ -84,9 +90,10 @@ class Slots:
 class PaidCalls:
     """The calls of one model, each paid for once. Belongs to one event loop.
 
-    connect: makes the transport; called for the first request that the cache cannot answer, so that a run whose answers
-    are all stored starts no server. budget: limits what requests may cost; none without it. usage: what was done in
-    this run.
+    connect: makes the transport; called for the first request that the cache cannot answer, so that
+        a run whose answers
+    are all stored starts no server. budget: limits what requests may cost; none without it. usage:
+    what was done in this run.
     """
 
     def __init__(
@@ -110,8 +117,9 @@ class PaidCalls:
             flight.cancel()
 
     async def aclose(self) -> None:
-        """Close the transport. Answers in flight are paid for: they are awaited and stored, but nothing is retried, and
-        an endpoint that is down is not waited for."""
+        """Close the transport. Answers in flight are paid for: they are awaited and stored, but
+        nothing is retried, and an endpoint that is down is not waited for.
+        """
         if self._transport is None:
             return
         self._transport.stop()
@@ -124,7 +132,9 @@ class PaidCalls:
         await self._transport.aclose()
 
     async def obtain(self, call: Call, wanted: range) -> list[Completion]:
-        """Completions of these samples: from the cache, from the process that is paying for them, or paid now."""
+        """Completions of these samples: from the cache, from the process that is paying for them,
+        or paid now.
+        """
         self.usage.calls += len(wanted)
         paid: set[int] = set()
         pause = _POLL_SECONDS
@@ -136,7 +146,8 @@ class PaidCalls:
             paid |= await self._pay_or_wait(call, missing, pause)
             pause = min(1.5 * pause, _LONGEST_POLL)
         self._count_cached([stored[sample] for sample in wanted if sample not in paid])
-        # The text is that of the cache also if it was paid for now, so that all that asked at once agree.
+        # The text is that of the cache also if it was paid for now, so that all that asked at once
+        # agree.
         return [replace(stored[sample], cached=sample not in paid) for sample in wanted]
 
     def _read(self, call: Call, samples: range) -> dict[int, Completion]:
@@ -144,8 +155,9 @@ class PaidCalls:
         return {sample: Completion(**answer, cached=True) for sample, answer in stored.items()}
 
     async def _pay_or_wait(self, call: Call, missing: list[int], pause: float) -> set[int]:
-        """Pay for the samples, unless this or another process is paying for the first of them: then wait, `pause`
-        seconds for another process."""
+        """Pay for the samples, unless this or another process is paying for the first of them: then
+        wait, `pause` seconds for another process.
+        """
         claim = (call.key, missing[0])
         busy = self._claims.get(claim)
         if busy is not None:
@@ -156,7 +168,8 @@ class PaidCalls:
             return set()
         self._claims[claim] = asyncio.Event()
         try:
-            # Between the reading and the claim another process may have stored its answers and given the claim up.
+            # Between the reading and the claim another process may have stored its answers and
+            # given the claim up.
             if self._cache.read(call.key, missing):
                 return set()
             return await self._pay(replace(call, claim=claim), missing)
@@ -169,7 +182,9 @@ class PaidCalls:
             return
         flights = [flight for flight, of in self._flights.items() if of == claim]
         if flights:
-            asyncio.gather(*flights, return_exceptions=True).add_done_callback(lambda _: self._release(claim))
+            asyncio.gather(*flights, return_exceptions=True).add_done_callback(
+                lambda _: self._release(claim)
+            )
             return
         self._cache.release(*claim)
         self._claims.pop(claim).set()
@@ -177,7 +192,9 @@ class PaidCalls:
     async def _pay(self, call: Call, missing: list[int]) -> set[int]:
         transport = await self._connected()
         most = 1 if "n" in transport.dialect.refused else self.model.concurrency
-        parts = [run[i : i + most] for run in _consecutive(missing) for i in range(0, len(run), most)]
+        parts = [
+            run[i : i + most] for run in _consecutive(missing) for i in range(0, len(run), most)
+        ]
         answers = await side_by_side(self._request(transport, call, part) for part in parts)
         return set().union(*answers)
 
@@ -190,8 +207,8 @@ class PaidCalls:
     async def _request(self, transport: Sender, call: Call, samples: list[int]) -> set[int]:
         """One request for consecutive samples; returns those that it brought into the cache.
 
-        The request is a task of its own: if a task beside this one fails, this one is cancelled, and an answer that is
-        paid for would be lost.
+        The request is a task of its own: if a task beside this one fails, this one is cancelled,
+        and an answer that is paid for would be lost.
         """
         slots, flights = self._slots, self._flights
         await slots.acquire(len(samples))
@@ -215,7 +232,9 @@ class PaidCalls:
         flight.add_done_callback(landed)
         return await asyncio.shield(flight)
 
-    async def _send(self, transport: Sender, call: Call, samples: list[int], worst: Spent) -> set[int]:
+    async def _send(
+        self, transport: Sender, call: Call, samples: list[int], worst: Spent
+    ) -> set[int]:
         """Send a request and store its answers.
 
         An endpoint that gives fewer than it was asked for is not asked for several again.
@@ -241,8 +260,12 @@ class PaidCalls:
     def _count_cached(self, completions: Sequence[Completion]) -> None:
         usage = self.usage
         usage.cached += len(completions)
-        usage.cached_prompt_tokens += max((completion.prompt_tokens for completion in completions), default=0)
-        usage.cached_completion_tokens += sum(completion.completion_tokens for completion in completions)
+        usage.cached_prompt_tokens += max(
+            (completion.prompt_tokens for completion in completions), default=0
+        )
+        usage.cached_completion_tokens += sum(
+            completion.completion_tokens for completion in completions
+        )
 
 
 def count_read(request: Mapping[str, Any]) -> int:
@@ -251,7 +274,9 @@ def count_read(request: Mapping[str, Any]) -> int:
 
 
 def _consecutive(samples: Sequence[int]) -> list[list[int]]:
-    """Runs of numbers that follow one another: one request can ask for a run, its seeds being first, first + 1, …"""
+    """Runs of numbers that follow one another: one request can ask for a run, its seeds being
+    first, first + 1, …
+    """
     runs: list[list[int]] = []
     for sample in samples:
         if runs and sample == runs[-1][-1] + 1:

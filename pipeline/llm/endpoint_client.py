@@ -1,4 +1,6 @@
-"""The HTTP client under OpenAI's SDK: the SDK retries and waits, this decides when a further attempt is pointless."""
+"""The HTTP client under OpenAI's SDK: the SDK retries and waits, this decides when a further
+attempt is pointless.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ import httpx2
 
 # A request is sent so often while the endpoint answers others: the fault is the request's own.
 ATTEMPTS = 5
-# A vLLM that restarts loads its model for one to two minutes. One that never responded is rather a wrong address. Of
-# the SDK's waits the fourth ends after 5.6 to 7.5 s, the fifth after 11.6 to 15.5 s.
+# A vLLM that restarts loads its model for one to two minutes. One that never responded is rather a
+# wrong address. Of the SDK's waits the fourth ends after 5.6 to 7.5 s, the fifth after 11.6 to 15.5
+# s.
 PATIENCE, FIRST_PATIENCE = 120.0, 5.0
 # `EndpointClient` ends the attempts; the SDK's own limit only has to be higher.
 MAX_RETRIES = 100
@@ -24,7 +27,9 @@ MAX_RETRIES = 100
 
 @dataclass(slots=True)
 class _Attempts:
-    """The attempts of one request so far. failures: those while the endpoint answered other requests."""
+    """The attempts of one request so far. failures: those while the endpoint answered other
+    requests.
+    """
 
     started: float
     last_failure: float = -math.inf
@@ -37,9 +42,9 @@ _attempts: ContextVar[_Attempts] = ContextVar("attempts")
 class EndpointClient(httpx2.AsyncClient):
     """Sends the SDK's requests to one endpoint. Belongs to one event loop.
 
-    The SDK tries a failed request again after 0.5 s, 1 s, … 8 s, or as Retry-After asks, up to 120 s. That ends after
-    ATTEMPTS while the endpoint answers other requests, except for a refusal for the rate (429), and once it has
-    answered none for as long as `patience` lasts.
+    The SDK tries a failed request again after 0.5 s, 1 s, … 8 s, or as Retry-After asks, up to 120
+    s. That ends after ATTEMPTS while the endpoint answers other requests, except for a refusal for
+    the rate (429), and once it has answered none for as long as `patience` lasts.
 
     patience: seconds that an endpoint which has responded before may be down.
     """
@@ -55,7 +60,9 @@ class EndpointClient(httpx2.AsyncClient):
         self._has_responded = False
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """As httpx2 sends it; raises an error of the SDK, which it does not retry, once the attempts are over."""
+        """As httpx2 sends it; raises an error of the SDK, which it does not retry, once the
+        attempts are over.
+        """
         import openai
 
         if request.headers.get("x-stainless-retry-count", "0") == "0":
@@ -83,7 +90,9 @@ class EndpointClient(httpx2.AsyncClient):
         if response.status_code == 200 and _is_error(response.content):
             response.status_code = 502
         limited = response.status_code == 429
-        if response.status_code <= 500 and not limited:  # with 500 an endpoint that is up reports a failed request
+        if (
+            response.status_code <= 500 and not limited
+        ):  # with 500 an endpoint that is up reports a failed request
             self._last_answer, self.down = _now(), False
         if response.status_code >= 400 and self._is_last(limited=limited):
             response.headers["x-should-retry"] = "false"
@@ -96,7 +105,9 @@ class EndpointClient(httpx2.AsyncClient):
             attempts.failures += 1
         attempts.last_failure = _now()
         silence = _now() - max(attempts.started, self._last_answer)
-        self.down = self.down or silence >= (self._patience if self._has_responded else FIRST_PATIENCE)
+        self.down = self.down or silence >= (
+            self._patience if self._has_responded else FIRST_PATIENCE
+        )
         return self.stopped or self.down or attempts.failures >= ATTEMPTS
 
 

@@ -11,11 +11,15 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_make_loop: ContextVar[Callable[[], asyncio.AbstractEventLoop] | None] = ContextVar("make_loop", default=None)
+_make_loop: ContextVar[Callable[[], asyncio.AbstractEventLoop] | None] = ContextVar(
+    "make_loop", default=None
+)
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in a loop of its own, even if the calling thread already runs one."""
+    """Run a coroutine to its end in a loop of its own, even if the calling thread already runs
+    one.
+    """
     make_loop = _make_loop.get()
     try:
         asyncio.get_running_loop()
@@ -25,7 +29,9 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         return thread.submit(_run, coroutine, make_loop).result()
 
 
-def _run(coroutine: Coroutine[Any, Any, T], make_loop: Callable[[], asyncio.AbstractEventLoop] | None) -> T:
+def _run(
+    coroutine: Coroutine[Any, Any, T], make_loop: Callable[[], asyncio.AbstractEventLoop] | None
+) -> T:
     with asyncio.Runner(loop_factory=make_loop) as runner:
         return runner.run(coroutine)
 
@@ -34,8 +40,10 @@ def _run(coroutine: Coroutine[Any, Any, T], make_loop: Callable[[], asyncio.Abst
 def without_waiting() -> Iterator[None]:
     """Within the block, `run` uses a loop whose clock jumps to the next event.
 
-    Sleeping takes no time, and the loop's clock, which starts at 0, has the time that it would have taken. Only for
-    coroutines that wait for timers and for one another: one that waits for the network would see it time out.
+    Sleeping takes no time, and the loop's clock, which starts at 0, has the time that it would have
+    taken. Only for
+    coroutines that wait for timers and for one another: one that waits for the network would see it
+        time out.
     """
     before = _make_loop.set(_JumpingLoop)
     try:
@@ -70,7 +78,9 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
 
 
 async def side_by_side(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines concurrently; their results in order. The first failure cancels the others and is raised as is."""
+    """Run coroutines concurrently; their results in order. The first failure cancels the others and
+    is raised as is.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]

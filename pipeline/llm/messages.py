@@ -23,8 +23,8 @@ class Message:
 class Completion:
     """One sampled text. Its prompt counts as read even if the server cached or shared it.
 
-    Of several samples in one response, the endpoint reports only the sum of tokens (OpenAI) or those of the first
-    (llama.cpp): each has a share by its length.
+    Of several samples in one response, the endpoint reports only the sum of tokens (OpenAI) or
+    those of the first (llama.cpp): each has a share by its length.
     """
 
     text: str
@@ -41,7 +41,9 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What completions cost. Cached ones count like others, so that a resumed run equals an undisturbed one."""
+    """What completions cost. Cached ones count like others, so that a resumed run equals an
+    undisturbed one.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -61,7 +63,9 @@ class Spent:
 
 def spent(completions: Iterable[Completion]) -> Spent:
     """The cost of these completions together."""
-    return sum((Spent(1, item.prompt_tokens, item.completion_tokens) for item in completions), Spent())
+    return sum(
+        (Spent(1, item.prompt_tokens, item.completion_tokens) for item in completions), Spent()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""The language models that the settings name: the default model, those of the file of CITELOOM_MODELS, the judges."""
+"""The language models that the settings name: the default model, those of the file of
+CITELOOM_MODELS, the judges.
+"""
 
 from __future__ import annotations
 
@@ -45,15 +47,23 @@ class Model:
     key_variable: str | None = None
     """The environment variable that must hold its key."""
     table: str = ""
-    """Its table in the file of CITELOOM_MODELS, as messages name it; empty where the settings define it."""
+    """Its table in the file of CITELOOM_MODELS, as messages name it; empty where the settings
+    define it.
+    """
 
     @property
     def fingerprint(self) -> str:
-        """What of the model changes an answer or the prompt before it; its address, key and price do not."""
-        return f"{self.name}, {self.context} tokens" + (f", {self.max_tokens} written" if self.max_tokens else "")
+        """What of the model changes an answer or the prompt before it; its address, key and price
+        do not.
+        """
+        return f"{self.name}, {self.context} tokens" + (
+            f", {self.max_tokens} written" if self.max_tokens else ""
+        )
 
     def setting(self, field: str) -> str:
-        """Where the user sets `url`, `api_key`, `model`, `context` or `price` of this model, as messages name it."""
+        """Where the user sets `url`, `api_key`, `model`, `context` or `price` of this model, as
+        messages name it.
+        """
         if not self.table:
             return f"CITELOOM_LLM_{field.upper()}"
         if field == "api_key" and self.key_variable:
@@ -62,15 +72,18 @@ class Model:
         return f"the {names_in_file.get(field, field)} of {self.table}"
 
     def check(self) -> None:
-        """Raise SettingError for a URL that is no address, a key that is not set, cannot be sent or would go
-        unencrypted to another host, and a context that the embedded model does not have."""
+        """Raise SettingError for a URL that is no address, a key that is not set, cannot be sent or
+        would go unencrypted to another host, and a context that the embedded model does not have.
+        """
         if self.key_variable and self.api_key is None:
-            raise SettingError(f"{self.key_variable} is not set, the api_key_env of {self.name} in CITELOOM_MODELS")
+            raise SettingError(
+                f"{self.key_variable} is not set, the api_key_env of {self.name} in CITELOOM_MODELS"
+            )
         if self.url is None:
             if self.context > TRAINED_CONTEXT:
                 raise SettingError(
-                    f"{self.setting('context')} is {self.context}, but the embedded {self.name} reads "
-                    f"{TRAINED_CONTEXT} tokens at most"
+                    f"{self.setting('context')} is {self.context}, but the embedded"
+                    f" {self.name} reads {TRAINED_CONTEXT} tokens at most"
                 )
             return
         parts = split_url(self.setting("url"), self.url, "http://localhost:8000/v1")
@@ -98,7 +111,9 @@ def models_of(settings: Settings) -> dict[str, Model]:
     if not settings.embedded_llm:
         models[default.name] = default
         concurrency = Settings.model_fields["llm_concurrency"].default
-        embedded = replace(embedded, context=EMBEDDED_CONTEXT, concurrency=concurrency, prices=Prices())
+        embedded = replace(
+            embedded, context=EMBEDDED_CONTEXT, concurrency=concurrency, prices=Prices()
+        )
     for name, entry in (read_models_file(settings.models) if settings.models else {}).items():
         models[name] = Model(
             name=name,
@@ -115,7 +130,9 @@ def models_of(settings: Settings) -> dict[str, Model]:
     return {EMBEDDED_MODEL: embedded} | models
 
 
-def get_model(settings: Settings, name: str | None = None, setting: str = "CITELOOM_MODELS") -> Model:
+def get_model(
+    settings: Settings, name: str | None = None, setting: str = "CITELOOM_MODELS"
+) -> Model:
     """The model of this name, which `setting` holds; None: the default model.
 
     Raises SettingError that names the setting where there is no such model.
@@ -126,14 +143,20 @@ def get_model(settings: Settings, name: str | None = None, setting: str = "CITEL
     if name in models:
         return models[name]
     raise SettingError(
-        f"{setting} names the model {name}, which is not defined: the known ones are {', '.join(models)}; give {name} "
-        "a table in the file of CITELOOM_MODELS"
-        + (", or set CITELOOM_LLM_URL to an endpoint that serves it" if name == settings.llm_model else "")
+        f"{setting} names the model {name}, which is not defined: the known ones are"
+        f" {', '.join(models)}; give {name} a table in the file of CITELOOM_MODELS"
+        + (
+            ", or set CITELOOM_LLM_URL to an endpoint that serves it"
+            if name == settings.llm_model
+            else ""
+        )
     )
 
 
 def judge_models(settings: Settings) -> list[Model]:
-    """The models that judge, one or two; the default model where none is named. Raises as `get_model` does."""
+    """The models that judge, one or two; the default model where none is named. Raises as
+    `get_model` does.
+    """
     names = [name for name in settings.judges if name != OVERLAP_JUDGE]
     return [get_model(settings, name, "CITELOOM_JUDGES") for name in names] or [get_model(settings)]
 
@@ -153,8 +176,11 @@ def judges_fingerprint(settings: Settings) -> str:
     return "; ".join(model.fingerprint for model in judge_models(settings))
 
 
-def settings_for(settings: Settings, model: str | None, setting: str = "CITELOOM_MODELS") -> Settings:
-    """The settings with the name and the context of this model in place of the default model's; None: as they are.
+def settings_for(
+    settings: Settings, model: str | None, setting: str = "CITELOOM_MODELS"
+) -> Settings:
+    """The settings with the name and the context of this model in place of the default model's;
+    None: as they are.
 
     The embedded model has its own longest drafts and key elements where the settings have no limit.
     Raises SettingError that names `setting` where there is no such model.
@@ -169,7 +195,9 @@ def settings_for(settings: Settings, model: str | None, setting: str = "CITELOOM
     return settings.model_copy(update=update)
 
 
-def writer_settings(writers: Sequence[tuple[Writer, System]], settings: Settings) -> dict[str, object]:
+def writer_settings(
+    writers: Sequence[tuple[Writer, System]], settings: Settings
+) -> dict[str, object]:
     """The version and the settings of each writer's system, by the writer's name."""
     return {
         writer.name: [system.version, system.chosen_settings(settings_for(settings, writer.model))]
@@ -178,7 +206,9 @@ def writer_settings(writers: Sequence[tuple[Writer, System]], settings: Settings
 
 
 def is_small_model(name: str | None) -> bool:
-    """Whether a model's name is that of the embedded one, whose texts show that the path works, and no more."""
+    """Whether a model's name is that of the embedded one, whose texts show that the path works, and
+    no more.
+    """
     return _SMALL_MODEL in (name or "").lower()
 
 
@@ -186,7 +216,9 @@ def small_model_note(name: str | None) -> str:
     """What a user must know of a text by this model; empty if it is not the embedded one."""
     if not is_small_model(name):
         return ""
-    return f"{name} is the small model that citeloom carries: its texts only show that the path works"
+    return (
+        f"{name} is the small model that citeloom carries: its texts only show that the path works"
+    )
 
 
 def shown_url(url: str) -> str:

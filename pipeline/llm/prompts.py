@@ -1,8 +1,9 @@
 """Prompts as files: Jinja2 templates beside the domain that uses them, rendered to messages.
 
-A template is divided by lines `=== system ===` and `=== user ===`, each beginning a message. It is divided before
-values are inserted, so no text from a paper can begin a message. Text from papers goes through the filter `fenced`,
-which marks it as data, or through `as_data` alone where a prompt is printed without marks.
+A template is divided by lines `=== system ===` and `=== user ===`, each beginning a message. It is
+divided before values are inserted, so no text from a paper can begin a message. Text from papers
+goes through the filter `fenced`, which marks it as data, or through `as_data` alone where a prompt
+is printed without marks.
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ if TYPE_CHECKING:
     import jinja2
 
 _HEAD = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
-# Marks that a text from a paper must not contain: tags, of which `fenced` makes its fences, and the marks by which chat
-# templates divide messages, since a server that reads one inside a text would let a paper speak as the user or the
-# system: ChatML and Llama 3 (<|…|>), DeepSeek (<｜…｜>, its bars of full width), Llama 2 (<<SYS>>, <s>), Mistral
-# ([INST], [SYSTEM_PROMPT]), EXAONE ([|user|]), Gemma (<start_of_turn>), GLM ([gMASK]).
-_IN_BRACKETS = r"/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_CONTENT|TOOL_RESULTS|gMASK)\]|\|\w+\|\]"
-_MARKS = re.compile(rf"<(?=[|｜]|/?[A-Za-z_][\w-]*\s*>)|[|｜](?=>)|\[(?={_IN_BRACKETS})", re.IGNORECASE)
+# Marks that a text from a paper must not contain: tags, of which `fenced` makes its fences, and the
+# marks by which chat templates divide messages, since a server that reads one inside a text would
+# let a paper speak as the user or the system: ChatML and Llama 3 (<|…|>), DeepSeek (<｜…｜>, its
+# bars of full width), Llama 2 (<<SYS>>, <s>), Mistral ([INST], [SYSTEM_PROMPT]), EXAONE ([|user|]),
+# Gemma (<start_of_turn>), GLM ([gMASK]).
+_IN_BRACKETS = (
+    r"/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_CONTENT|TOOL_RESULTS|gMASK)\]"
+    r"|\|\w+\|\]"
+)
+_MARKS = re.compile(
+    rf"<(?=[|｜]|/?[A-Za-z_][\w-]*\s*>)|[|｜](?=>)|\[(?={_IN_BRACKETS})", re.IGNORECASE
+)
 _FENCED = re.compile(r'fenced\("(\w+)"\)')
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -49,29 +56,35 @@ def as_data(text: str) -> str:
 
 
 class PromptFolder:
-    """The prompt files (`*.j2`) of one domain; files whose name begins with `_` are included by others.
+    """The prompt files (`*.j2`) of one domain; files whose name begins with `_` are included by
+    others.
 
     fewest: tokens that a prompt must leave for texts. hint: what to set where it does not.
     """
 
-    def __init__(self, folder: Path, *, fewest: int = 1, hint: str = "raise CITELOOM_LLM_CONTEXT") -> None:
+    def __init__(
+        self, folder: Path, *, fewest: int = 1, hint: str = "raise CITELOOM_LLM_CONTEXT"
+    ) -> None:
         self._folder, self._fewest, self._hint = folder, fewest, hint
         self._parts = lru_cache(maxsize=None)(self._read)
 
     def messages(self, name: str, **values: object) -> list[Message]:
         """The messages of the prompt `name`. Raises jinja2.UndefinedError for a missing value."""
-        return [Message(role, template.render(**values).strip()) for role, template in self._parts(name)]
+        return [
+            Message(role, template.render(**values).strip()) for role, template in self._parts(name)
+        ]
 
     def room(self, context: int, answer: int, name: str, /, **values: object) -> int:
-        """Tokens that a prompt with these values leaves free in the context, beside an answer of `answer` tokens.
+        """Tokens that a prompt with these values leaves free in the context, beside an answer of
+        `answer` tokens.
 
         Raises SettingError where too few are left.
         """
         left = context - answer - count_message_tokens(self.messages(name, **values))
         if left < self._fewest:
             raise SettingError(
-                f"the prompt {name!r} and an answer of {answer} tokens fill the context of {context} tokens: "
-                f"{self._hint}"
+                f"the prompt {name!r} and an answer of {answer} tokens fill the context of"
+                f" {context} tokens: {self._hint}"
             )
         return left
 
@@ -82,8 +95,8 @@ class PromptFolder:
     def unwrapped(self, text: str) -> str:
         """A model's text without fences of these prompts around it.
 
-        Small models begin an answer as the texts of the prompt begin, with `<related_work>`; a draft that goes into the
-        next prompt would gain one in each round.
+        Small models begin an answer as the texts of the prompt begin, with `<related_work>`; a
+        draft that goes into the next prompt would gain one in each round.
         """
         return self._fences.sub("", text).strip()
 
@@ -93,7 +106,7 @@ class PromptFolder:
 
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(self._folder),
-            autoescape=False,  # noqa: S701 - a prompt is not HTML; `fenced` separates data here
+            autoescape=False,  # noqa: S701 - a prompt is not HTML; `fenced` separates data
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
@@ -103,9 +116,13 @@ class PromptFolder:
 
     @cached_property
     def _fences(self) -> re.Pattern[str]:
-        """Fences at the beginning or end of a text, also as models misspell them: `< related-work>`."""
+        """Fences at the beginning or end of a text, also as models misspell them: `<
+        related-work>`.
+        """
         templates = "".join(file.read_text(encoding="utf-8") for file in self._folder.glob("*.j2"))
-        names = "|".join(sorted(name.replace("_", "[_ -]") for name in set(_FENCED.findall(templates))))
+        names = "|".join(
+            sorted(name.replace("_", "[_ -]") for name in set(_FENCED.findall(templates)))
+        )
         fence = rf"<\s*/?\s*(?:{names})\s*>"
         return re.compile(rf"\A(?:\s*{fence})+|(?:{fence}\s*)+\Z", re.IGNORECASE)
 
@@ -121,7 +138,9 @@ class PromptFolder:
         pieces = _HEAD.split(self._file(name).read_text(encoding="utf-8"))
         roles, sources = pieces[1::2], pieces[2::2]
         if pieces[0].strip() or not roles or not set(roles) <= set(get_args(Role)):
-            raise ValueError(f"{self._file(name)} must consist of parts headed === system ===, === user ===")
+            raise ValueError(
+                f"{self._file(name)} must consist of parts headed === system ===, === user ==="
+            )
         return [
             (cast(Role, role), self._environment.from_string(source))
             for role, source in zip(roles, sources, strict=True)

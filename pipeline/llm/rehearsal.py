@@ -1,8 +1,10 @@
-"""A rehearsal: a stage's own code runs with stored answers if there are any, and with invented ones otherwise.
+"""A rehearsal: a stage's own code runs with stored answers if there are any, and with invented ones
+otherwise.
 
-So calls, tokens and time are known before anything is spent, for any system, without a formula for each. The clock is
-that of `loop.without_waiting`: a request takes as long as earlier ones like it, and calls wait for one another as in a
-run. Nothing is sent, and nothing is stored.
+So calls, tokens and time are known before anything is spent, for any system, without a formula for
+each. The clock is
+that of `loop.without_waiting`: a request takes as long as earlier ones like it, and calls wait for
+one another as in a run. Nothing is sent, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -28,24 +30,32 @@ ASSUMED_SHARE = 0.6
 ASSUMED_UNLIMITED = 600
 # Requests of a kind that make their average worth more than the assumption.
 ENOUGH = 5
-# Assumed tokens per second of a request without earlier ones: of one stream of a served model of some billion weights.
-# Those of the embedded model are of all its streams together, see settings.
+# Assumed tokens per second of a request without earlier ones: of one stream of a served model of
+# some billion weights. Those of the embedded model are of all its streams together, see settings.
 ASSUMED_READ, ASSUMED_WRITTEN = 2000.0, 40.0
 EMBEDDED_READ, EMBEDDED_WRITTEN = 600.0, 150.0
 
 MakeText = Callable[[str, int, str], str]
-"""(prompt, tokens of the answer, a word that no other answer contains) → a text that a system can continue with."""
+"""(prompt, tokens of the answer, a word that no other answer contains) → a text that a system can
+continue with.
+"""
 
 
 @dataclass(slots=True)
 class Rehearsal:
-    """What one stage would do: its calls, those that are stored already, and the time and cost of the others."""
+    """What one stage would do: its calls, those that are stored already, and the time and cost of
+    the others.
+    """
 
     make_text: MakeText
     invented: dict[tuple[str, int], Answer] = field(default_factory=dict)
-    """Invented answers by (key, sample); shared by several rehearsals, so that none pays for another's call."""
+    """Invented answers by (key, sample); shared by several rehearsals, so that none pays for
+    another's call.
+    """
     usages: list[Usage] = field(default_factory=list)
-    """Of each client. `cached`: completions that are stored or were invented before; `requests`: those to be paid."""
+    """Of each client. `cached`: completions that are stored or were invented before; `requests`:
+    those to be paid.
+    """
     ends: dict[asyncio.AbstractEventLoop, float] = field(default_factory=dict)
     """When the last client of each loop finished, by the loop's own clock, which starts at 0."""
     past_requests: int = 0
@@ -77,7 +87,9 @@ class Rehearsal:
 class _OverlayCache(CallCache):
     """A cache that is only read, with invented answers over it in memory."""
 
-    def __init__(self, below: CallCache, invented: dict[tuple[str, int], Answer]) -> None:  # the file is open already
+    def __init__(
+        self, below: CallCache, invented: dict[tuple[str, int], Answer]
+    ) -> None:  # the file is open already
         self._below, self._invented = below, invented
 
     def close(self) -> None:
@@ -85,11 +97,20 @@ class _OverlayCache(CallCache):
 
     def read(self, key: str, samples: Iterable[int]) -> dict[int, Answer]:
         wanted = list(samples)
-        invented = {sample: self._invented[key, sample] for sample in wanted if (key, sample) in self._invented}
+        invented = {
+            sample: self._invented[key, sample]
+            for sample in wanted
+            if (key, sample) in self._invented
+        }
         return self._below.read(key, wanted) | invented
 
     def write(
-        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], cost: Spent, seconds: float
+        self,
+        key: str,
+        request: Mapping[str, Any],
+        answers: Mapping[int, Answer],
+        cost: Spent,
+        seconds: float,
     ) -> None:
         self._invented |= {(key, sample): answer for sample, answer in answers.items()}
 
@@ -114,7 +135,9 @@ class _InventingSender:
     def _measure_slowness(self, kinds: Iterable[Kind]) -> float:
         """The time of earlier requests over their assumed time; 1 without any."""
         measured = sum(kind.requests * kind.seconds for kind in kinds)
-        assumed = sum(kind.requests * self._assumed(kind.read, kind.written, kind.samples) for kind in kinds)
+        assumed = sum(
+            kind.requests * self._assumed(kind.read, kind.written, kind.samples) for kind in kinds
+        )
         return measured / assumed if assumed else 1.0
 
     def stop(self) -> None:
@@ -132,7 +155,9 @@ class _InventingSender:
         written = self._written(longest)
         seconds = self._seconds(longest, read, written, count)
         await asyncio.sleep(seconds)
-        texts = [self._text(body, messages, written, body["seed"] + place) for place in range(count)]
+        texts = [
+            self._text(body, messages, written, body["seed"] + place) for place in range(count)
+        ]
         return Reply([Completion(text, read, written, False, "stop") for text in texts], seconds)
 
     def _written(self, longest: int) -> int:
@@ -151,7 +176,9 @@ class _InventingSender:
         busy = max(self._model.concurrency / count, 1.0)
         return busy * (read / EMBEDDED_READ + count * written / EMBEDDED_WRITTEN)
 
-    def _text(self, body: Mapping[str, Any], messages: list[Message], written: int, seed: int) -> str:
+    def _text(
+        self, body: Mapping[str, Any], messages: list[Message], written: int, seed: int
+    ) -> str:
         prompt = "\n".join(message.content for message in messages)
         # Answers differ, as in a run: otherwise two systems would seem to make the same calls.
         unique = hashlib.sha256(f"{seed} {prompt}".encode()).hexdigest()[:12]
@@ -167,8 +194,12 @@ def words(tokens: int) -> str:
     return " ".join(["word"] * max(round(tokens / 1.1), 1))
 
 
-def fill(schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int, unique: str) -> Any:
-    """A value that fits a JSON schema of pydantic: texts have about so many tokens together and begin with `unique`."""
+def fill(
+    schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int, unique: str
+) -> Any:
+    """A value that fits a JSON schema of pydantic: texts have about so many tokens together and
+    begin with `unique`.
+    """
     if "$ref" in schema:
         return fill(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, tokens, unique)
     for choice in ("anyOf", "oneOf", "allOf"):
@@ -179,11 +210,16 @@ def fill(schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int,
     return _fill_type(schema, definitions, tokens, unique)
 
 
-def _fill_type(schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int, unique: str) -> Any:
+def _fill_type(
+    schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int, unique: str
+) -> Any:
     kind = schema.get("type")
     if kind == "object":
         parts = schema.get("properties", {})
-        return {name: fill(part, definitions, tokens // len(parts), unique) for name, part in parts.items()}
+        return {
+            name: fill(part, definitions, tokens // len(parts), unique)
+            for name, part in parts.items()
+        }
     if kind == "array":
         items = max(schema.get("minItems", 0), 1)
         return [fill(schema["items"], definitions, tokens // items, unique) for _ in range(items)]

@@ -1,7 +1,8 @@
-"""The process that serves the embedded model: `python -m pipeline.llm.server_process`, started by `embedded`.
+"""The process that serves the embedded model: `python -m pipeline.llm.server_process`, started by
+`embedded`.
 
-It binds loopback only, prints one line of JSON with its address once the model is loaded, and ends when its standard
-input does, as it does when the parent ends.
+It binds loopback only, prints one line of JSON with its address once the model is loaded, and ends
+when its standard input does, as it does when the parent ends.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def _serve(options: argparse.Namespace) -> Any:
     params.n_ctx = options.context * options.slots
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.cache_prompt = True
-    # llama.cpp's default keeps up to 8 GB of old prompts; ours share prefixes within a slot, and a laptop has 8 GB.
+    # llama.cpp's default keeps up to 8 GB of old prompts; ours share prefixes within a slot, and a
+    # laptop has 8 GB.
     params.cache_ram_mib = 512
     params.ui = params.endpoint_slots = False
     params.verbosity = 1

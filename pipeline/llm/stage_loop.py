@@ -1,4 +1,6 @@
-"""The loop of a stage that asks a language model: many items at once, results in order, progress and usage reported."""
+"""The loop of a stage that asks a language model: many items at once, results in order, progress
+and usage reported.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,26 @@ Result = TypeVar("Result")
 
 @asynccontextmanager
 async def job_client(job: Job, model: str | None) -> AsyncIterator[LlmClient]:
-    """The client of a model, as `open_client` gives it; what it used is measured once the block has succeeded."""
+    """The client of a model, as `open_client` gives it; what it used is measured once the block has
+    succeeded.
+    """
     async with open_client(job.workspace, model) as client:
         yield client
         job.measure(client.usage.measured())
 
 
 async def map_concurrently(
-    job: Job, items: Sequence[Item], work: Callable[[Item], Awaitable[Result]], at_once: int | None = None
+    job: Job,
+    items: Sequence[Item],
+    work: Callable[[Item], Awaitable[Result]],
+    at_once: int | None = None,
 ) -> list[Result]:
-    """The result of each item, in their order, with progress by item. The first failure cancels the rest and is raised.
+    """The result of each item, in their order, with progress by item. The first failure cancels the
+    rest and is raised.
 
-    at_once: how many items are at work at the same time; None for all, as the client limits the calls in flight. With
-    a limit an item's prompt is put into words once it has its turn: those of a month may fill gigabytes.
+    at_once: how many items are at work at the same time; None for all, as the client limits the
+    calls in flight. With a limit an item's prompt is put into words once it has its turn: those of
+    a month may fill gigabytes.
     """
     turns = asyncio.Semaphore(at_once or max(len(items), 1))
     done = count(1)

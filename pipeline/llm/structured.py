@@ -1,4 +1,6 @@
-"""Structured answers: the schema in a request, parsing an answer, and the message that asks for a repair."""
+"""Structured answers: the schema in a request, parsing an answer, and the message that asks for a
+repair.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,17 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 Form = TypeVar("Form", bound=BaseModel)
-# TeX macros whose first letter is one of JSON's escapes: a model that copies a formula writes \frac, which JSON reads
-# as a form feed and "rac". Not among them are those with which a new line may begin, such as \ni.
+# TeX macros whose first letter is one of JSON's escapes: a model that copies a formula writes
+# \frac, which JSON reads as a form feed and "rac". Not among them are those with which a new line
+# may begin, such as \ni.
 _MACROS = (
     "bar|begin|beta|beth|big|bigl|bigr|binom|bm|bmod|boldsymbol|bot|bullet|forall|frac|nabla|natural|nearrow|neg|neq|"
     "not|notin|nu|rangle|rceil|rfloor|rho|right|rightarrow|rm|tan|tanh|tau|text|textbf|textit|textrm|textsc|texttt|"
     "tfrac|theta|tilde|times|top|triangle"
 )
 _BACKSLASH = re.compile(
-    rf'\\(?:(?P<macro>(?:{_MACROS})(?![A-Za-z]))|["\\/bfnrt]|u[0-9a-fA-F]{{4}}|(?P<stray>.))', re.DOTALL
+    rf'\\(?:(?P<macro>(?:{_MACROS})(?![A-Za-z]))|["\\/bfnrt]|u[0-9a-fA-F]{{4}}|(?P<stray>.))',
+    re.DOTALL,
 )
 _RUN = re.compile(r"\\{2,}(?=[A-Za-z])")
 # The description of an error names fields, which the model may have invented.
@@ -49,8 +53,9 @@ def make_form(name: str, base: type[BaseModel] = AnswerForm, /, **fields: Any) -
 class AtMost:
     """The most characters of a text, or members of a list, that are asked for. More are accepted.
 
-    The bound ends the answer of a small model under constrained decoding. It is no reason to reject an answer:
-    endpoints without bounds (OpenAI's strict mode has no maxLength) may give one that is a word longer.
+    The bound ends the answer of a small model under constrained decoding. It is no reason to reject
+    an answer: endpoints without bounds (OpenAI's strict mode has no maxLength) may give one that is
+    a word longer.
     """
 
     number: int
@@ -64,7 +69,8 @@ class AtMost:
 
 @lru_cache(maxsize=64)
 def response_format(schema: type[BaseModel]) -> Mapping[str, Any]:
-    """The `response_format` of a request for an answer in the form of `schema`. Requests share it: do not change it.
+    """The `response_format` of a request for an answer in the form of `schema`. Requests share it:
+    do not change it.
 
     Cached, as pydantic takes 2 ms for it, as long as everything else that a call costs here.
     """
@@ -73,12 +79,14 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def copyable(text: str) -> str:
-    """A text for the prompt of a model that answers in JSON: each backslash twice, so that a copy is valid JSON.
+    """A text for the prompt of a model that answers in JSON: each backslash twice, so that a copy
+    is valid JSON.
 
-    Constrained to JSON, Qwen2.5-Coder-1.5B wrote \\beta for \\delta and \\binom for \\in, since no escape begins as
-    these macros do; with doubled backslashes it kept every formula of the six claims tried. This takes 3 to 4 % more
-    tokens in paragraphs full of formulas (175 of real papers, by the tokenizers of SmolLM2 and Qwen2.5), for which
-    `count_tokens` is 29 to 34 % too high: callers that count tokens need not consider it.
+    Constrained to JSON, Qwen2.5-Coder-1.5B wrote \\beta for \\delta and \\binom for \\in, since no
+    escape begins as these macros do; with doubled backslashes it kept every formula of the six
+    claims tried. This takes 3 to 4 % more tokens in paragraphs full of formulas (175 of real
+    papers, by the tokenizers of SmolLM2 and Qwen2.5), for which `count_tokens` is 29 to 34 % too
+    high: callers that count tokens need not consider it.
     """
     return text.replace("\\", "\\\\")
 
@@ -90,9 +98,10 @@ class TextFields(AnswerForm):
 def parse_answer(text: str, schema: type[Form]) -> Form:
     """The JSON object in a text, validated; a formula's backslashes need not be escaped.
 
-    Where it is not JSON, json-repair reads it: other quotes, Python's None, missing or trailing commas, comments, and a
-    list that breaks off, without its last member. TextFields may also be written as headed lines. Raises ValueError
-    (pydantic's is one) if there is nothing that fits the schema.
+    Where it is not JSON, json-repair reads it: other quotes, Python's None, missing or trailing
+    commas, comments, and a list that breaks off, without its last member. TextFields may also be
+    written as headed lines. Raises ValueError (pydantic's is one) if there is nothing that fits the
+    schema.
     """
     start, end = text.find("{"), text.rfind("}")
     try:
@@ -106,7 +115,9 @@ def parse_answer(text: str, schema: type[Form]) -> Form:
                 raise
             return schema.model_validate(_repair_json(content))
     except ValueError:
-        lines = parse_headed_lines(text, schema.model_fields) if issubclass(schema, TextFields) else {}
+        lines = (
+            parse_headed_lines(text, schema.model_fields) if issubclass(schema, TextFields) else {}
+        )
         if 2 * sum(map(bool, lines.values())) <= len(schema.model_fields):
             raise
         return schema.model_validate(dict.fromkeys(schema.model_fields, "") | lines)
@@ -124,11 +135,13 @@ def _repair_json(text: str) -> Any:
 def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:
     """The text after the head of each field, by name, for those that have a head.
 
-    A head is the field's name at the beginning of a line, whatever marks and numbers are around it. So an object is
-    read, too, that breaks off, or whose braces, quotes or commas are wrong.
+    A head is the field's name at the beginning of a line, whatever marks and numbers are around it.
+    So an object is read, too, that breaks off, or whose braces, quotes or commas are wrong.
     """
     pattern = "|".join(name.replace("_", "[ _-]?") for name in names)
-    head = re.compile(rf"^[^A-Za-z\n]{{0,20}}({pattern})[^A-Za-z\n]{{0,4}}:", re.IGNORECASE | re.MULTILINE)
+    head = re.compile(
+        rf"^[^A-Za-z\n]{{0,20}}({pattern})[^A-Za-z\n]{{0,4}}:", re.IGNORECASE | re.MULTILINE
+    )
     heads = list(head.finditer(text))
     ends = [match.start() for match in heads[1:]] + [len(text)]
     values: dict[str, str] = {}
@@ -139,8 +152,9 @@ def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def _unescape_once(text: str) -> str:
-    """JSON whose macros have one backslash each, if all of them have two: a model that escapes what it copies has read
-    `copyable` text."""
+    """JSON whose macros have one backslash each, if all of them have two: a model that escapes what
+    it copies has read `copyable` text.
+    """
     runs = _RUN.findall(text)
     return text.replace("\\" * 4, "\\" * 2) if runs and min(map(len, runs)) >= 4 else text
 
@@ -152,15 +166,22 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def repair(error: ValueError, schema: type[BaseModel]) -> str:
-    """The message that asks for another answer; names that the model invented are data in it, see `as_data`."""
+    """The message that asks for another answer; names that the model invented are data in it, see
+    `as_data`.
+    """
     fields, reason = ", ".join(schema.model_fields), as_data(short(error))
-    return f"That answer cannot be used: {reason}. Answer again with one JSON object alone; its fields: {fields}."
+    return (
+        f"That answer cannot be used: {reason}. Answer again with one JSON object alone; its"
+        f" fields: {fields}."
+    )
 
 
 def short(error: ValueError) -> str:
     """What is wrong with an answer, in few words."""
     if isinstance(error, ValidationError):
-        return "; ".join(f"{_place(detail['loc'])}: {detail['msg']}" for detail in error.errors()[:3])
+        return "; ".join(
+            f"{_place(detail['loc'])}: {detail['msg']}" for detail in error.errors()[:3]
+        )
     return re.sub(r"\s+", " ", str(error))[:200]
 
 

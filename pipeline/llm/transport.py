@@ -1,4 +1,6 @@
-"""Requests to an OpenAI-compatible endpoint: the parameters that it does not know, its errors, its answers."""
+"""Requests to an OpenAI-compatible endpoint: the parameters that it does not know, its errors, its
+answers.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,23 @@ if TYPE_CHECKING:
 
 # Statuses that may pass.
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-# JSON schema keywords that OpenAI's strict mode has refused (platform.openai.com/docs/guides/structured-outputs).
+# JSON schema keywords that OpenAI's strict mode has refused
+# (platform.openai.com/docs/guides/structured-outputs).
 _BOUNDS = frozenset({"maxLength", "minLength", "maxItems", "minItems", "title", "default"})
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-_FILTERED = re.compile(r"content (?:management|usage) polic|content[ _]filter|content[ _]policy", re.IGNORECASE)
-_TOO_LONG = re.compile(r"context.{0,12}(size|length)|maximum context|too many tokens", re.IGNORECASE)
+_FILTERED = re.compile(
+    r"content (?:management|usage) polic|content[ _]filter|content[ _]policy", re.IGNORECASE
+)
+_TOO_LONG = re.compile(
+    r"context.{0,12}(size|length)|maximum context|too many tokens", re.IGNORECASE
+)
 
 
 @dataclass(slots=True)
 class Dialect:
-    """What an endpoint does not understand. Each refusal costs one request per run, not one per call."""
+    """What an endpoint does not understand. Each refusal costs one request per run, not one per
+    call.
+    """
 
     refused: set[str] = field(default_factory=set)
 
@@ -52,12 +61,16 @@ class Dialect:
 
     def learn(self, body: Mapping[str, Any], complaint: str) -> bool:
         """Record what a 400 complains about; True if the request can be sent in another form."""
-        if "response_format" in body and re.search(r"response_format|schema|grammar", complaint, re.IGNORECASE):
+        if "response_format" in body and re.search(
+            r"response_format|schema|grammar", complaint, re.IGNORECASE
+        ):
             return self._refuse("bounds") or self._refuse("response_format")
         for name in ("max_tokens", "seed", "temperature"):
             if name in body and re.search(rf"\b{name}\b", complaint):
                 return self._refuse(name)
-        if body.get("n", 1) > 1 and re.search(r"['\"`]n['\"`]|\bn\b *(>|must|is not|not|=)", complaint):
+        if body.get("n", 1) > 1 and re.search(
+            r"['\"`]n['\"`]|\bn\b *(>|must|is not|not|=)", complaint
+        ):
             return self._refuse("n")
         return False
 
@@ -82,8 +95,8 @@ def _without_bounds(schema: Any) -> Any:
 class Reply:
     """The answer to one request: its completions in the order of their numbers.
 
-    seconds: of the attempt that was answered. retries: further attempts. waited: seconds of the earlier attempts and
-    between them.
+    seconds: of the attempt that was answered. retries: further attempts. waited: seconds of the
+    earlier attempts and between them.
     """
 
     completions: list[Completion]
@@ -95,25 +108,35 @@ class Reply:
     def spent(self) -> Spent:
         """What the request cost: its prompt is read once for all its completions."""
         read = max((completion.prompt_tokens for completion in self.completions), default=0)
-        return Spent(len(self.completions), read, sum(completion.completion_tokens for completion in self.completions))
+        return Spent(
+            len(self.completions),
+            read,
+            sum(completion.completion_tokens for completion in self.completions),
+        )
 
 
 class Transport:
-    """Sends requests to the endpoint of a model by OpenAI's SDK, with its retries. Belongs to one event loop.
+    """Sends requests to the endpoint of a model by OpenAI's SDK, with its retries. Belongs to one
+    event loop.
 
-    url: the base URL, which the model itself does not have if it is the embedded one. http: options of the HTTP client,
-    such as another transport.
+    url: the base URL, which the model itself does not have if it is the embedded one. http: options
+    of the HTTP client, such as another transport.
     """
 
     def __init__(self, model: Model, url: str, **http: Any) -> None:
         import openai
 
-        from pipeline.llm.endpoint_client import FIRST_PATIENCE, MAX_RETRIES, PATIENCE, EndpointClient
+        from pipeline.llm.endpoint_client import (
+            FIRST_PATIENCE,
+            MAX_RETRIES,
+            PATIENCE,
+            EndpointClient,
+        )
 
         self.dialect = Dialect()
         self._model, self._url = model, shown_url(url)
-        # The embedded model's server is not restarted if it dies: nothing is worth waiting for. And a proxy from the
-        # environment must not be asked for it on our own loopback.
+        # The embedded model's server is not restarted if it dies: nothing is worth waiting for. And
+        # a proxy from the environment must not be asked for it on our own loopback.
         remote = model.url is not None
         self._http = EndpointClient(
             PATIENCE if remote else FIRST_PATIENCE,
@@ -127,7 +150,11 @@ class Transport:
         )
         key = model.api_key.get_secret_value() if model.api_key else "none"
         self._client = openai.AsyncOpenAI(
-            base_url=url, api_key=key, timeout=model.timeout, max_retries=MAX_RETRIES, http_client=self._http
+            base_url=url,
+            api_key=key,
+            timeout=model.timeout,
+            max_retries=MAX_RETRIES,
+            http_client=self._http,
         )
 
     @property
@@ -146,8 +173,8 @@ class Transport:
     async def send(self, body: Mapping[str, Any]) -> Reply:
         """The endpoint's answer to a chat completion request.
 
-        Raises SettingError (key, model, URL, context), TransientFailure (unreachable, overloaded, down),
-        PermanentFailure (the request is refused for another reason).
+        Raises SettingError (key, model, URL, context), TransientFailure (unreachable, overloaded,
+        down), PermanentFailure (the request is refused for another reason).
         """
         import openai
 
@@ -161,11 +188,15 @@ class Transport:
                 if error.status_code not in (400, 422):
                     raise self._status_error(error) from None
                 if error.code in _FILTER_CODES or _FILTERED.search(_complaint(error)):
-                    # Services give empty answers, too, if what a model wrote is filtered: one paper must not end a
-                    # month.
-                    return Reply([Completion("", 0, 0, False, "content_filter")] * int(body.get("n", 1)), 0.0)
+                    # Services give empty answers, too, if what a model wrote is filtered: one paper
+                    # must not end a month.
+                    return Reply(
+                        [Completion("", 0, 0, False, "content_filter")] * int(body.get("n", 1)), 0.0
+                    )
                 # Another request may have changed the dialect meanwhile.
-                if self.dialect.adapt(body) == adapted and not self.dialect.learn(adapted, _complaint(error)):
+                if self.dialect.adapt(body) == adapted and not self.dialect.learn(
+                    adapted, _complaint(error)
+                ):
                     raise self._status_error(error) from None
                 retries += 1
             except openai.APITimeoutError:
@@ -177,16 +208,23 @@ class Transport:
 
     async def _request(self, body: Mapping[str, Any]) -> Reply:
         completions = self._client.chat.completions.with_raw_response
-        # Parameters named one by one are converted field by field: 2 ms a request with the schema of an answer.
+        # Parameters named one by one are converted field by field: 2 ms a request with the schema
+        # of an answer.
         rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
         started = time.perf_counter()
-        raw = await completions.create(model=body["model"], messages=body["messages"], extra_body=rest)
+        raw = await completions.create(
+            model=body["model"], messages=body["messages"], extra_body=rest
+        )
         try:
             response = raw.parse()
             if not getattr(response, "choices", None):
                 raise self._no_completion("its answer has no choices")
             answers = read_completions(response)
-        except (AttributeError, TypeError, ValueError) as error:  # the SDK does not check what it reads
+        except (
+            AttributeError,
+            TypeError,
+            ValueError,
+        ) as error:  # the SDK does not check what it reads
             raise self._no_completion(f"{type(error).__name__}: {error}") from error
         seconds = raw.elapsed.total_seconds()
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
@@ -205,31 +243,36 @@ class Transport:
             )
         if status in (401, 403):
             return SettingError(
-                f"the LLM endpoint {self._url} refuses the key ({status}): set {setting('api_key')} to a key that it "
-                f"accepts, or correct {setting('url')} if that is another service's"
+                f"the LLM endpoint {self._url} refuses the key ({status}): set"
+                f" {setting('api_key')} to a key that it accepts, or correct {setting('url')} if"
+                " that is another service's"
             )
         if status == 404 and "model" in message.lower():
             return SettingError(
-                f"the LLM endpoint {self._url} has no model {self._model.name!r} ({message}): set {setting('model')} "
-                "to one it serves"
+                f"the LLM endpoint {self._url} has no model {self._model.name!r} ({message}): set"
+                f" {setting('model')} to one it serves"
             )
         if status == 404:
             return SettingError(
-                f"{self._url}/chat/completions is not there (404): set {setting('url')} to an OpenAI-compatible base "
-                f"URL, which mostly ends in /v1, and see that it serves {setting('model')}, {self._model.name!r}"
+                f"{self._url}/chat/completions is not there (404): set {setting('url')} to an"
+                " OpenAI-compatible base URL, which mostly ends in /v1, and see that it serves"
+                f" {setting('model')}, {self._model.name!r}"
             )
         if _TOO_LONG.search(message):
             return SettingError(
-                f"a prompt is longer than the model at {self._url} reads ({message}): lower {setting('context')} to "
-                "what it serves"
+                f"a prompt is longer than the model at {self._url} reads ({message}): lower"
+                f" {setting('context')} to what it serves"
             )
-        return PermanentFailure(f"the LLM endpoint {self._url} refuses a request ({status}): {message}")
+        return PermanentFailure(
+            f"the LLM endpoint {self._url} refuses a request ({status}): {message}"
+        )
 
     def _unreachable(self, error: Exception) -> CiteloomError:
         hint = "" if self._model.table else "; empty, it means the embedded model"
         return TransientFailure(
-            f"the LLM endpoint {self._url} cannot be reached ({self._clean(str(error.__cause__ or error))}): start it, "
-            f"or correct {self._model.setting('url')}{hint}"
+            f"the LLM endpoint {self._url} cannot be reached"
+            f" ({self._clean(str(error.__cause__ or error))}): start it, or correct"
+            f" {self._model.setting('url')}{hint}"
         )
 
     def _timeout(self) -> CiteloomError:
@@ -240,8 +283,8 @@ class Transport:
 
     def _no_completion(self, reason: str) -> CiteloomError:
         return PermanentFailure(
-            f"{self._url} does not answer as an OpenAI-compatible endpoint ({self._clean(reason)}): correct "
-            f"{self._model.setting('url')}"
+            f"{self._url} does not answer as an OpenAI-compatible endpoint ({self._clean(reason)}):"
+            f" correct {self._model.setting('url')}"
         )
 
     def _clean(self, text: str) -> str:
@@ -252,7 +295,9 @@ class Transport:
 
 @cache
 def _certificates() -> SSLContext:
-    """The certificates that this machine trusts. Reading them takes 30 ms, and each month of a stage opens a client."""
+    """The certificates that this machine trusts. Reading them takes 30 ms, and each month of a
+    stage opens a client.
+    """
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -282,13 +327,16 @@ def read_completions(response: ChatCompletion) -> list[Completion]:
 
 
 def _encodable(text: str) -> str:
-    """The text with U+FFFD for half of a surrogate pair, which JSON can hold and no file can: an answer that was cut
-    within a character would be paid for in each run and never stored."""
+    """The text with U+FFFD for half of a surrogate pair, which JSON can hold and no file can: an
+    answer that was cut within a character would be paid for in each run and never stored.
+    """
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _without_thoughts(text: str) -> str:
-    """The text without what a reasoning model thought before it, which some servers leave in (<think> … </think>)."""
+    """The text without what a reasoning model thought before it, which some servers leave in
+    (<think> … </think>).
+    """
     _, end, after = text.rpartition("</think>")
     if end:
         return after.lstrip()
@@ -296,7 +344,9 @@ def _without_thoughts(text: str) -> str:
 
 
 def _shares(reported: int, texts: Sequence[str], first_only: bool) -> list[int]:
-    """Tokens of each text, by length, out of what the endpoint reported for all of them or for the first."""
+    """Tokens of each text, by length, out of what the endpoint reported for all of them or for the
+    first.
+    """
     lengths = [max(len(text), 1) for text in texts]
     basis = lengths[0] if first_only else sum(lengths)
     return [round(reported * length / basis) for length in lengths]

@@ -1,7 +1,7 @@
 """The cost of the LLM stages of some months before they run: calls, tokens, money, time.
 
-Each stage is rehearsed (`pipeline.llm.rehearsal`): its own code runs on its own inputs, with invented answers where the
-cache has none.
+Each stage is rehearsed (`pipeline.llm.rehearsal`): its own code runs on its own inputs, with
+invented answers where the cache has none.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ _LABELS = ("month", "stage", "system", "model")
 
 @dataclass(frozen=True, slots=True)
 class StageCost:
-    """The cost of one stage of one month, or of one writer in it. Calls are answers; one request may bring several.
+    """The cost of one stage of one month, or of one writer in it. Calls are answers; one request
+    may bring several.
 
-    answered: calls that cost nothing now, because the answer is cached, the month is done, or an earlier stage pays for
-    it. prompt_tokens, completion_tokens, money, seconds: of the other calls; answered_tokens: of these. seconds: from
-    the first call to the last answer.
+    answered: calls that cost nothing now, because the answer is cached, the month is done, or an
+        earlier stage pays for
+    it. prompt_tokens, completion_tokens, money, seconds: of the other calls; answered_tokens: of
+    these. seconds: from the first call to the last answer.
     """
 
     month: str
@@ -94,7 +96,9 @@ class Estimate:
 
 
 def sum_parts(parts: Sequence[StageCost]) -> StageCost:
-    """The sum of several costs, with the labels of the first but its month; months and stages run one after another."""
+    """The sum of several costs, with the labels of the first but its month; months and stages run
+    one after another.
+    """
     counters = [name for name in StageCost.__dataclass_fields__ if name not in _LABELS]
     sums = {name: sum(getattr(part, name) for part in parts) for name in counters}
     first = parts[0] if parts else None
@@ -117,15 +121,19 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
         check_model(settings, model)
     check_answering(settings)
     # These stages make the questions and tasks; a run until the last of them makes all of them.
-    needed = [stage for stage in (QUESTIONS, RELATED_WORK_TASKS) if not stage.disabled_reason(settings)]
+    needed = [
+        stage for stage in (QUESTIONS, RELATED_WORK_TASKS) if not stage.disabled_reason(settings)
+    ]
     complete = set.intersection(*(set(workspace.root.months(stage.table)) for stage in needed))
     ready = tuple(month for month in months if month in complete)
     not_ready = tuple(month for month in months if month not in complete)
     if not ready:
         selection = not_ready[0] if len(not_ready) == 1 else f"{not_ready[0]}..{not_ready[-1]}"
         raise MissingInput(
-            f"{describe_months(list(not_ready))}: no {' and '.join(stage.name for stage in needed)} yet, whose calls "
-            f"are counted: run citeloom run --months {selection} --until related_work_tasks first, which asks no model"
+            f"{describe_months(list(not_ready))}: no"
+            f" {' and '.join(stage.name for stage in needed)} yet, whose calls are counted: run"
+            f" citeloom run --months {selection} --until related_work_tasks first, which asks no"
+            " model"
         )
     readiness = tuple(_readiness_notes(workspace, needed, ready, not_ready))
     if not calls_model(settings):
@@ -134,7 +142,10 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
     rehearsed = [item for month in ready for item in _rehearse_month(workspace, month, answers)]
     parts = tuple(part for part, _ in rehearsed)
     notes = (
-        _basis(", ".join(writer_models(settings)), max((requests for _, requests in rehearsed), default=0)),
+        _basis(
+            ", ".join(writer_models(settings)),
+            max((requests for _, requests in rehearsed), default=0),
+        ),
         *_price_notes(settings),
         *readiness,
         *_budget_notes(settings, sum_parts(parts)),
@@ -161,7 +172,8 @@ class _RehearsalJob(Job):
 def _rehearse_month(
     workspace: Workspace, month: str, answers: dict[tuple[str, int], Any]
 ) -> Iterator[tuple[StageCost, int]]:
-    """The cost of each stage, and the number of past requests whose average lengths and times it is based on.
+    """The cost of each stage, and the number of past requests whose average lengths and times it is
+    based on.
 
     answers: invented so far, over all months, so that none is paid for twice.
     """
@@ -173,12 +185,17 @@ def _rehearse_month(
             for part in _parts(stage, workspace, month):
                 rehearsal = Rehearsal(_invent_answer, answers)
                 client_workspace = ClientWorkspace(workspace.settings, rehearsal.make_client)
-                job = _RehearsalJob(client_workspace, month, stage, rehearsal=True, invented=invented)
+                job = _RehearsalJob(
+                    client_workspace, month, stage, rehearsal=True, invented=invented
+                )
                 with without_waiting():
                     rows += [row for row in (part or stage).build(job) if isinstance(row, Mapping)]
                 cost = _cost_of(rehearsal, stage, part, month)
                 if part is None or part.columns is not None:
-                    yield cost if stage.name in due else _already_done(cost), rehearsal.past_requests
+                    yield (
+                        cost if stage.name in due else _already_done(cost),
+                        rehearsal.past_requests,
+                    )
         if stage.name in due:
             invented[stage.name] = rows
 
@@ -200,7 +217,8 @@ def _cost_of(rehearsal: Rehearsal, stage: Stage, part: Part | None, month: str) 
         requests=rehearsal.count("requests"),
         prompt_tokens=rehearsal.count("prompt_tokens"),
         completion_tokens=rehearsal.count("completion_tokens"),
-        answered_tokens=rehearsal.count("cached_prompt_tokens") + rehearsal.count("cached_completion_tokens"),
+        answered_tokens=rehearsal.count("cached_prompt_tokens")
+        + rehearsal.count("cached_completion_tokens"),
         money=sum(usage.cost for usage in rehearsal.usages),
         seconds=rehearsal.seconds,
     )
@@ -209,17 +227,28 @@ def _cost_of(rehearsal: Rehearsal, stage: Stage, part: Part | None, month: str) 
 def _already_done(part: StageCost) -> StageCost:
     """The cost of a month that is done, even where its cached answers were deleted since."""
     return replace(
-        part, answered=part.calls, requests=0, prompt_tokens=0, completion_tokens=0, answered_tokens=part.tokens,
-        money=0.0, seconds=0.0,
-    )  # fmt: skip
+        part,
+        answered=part.calls,
+        requests=0,
+        prompt_tokens=0,
+        completion_tokens=0,
+        answered_tokens=part.tokens,
+        money=0.0,
+        seconds=0.0,
+    )
 
 
 def _invent_answer(prompt: str, tokens: int, unique_word: str) -> str:
-    """A text of the kind that the prompt asks for: a verdict, or prose that cites every reference it names."""
+    """A text of the kind that the prompt asks for: a verdict, or prose that cites every reference
+    it names.
+    """
     if "The best choice is" in prompt:
-        # Not the first: systems without votes continue with that one, and their calls would seem to be the same.
+        # Not the first: systems without votes continue with that one, and their calls would seem to
+        # be the same.
         choices = re.findall(r"^Choice (\d+):", prompt, re.MULTILINE)
-        return f"{unique_word} {words(tokens - 6)}\nThe best choice is {choices[-1] if choices else 1}"
+        return (
+            f"{unique_word} {words(tokens - 6)}\nThe best choice is {choices[-1] if choices else 1}"
+        )
     numbers = sorted({int(number) for number in re.findall(r"\[Reference (\d{1,4})\]", prompt)})
     sentence = words(tokens // max(len(numbers), 1) - 6)
     cited = " ".join(f"{unique_word} {sentence} [Reference {number}]." for number in numbers)
@@ -229,13 +258,14 @@ def _invent_answer(prompt: str, tokens: int, unique_word: str) -> str:
 def _basis(models: str, requests: int) -> str:
     if requests:
         return (
-            f"prompt tokens are an upper estimate; lengths and times are those of the last {requests:,} requests to "
-            f"{models}, where there were any; all answers without a longest length count as of one kind"
+            "prompt tokens are an upper estimate; lengths and times are those of the last"
+            f" {requests:,} requests to {models}, where there were any; all answers without a"
+            " longest length count as of one kind"
         )
     return (
-        f"no requests to {models} are on record: prompt tokens are an upper estimate, answers are assumed "
-        f"to have {ASSUMED_SHARE:.0%} of the longest allowed length, or {ASSUMED_UNLIMITED} tokens where there is "
-        "none, and times are a guess"
+        f"no requests to {models} are on record: prompt tokens are an upper estimate, answers are"
+        f" assumed to have {ASSUMED_SHARE:.0%} of the longest allowed length, or"
+        f" {ASSUMED_UNLIMITED} tokens where there is none, and times are a guess"
     )
 
 
@@ -243,7 +273,10 @@ def _price_notes(settings: Settings) -> Iterator[str]:
     models = _models_used(settings)
     unpriced = [model.name for model in models if not model.prices.known]
     if len(unpriced) == len(models):
-        yield "no money, as no price of a model is set (CITELOOM_LLM_PRICE, or price in the file of CITELOOM_MODELS)"
+        yield (
+            "no money, as no price of a model is set (CITELOOM_LLM_PRICE, or price in the file of"
+            " CITELOOM_MODELS)"
+        )
     elif unpriced:
         yield f"the money excludes {', '.join(unpriced)}, which has no price"
 
@@ -260,20 +293,29 @@ def _readiness_notes(
     if not_ready:
         names = " and ".join(stage.name for stage in needed)
         yield (
-            f"not counted, without {names}: {describe_months(list(not_ready))} (run --until related_work_tasks first)"
+            f"not counted, without {names}: {describe_months(list(not_ready))} (run --until"
+            " related_work_tasks first)"
         )
     for stage in needed:
         outdated = [month for month in ready if state(stage, workspace, month) is not State.DONE]
         if outdated:
             months = ", ".join(outdated)
-            yield f"{stage.name} of {months}: out of date; run --until related_work_tasks, and estimate again"
+            yield (
+                f"{stage.name} of {months}: out of date; run --until related_work_tasks, and"
+                " estimate again"
+            )
 
 
 def _budget_notes(settings: Settings, total: StageCost) -> Iterator[str]:
     needs = {
-        "calls": total.to_pay, "tokens": total.prompt_tokens + total.completion_tokens, "money": total.money
-    }  # fmt: skip
+        "calls": total.to_pay,
+        "tokens": total.prompt_tokens + total.completion_tokens,
+        "money": total.money,
+    }
     for unit, needed in needs.items():
         limit = getattr(settings, f"llm_budget_{unit}")
         if limit and needed > limit:
-            yield f"CITELOOM_LLM_BUDGET_{unit.upper()} is {limit:,}: the run will stop there, and can be continued"
+            yield (
+                f"CITELOOM_LLM_BUDGET_{unit.upper()} is {limit:,}: the run will stop there, and can"
+                " be continued"
+            )

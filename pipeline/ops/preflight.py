@@ -18,16 +18,25 @@ from pipeline.stages import JUDGING_STAGES, writer_models
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
 
-# Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.
+# Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the
+# demo into another.
 _DEMO_MARK = "holds-the-demo"
 
 
 def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
-    """Raise SettingError for a setting that does not suit these stages, or a data root that cannot be written."""
+    """Raise SettingError for a setting that does not suit these stages, or a data root that cannot
+    be written.
+    """
     settings, names = workspace.settings, {stage.name for stage in stages}
     check_data_root(workspace)
-    if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
-        raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
+    if (
+        "metadata" in names
+        and settings.metadata_snapshot
+        and not settings.metadata_snapshot.is_file()
+    ):
+        raise SettingError(
+            f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file"
+        )
     if "embeddings" in names:
         model_name(settings)
     if "index_receipts" in names:
@@ -43,7 +52,8 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
 
 
 def _check_index(workspace: Workspace) -> None:
-    """Raise SettingError where the index would refuse the vectors, which hours of embedding precede.
+    """Raise SettingError where the index would refuse the vectors, which hours of embedding
+    precede.
 
     A server that is down may be up by then.
     """
@@ -54,13 +64,17 @@ def _check_index(workspace: Workspace) -> None:
 
 
 def check_data_root(workspace: Workspace) -> None:
-    """Raise SettingError where the data root cannot be written, or holds the demo and the dump is another one."""
+    """Raise SettingError where the data root cannot be written, or holds the demo and the dump is
+    another one.
+    """
     root = workspace.root.path
     for place, setting in {workspace.local: "CITELOOM_LOCAL", root: "CITELOOM_DATA"}.items():
         try:
             write_whole(place / ".writable", b"")
         except OSError as error:
-            raise SettingError(f"{setting}: {place} cannot be written ({error}); name a folder that can") from error
+            raise SettingError(
+                f"{setting}: {place} cannot be written ({error}); name a folder that can"
+            ) from error
     dump = workspace.settings.dump_dir
     is_sample = isinstance(dump, Path) and dump.resolve() == SAMPLE_DUMP
     if (root / _DEMO_MARK).exists() and not is_sample:
@@ -77,7 +91,7 @@ def mark_demo(workspace: Workspace) -> None:
     if not (root / _DEMO_MARK).exists():
         if workspace.root.months(DUMP_MEMBERS):
             raise SettingError(
-                f"CITELOOM_DATA: {root} holds a corpus already, which the demo's papers would mix with: "
-                "unset it for the demo, or name another folder"
+                f"CITELOOM_DATA: {root} holds a corpus already, which the demo's papers would mix"
+                " with: unset it for the demo, or name another folder"
             )
         write_whole(root / _DEMO_MARK, b"")

@@ -1,7 +1,8 @@
-"""The Ray cluster on which Dagster's steps run: the settings it needs and what travels to its nodes.
+"""The Ray cluster on which Dagster's steps run: the settings it needs and what travels to its
+nodes.
 
-Secrets never travel: Ray keeps what a job is given in its store and logs. Each node has them in its own environment,
-or in a `.env` in the folder in which `ray start` was called.
+Secrets never travel: Ray keeps what a job is given in its store and logs. Each node has them in its
+own environment, or in a `.env` in the folder in which `ray start` was called.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _BUDGETS = ("llm_budget_calls", "llm_budget_tokens", "llm_budget_money")
 
 
 def check_cluster(settings: Settings, stages: Collection[str]) -> None:
-    """Raise SettingError, one line per setting, if steps of these stages cannot run on the Ray cluster.
+    """Raise SettingError, one line per setting, if steps of these stages cannot run on the Ray
+    cluster.
 
     Does nothing unless CITELOOM_EXECUTOR is `ray`.
     """
@@ -36,7 +38,10 @@ def setting_problems(settings: Settings, stages: Collection[str]) -> Iterator[st
     if settings.qdrant_url is None:
         yield "needs CITELOOM_QDRANT_URL: the embedded index belongs to one process of one machine"
     if settings.dagster_pg_url is None:
-        yield "needs CITELOOM_DAGSTER_PG_URL: nodes report their steps there, and SQLite is for one machine"
+        yield (
+            "needs CITELOOM_DAGSTER_PG_URL: nodes report their steps there, and SQLite is for one"
+            " machine"
+        )
     if LLM_STAGE_NAMES.isdisjoint(stages):
         return
     if settings.llm_url is None:
@@ -44,19 +49,26 @@ def setting_problems(settings: Settings, stages: Collection[str]) -> Iterator[st
     budgets = [f"CITELOOM_{name.upper()}" for name in _BUDGETS if getattr(settings, name)]
     if budgets and not settings.llm_budget_name:
         yield (
-            f"and {', '.join(budgets)} need CITELOOM_LLM_BUDGET_NAME: each step is a process of its own, and only a "
-            "named budget is shared"
+            f"and {', '.join(budgets)} need CITELOOM_LLM_BUDGET_NAME: each step is a process of its"
+            " own, and only a named budget is shared"
         )
 
 
 def node_environment(settings: Settings) -> Mapping[str, str]:
-    """The environment variables of a step: every setting except the secrets, so that no node's own value can differ.
+    """The environment variables of a step: every setting except the secrets, so that no node's own
+    value can differ.
 
-    `workers` is the step's share of the node, not the node's number of cores. `data`, `local` and `models` are
-    absolute, as every node must see them at the same path.
+    `workers` is the step's share of the node, not the node's number of cores. `data`, `local` and
+    `models` are absolute, as every node must see them at the same path.
     """
-    values = {name: getattr(settings, name) for name in Settings.model_fields if not is_secret(name)}
-    values |= {"data": settings.data_root, "local": settings.local_root, "workers": settings.step_cpus}
+    values = {
+        name: getattr(settings, name) for name in Settings.model_fields if not is_secret(name)
+    }
+    values |= {
+        "data": settings.data_root,
+        "local": settings.local_root,
+        "workers": settings.step_cpus,
+    }
     values["models"] = settings.models and settings.models.resolve()
     return {f"CITELOOM_{name.upper()}": _as_text(value) for name, value in values.items()}
 
@@ -74,15 +86,16 @@ def check_installed() -> None:
     """Raise SettingError if Ray or dagster-ray is not installed."""
     if importlib.util.find_spec("ray") is None or importlib.util.find_spec("dagster_ray") is None:
         raise SettingError(
-            "CITELOOM_EXECUTOR=ray needs Ray: pip install --constraint constraints.txt --editable '.[ray]', here and "
-            "on every node"
+            "CITELOOM_EXECUTOR=ray needs Ray: pip install --constraint constraints.txt --editable"
+            " '.[ray]', here and on every node"
         )
 
 
 def job_client(settings: Settings) -> JobSubmissionClient:
     """A client of the cluster's job server.
 
-    Raises SettingError if Ray is not installed, TransientFailure if no job server answers at CITELOOM_RAY_ADDRESS.
+    Raises SettingError if Ray is not installed, TransientFailure if no job server answers at
+    CITELOOM_RAY_ADDRESS.
     """
     check_installed()
     from ray.exceptions import AuthenticationError
@@ -90,7 +103,8 @@ def job_client(settings: Settings) -> JobSubmissionClient:
 
     try:
         return JobSubmissionClient(settings.ray_address)
-    # Respectively: nobody answers, the server is not a job server, the address is malformed, the token is wrong.
+    # Respectively: nobody answers, the server is not a job server, the address is malformed, the
+    # token is wrong.
     except (ConnectionError, RuntimeError, ValueError, AuthenticationError) as error:
         reason = one_line(str(error))[:300]
         raise TransientFailure(

@@ -9,7 +9,13 @@ from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
 from pipeline.engine import progress, shutdown
 from pipeline.engine.checks import run_checks
-from pipeline.engine.failures import Failure, all_failures, check_name, forget_failure, record_failure
+from pipeline.engine.failures import (
+    Failure,
+    all_failures,
+    check_name,
+    forget_failure,
+    record_failure,
+)
 from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.engine.status import stages_due
@@ -40,7 +46,9 @@ class RunReport(progress.Listener):
         self.exit_code = max(self.exit_code, exit_code)
 
     def add(self, other: RunReport) -> None:
-        """Add the report of another run; a failure that both report, such as a broken zip, is listed once."""
+        """Add the report of another run; a failure that both report, such as a broken zip, is
+        listed once.
+        """
         self.outcomes += other.outcomes
         self.failures += [failure for failure in other.failures if failure not in self.failures]
         self.exit_code = max(self.exit_code, other.exit_code)
@@ -51,8 +59,9 @@ def run_months(
 ) -> RunReport:
     """Run what the months need, oldest first; a month that fails leaves the others to go on.
 
-    All months go through the stages that ask no language model before any goes through the others, so that the corpus
-    can be searched as early as possible. Raises KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
+    All months go through the stages that ask no language model before any goes through the others,
+    so that the corpus can be searched as early as possible. Raises KeyboardInterrupt after SIGINT
+    or SIGTERM (see `engine.shutdown`).
     """
     report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
@@ -73,20 +82,32 @@ def run_months(
 def _phases(stages: Sequence[Stage]) -> tuple[Sequence[Stage], Sequence[Stage]]:
     """The stages before the first that asks a language model, and the others."""
     before = {stage.name for stage in CORPUS_STAGES}
-    return [stage for stage in stages if stage.name in before], [stage for stage in stages if stage.name not in before]
+    return [stage for stage in stages if stage.name in before], [
+        stage for stage in stages if stage.name not in before
+    ]
 
 
 def report_broken_zips(workspace: Workspace) -> None:
-    """Report each zip that cannot be used as a failure: its pages are missing, whatever the other zips hold."""
+    """Report each zip that cannot be used as a failure: its pages are missing, whatever the other
+    zips hold.
+    """
     for message in broken_zips(workspace.settings):
         progress.failed("dump", "all months", message)
 
 
 def _run_phase(
-    workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], failed: dict[str, set[str]], *, force: bool
+    workspace: Workspace,
+    stages: Sequence[Stage],
+    months: Sequence[str],
+    failed: dict[str, set[str]],
+    *,
+    force: bool,
 ) -> None:
-    """Run what the months need of some stages. failed: stages of each month that failed or are below one that did."""
-    # The status of all months is read first, so that a run with nothing to do opens the embedded index once.
+    """Run what the months need of some stages. failed: stages of each month that failed or are
+    below one that did.
+    """
+    # The status of all months is read first, so that a run with nothing to do opens the embedded
+    # index once.
     due = _stages_due(workspace, stages, months, failed, force=force)
     computed = False
     for month in list(due):
@@ -106,9 +127,16 @@ def _run_phase(
 
 
 def _stages_due(
-    workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], failed: dict[str, set[str]], *, force: bool
+    workspace: Workspace,
+    stages: Sequence[Stage],
+    months: Sequence[str],
+    failed: dict[str, set[str]],
+    *,
+    force: bool,
 ) -> dict[str, list[Stage]]:
-    """The stages due by month, without the months whose status cannot be read: these fail, and the others go on."""
+    """The stages due by month, without the months whose status cannot be read: these fail, and the
+    others go on.
+    """
     due = {}
     with listing_cache():
         for month in months:
@@ -116,7 +144,12 @@ def _stages_due(
                 due[month] = stages_due(stages, workspace, month, force=force)
             except CiteloomError as error:  # a store that does not answer, say
                 failed[month].update(stage.name for stage in stages)
-                progress.failed("run", month, record_failure(workspace, "run", month, error), exit_code_of(error))
+                progress.failed(
+                    "run",
+                    month,
+                    record_failure(workspace, "run", month, error),
+                    exit_code_of(error),
+                )
     return due
 
 
@@ -141,18 +174,24 @@ def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: boo
     try:
         return run_checks(CHECKS, stage, workspace, month)
     except Exception as error:  # a check that could not be evaluated: a server that is down, say
-        progress.failed(stage.name, month, record_failure(workspace, check_name(stage.name), month, error))
+        progress.failed(
+            stage.name, month, record_failure(workspace, check_name(stage.name), month, error)
+        )
         return False
 
 
 def known_months(workspace: Workspace, selection: str) -> list[str]:
-    """The months of the dump that a selection names; raises SettingError where it names none of them."""
+    """The months of the dump that a selection names; raises SettingError where it names none of
+    them.
+    """
     _refuse_wikipedia(workspace.root)
     return select_months(selection, months_in_dump(workspace.settings))
 
 
 def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], str | None]:
-    """The months of the dump and of the data root that a selection names, and what is wrong with the dump, or None."""
+    """The months of the dump and of the data root that a selection names, and what is wrong with
+    the dump, or None.
+    """
     _refuse_wikipedia(workspace.root)
     in_root = set(workspace.root.months(DUMP_MEMBERS))
     try:
@@ -174,15 +213,19 @@ def failures_in(workspace: Workspace, selection: str) -> list[Failure]:
 
 
 def failed_stages(workspace: Workspace, failures: Sequence[Failure]) -> list[Stage]:
-    """The stages that failed, and those that any month has: what a rerun of failed months goes through."""
+    """The stages that failed, and those that any month has: what a rerun of failed months goes
+    through.
+    """
     failed = {failure.of for failure in failures}
     return [stage for stage in STAGES if stage.name in failed or workspace.root.months(stage.table)]
 
 
 def _refuse_wikipedia(root: DataRoot) -> None:
-    """Raise SettingError for a data root that an earlier version filled with Wikipedia, whose ids are no arXiv ids."""
+    """Raise SettingError for a data root that an earlier version filled with Wikipedia, whose ids
+    are no arXiv ids.
+    """
     if (root.path / "holds-wikipedia").exists():
         raise SettingError(
-            f"CITELOOM_DATA: {root.path} holds Wikipedia, which this version no longer reads: name another folder, or "
-            "delete this one"
+            f"CITELOOM_DATA: {root.path} holds Wikipedia, which this version no longer reads: name"
+            " another folder, or delete this one"
         )

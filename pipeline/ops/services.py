@@ -1,4 +1,6 @@
-"""Services that a process starts on demand and must stop: the embedded model's server and the embedded index."""
+"""Services that a process starts on demand and must stop: the embedded model's server and the
+embedded index.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from pipeline.llm.embedded import stop_embedded
 
 
 def release_services() -> None:
-    """Stop the embedded LLM server and release the embedded index; safe to call at any time, any number of times."""
+    """Stop the embedded LLM server and release the embedded index; safe to call at any time, any
+    number of times.
+    """
     stop_embedded()
     close_indexes()

@@ -1,7 +1,9 @@
 """Messages to the address of CITELOOM_WEBHOOK_URL, in the format of Slack's incoming webhooks.
 
-Mattermost and others accept it too (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). The
-address is a secret, because it is all that one needs to post. So it is sent with urllib: httpx2 logs every address.
+Mattermost and others accept it too
+(https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). The
+address is a secret, because it is all that one needs to post. So it is sent with urllib: httpx2
+logs every address.
 """
 
 from __future__ import annotations
@@ -26,12 +28,16 @@ def post(url: SecretStr, text: str) -> str:
     """Send a message; returns why it could not be sent, without the address, or an empty string."""
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]}…"
-    for character, entity in {"&": "&amp;", "<": "&lt;", ">": "&gt;"}.items():  # Slack's only markup characters
+    for character, entity in {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+    }.items():  # Slack's only markup characters
         text = text.replace(character, entity)
     body, headers = json.dumps({"text": text}).encode(), {"Content-Type": "application/json"}
     try:
         request = urllib.request.Request(url.get_secret_value(), body, headers)  # noqa: S310 - see Settings
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):  # noqa: S310 - see Settings
             return ""
     except urllib.error.HTTPError as error:
         return f"it answers {error.code}"
@@ -43,10 +49,15 @@ def post(url: SecretStr, text: str) -> str:
 
 
 def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, str]]) -> None:
-    """Send one message for the failures of a command, (stage, month, message) each, where an address is set."""
+    """Send one message for the failures of a command, (stage, month, message) each, where an
+    address is set.
+    """
     if settings.webhook_url is None or not failures:
         return
-    lines = [f"citeloom: {len(failures)} failed", *(f"• {stage} of {month}: {text}" for stage, month, text in failures)]
+    lines = [
+        f"citeloom: {len(failures)} failed",
+        *(f"• {stage} of {month}: {text}" for stage, month, text in failures),
+    ]
     reason = post(settings.webhook_url, "\n".join([*lines, "Once fixed: citeloom run --failed"]))
     if reason:
         progress.noted(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}")

@@ -1,7 +1,9 @@
-"""ChatCite's reflective incremental generator, Algorithm 1 of arXiv 2403.02574, and two of its ablations (section 5.3).
+"""ChatCite's reflective incremental generator, Algorithm 1 of arXiv 2403.02574, and two of its
+ablations (section 5.3).
 
-Breadth-first over the references in order: every draft of the beam is continued n_s times, the reflective evaluator
-votes n_v times over all continuations, and the n_c with most votes are the next beam. The third ablation, without
+Breadth-first over the references in order: every draft of the beam is continued n_s times, the
+reflective evaluator votes n_v times over all continuations, and the n_c with most votes are the
+next beam. The third ablation, without
 incremental steps, is a baseline with guidance: `pipeline.related_work.baselines`.
 """
 
@@ -33,10 +35,13 @@ from pipeline.settings import Settings
 KEY_ELEMENTS = "key elements"
 """What drafts are written from; in the ablation without key elements it is summaries."""
 
-# What a prompt says of a work of which only this is known: a model would otherwise add what it believes to know.
+# What a prompt says of a work of which only this is known: a model would otherwise add what it
+# believes to know.
 _SOURCE_NOTES = {
     "abstract": "Only the abstract of this work is known.",
-    "item": "Only the bibliography item of this work is known: say no more of it than its title does.",
+    "item": (
+        "Only the bibliography item of this work is known: say no more of it than its title does."
+    ),
 }
 _VERDICT = re.compile(
     r"best\s+(?:choice|draft|option)\s*(?:is|:)\W*(?:the\s+)?(?:(?:choice|draft|option|number|no\.?)\W*)?"
@@ -55,7 +60,9 @@ class PaperContext:
 
     @classmethod
     def of(cls, text: str, gist: str) -> PaperContext:
-        """From the text of a paper or model: nothing in it can pass for the head of another reference."""
+        """From the text of a paper or model: nothing in it can pass for the head of another
+        reference.
+        """
         return cls(unnumbered(text), unnumbered(gist))
 
 
@@ -64,7 +71,9 @@ class Ballot:
     """The votes over some drafts, which are numbered from 1."""
 
     votes: tuple[int | None, ...]
-    """The choice of each vote; None for an abstention: no number could be read, or none that is a choice."""
+    """The choice of each vote; None for an abstention: no number could be read, or none that is a
+    choice.
+    """
     tallies: tuple[int, ...]
     completions: tuple[Completion, ...]
     cut: bool
@@ -75,8 +84,12 @@ class Ballot:
         return sum(completion.truncated for completion in self.completions)
 
 
-async def chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    """The best draft after the last reference. `elements`: the target's, then each reference's, in order."""
+async def chatcite(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
+) -> Summary:
+    """The best draft after the last reference. `elements`: the target's, then each reference's, in
+    order.
+    """
     return await beam_search(client, task, element_contexts(task, elements), settings)
 
 
@@ -103,7 +116,8 @@ async def without_elements(
 async def without_reflection(
     client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
 ) -> Summary:
-    """The search without an evaluator: one draft for every reference, each continuing the one before.
+    """The search without an evaluator: one draft for every reference, each continuing the one
+    before.
 
     Of several drafts without votes all but one would be thrown away.
     """
@@ -111,7 +125,8 @@ async def without_reflection(
     return await chatcite(client, task, elements, settings.model_copy(update=one))
 
 
-# --- what is known of the papers ------------------------------------------------------------------------------------
+# --- what is known of the papers
+# ------------------------------------------------------------------------------------
 
 
 def element_contexts(task: Task, elements: Sequence[KeyElements]) -> list[PaperContext]:
@@ -125,7 +140,11 @@ def _element_context(reference: Reference, elements: KeyElements) -> PaperContex
     note = _SOURCE_NOTES.get(reference.source)
     if note is None:
         return PaperContext.of(elements.text(reference.title), elements.gist())
-    text = f"Title: {reference.title}" if reference.source == "item" else elements.text(reference.title)
+    text = (
+        f"Title: {reference.title}"
+        if reference.source == "item"
+        else elements.text(reference.title)
+    )
     return PaperContext.of(f"{text}\n{note}", elements.gist() or note)
 
 
@@ -135,18 +154,25 @@ def _summary_context(title: str, summary: str) -> PaperContext:
 
 
 def reference_lines(references: Sequence[Reference], papers: Sequence[PaperContext]) -> str:
-    """Each reference in one line: what the evaluator checks drafts against, short since it grows with |R|."""
+    """Each reference in one line: what the evaluator checks drafts against, short since it grows
+    with |R|.
+    """
     return "\n".join(
         f"[Reference {reference.number}] {unnumbered(reference.title)}. {paper.gist}".strip()
         for reference, paper in zip(references, papers, strict=True)
     )
 
 
-# --- the search -----------------------------------------------------------------------------------------------------
+# --- the search
+# --------------------------------------------------------------------------------------------------
 
 
-def draft_values(task: Task, settings: Settings, length: AnswerLength, basis: str) -> dict[str, Any]:
-    """Values that every prompt for drafts of this task has. basis: what drafts are written from, in words."""
+def draft_values(
+    task: Task, settings: Settings, length: AnswerLength, basis: str
+) -> dict[str, Any]:
+    """Values that every prompt for drafts of this task has. basis: what drafts are written from, in
+    words.
+    """
     examples = style_examples(task, settings.chatcite_examples, settings)
     return {"examples": examples, "basis": basis, "words": length.words}
 
@@ -165,11 +191,12 @@ async def beam_search(
     basis: str = KEY_ELEMENTS,
     summaries: Sequence[Completion] = (),
 ) -> Summary:
-    """Algorithm 1 over the target and its references, in order: n_s is CITELOOM_CHATCITE_SAMPLES, n_v …_VOTES and n_c
-    …_KEPT. The paper gives none of them but n_c·n_s = 6, in Figure 2: the defaults are ours.
+    """Algorithm 1 over the target and its references, in order: n_s is CITELOOM_CHATCITE_SAMPLES,
+    n_v …_VOTES and n_c …_KEPT. The paper gives none of them but n_c·n_s = 6, in Figure 2: the
+    defaults are ours.
 
-    papers: of the target, then of each reference. basis: what their texts are, in words. summaries: completions of the
-    calls made before, to be counted.
+    papers: of the target, then of each reference. basis: what their texts are, in words. summaries:
+    completions of the calls made before, to be counted.
     """
     length = draft_length(settings, len(task.references))
     values = draft_values(task, settings, length, basis)
@@ -186,12 +213,18 @@ async def beam_search(
         )
         completions = [completion for samples, _ in continued for completion in samples]
         drafts = [PROMPTS.unwrapped(completion.text) for completion in completions]
-        parents = [place if step > 1 else 0 for place, (samples, _) in enumerate(continued, 1) for _ in samples]
+        parents = [
+            place if step > 1 else 0
+            for place, (samples, _) in enumerate(continued, 1)
+            for _ in samples
+        ]
         lines = reference_lines(task.references[:step], others[:step])
         ballot = await vote(client, settings, target.text, lines, drafts, basis)
         best = best_choices(ballot.tallies, settings.chatcite_kept)
         cut = ballot.cut or any(was_cut for _, was_cut in continued)
-        truncated = [choice for choice, completion in enumerate(completions, 1) if completion.truncated]
+        truncated = [
+            choice for choice, completion in enumerate(completions, 1) if completion.truncated
+        ]
         step_record = step_trace(reference.number, parents, drafts, ballot, best, cut)
         rounds.append(step_record | {"truncated": truncated})
         beam = [drafts[choice - 1] for choice in best]
@@ -208,11 +241,18 @@ async def beam_search(
 
 
 def step_trace(
-    reference: int, parents: Sequence[int], drafts: Sequence[str], ballot: Ballot, beam: Sequence[int], cut: bool
+    reference: int,
+    parents: Sequence[int],
+    drafts: Sequence[str],
+    ballot: Ballot,
+    beam: Sequence[int],
+    cut: bool,
 ) -> dict[str, Any]:
-    """What the trace of any beam search says of one step. Choices are numbered from 1, as the evaluator sees them.
+    """What the trace of any beam search says of one step. Choices are numbered from 1, as the
+    evaluator sees them.
 
-    parents: the place of each draft's parent in the beam before, from 1; 0 for the empty draft. beam: the choices that
+    parents: the place of each draft's parent in the beam before, from 1; 0 for the empty draft.
+        beam: the choices that
     are continued, best first. cut: whether anything was cut to fit the context.
     """
     return {
@@ -241,15 +281,23 @@ async def _continue(
 ) -> tuple[list[Completion], bool]:
     """n_s continuations of one draft of the beam, and whether anything was cut.
 
-    Samples are numbered on over the beam, so that two drafts with the same text have different continuations.
+    Samples are numbered on over the beam, so that two drafts with the same text have different
+    continuations.
     """
-    left = PROMPTS.room(settings.llm_context, length.room, "draft", target="", draft="-", reference="", **values)
-    # The draft goes before the key elements: what it loses is lost for good. It takes half of the room, or more.
-    own = fit(draft, max(left // 2, left - count_tokens(target.text) - count_tokens(reference.text)))
+    left = PROMPTS.room(
+        settings.llm_context, length.room, "draft", target="", draft="-", reference="", **values
+    )
+    # The draft goes before the key elements: what it loses is lost for good. It takes half of the
+    # room, or more.
+    own = fit(
+        draft, max(left // 2, left - count_tokens(target.text) - count_tokens(reference.text))
+    )
     rest = left - count_tokens(own.text)
     about = fit(target.text, max(rest // 2, rest - count_tokens(reference.text)))
     added = fit(reference.text, rest - count_tokens(about.text))
-    messages = PROMPTS.messages("draft", target=about.text, draft=own.text, reference=added.text, **values)
+    messages = PROMPTS.messages(
+        "draft", target=about.text, draft=own.text, reference=added.text, **values
+    )
     completions = await client.samples(
         messages,
         settings.chatcite_samples,
@@ -260,21 +308,32 @@ async def _continue(
     return completions, own.cut or about.cut or added.cut
 
 
-# --- votes ----------------------------------------------------------------------------------------------------------
+# --- votes
+# --------------------------------------------------------------------------------------------------
 
 
 async def vote(
-    client: LlmClient, settings: Settings, target: str, references: str, drafts: Sequence[str], basis: str
+    client: LlmClient,
+    settings: Settings,
+    target: str,
+    references: str,
+    drafts: Sequence[str],
+    basis: str,
 ) -> Ballot:
-    """n_v votes over the drafts; with n_v = 0 no call is made, and drafts rank in the order they were written.
+    """n_v votes over the drafts; with n_v = 0 no call is made, and drafts rank in the order they
+    were written.
 
-    `references`: a line on each. `basis`: what the drafts were written from, in words ("key elements").
+    `references`: a line on each. `basis`: what the drafts were written from, in words ("key
+        elements").
     """
     if not settings.chatcite_votes:
         return Ballot((), (0,) * len(drafts), (), False)
     messages, cut = _vote_messages(settings, target, references, drafts, basis)
     completions = await client.samples(
-        messages, settings.chatcite_votes, temperature=settings.vote_temperature, max_tokens=vote_tokens(settings)
+        messages,
+        settings.chatcite_votes,
+        temperature=settings.vote_temperature,
+        max_tokens=vote_tokens(settings),
     )
     votes = tuple(read_vote(completion.text, len(drafts)) for completion in completions)
     tallies = tuple(votes.count(choice) for choice in range(1, len(drafts) + 1))
@@ -282,7 +341,9 @@ async def vote(
 
 
 def vote_tokens(settings: Settings) -> int | None:
-    """Longest vote, in tokens: a reason and a choice, half as long as a draft; None for no limit."""
+    """Longest vote, in tokens: a reason and a choice, half as long as a draft; None for no
+    limit.
+    """
     return max(16, settings.draft_tokens // 2) if settings.draft_tokens else None
 
 
@@ -294,20 +355,26 @@ def _vote_messages(
     empty = {"target": "", "references": "", "drafts": [""] * len(drafts)}
     left = PROMPTS.room(settings.llm_context, length.room, "vote", **empty, **values)
     lines = count_tokens(references)
-    # Two thirds of the room are the drafts' or more, in equal parts, so that none looks worse for being cut alone.
+    # Two thirds of the room are the drafts' or more, in equal parts, so that none looks worse for
+    # being cut alone.
     most = max(left * 2 // 3, left - count_tokens(target) - lines)
     fitted = [fit(draft, most // len(drafts)) for draft in drafts]
     texts = [draft.text for draft in fitted]
     rest = left - sum(map(count_tokens, texts))
-    # A sixth, where there is no more: a number that does not change, so that prompts go on beginning alike.
+    # A sixth, where there is no more: a number that does not change, so that prompts go on
+    # beginning alike.
     about = fit(target, max(left // 6, rest - lines))
     listing = fit(references, rest - count_tokens(about.text))
-    messages = PROMPTS.messages("vote", target=about.text, references=listing.text, drafts=texts, **values)
+    messages = PROMPTS.messages(
+        "vote", target=about.text, references=listing.text, drafts=texts, **values
+    )
     return messages, any(part.cut for part in (about, listing, *fitted))
 
 
 def best_choices(tallies: Sequence[int], count: int) -> tuple[int, ...]:
-    """The choices with most votes, best first; of equals the one that was written first. Choices count from 1."""
+    """The choices with most votes, best first; of equals the one that was written first. Choices
+    count from 1.
+    """
     order = sorted(range(len(tallies)), key=lambda index: (-tallies[index], index))
     return tuple(index + 1 for index in order[:count])
 
@@ -315,8 +382,8 @@ def best_choices(tallies: Sequence[int], count: int) -> tuple[int, ...]:
 def read_vote(text: str, choices: int) -> int | None:
     """The choice that a vote names, from 1 to `choices`; None where it names none of them.
 
-    The last "The best choice is {s}" counts, also with "choice", "#", quotes or bold around s; else a last line that
-    is a number alone.
+    The last "The best choice is {s}" counts, also with "choice", "#", quotes or bold around s; else
+    a last line that is a number alone.
     """
     verdicts = _VERDICT.findall(text)
     if not verdicts:

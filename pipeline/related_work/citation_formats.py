@@ -9,34 +9,53 @@ from typing import Any
 
 from pipeline.text import one_line
 
-_STOP_WORDS = frozenset({"a", "an", "the", "on", "of", "in", "for", "to", "and", "how", "is", "are", "with", "from"})
+_STOP_WORDS = frozenset(
+    {"a", "an", "the", "on", "of", "in", "for", "to", "and", "how", "is", "are", "with", "from"}
+)
 _TEX_SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
 _CITATIONS = re.compile(r"\[Reference \d{1,4}\](?:[,;]? ?\[Reference \d{1,4}\])*")
 _FORMULA = re.compile(r"\$[^$%#&~\n]{1,400}\$")
 # Commands of formulas that can neither define nor read anything. Formulas with others are escaped.
 _IN_FORMULAS = frozenset((
-    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu",
-    "xi", "pi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda",
-    "Pi", "Sigma", "Phi", "Psi", "Omega", "mathbf", "mathrm", "mathcal", "mathbb", "mathit", "boldsymbol", "text",
-    "operatorname", "hat", "bar", "tilde", "vec", "overline", "underline", "frac", "sqrt", "sum", "prod", "int",
-    "partial", "nabla", "infty", "log", "exp", "max", "min", "times", "cdot", "ldots", "dots", "pm", "leq", "le",
-    "geq", "ge", "neq", "approx", "sim", "equiv", "propto", "in", "notin", "subseteq", "cup", "cap", "to",
-    "rightarrow", "forall", "exists", "left", "right", "quad", "mid", "ell", "star", "langle", "rangle",
+    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "kappa",
+    "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi",
+    "omega", "Gamma", "Delta", "Theta", "Lambda", "Pi", "Sigma", "Phi", "Psi", "Omega", "mathbf",
+    "mathrm", "mathcal", "mathbb", "mathit", "boldsymbol", "text", "operatorname", "hat", "bar",
+    "tilde", "vec", "overline", "underline", "frac", "sqrt", "sum", "prod", "int", "partial",
+    "nabla", "infty", "log", "exp", "max", "min", "times", "cdot", "ldots", "dots", "pm", "leq",
+    "le", "geq", "ge", "neq", "approx", "sim", "equiv", "propto", "in", "notin", "subseteq",
+    "cup", "cap", "to", "rightarrow", "forall", "exists", "left", "right", "quad", "mid", "ell",
+    "star", "langle", "rangle",
 ))  # fmt: skip
 
 
-def markdown_section(text: str, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]]) -> str:
-    """A section with `[Reference i]` as Markdown with Pandoc's citations and its list of references."""
+def markdown_section(
+    text: str, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]]
+) -> str:
+    """A section with `[Reference i]` as Markdown with Pandoc's citations and its list of
+    references.
+    """
 
     def cite(match: re.Match[str]) -> str:
         known = _cited_keys(match[0], keys)
         return f"[{'; '.join(f'@{key}' for key in known)}]" if known else match[0]
 
     body = _CITATIONS.sub(cite, text)
-    items = [f"{number}. [@{keys[number]}] {_reference_item(paper)}" for number, paper in enumerate(papers, 1)]
+    items = [
+        f"{number}. [@{keys[number]}] {_reference_item(paper)}"
+        for number, paper in enumerate(papers, 1)
+    ]
     return "\n".join(["## Related work", "", body, "", "## References", "", *items, ""])
 
 
@@ -45,7 +64,10 @@ def latex_section(text: str, keys: Mapping[int, str]) -> str:
     parts, last = [], 0
     for match in _CITATIONS.finditer(text):
         known = _cited_keys(match[0], keys)
-        parts += [_tex_with_formulas(text[last : match.start()]), f"\\cite{{{','.join(known)}}}" if known else match[0]]
+        parts += [
+            _tex_with_formulas(text[last : match.start()]),
+            f"\\cite{{{','.join(known)}}}" if known else match[0],
+        ]
         last = match.end()
     parts.append(_tex_with_formulas(text[last:]))
     return f"\\section{{Related Work}}\n\n{''.join(parts)}\n"
@@ -70,8 +92,11 @@ def _author_line(paper: Mapping[str, Any]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{names[0]} et al."
 
 
-def bibtex_keys(papers: Sequence[Mapping[str, Any]], own: Mapping[str, str] | None = None) -> list[str]:
-    """A key per paper: its own (arXiv id → key), or first author's family name, year and first word of the title.
+def bibtex_keys(
+    papers: Sequence[Mapping[str, Any]], own: Mapping[str, str] | None = None
+) -> list[str]:
+    """A key per paper: its own (arXiv id → key), or first author's family name, year and first word
+    of the title.
 
     A key that another paper has gets a number.
     """
@@ -82,7 +107,10 @@ def bibtex_keys(papers: Sequence[Mapping[str, Any]], own: Mapping[str, str] | No
         key = own.get(paper["arxiv_id"] or "")
         if key is None:
             base = _plain_key(paper)
-            candidates = (base, *(f"{base}-{number}" for number in range(2, len(papers) + len(own) + 2)))
+            candidates = (
+                base,
+                *(f"{base}-{number}" for number in range(2, len(papers) + len(own) + 2)),
+            )
             key = next(candidate for candidate in candidates if candidate not in used)
             used.add(key)
         keys.append(key)
@@ -103,7 +131,9 @@ def _letters(text: str) -> str:
 
 
 def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
-    """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it is on arXiv."""
+    """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it
+    is on arXiv.
+    """
     fields = {
         "title": f"{{{_tex(paper['title'])}}}",
         "author": " and ".join(map(_tex, paper["authors"])),

@@ -1,7 +1,8 @@
-"""What `chatcite_grounded` knows before it writes: key elements with their passages, and references in groups.
+"""What `chatcite_grounded` knows before it writes: key elements with their passages, and references
+in groups.
 
-A passage is named for a model by its reference and place, R3P12: short enough to be copied without a slip, unlike an
-id of 36 characters.
+A passage is named for a model by its reference and place, R3P12: short enough to be copied without
+a slip, unlike an id of 36 characters.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.settings import Settings
 from pipeline.text import one_line
 
-# Passages of a paper that go on to the writer and the judge: a related-work section says little about each paper.
+# Passages of a paper that go on to the writer and the judge: a related-work section says little
+# about each paper.
 MOST_PASSAGES = 6
 # An answer of one to three sentences rests on as many passages.
 _PER_ANSWER = 3
@@ -66,7 +68,9 @@ class NamedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of one reference: its key elements, and the passages that support them, the first named first."""
+    """What is known of one reference: its key elements, and the passages that support them, the
+    first named first.
+    """
 
     reference: Reference
     elements: KeyElements
@@ -93,7 +97,9 @@ class Evidence:
         }
 
 
-async def find_evidence(client: LlmClient, task: Task, reference: Reference, settings: Settings) -> Evidence:
+async def find_evidence(
+    client: LlmClient, task: Task, reference: Reference, settings: Settings
+) -> Evidence:
     """The seven answers on a reference of the task with their passages, at temperature 0.
 
     Of a work known by its bibliography item alone no call is made: the item is its one passage.
@@ -112,7 +118,12 @@ async def find_evidence(client: LlmClient, task: Task, reference: Reference, set
     limit = len(ELEMENT_NAMES) * per_answer + _FRAME_TOKENS if settings.element_tokens else None
     length = answer_length(limit, settings.llm_context)
     left = PROMPTS.room(
-        settings.llm_context, length.room + REPAIR_TOKENS, "evidence", content="", described=False, **values
+        settings.llm_context,
+        length.room + REPAIR_TOKENS,
+        "evidence",
+        content="",
+        described=False,
+        **values,
     )
     shown, cut = passages_that_fit(named, left)
     content = "\n\n".join(passage.line() for passage in shown)
@@ -121,25 +132,40 @@ async def find_evidence(client: LlmClient, task: Task, reference: Reference, set
         answer = await ask_for_elements(ask, _texts, "evidence", content=content, **values)
     except LlmAnswerError as error:
         return Evidence(reference, KeyElements(), shown[:1], {}, 0, cut, error.spent, str(error))
-    return _read(Evidence(reference, KeyElements(), shown, {}, 0, cut, answer.spent), answer.value, characters)
+    return _read(
+        Evidence(reference, KeyElements(), shown, {}, 0, cut, answer.spent),
+        answer.value,
+        characters,
+    )
 
 
 def passages_of(task: Task, reference: Reference) -> tuple[Passage, ...]:
-    """The passages of a reference: those of the corpus, else the paragraphs of what there is of it."""
+    """The passages of a reference: those of the corpus, else the paragraphs of what there is of
+    it.
+    """
     if reference.passages:
         return reference.passages
     paragraphs = [part.strip() for part in reference.text.split("\n\n")]
     texts = [part for part in paragraphs if part and not part.startswith("#")] or paragraphs[:1]
-    return tuple(Passage(f"{task.task_id}/{reference.number}/{ordinal}", text) for ordinal, text in enumerate(texts, 1))
+    return tuple(
+        Passage(f"{task.task_id}/{reference.number}/{ordinal}", text)
+        for ordinal, text in enumerate(texts, 1)
+    )
 
 
 def name_passages(number: int, passages: Sequence[Passage]) -> tuple[NamedPassage, ...]:
     """The passages of a reference under their names, in order."""
-    return tuple(NamedPassage(f"R{number}P{ordinal}", passage) for ordinal, passage in enumerate(passages, 1))
+    return tuple(
+        NamedPassage(f"R{number}P{ordinal}", passage) for ordinal, passage in enumerate(passages, 1)
+    )
 
 
-def passages_that_fit(named: Sequence[NamedPassage], tokens: int) -> tuple[tuple[NamedPassage, ...], bool]:
-    """As many passages from the first on as fit, the first cut where it does not; and whether any is left out."""
+def passages_that_fit(
+    named: Sequence[NamedPassage], tokens: int
+) -> tuple[tuple[NamedPassage, ...], bool]:
+    """As many passages from the first on as fit, the first cut where it does not; and whether any
+    is left out.
+    """
     shown: list[NamedPassage] = []
     for passage in named:
         tokens -= count_tokens(passage.line()) + 1
@@ -157,9 +183,13 @@ def _read(evidence: Evidence, value: BaseModel, characters: int | None) -> Evide
     """The evidence with the answers in `value`; its passages are those that were shown."""
     shown = {passage.name: passage for passage in evidence.passages}
     names = {element: names_in(getattr(value, element).passages) for element in ELEMENT_NAMES}
-    support = {element: tuple(name for name in some if name in shown) for element, some in names.items()}
+    support = {
+        element: tuple(name for name in some if name in shown) for element, some in names.items()
+    }
     unknown = sum(map(len, names.values())) - sum(map(len, support.values()))
-    order = list(dict.fromkeys(name for some in support.values() for name in some)) or list(shown)[:1]
+    order = (
+        list(dict.fromkeys(name for some in support.values() for name in some)) or list(shown)[:1]
+    )
     texts, shortened = shorten_all(_texts(value), characters)
     return replace(
         evidence,
@@ -176,9 +206,14 @@ def _texts(value: BaseModel) -> dict[str, str]:
 
 
 def names_in(texts: Sequence[str]) -> tuple[str, ...]:
-    """Names of passages in what a model wrote for them, each once; a text without a name stays as it is, to be
-    counted."""
-    return tuple(dict.fromkeys(names[0] if (names := _NAME.findall(text.upper())) else text for text in texts))
+    """Names of passages in what a model wrote for them, each once; a text without a name stays as
+    it is, to be counted.
+    """
+    return tuple(
+        dict.fromkeys(
+            names[0] if (names := _NAME.findall(text.upper())) else text for text in texts
+        )
+    )
 
 
 def names_field(most: int | None) -> Any:
@@ -188,14 +223,16 @@ def names_field(most: int | None) -> Any:
 
 @cache
 def evidence_model(characters: int | None) -> type[BaseModel]:
-    """The form of the answers; `characters` bounds it, so that a small model under constrained decoding comes to an
-    end."""
+    """The form of the answers; `characters` bounds it, so that a small model under constrained
+    decoding comes to an end.
+    """
     names = names_field(None if characters is None else _PER_ANSWER)
     element = make_form("Element", answer=at_most(str, characters), passages=names)
     return make_form("Evidence", **dict.fromkeys(ELEMENT_NAMES, element))
 
 
-# --- groups ---------------------------------------------------------------------------------------------------------
+# --- groups
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,36 +270,55 @@ class Grouping:
         )
 
     def trace(self) -> dict[str, Any]:
-        groups = [{"name": group.name, "references": list(group.references)} for group in self.groups]
-        faults = {"dropped": list(self.dropped), "repeated": list(self.repeated), "added": list(self.added)}
+        groups = [
+            {"name": group.name, "references": list(group.references)} for group in self.groups
+        ]
+        faults = {
+            "dropped": list(self.dropped),
+            "repeated": list(self.repeated),
+            "added": list(self.added),
+        }
         return {"groups": groups, **faults, "failure": self.failure, "cut": self.cut}
 
 
-async def group_references(client: LlmClient, target: str, references: str, count: int, settings: Settings) -> Grouping:
-    """The references 1 to `count` in groups, at temperature 0; one reference alone is a group, without a call.
+async def group_references(
+    client: LlmClient, target: str, references: str, count: int, settings: Settings
+) -> Grouping:
+    """The references 1 to `count` in groups, at temperature 0; one reference alone is a group,
+    without a call.
 
-    `references`: a line on each. A grouping that cannot be read leaves all references in one group, in their order.
+    `references`: a line on each. A grouping that cannot be read leaves all references in one group,
+        in their order.
     """
     context, limited = settings.llm_context, bool(settings.draft_tokens)
     if count == 1:
         return Grouping((Group(_OTHERS, (1,)),))
-    needed = min(_GROUPS_FRAME + _PER_GROUP * most_groups(count) + _PER_REFERENCE * count, context // _GROUPS_SHARE)
+    needed = min(
+        _GROUPS_FRAME + _PER_GROUP * most_groups(count) + _PER_REFERENCE * count,
+        context // _GROUPS_SHARE,
+    )
     values = {
         "count": count,
         "most": most_groups(count) if limited else None,
         "characters": _GROUP_CHARS if limited else None,
     }
-    left = PROMPTS.room(context, needed + REPAIR_TOKENS, "group", target="", references="", **values)
+    left = PROMPTS.room(
+        context, needed + REPAIR_TOKENS, "group", target="", references="", **values
+    )
     lines = fit(references, max(left * 2 // 3, left - count_tokens(target)))
     about = fit(target, left - count_tokens(lines.text))
     cut = lines.cut or about.cut
     messages = PROMPTS.messages("group", target=about.text, references=lines.text, **values)
     try:
         answer = await client.answer(
-            messages, grouping_model(count if limited else None), max_tokens=needed if limited else None
+            messages,
+            grouping_model(count if limited else None),
+            max_tokens=needed if limited else None,
         )
     except LlmAnswerError as error:
-        return Grouping((Group(_OTHERS, tuple(range(1, count + 1))),), error.spent, failure=str(error), cut=cut)
+        return Grouping(
+            (Group(_OTHERS, tuple(range(1, count + 1))),), error.spent, failure=str(error), cut=cut
+        )
     groups = [Group(one_line(group.name), tuple(group.references)) for group in answer.value.groups]
     return replace(complete_groups(groups, count), spent=answer.spent, cut=cut)
 
@@ -302,8 +358,9 @@ def complete_groups(groups: Sequence[Group], count: int) -> Grouping:
 
 
 def grouping_model(count: int | None) -> type[Any]:
-    """The form of a grouping of so many references, bounded so that a small model under constrained decoding comes to
-    an end; None for no bounds."""
+    """The form of a grouping of so many references, bounded so that a small model under constrained
+    decoding comes to an end; None for no bounds.
+    """
     name = at_most(str, None if count is None else _GROUP_CHARS)
     group = make_form("Group", name=name, references=at_most(list[int], count))
     groups = at_most(list[group], None if count is None else most_groups(count))  # type: ignore[valid-type]

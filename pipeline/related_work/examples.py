@@ -1,8 +1,9 @@
-"""Examples of style: related-work sections of other papers, shown to a writer (ChatCite, section 5.1, few-shot).
+"""Examples of style: related-work sections of other papers, shown to a writer (ChatCite, section
+5.1, few-shot).
 
-The paper says neither how many nor which. Ours are gold sections of tasks of earlier months, never of a paper that
-cites the target or is cited by it, nor the target's own; where these are too few, sections written for this project
-(`examples/`) follow.
+The paper says neither how many nor which. Ours are gold sections of tasks of earlier months, never
+of a paper that cites the target or is cited by it, nor the target's own; where these are too few,
+sections written for this project (`examples/`) follow.
 """
 
 from __future__ import annotations
@@ -49,7 +50,11 @@ def shipped_digest() -> str:
 
 def example_months(workspace: Workspace, before: str | None) -> list[str]:
     """The newest months before this one (None for all) that have tasks, newest first."""
-    months = [m for m in reversed(workspace.root.months(tables.RELATED_WORK_TASKS)) if before is None or m < before]
+    months = [
+        m
+        for m in reversed(workspace.root.months(tables.RELATED_WORK_TASKS))
+        if before is None or m < before
+    ]
     with_tasks: list[str] = []
     for month in months:
         provenance = read_provenance(workspace.root.file(tables.RELATED_WORK_TASKS, month))
@@ -65,25 +70,36 @@ def example_inputs(workspace: Workspace, month: str) -> dict[str, str]:
     months = example_months(workspace, month)
     digests = digests_by_month(workspace, tables.RELATED_WORK_TASKS, months)
     digests |= digests_by_month(workspace, tables.REFERENCES, [*months, month])
-    return {"examples": shipped_digest()} | {f"examples {name}": digest for name, digest in digests.items()}
+    return {"examples": shipped_digest()} | {
+        f"examples {name}": digest for name, digest in digests.items()
+    }
 
 
 def corpus_examples(workspace: Workspace, before: str | None) -> list[Example]:
     """Sections of the corpus that may be shown, newest month first, by task id within it."""
-    return [example for month in example_months(workspace, before) for example in _of_month(workspace, month)]
+    return [
+        example
+        for month in example_months(workspace, before)
+        for example in _of_month(workspace, month)
+    ]
 
 
 def _of_month(workspace: Workspace, month: str) -> Iterable[Example]:
     cites = cited_papers(workspace, month)
     columns = ["task_id", "arxiv_id", "references", "gold"]
-    for row in sorted(workspace.root.rows(tables.RELATED_WORK_TASKS, month, columns), key=lambda row: row["task_id"]):
+    for row in sorted(
+        workspace.root.rows(tables.RELATED_WORK_TASKS, month, columns),
+        key=lambda row: row["task_id"],
+    ):
         if row["arxiv_id"] and len(cited_numbers(row["gold"] or "")) >= _FEWEST_CITED:
             cited = cites.get(row["arxiv_id"], frozenset()) | _reference_ids(row)
             yield Example(row["arxiv_id"], cited, row["gold"])
 
 
 def cited_papers(workspace: Workspace, month: str) -> Mapping[str, frozenset[str]]:
-    """Paper of a month → the papers of arXiv that it cites, as far as references are resolved; empty without them."""
+    """Paper of a month → the papers of arXiv that it cites, as far as references are resolved;
+    empty without them.
+    """
     if read_provenance(workspace.root.file(tables.REFERENCES, month)) is None:
         return {}
     cites: dict[str, set[str]] = defaultdict(set)
@@ -94,7 +110,9 @@ def cited_papers(workspace: Workspace, month: str) -> Mapping[str, frozenset[str
 
 
 def _reference_ids(row: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(reference["arxiv_id"] for reference in row["references"] if reference["arxiv_id"])
+    return frozenset(
+        reference["arxiv_id"] for reference in row["references"] if reference["arxiv_id"]
+    )
 
 
 def choose_examples(
@@ -104,7 +122,11 @@ def choose_examples(
 
     Every task of a month sees the same ones where it may, so that prompts begin alike.
     """
-    others = [example for example in candidates if example.arxiv_id != target and example.arxiv_id not in cites]
+    others = [
+        example
+        for example in candidates
+        if example.arxiv_id != target and example.arxiv_id not in cites
+    ]
     texts = [example.text for example in others if target is None or target not in example.cites]
     return (*texts, *shipped())[:count]
 
@@ -112,13 +134,18 @@ def choose_examples(
 def task_examples(
     workspace: Workspace, month: str, rows: Sequence[Mapping[str, Any]], count: int
 ) -> list[tuple[str, ...]]:
-    """The examples of each of a month's tasks (rows of `related_work_tasks`): `count`, or as many as there are."""
+    """The examples of each of a month's tasks (rows of `related_work_tasks`): `count`, or as many
+    as there are.
+    """
     if not count:
         return [()] * len(rows)
     candidates, cites = corpus_examples(workspace, month), cited_papers(workspace, month)
     return [
         choose_examples(
-            candidates, row["arxiv_id"], _reference_ids(row) | cites.get(row["arxiv_id"], frozenset()), count
+            candidates,
+            row["arxiv_id"],
+            _reference_ids(row) | cites.get(row["arxiv_id"], frozenset()),
+            count,
         )
         for row in rows
     ]

@@ -1,13 +1,15 @@
-"""Related-work sections without a language model: `extractive`, the sentences of each reference on its contribution and
-findings, and the baselines LEAD and LexRank.
+"""Related-work sections without a language model: `extractive`, the sentences of each reference on
+its contribution and findings, and the baselines LEAD and LexRank.
 
-Candidates are the sentences of the reference's abstract, and those of its introduction and conclusion that speak of
-its contribution. Each is scored by its place, by cue words, by how central it is to its paper and how close to the
-target (cosines of embeddings); the best becomes a sentence that cites its reference (`sentence_rewriting`). As long as
-there is room, references get further sentences, that on their findings first. References with similar contents share a
-paragraph. All three writers have the same number of words (`section_words`).
+Candidates are the sentences of the reference's abstract, and those of its introduction and
+conclusion that speak of its contribution. Each is scored by its place, by cue words, by how central
+it is to its paper and how close to the target (cosines of embeddings); the best becomes a sentence
+that cites its reference (`sentence_rewriting`). As long as there is room, references get further
+sentences, that on their findings first. References with similar contents share a paragraph. All
+three writers have the same number of words (`section_words`).
 
-Every sentence is one of the source's with its subject named, and carries the passage that it was taken from.
+Every sentence is one of the source's with its subject named, and carries the passage that it was
+taken from.
 """
 
 from __future__ import annotations
@@ -22,7 +24,12 @@ from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.llm.messages import Spent
 from pipeline.related_work.evidence import passages_of
-from pipeline.related_work.sentence_rewriting import author_names, citable_sentence, follow_up, general_sentence
+from pipeline.related_work.sentence_rewriting import (
+    author_names,
+    citable_sentence,
+    follow_up,
+    general_sentence,
+)
 from pipeline.related_work.summary import Sentence, Summary, citation_counts
 from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.text import one_line
@@ -38,8 +45,9 @@ if TYPE_CHECKING:
 Encode = Callable[[Sequence[str]], "Vectors"]
 """Texts → vectors of unit length, float32 of shape (texts, dimensions)."""
 
-# Two sentences on each reference in a short section, one in a long one, where a title may stand for a sentence. The
-# published sections of DeepScholar have a median of 480 words for 26 references, the sample's 290 for 5.5.
+# Two sentences on each reference in a short section, one in a long one, where a title may stand for
+# a sentence. The published sections of DeepScholar have a median of 480 words for 26 references,
+# the sample's 290 for 5.5.
 _SHORT_RATE, _SHORT_SECTION, _LONG_RATE = 50, 250, 20
 # Sentences that are read of the beginning of a paper without an abstract; no abstract is longer.
 _MOST_CANDIDATES = 16
@@ -49,10 +57,13 @@ FEWEST_TO_GROUP, FEWEST_TO_OPEN = 5, 3
 _MOST_TITLES = 6
 _HEADING = re.compile(r"#{1,6} +(.*)")
 _ABSTRACT = re.compile(r"abstract\b", re.IGNORECASE)
-_SUMMARY_SECTION = re.compile(r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I)
+_SUMMARY_SECTION = re.compile(
+    r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I
+)
 
 _CONTRIBUTION = re.compile(
-    r"\b(?:we|paper|work|article|study|survey|authors) (?:\w+ly |also |first |then |further )?(?:propose|present"
+    r"\b(?:we|paper|work|article|study|survey|authors) (?:\w+ly |also |first |then |further"
+    r" )?(?:propose|present"
     r"|introduce|develop|describe|design|study|investigate|examine|explore|address|tackle|devise|formulate|formali[sz]e|extend"
     r"|build|construct|review|survey|analy[sz]e|create|release|contribute|revisit|argue|offer|provide)(?:s|d|ed)?\b"
     r"|\b(?:is|are) (?:proposed|presented|introduced|developed)\b",
@@ -74,7 +85,9 @@ _TYPICAL_WORDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sentence of a reference that may be used. place: 0 to 1 within its section; is_first: in its abstract."""
+    """A sentence of a reference that may be used. place: 0 to 1 within its section; is_first: in
+    its abstract.
+    """
 
     text: str
     place: float
@@ -97,12 +110,15 @@ class QuotableWork:
 
 
 def section_words(references: int) -> int:
-    """Words of a section on so many references: 50 for each up to 250 in all, and 20 for each from 13 references on."""
+    """Words of a section on so many references: 50 for each up to 250 in all, and 20 for each from
+    13 references on.
+    """
     return max(min(_SHORT_RATE * references, _SHORT_SECTION), _LONG_RATE * references)
 
 
 def extractive(tasks: Sequence[Task], encode: Encode, words: int | None = None) -> list[Summary]:
-    """The section of each task, about `words` words long, and longer where one sentence on each reference takes more.
+    """The section of each task, about `words` words long, and longer where one sentence on each
+    reference takes more.
 
     words: by default those of `section_words`. Deterministic for an encoder that is.
     """
@@ -124,11 +140,15 @@ class PreparedTask:
 
     @cached_property
     def documents(self) -> Vectors:
-        """A unit vector for each reference: the mean of its title and candidates. Of shape (references, dimensions)."""
+        """A unit vector for each reference: the mean of its title and candidates. Of shape
+        (references, dimensions).
+        """
         import numpy as np
 
         pairs = zip(self.titles, self.sentences, strict=True)
-        means = np.stack([np.vstack([title[None, :], sentences]).mean(axis=0) for title, sentences in pairs])
+        means = np.stack(
+            [np.vstack([title[None, :], sentences]).mean(axis=0) for title, sentences in pairs]
+        )
         unit: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
         return unit
 
@@ -154,36 +174,56 @@ def encoder_of(embedder: Embedder) -> Encode:
     def encode(texts: Sequence[str]) -> Vectors:
         import numpy as np
 
-        return np.concatenate([batch.dense for batch in embedder.encode_stream(texts)]).astype(np.float32)
+        return np.concatenate([batch.dense for batch in embedder.encode_stream(texts)]).astype(
+            np.float32
+        )
 
     return encode
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- reading
+# --------------------------------------------------------------------------------------------------
 
 
 def quotable_works(task: Task) -> Iterator[QuotableWork]:
     """The references of a task, each with the sentences that may be used."""
     for reference in task.references:
         passages = passages_of(task, reference)
-        candidates = () if reference.source == "item" else tuple(_candidates(reference.text, passages))
+        candidates = (
+            () if reference.source == "item" else tuple(_candidates(reference.text, passages))
+        )
         yield QuotableWork(reference, candidates, passages[0].passage_id)
 
 
 def _candidates(content: str, passages: Sequence[Passage]) -> Iterator[Candidate]:
-    """The usable sentences of a paper, each with its passage; a sentence that is in no passage is left out."""
+    """The usable sentences of a paper, each with its passage; a sentence that is in no passage is
+    left out.
+    """
     folded = [(passage.passage_id, one_line(passage.text)) for passage in passages]
     for heading, text in _usable_sections(content):
         sentences = [one_line(sentence) for sentence in split_sentences(text)]
-        usable = [(place, text) for place, text in enumerate(sentences) if heading == "" or _CONTRIBUTION.search(text)]
+        usable = [
+            (place, text)
+            for place, text in enumerate(sentences)
+            if heading == "" or _CONTRIBUTION.search(text)
+        ]
         for place, sentence in usable[:_MOST_CANDIDATES]:
-            passage_id = next((identifier for identifier, whole in folded if sentence in whole), None)
+            passage_id = next(
+                (identifier for identifier, whole in folded if sentence in whole), None
+            )
             if passage_id is not None:
-                yield Candidate(sentence, place / max(len(sentences) - 1, 1), heading == "" and place == 0, passage_id)
+                yield Candidate(
+                    sentence,
+                    place / max(len(sentences) - 1, 1),
+                    heading == "" and place == 0,
+                    passage_id,
+                )
 
 
 def _usable_sections(content: str) -> list[tuple[str, str]]:
-    """("", abstract) first, then introduction and conclusion; the beginning for the abstract where there is none."""
+    """("", abstract) first, then introduction and conclusion; the beginning for the abstract where
+    there is none.
+    """
     sections = _sections(content)
     abstract = [("", text) for heading, text in sections if _ABSTRACT.match(heading)][:1]
     summaries = [(heading, text) for heading, text in sections if _SUMMARY_SECTION.match(heading)]
@@ -191,7 +231,9 @@ def _usable_sections(content: str) -> list[tuple[str, str]]:
 
 
 def _sections(content: str) -> list[tuple[str, str]]:
-    """(heading, text) of each section in order; what is before the first heading has the heading ""."""
+    """(heading, text) of each section in order; what is before the first heading has the heading
+    "".
+    """
     sections: list[tuple[str, list[str]]] = [("", [])]
     for line in content.splitlines():
         heading = _HEADING.fullmatch(line.strip())
@@ -202,14 +244,16 @@ def _sections(content: str) -> list[tuple[str, str]]:
     return [(heading, "\n".join(lines).strip()) for heading, lines in sections]
 
 
-# --- choosing -------------------------------------------------------------------------------------------------------
+# --- choosing
+# --------------------------------------------------------------------------------------------------
 
 
 def first_scores(prepared: PreparedTask, place: int) -> list[float]:
     """How well each candidate of a work stands for it.
 
-    The weights are set by hand: weights fitted to half of DeepScholar's targets gained 0.3 points of ROUGE on that half
-    and lost 0.1 on the other. The contribution outweighs the rest, so that the sentence says what the work does.
+    The weights are set by hand: weights fitted to half of DeepScholar's targets gained 0.3 points
+    of ROUGE on that half and lost 0.1 on the other. The contribution outweighs the rest, so that
+    the sentence says what the work does.
     """
     work, vectors = prepared.works[place], prepared.sentences[place]
     central, close = vectors @ prepared.documents[place], vectors @ prepared.target
@@ -225,7 +269,9 @@ def first_scores(prepared: PreparedTask, place: int) -> list[float]:
 
 
 def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, Sentence] | None:
-    """The first candidate, best first, that can be cited, as (its place among the candidates, the sentence)."""
+    """The first candidate, best first, that can be cited, as (its place among the candidates, the
+    sentence).
+    """
     work = prepared.works[place]
     scores = first_scores(prepared, place)
     for i in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
@@ -235,9 +281,12 @@ def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, Sentence] |
     return None
 
 
-def _further_sentences(prepared: PreparedTask, place: int, used: int, first: Sentence) -> list[Sentence]:
-    """What can be cited of the other candidates: the best on the findings, then the others, best first; those that
-    are before the candidate used come last."""
+def _further_sentences(
+    prepared: PreparedTask, place: int, used: int, first: Sentence
+) -> list[Sentence]:
+    """What can be cited of the other candidates: the best on the findings, then the others, best
+    first; those that are before the candidate used come last.
+    """
     work, close = prepared.works[place], prepared.sentences[place] @ prepared.documents[place]
     names = author_names(work.reference.authors)
     rephrase = follow_up if names and f"{names} [Reference" in first.text else citable_sentence
@@ -246,8 +295,12 @@ def _further_sentences(prepared: PreparedTask, place: int, used: int, first: Sen
         return i < used, -float(close[i]) - work.candidates[i].place / 2
 
     ranked = sorted((i for i in range(len(work.candidates)) if i != used), key=rank)
-    texts = {i: rephrase(work.candidates[i].text, work.number, work.reference.authors) for i in ranked}
-    findings = [i for i in ranked if i > used and texts[i] and _FINDING.search(work.candidates[i].text)]
+    texts = {
+        i: rephrase(work.candidates[i].text, work.number, work.reference.authors) for i in ranked
+    }
+    findings = [
+        i for i in ranked if i > used and texts[i] and _FINDING.search(work.candidates[i].text)
+    ]
     return [
         Sentence(text, (work.number,), (work.candidates[i].passage_id,))
         for i in dict.fromkeys([*findings[:1], *ranked])
@@ -255,16 +308,23 @@ def _further_sentences(prepared: PreparedTask, place: int, used: int, first: Sen
     ]
 
 
-# --- writing --------------------------------------------------------------------------------------------------------
+# --- writing
+# --------------------------------------------------------------------------------------------------
 
 
 def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
-    """The section of one task: a paragraph for each group of references, opened by a sentence on its subject."""
+    """The section of one task: a paragraph for each group of references, opened by a sentence on
+    its subject.
+    """
     words = section_words(len(prepared.works)) if words is None else words
     groups = group_references(prepared)
     first = {place: _best_sentence(prepared, place) for place in range(len(prepared.works))}
     openers = [_opening_sentence(prepared, group, first) for group in groups]
-    left = words - _words(choice[1] for choice in first.values() if choice) - _words(filter(None, openers))
+    left = (
+        words
+        - _words(choice[1] for choice in first.values() if choice)
+        - _words(filter(None, openers))
+    )
     by_title = [work for place, work in enumerate(prepared.works) if first[place] is None]
     left -= sum(len(work.reference.title.split()) + 2 for work in by_title)
     further = _fill(prepared, first, left, {sentence.text for sentence in openers if sentence})
@@ -274,14 +334,21 @@ def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
         for place in group:
             choice = first[place]
             sentences += [choice[1], *further[place]] if choice else []
-        paragraphs.append(sentences + _title_sentences([prepared.works[place] for place in group if not first[place]]))
-    text = "\n\n".join(" ".join(sentence.text for sentence in paragraph) for paragraph in paragraphs)
+        paragraphs.append(
+            sentences
+            + _title_sentences([prepared.works[place] for place in group if not first[place]])
+        )
+    text = "\n\n".join(
+        " ".join(sentence.text for sentence in paragraph) for paragraph in paragraphs
+    )
     trace = {
         "paragraphs": [[prepared.works[place].number for place in group] for group in groups],
         "by_title": [work.number for work in by_title],
         "citations": citation_counts(text, prepared.task.numbers, 0),
     }
-    return Summary(text, tuple(sentence for paragraph in paragraphs for sentence in paragraph), trace, Spent())
+    return Summary(
+        text, tuple(sentence for paragraph in paragraphs for sentence in paragraph), trace, Spent()
+    )
 
 
 def _words(sentences: Iterable[Sentence]) -> int:
@@ -298,7 +365,11 @@ def _opening_sentence(
     best: tuple[float, Sentence] | None = None
     for place in group:
         work, used = prepared.works[place], first[place]
-        if not work.candidates or (used and used[0] == 0) or _CONTRIBUTION.search(work.candidates[0].text):
+        if (
+            not work.candidates
+            or (used and used[0] == 0)
+            or _CONTRIBUTION.search(work.candidates[0].text)
+        ):
             continue
         text = general_sentence(work.candidates[0].text, work.number)
         score = float(prepared.sentences[place][0] @ (centre + prepared.target))
@@ -308,12 +379,21 @@ def _opening_sentence(
 
 
 def _fill(
-    prepared: PreparedTask, first: Mapping[int, tuple[int, Sentence] | None], left: int, written: set[str]
+    prepared: PreparedTask,
+    first: Mapping[int, tuple[int, Sentence] | None],
+    left: int,
+    written: set[str],
 ) -> dict[int, list[Sentence]]:
-    """Further sentences on each reference in `left` words at most: one on each in turn, the references closest to the
-    target first, until none fits. written: sentences that are not repeated."""
+    """Further sentences on each reference in `left` words at most: one on each in turn, the
+    references closest to the
+    target first, until none fits. written: sentences that are not repeated.
+    """
     close = prepared.documents @ prepared.target
-    waiting = {place: _further_sentences(prepared, place, *choice) for place, choice in first.items() if choice}
+    waiting = {
+        place: _further_sentences(prepared, place, *choice)
+        for place, choice in first.items()
+        if choice
+    }
     chosen: dict[int, list[Sentence]] = {place: [] for place in waiting}
     order = sorted(waiting, key=lambda place: (-float(close[place]), place))
     while any(waiting.values()):
@@ -335,15 +415,18 @@ def _title_sentences(works: Sequence[QuotableWork]) -> list[Sentence]:
         listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
         lead_in = "See also" if start == 0 else "Further works are"
         passages = tuple(work.passage_id for work in some)
-        sentences.append(Sentence(f"{lead_in} {listed}.", tuple(work.number for work in some), passages))
+        sentences.append(
+            Sentence(f"{lead_in} {listed}.", tuple(work.number for work in some), passages)
+        )
     return sentences
 
 
 def group_references(prepared: PreparedTask) -> list[list[int]]:
-    """Places of similar references together, the group closest to the target first, each in a chain of neighbours.
+    """Places of similar references together, the group closest to the target first, each in a chain
+    of neighbours.
 
-    Ward's linkage, about the square root of their number of groups. A reference left alone, or among works of which
-    nothing can be quoted, joins the group that it is most similar to.
+    Ward's linkage, about the square root of their number of groups. A reference left alone, or
+    among works of which nothing can be quoted, joins the group that it is most similar to.
     """
     import numpy as np
 
@@ -358,7 +441,11 @@ def group_references(prepared: PreparedTask) -> list[list[int]]:
     for place, label in enumerate(labels):
         members.setdefault(int(label), []).append(place)
     quotable = [bool(work.candidates) for work in prepared.works]
-    groups = [group for group in members.values() if len(group) > 1 and any(quotable[place] for place in group)]
+    groups = [
+        group
+        for group in members.values()
+        if len(group) > 1 and any(quotable[place] for place in group)
+    ]
     if not groups:
         return [_chain(prepared, range(len(vectors)))]
     centres = [vectors[group].mean(axis=0) for group in groups]
@@ -370,7 +457,9 @@ def group_references(prepared: PreparedTask) -> list[list[int]]:
 
 
 def _chain(prepared: PreparedTask, group: Iterable[int]) -> list[int]:
-    """The group from the work closest to the target on, each next the one most similar to the one before."""
+    """The group from the work closest to the target on, each next the one most similar to the one
+    before.
+    """
     vectors, left = prepared.documents, sorted(group)
     chain: list[int] = []
     while left:
@@ -381,14 +470,17 @@ def _chain(prepared: PreparedTask, group: Iterable[int]) -> list[int]:
     return chain
 
 
-# --- LEAD and LexRank -------------------------------------------------------------------------------------------------
+# --- LEAD and LexRank
+# -------------------------------------------------------------------------------------------------
 
 
 def lead(task: Task, words: int | None = None) -> Summary:
-    """LEAD, the baseline that summarization compares with: the first sentences of each reference's abstract.
+    """LEAD, the baseline that summarization compares with: the first sentences of each reference's
+    abstract.
 
-    Of each reference the first sentence as it is, in the order of the references, then of each the second, as long as
-    there are at most `words` words (`section_words`). Of a work without an abstract it is the title.
+    Of each reference the first sentence as it is, in the order of the references, then of each the
+    second, as long as there are at most `words` words (`section_words`). Of a work without an
+    abstract it is the title.
     """
     works = list(quotable_works(task))
     words = section_words(len(works)) if words is None else words
@@ -413,9 +505,13 @@ def _lead_summary(task: Task, chosen: list[list[Sentence]]) -> Summary:
 
 def _quoted(work: QuotableWork, depth: int) -> Sentence:
     if not work.candidates:
-        return Sentence(with_citation(work.reference.title, work.number), (work.number,), (work.passage_id,))
+        return Sentence(
+            with_citation(work.reference.title, work.number), (work.number,), (work.passage_id,)
+        )
     candidate = work.candidates[depth]
-    return Sentence(with_citation(candidate.text, work.number), (work.number,), (candidate.passage_id,))
+    return Sentence(
+        with_citation(candidate.text, work.number), (work.number,), (candidate.passage_id,)
+    )
 
 
 def with_citation(sentence: str, number: int) -> str:
@@ -424,14 +520,16 @@ def with_citation(sentence: str, number: int) -> str:
 
 
 def lexrank(task: Task, words: int | None = None) -> Summary:
-    """The most salient sentences of all references, at most `words` words of them, in the order of the references.
+    """The most salient sentences of all references, at most `words` words of them, in the order of
+    the references.
 
     words: by default those of `section_words`.
 
-    Continuous LexRank (Erkan and Radev 2004, JAIR 22, section 3.3): the score of a sentence is the stationary
-    probability of a random walk between sentences whose steps are weighted by the cosine of their TF-IDF vectors, with
-    a jump to any sentence at DAMPING. As in the paper, a sentence that repeats an earlier choice is skipped; the
-    paper's MEAD uses cross-sentence informational subsumption for that, here it is a bound on the cosine.
+    Continuous LexRank (Erkan and Radev 2004, JAIR 22, section 3.3): the score of a sentence is the
+    stationary probability of a random walk between sentences whose steps are weighted by the cosine
+    of their TF-IDF vectors, with a jump to any sentence at DAMPING. As in the paper, a sentence
+    that repeats an earlier choice is skipped; the paper's MEAD uses cross-sentence informational
+    subsumption for that, here it is a bound on the cosine.
 
     It need not cite every reference: a work without an abstract has its title for a sentence.
     """
@@ -461,7 +559,9 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
 
 
 def tfidf_cosines(sentences: Sequence[str]) -> NDArray[np.float64]:
-    """Cosines of the sentences' TF-IDF vectors over word stems, of shape (sentences, sentences); 0 without words."""
+    """Cosines of the sentences' TF-IDF vectors over word stems, of shape (sentences, sentences); 0
+    without words.
+    """
     import numpy as np
     from scipy.sparse import csr_matrix, diags
 

@@ -1,8 +1,10 @@
-"""`chatcite_grounded`, our own: ChatCite's beam search over sentences with their passages, which loses no reference.
+"""`chatcite_grounded`, our own: ChatCite's beam search over sentences with their passages, which
+loses no reference.
 
-Key elements come with the passages that support them; references are grouped first, and searched in that order; every
-sentence of a draft names its references and passages; after each step every reference so far must still be cited and
-no other one; at the end sentences that their passages do not support are revised.
+Key elements come with the passages that support them; references are grouped first, and searched in
+that order; every sentence of a draft names its references and passages; after each step every
+reference so far must still be cited and no other one; at the end sentences that their passages do
+not support are revised.
 """
 
 from __future__ import annotations
@@ -27,7 +29,13 @@ from pipeline.related_work.chatcite import (
     step_trace,
     vote,
 )
-from pipeline.related_work.evidence import Evidence, Grouping, NamedPassage, find_evidence, group_references
+from pipeline.related_work.evidence import (
+    Evidence,
+    Grouping,
+    NamedPassage,
+    find_evidence,
+    group_references,
+)
 from pipeline.related_work.grounded_draft import (
     JSON_FACTOR,
     Faults,
@@ -79,7 +87,9 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    """A draft after its repair, or as it was without a fault. cut: whether the repair was not shown everything."""
+    """A draft after its repair, or as it was without a fault. cut: whether the repair was not shown
+    everything.
+    """
 
     draft: TiedDraft
     outcome: str
@@ -88,7 +98,9 @@ class _Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Survivor:
-    """One draft that is continued. outcome: kept, repaired, replaced (by the next best), or patched."""
+    """One draft that is continued. outcome: kept, repaired, replaced (by the next best), or
+    patched.
+    """
 
     draft: TiedDraft
     choice: int
@@ -101,7 +113,12 @@ class _Survivor:
     """Whether the call that was to repair it was not shown everything."""
 
     def trace(self) -> dict[str, Any]:
-        outcome = {"choice": self.choice, "how": self.outcome, "made": list(self.made), "cut": self.cut}
+        outcome = {
+            "choice": self.choice,
+            "how": self.outcome,
+            "made": list(self.made),
+            "cut": self.cut,
+        }
         return outcome | {"failure": self.draft.failure} | self.faults.trace()
 
 
@@ -109,7 +126,12 @@ class _GroundedSearch:
     """The beam search over one task."""
 
     def __init__(
-        self, client: LlmClient, task: Task, target: PaperContext, evidence: Sequence[Evidence], settings: Settings
+        self,
+        client: LlmClient,
+        task: Task,
+        target: PaperContext,
+        evidence: Sequence[Evidence],
+        settings: Settings,
     ) -> None:
         self._client, self._task, self._settings, self._target = client, task, settings, target
         self._length = draft_length(settings, len(task.references), JSON_FACTOR)
@@ -140,12 +162,18 @@ class _GroundedSearch:
         return beam[0]
 
     async def _take_step(self, step: _Step, groups: Sequence[Sequence[int]]) -> list[_Survivor]:
-        continued = await side_by_side(self._continue(step, place) for place in range(len(step.beam)))
+        continued = await side_by_side(
+            self._continue(step, place) for place in range(len(step.beam))
+        )
         drafts = [draft for continuations, _ in continued for draft in continuations]
-        parents = [place for place, (continuations, _) in enumerate(continued) for _ in continuations]
+        parents = [
+            place for place, (continuations, _) in enumerate(continued) for _ in continuations
+        ]
         texts = [section_text(draft.sentences, groups) for draft in drafts]
         lines = self.lines(step.required)
-        ballot = await vote(self._client, self._settings, self._target.text, lines, texts, KEY_ELEMENTS)
+        ballot = await vote(
+            self._client, self._settings, self._target.text, lines, texts, KEY_ELEMENTS
+        )
         self.spent += spent(ballot.completions)
         self.votes_truncated += ballot.truncated
         ranked = best_choices(ballot.tallies, len(drafts))
@@ -159,29 +187,41 @@ class _GroundedSearch:
         return survivors
 
     async def _continue(self, step: _Step, place: int) -> tuple[list[TiedDraft], bool]:
-        """n_s continuations of one draft, and whether anything was cut; the draft itself for what cannot be read.
+        """n_s continuations of one draft, and whether anything was cut; the draft itself for what
+        cannot be read.
 
         Samples are numbered on over the beam, as in ChatCite.
         """
         count, parent = self._settings.chatcite_samples, step.beam[place]
         messages, cut = self._draft_messages(step, parent)
         temperature = self._settings.temperature
-        return await self._ask(messages, step, parent, temperature, count=count, first=place * count), cut
+        return (
+            await self._ask(messages, step, parent, temperature, count=count, first=place * count),
+            cut,
+        )
 
-    def _draft_messages(self, step: _Step, parent: tuple[TiedSentence, ...]) -> tuple[list[Message], bool]:
+    def _draft_messages(
+        self, step: _Step, parent: tuple[TiedSentence, ...]
+    ) -> tuple[list[Message], bool]:
         number = step.reference.number
         values = draft_values(self._task, self._settings, self._length, KEY_ELEMENTS)
         values |= step.prompt_values(limited=self._limited)
         values |= {"number": number, "groups": self._groups}
         draft, added = lines_of(parent), self._context_of(number)
         answer = self._length.times(JSON_FACTOR).room + REPAIR_TOKENS
-        left = PROMPTS.room(self._settings.llm_context, answer, "tied", target="", draft="-", reference="", **values)
+        left = PROMPTS.room(
+            self._settings.llm_context, answer, "tied", target="", draft="-", reference="", **values
+        )
         # The draft has half of the room at least, as in ChatCite.
-        own = fit(draft, max(left // 2, left - count_tokens(self._target.text) - count_tokens(added)))
+        own = fit(
+            draft, max(left // 2, left - count_tokens(self._target.text) - count_tokens(added))
+        )
         rest = left - count_tokens(own.text)
         about = fit(self._target.text, max(rest // 3, rest - count_tokens(added)))
         about_reference = fit(added, rest - count_tokens(about.text))
-        messages = PROMPTS.messages("tied", target=about.text, draft=own.text, reference=about_reference.text, **values)
+        messages = PROMPTS.messages(
+            "tied", target=about.text, draft=own.text, reference=about_reference.text, **values
+        )
         return messages, own.cut or about.cut or about_reference.cut
 
     @property
@@ -215,10 +255,15 @@ class _GroundedSearch:
         return [self._read(answer, step, before) for answer in answers]
 
     def _read(
-        self, answer: Answer[BaseModel] | LlmAnswerError, step: _Step, before: tuple[TiedSentence, ...]
+        self,
+        answer: Answer[BaseModel] | LlmAnswerError,
+        step: _Step,
+        before: tuple[TiedSentence, ...],
     ) -> TiedDraft:
         if isinstance(answer, LlmAnswerError):
-            return TiedDraft(before, Faults(missing_references(before, step.required), ()), str(answer))
+            return TiedDraft(
+                before, Faults(missing_references(before, step.required), ()), str(answer)
+            )
         return read_draft(answer.value, step.required, self.passages)
 
     async def _guard(
@@ -228,30 +273,47 @@ class _GroundedSearch:
         parents: Sequence[tuple[TiedSentence, ...]],
         ranked: Sequence[int],
     ) -> list[_Survivor]:
-        """The n_c drafts that are continued, each citing every reference so far and no other, best first by votes.
+        """The n_c drafts that are continued, each citing every reference so far and no other, best
+        first by votes.
 
-        One that does not is repaired by one call; where that fails the next best draft without a fault takes its
-        place; where there is none it is patched.
+        One that does not is repaired by one call; where that fails the next best draft without a
+        fault takes its place; where there is none it is patched.
         """
-        best, spare = list(ranked[: self._settings.chatcite_kept]), list(ranked[self._settings.chatcite_kept :])
-        repairs = await side_by_side(self._repair(step, drafts[choice - 1], parents[choice - 1]) for choice in best)
+        best, spare = (
+            list(ranked[: self._settings.chatcite_kept]),
+            list(ranked[self._settings.chatcite_kept :]),
+        )
+        repairs = await side_by_side(
+            self._repair(step, drafts[choice - 1], parents[choice - 1]) for choice in best
+        )
         survivors = []
         for choice, repair in zip(best, repairs, strict=True):
             faults = drafts[choice - 1].faults
             instead = next((other for other in spare if drafts[other - 1].faults.none), None)
             if repair.draft.faults.none:
-                survivors.append(_Survivor(repair.draft, choice, repair.outcome, faults, cut=repair.cut))
+                survivors.append(
+                    _Survivor(repair.draft, choice, repair.outcome, faults, cut=repair.cut)
+                )
             elif instead is not None:
                 spare.remove(instead)
-                survivors.append(_Survivor(drafts[instead - 1], instead, "replaced", faults, cut=repair.cut))
+                survivors.append(
+                    _Survivor(drafts[instead - 1], instead, "replaced", faults, cut=repair.cut)
+                )
             else:
-                plain = {number: _plain_sentence(self._evidence[number]) for number in step.required}
+                plain = {
+                    number: _plain_sentence(self._evidence[number]) for number in step.required
+                }
                 whole, made = patch_draft(repair.draft, parents[choice - 1], plain)
-                survivors.append(_Survivor(whole, choice, "patched", faults, tuple(made), repair.cut))
-        # The first is the section, in the end: one that took another's place has fewer votes than those beside it.
+                survivors.append(
+                    _Survivor(whole, choice, "patched", faults, tuple(made), repair.cut)
+                )
+        # The first is the section, in the end: one that took another's place has fewer votes than
+        # those beside it.
         return sorted(survivors, key=lambda survivor: ranked.index(survivor.choice))
 
-    async def _repair(self, step: _Step, draft: TiedDraft, before: tuple[TiedSentence, ...]) -> _Repair:
+    async def _repair(
+        self, step: _Step, draft: TiedDraft, before: tuple[TiedSentence, ...]
+    ) -> _Repair:
         """The draft after one call that repairs it; without a fault as it is, without a call."""
         if draft.faults.none:
             return _Repair(draft, "kept")
@@ -266,21 +328,33 @@ class _GroundedSearch:
     ) -> tuple[list[Message], bool]:
         values = step.prompt_values(limited=self._limited)
         answer = self._length.times(JSON_FACTOR).room + REPAIR_TOKENS
-        left = PROMPTS.room(self._settings.llm_context, answer, "repair", draft="", lost="-", **values)
+        left = PROMPTS.room(
+            self._settings.llm_context, answer, "repair", draft="", lost="-", **values
+        )
         lost_texts = (self._lost_text(number, before) for number in draft.faults.missing)
         lost = fit("\n\n".join(lost_texts), left // _LOST_SHARE)
         own = fit(draft.lines(), left - count_tokens(lost.text))
-        return PROMPTS.messages("repair", draft=own.text, lost=lost.text, **values), own.cut or lost.cut
+        return (
+            PROMPTS.messages("repair", draft=own.text, lost=lost.text, **values),
+            own.cut or lost.cut,
+        )
 
     def _lost_text(self, number: int, before: Sequence[TiedSentence]) -> str:
         """What the draft before said of a reference that a draft lost, else what is known of it."""
         sentences = [sentence for sentence in before if number in sentence.references]
-        return f"[Reference {number}]\n{lines_of(sentences) if sentences else self._context_of(number)}"
+        return (
+            "[Reference"
+            f" {number}]\n{lines_of(sentences) if sentences else self._context_of(number)}"
+        )
 
 
 def _paper_context(evidence: Evidence) -> PaperContext:
     reference = evidence.reference
-    text = evidence.elements.text(reference.title) if reference.source != "item" else f"Title: {reference.title}"
+    text = (
+        evidence.elements.text(reference.title)
+        if reference.source != "item"
+        else f"Title: {reference.title}"
+    )
     return PaperContext.of(text, evidence.elements.gist())
 
 
@@ -293,11 +367,16 @@ def _plain_sentence(evidence: Evidence) -> TiedSentence:
     return TiedSentence(f"{text} [Reference {reference.number}].", (reference.number,), first)
 
 
-async def grounded(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    """The section with the passages of each sentence. `elements`: the target's first; those of the references are
-    extracted again, with passages."""
+async def grounded(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
+) -> Summary:
+    """The section with the passages of each sentence. `elements`: the target's first; those of the
+    references are extracted again, with passages.
+    """
     count = len(task.references)
-    evidence = await side_by_side(find_evidence(client, task, reference, settings) for reference in task.references)
+    evidence = await side_by_side(
+        find_evidence(client, task, reference, settings) for reference in task.references
+    )
     target = PaperContext.of(elements[0].text(task.title), elements[0].gist())
     search = _GroundedSearch(client, task, target, evidence, settings)
     lines = search.lines([reference.number for reference in task.references])
@@ -305,7 +384,9 @@ async def grounded(client: LlmClient, task: Task, elements: Sequence[KeyElements
     best = await search.run(grouping)
     check = await check_support(client, best, search.passages, settings)
     characters = sentence_chars(draft_length(settings, count, JSON_FACTOR))
-    revision = await revise(client, best, check.unsupported(), search.passages, settings.llm_context, characters)
+    revision = await revise(
+        client, best, check.unsupported(), search.passages, settings.llm_context, characters
+    )
     trace = examples_trace(task, settings) | {"evidence": [item.trace() for item in evidence]}
     return _summary(task, search, grouping, best, check, revision, trace)
 
@@ -343,4 +424,6 @@ def _summary(
     }
     shortened = sum(len(item["shortened"]) for item in trace["evidence"])
     trace |= truncated_counts(key_elements=shortened, votes=search.votes_truncated)
-    return Summary(text, sentences, trace, search.spent + grouping.spent + check.spent + revision.spent)
+    return Summary(
+        text, sentences, trace, search.spent + grouping.spent + check.spent + revision.spent
+    )

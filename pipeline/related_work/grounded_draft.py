@@ -1,7 +1,7 @@
 """A grounded draft: sentences with the references they cite and the passages that support them.
 
-The form in which a model answers, how it is read, what it lacks, and the judgement and revision of its sentences. One
-call judges all sentences, one revises those that are not supported.
+The form in which a model answers, how it is read, what it lacks, and the judgement and revision of
+its sentences. One call judges all sentences, one revises those that are not supported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from pipeline.text import one_line
 
 Verdict = Literal["supported", "partly", "not"]
 
-# A sentence takes a quarter of the draft's tokens at most, between 60, fewer of which hold no comparison, and 128.
+# A sentence takes a quarter of the draft's tokens at most, between 60, fewer of which hold no
+# comparison, and 128.
 _SHARE_OF_DRAFT, _SHORTEST, _LONGEST = 4, 60, 128
 _CHARS_PER_TOKEN = 4.5
 # Beside its text a sentence costs its frame and names as JSON, about as much again.
@@ -46,7 +47,9 @@ _SHARE = 3
 
 @dataclass(frozen=True, slots=True)
 class TiedSentence:
-    """One sentence, `[Reference i]` in its text for each of its references, and the names of its passages."""
+    """One sentence, `[Reference i]` in its text for each of its references, and the names of its
+    passages.
+    """
 
     text: str
     references: tuple[int, ...]
@@ -55,7 +58,9 @@ class TiedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """References that a draft does not cite or should not, and how many names in it are no passage's."""
+    """References that a draft does not cite or should not, and how many names in it are no
+    passage's.
+    """
 
     missing: tuple[int, ...]
     out_of_range: tuple[int, ...]
@@ -88,11 +93,16 @@ class TiedDraft:
 
 def lines_of(sentences: Iterable[TiedSentence]) -> str:
     """The sentences as a prompt shows them, each with its passages."""
-    return "\n".join(f"{sentence.text} ({', '.join(sentence.passages) or 'no passage'})" for sentence in sentences)
+    return "\n".join(
+        f"{sentence.text} ({', '.join(sentence.passages) or 'no passage'})"
+        for sentence in sentences
+    )
 
 
 def read_draft(answer: BaseModel, required: Sequence[int], passages: Collection[str]) -> TiedDraft:
-    """The draft of an answer in the form of `draft_model`. `required`: numbers that it must cite, and no others."""
+    """The draft of an answer in the form of `draft_model`. `required`: numbers that it must cite,
+    and no others.
+    """
     read = [_read_sentence(item, required, passages) for item in answer.sentences]  # type: ignore[attr-defined]
     sentences = tuple(sentence for sentence, _, _ in read if sentence.text)
     wrong = tuple(sorted({number for _, numbers, _ in read for number in numbers}))
@@ -100,29 +110,42 @@ def read_draft(answer: BaseModel, required: Sequence[int], passages: Collection[
     return TiedDraft(sentences, Faults(missing_references(sentences, required), wrong, unknown))
 
 
-def missing_references(sentences: Iterable[TiedSentence], required: Iterable[int]) -> tuple[int, ...]:
+def missing_references(
+    sentences: Iterable[TiedSentence], required: Iterable[int]
+) -> tuple[int, ...]:
     """The references that no sentence cites."""
     cited = {number for sentence in sentences for number in sentence.references}
     return tuple(number for number in required if number not in cited)
 
 
-def _read_sentence(item: Any, required: Sequence[int], passages: Collection[str]) -> tuple[TiedSentence, set[int], int]:
-    """A sentence without what it must not cite, the numbers that it must not cite, and how many names are no
-    passage's."""
+def _read_sentence(
+    item: Any, required: Sequence[int], passages: Collection[str]
+) -> tuple[TiedSentence, set[int], int]:
+    """A sentence without what it must not cite, the numbers that it must not cite, and how many
+    names are no passage's.
+    """
     text, _ = normalize(one_line(item.text))
     named = [*cited_numbers(text), *item.references]
     numbers = tuple(number for number in dict.fromkeys(named) if number in required)
     names = names_in(item.passages)
     known = tuple(name for name in names if name in passages)
-    return TiedSentence(cite(text, numbers), numbers, known), set(named) - set(required), len(names) - len(known)
+    return (
+        TiedSentence(cite(text, numbers), numbers, known),
+        set(named) - set(required),
+        len(names) - len(known),
+    )
 
 
 def cite(text: str, numbers: Sequence[int]) -> str:
-    """The text citing these and no others: other citations are removed, missing ones go before the full stop."""
+    """The text citing these and no others: other citations are removed, missing ones go before the
+    full stop.
+    """
     for number in set(cited_numbers(text)) - set(numbers):
         text = text.replace(f"[Reference {number}]", "")
     text = re.sub(r" +([.,;:)])", r"\1", re.sub(r" {2,}", " ", text)).strip()
-    lacking = " ".join(f"[Reference {number}]" for number in numbers if number not in cited_numbers(text))
+    lacking = " ".join(
+        f"[Reference {number}]" for number in numbers if number not in cited_numbers(text)
+    )
     if not text or not lacking:
         return text
     stop = _STOP.search(text)
@@ -132,10 +155,11 @@ def cite(text: str, numbers: Sequence[int]) -> str:
 def patch_draft(
     draft: TiedDraft, before: Sequence[TiedSentence], plain: Mapping[int, TiedSentence]
 ) -> tuple[TiedDraft, list[int]]:
-    """The draft with a sentence for each reference that it misses, and the references whose sentence is plain.
+    """The draft with a sentence for each reference that it misses, and the references whose
+    sentence is plain.
 
-    The sentence is that of the draft before which cites the reference, with all its citations, if there is one; else
-    the plain one made of its key elements.
+    The sentence is that of the draft before which cites the reference, with all its citations, if
+    there is one; else the plain one made of its key elements.
     """
     sentences, made = list(draft.sentences), []
     for number in draft.faults.missing:
@@ -145,15 +169,22 @@ def patch_draft(
         sentences.append(earlier or plain[number])
         if earlier is None:
             made.append(number)
-    return TiedDraft(tuple(sentences), Faults((), (), draft.faults.unknown_passages), draft.failure), made
+    return (
+        TiedDraft(tuple(sentences), Faults((), (), draft.faults.unknown_passages), draft.failure),
+        made,
+    )
 
 
 def section_text(sentences: Sequence[TiedSentence], groups: Sequence[Sequence[int]]) -> str:
-    """The sentences as text, with a new paragraph where a sentence cites another group than the one before."""
+    """The sentences as text, with a new paragraph where a sentence cites another group than the one
+    before.
+    """
     paragraphs: list[list[str]] = []
     group: int | None = None
     for sentence in sentences:
-        cited = (place for place, members in enumerate(groups) if set(members) & set(sentence.references))
+        cited = (
+            place for place, members in enumerate(groups) if set(members) & set(sentence.references)
+        )
         own = next(cited, group)
         if not paragraphs or (group is not None and own != group):
             paragraphs.append([])
@@ -178,8 +209,8 @@ def most_sentences(references: int) -> int:
 def draft_model(references: int, characters: int | None) -> type[BaseModel]:
     """The form of a draft on so many references.
 
-    characters: longest sentence. It and the number of sentences are bounded so that a small model under constrained
-    decoding comes to an end; None for no bounds.
+    characters: longest sentence. It and the number of sentences are bounded so that a small model
+    under constrained decoding comes to an end; None for no bounds.
     """
     limited = characters is not None
     sentence = make_form(
@@ -192,7 +223,8 @@ def draft_model(references: int, characters: int | None) -> type[BaseModel]:
     return make_form("TiedDraft", sentences=Annotated[sentences, Field(min_length=1)])
 
 
-# --- support --------------------------------------------------------------------------------------------------------
+# --- support
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +236,9 @@ class SupportCheck:
     spent: Spent = field(default_factory=Spent)
     failure: str | None = None
     unjudged: tuple[int, ...] = ()
-    """Sentences that cite and have no verdict: there was no room for them, or the judge left them out."""
+    """Sentences that cite and have no verdict: there was no room for them, or the judge left them
+    out.
+    """
     cut: bool = False
     """Whether passages were cut to fit the context."""
 
@@ -216,7 +250,12 @@ class SupportCheck:
             {"sentence": place, "support": verdict, "quote": self.quotes.get(place, "")}
             for place, verdict in sorted(self.verdicts.items())
         ]
-        return {"verdicts": verdicts, "unjudged": list(self.unjudged), "cut": self.cut, "failure": self.failure}
+        return {
+            "verdicts": verdicts,
+            "unjudged": list(self.unjudged),
+            "cut": self.cut,
+            "failure": self.failure,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +278,8 @@ async def check_support(
 ) -> SupportCheck:
     """What the passages say of each sentence that cites, at temperature 0.
 
-    Sentences whose verdicts have no room in one answer (from some 30 on, in 8,192 tokens) have none.
+    Sentences whose verdicts have no room in one answer (from some 30 on, in 8,192 tokens) have
+    none.
     """
     context, limited = settings.llm_context, bool(settings.draft_tokens)
     cited = [place for place, sentence in enumerate(sentences, 1) if sentence.references]
@@ -253,7 +293,9 @@ async def check_support(
     messages = PROMPTS.messages("support", sentences=listing, **values)
     try:
         answer = await client.answer(
-            messages, _verdicts_model(len(places) if limited else None), max_tokens=needed if limited else None
+            messages,
+            _verdicts_model(len(places) if limited else None),
+            max_tokens=needed if limited else None,
         )
     except LlmAnswerError as error:
         return SupportCheck({}, {}, error.spent, str(error), tuple(cited), cut)
@@ -272,10 +314,12 @@ async def revise(
     context: int,
     characters: int | None,
 ) -> Revision:
-    """The unsupported sentences, or as many of them as one answer holds, written anew from their passages.
+    """The unsupported sentences, or as many of them as one answer holds, written anew from their
+    passages.
 
-    At temperature 0; without such sentences no call is made. A revised sentence keeps its references, whatever the
-    model made of them; one that comes back empty stays. characters: longest sentence, None for no limit.
+    At temperature 0; without such sentences no call is made. A revised sentence keeps its
+    references, whatever the model made of them; one that comes back empty stays. characters:
+    longest sentence, None for no limit.
     """
     before = tuple(sentences)
     per_sentence = _PER_VERDICT + (characters or int(_LONGEST * _CHARS_PER_TOKEN)) // 3
@@ -300,7 +344,11 @@ async def revise(
         for item in answer.value.sentences
         if item.sentence in places and item.text.strip()
     }
-    changed = tuple(sorted(place for place, sentence in revised.items() if sentence.text != before[place - 1].text))
+    changed = tuple(
+        sorted(
+            place for place, sentence in revised.items() if sentence.text != before[place - 1].text
+        )
+    )
     after = tuple(revised.get(place, sentence) for place, sentence in enumerate(before, 1))
     return Revision(after, changed, answer.spent, cut=cut)
 
@@ -317,20 +365,30 @@ def _revised(old: TiedSentence, item: Any, passages: Mapping[str, NamedPassage])
 
 
 def _sentences_with_passages(
-    sentences: Sequence[TiedSentence], places: Sequence[int], passages: Mapping[str, NamedPassage], left: int
+    sentences: Sequence[TiedSentence],
+    places: Sequence[int],
+    passages: Mapping[str, NamedPassage],
+    left: int,
 ) -> tuple[str, bool]:
-    """The sentences at these places with their passages, each cut to its share of the room; and whether any was."""
+    """The sentences at these places with their passages, each cut to its share of the room; and
+    whether any was.
+    """
     names = [_passages_to_show(sentences[place - 1], passages) for place in places]
     texts = [f"Sentence {place}: {sentences[place - 1].text}" for place in places]
     count = max(sum(map(len, names)), 1)
     share = max((left - sum(map(count_tokens, texts)) - 2 * len(texts)) // count, _FEWEST_TOKENS)
     lines = {name: passages[name].line(share) for some in names for name in some}
-    parts = ["\n".join([text, *(lines[name] for name in some)]) for text, some in zip(texts, names, strict=True)]
+    parts = [
+        "\n".join([text, *(lines[name] for name in some)])
+        for text, some in zip(texts, names, strict=True)
+    ]
     return "\n\n".join(parts), any(line != passages[name].line() for name, line in lines.items())
 
 
 def _passages_to_show(sentence: TiedSentence, passages: Mapping[str, NamedPassage]) -> list[str]:
-    """The sentence's own passages; where it names none of a work that it cites, the first one of that work."""
+    """The sentence's own passages; where it names none of a work that it cites, the first one of
+    that work.
+    """
     names = list(sentence.passages)
     for number in sentence.references:
         own = [name for name in passages if name.startswith(f"R{number}P")]

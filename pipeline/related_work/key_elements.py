@@ -1,4 +1,6 @@
-"""Key elements of a paper: ChatCite's seven questions, asked in one call (section 3.1 and Figure 2 of the paper)."""
+"""Key elements of a paper: ChatCite's seven questions, asked in one call (section 3.1 and Figure 2
+of the paper).
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,19 @@ from pipeline.related_work.task import Source
 from pipeline.settings import Settings
 from pipeline.text import one_line
 
-# Characters of English per token, for the bound on an answer: 4.4 to 6 were seen with SmolLM2, fewer are safe.
+# Characters of English per token, for the bound on an answer: 4.4 to 6 were seen with SmolLM2,
+# fewer are safe.
 _CHARS_PER_TOKEN = 3.5
-# An answer's frame: seven names, quotes, commas and the white space that constrained decoding allows, 170 seen.
+# An answer's frame: seven names, quotes, commas and the white space that constrained decoding
+# allows, 170 seen.
 _FRAME_TOKENS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class KeyElements:
-    """The seven answers on one paper; an empty text where the paper does not say or no answer could be read."""
+    """The seven answers on one paper; an empty text where the paper does not say or no answer could
+    be read.
+    """
 
     research_questions: str = ""
     methodology: str = ""
@@ -42,7 +48,12 @@ class KeyElements:
 
     def text(self, title: str) -> str:
         """Title and answers as a prompt shows them, one line each."""
-        return "\n".join([f"Title: {title}", *(f"{name}: {answer or 'not stated'}" for name, answer in self.named())])
+        return "\n".join(
+            [
+                f"Title: {title}",
+                *(f"{name}: {answer or 'not stated'}" for name, answer in self.named()),
+            ]
+        )
 
     def gist(self) -> str:
         """What the paper adds, as short as the answers have it."""
@@ -59,7 +70,8 @@ ELEMENT_NAMES = tuple(field.name for field in fields(KeyElements))
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The key elements of one paper. `failure` says why they are empty, where the answer could not be read.
+    """The key elements of one paper. `failure` says why they are empty, where the answer could not
+    be read.
 
     shortened: the answers that reached their longest, and were cut there.
     """
@@ -74,15 +86,18 @@ class Extraction:
 async def extract(client: LlmClient, content: str, settings: Settings) -> Extraction:
     """The seven answers on a paper's text, at temperature 0.
 
-    The content is cut at a section's end to fit the context. A model that repeats the paper's questions as answers is
-    asked once more, with descriptions in their place; what is a question even then is empty.
+    The content is cut at a section's end to fit the context. A model that repeats the paper's
+    questions as answers is asked once more, with descriptions in their place; what is a question
+    even then is empty.
     """
     context, element_tokens = settings.llm_context, settings.element_tokens
     characters = element_characters(settings)
     limit = len(ELEMENT_NAMES) * element_tokens + _FRAME_TOKENS if element_tokens else None
     length = answer_length(limit, context)
     values = {"fields": ELEMENT_NAMES, "characters": characters}
-    left = PROMPTS.room(context, length.room + REPAIR_TOKENS, "elements", content="", described=False, **values)
+    left = PROMPTS.room(
+        context, length.room + REPAIR_TOKENS, "elements", content="", described=False, **values
+    )
     cut = fit(content, left)
     ask = partial(client.answer, schema=answer_model(characters), max_tokens=length.limit)
     try:
@@ -98,13 +113,22 @@ def element_characters(settings: Settings) -> int | None:
     return int(settings.element_tokens * _CHARS_PER_TOKEN) if settings.element_tokens else None
 
 
-def shorten_all(texts: Mapping[str, str], characters: int | None) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The answers by name, those that are longer than so many characters cut at a word's end; and the names of those
-    that reached this length, which constrained decoding does not let them exceed. None: all as they are."""
+def shorten_all(
+    texts: Mapping[str, str], characters: int | None
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The answers by name, those that are longer than so many characters cut at a word's end; and
+    the names of those
+    that reached this length, which constrained decoding does not let them exceed. None: all as they
+        are.
+    """
     if characters is None:
         return dict(texts), ()
     shortened = tuple(name for name, text in texts.items() if len(text) >= characters)
-    cut = {name: texts[name][:characters].rsplit(" ", 1)[0] for name in shortened if len(texts[name]) > characters}
+    cut = {
+        name: texts[name][:characters].rsplit(" ", 1)[0]
+        for name in shortened
+        if len(texts[name]) > characters
+    }
     return dict(texts) | cut, shortened
 
 
@@ -118,10 +142,11 @@ async def ask_for_elements(
     prompt: str,
     **values: object,
 ) -> Answer[BaseModel]:
-    """An answer to the seven questions; where it gives any of them back, what is wanted is described, and asked again.
+    """An answer to the seven questions; where it gives any of them back, what is wanted is
+    described, and asked again.
 
-    texts: the seven texts of an answer. What it cost counts both; a second answer that cannot be read leaves the first.
-    Raises LlmAnswerError where the first cannot be read.
+    texts: the seven texts of an answer. What it cost counts both; a second answer that cannot be
+    read leaves the first. Raises LlmAnswerError where the first cannot be read.
     """
     first = await ask(PROMPTS.messages(prompt, described=False, **values))
     if not any(map(repeats_question, texts(first.value).values())):
@@ -133,22 +158,29 @@ async def ask_for_elements(
     return Answer(second.value, first.spent + second.spent)
 
 
-async def extract_known(client: LlmClient, content: str, source: Source, settings: Settings) -> Extraction:
-    """As `extract`, but no call for a work known by its bibliography item alone, which answers no question."""
+async def extract_known(
+    client: LlmClient, content: str, source: Source, settings: Settings
+) -> Extraction:
+    """As `extract`, but no call for a work known by its bibliography item alone, which answers no
+    question.
+    """
     if source == "item":
         return Extraction(KeyElements(), False, Spent())
     return await extract(client, content, settings)
 
 
 def repeats_question(answer: str) -> bool:
-    """Whether an answer begins as one of the seven questions does: Qwen2.5-Coder-1.5B gave back all seven, whatever
-    was around them, and answered where they were put as descriptions."""
+    """Whether an answer begins as one of the seven questions does: Qwen2.5-Coder-1.5B gave back all
+    seven, whatever was around them, and answered where they were put as descriptions.
+    """
     return _folded(answer).startswith(_questions())
 
 
 def elements_of(texts: Mapping[str, str]) -> KeyElements:
     """The seven answers by name as key elements; one that repeats a question is none."""
-    return KeyElements(**{name: "" if repeats_question(text) else text for name, text in texts.items()})
+    return KeyElements(
+        **{name: "" if repeats_question(text) else text for name, text in texts.items()}
+    )
 
 
 @cache
@@ -164,10 +196,11 @@ def _folded(text: str) -> str:
 
 @cache
 def answer_model(characters: int | None) -> type[BaseModel]:
-    """The form of an answer; `characters` bounds its texts, so that a small model under constrained decoding comes to
-    an end.
+    """The form of an answer; `characters` bounds its texts, so that a small model under constrained
+    decoding comes to an end.
 
-    A model whose endpoint does not constrain it may answer with lists or longer texts: these are joined, not refused.
+    A model whose endpoint does not constrain it may answer with lists or longer texts: these are
+        joined, not refused.
     """
     text = at_most(Annotated[str, BeforeValidator(_plain_text)], characters)
     return make_form("KeyElements", TextFields, **dict.fromkeys(ELEMENT_NAMES, text))

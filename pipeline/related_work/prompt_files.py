@@ -13,21 +13,25 @@ from pipeline.llm.structured import AtMost
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 
-# What all examples take of a context at most, in parts of it: of 16,384 tokens two have 1,024 each, longer than most
-# related-work sections. The two shipped have 260.
+# What all examples take of a context at most, in parts of it: of 16,384 tokens two have 1,024 each,
+# longer than most related-work sections. The two shipped have 260.
 _EXAMPLES_SHARE = 8
-# What a prompt leaves free for an answer without a limit: a quarter of the context, at most 1,200 words.
+# What a prompt leaves free for an answer without a limit: a quarter of the context, at most 1,200
+# words.
 _ROOM_SHARE, _MOST_ROOM = 4, 2048
 
-# A short sentence with its citation; and a quarter of what a context has beyond the longest prompt without its texts,
-# that of the grounded system, since a prompt holds the draft before, the target and the reference.
+# A short sentence with its citation; and a quarter of what a context has beyond the longest prompt
+# without its texts, that of the grounded system, since a prompt holds the draft before, the target
+# and the reference.
 _PER_REFERENCE, _DRAFT_SHARE, _WITHOUT_TEXTS = 24, 4, 1536
 _WORDS_PER_TOKEN, _FEWEST_WORDS = 0.6, 10
 _HEAD = re.compile(r"\[(?=Reference\s*[0-9])", re.IGNORECASE)
 
 PROMPTS = PromptFolder(
     Path(__file__).parent / "prompts",
-    hint="raise CITELOOM_LLM_CONTEXT, or set lower CITELOOM_DRAFT_TOKENS or CITELOOM_ELEMENT_TOKENS",
+    hint=(
+        "raise CITELOOM_LLM_CONTEXT, or set lower CITELOOM_DRAFT_TOKENS or CITELOOM_ELEMENT_TOKENS"
+    ),
 )
 
 
@@ -39,7 +43,9 @@ def style_examples(task: Task, count: int, settings: Settings) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerLength:
-    """How long an answer may be, in tokens. limit: sent as max_tokens, None for none; room: what its prompt leaves."""
+    """How long an answer may be, in tokens. limit: sent as max_tokens, None for none; room: what
+    its prompt leaves.
+    """
 
     limit: int | None
     room: int
@@ -48,10 +54,13 @@ class AnswerLength:
     def words(self) -> int | None:
         """Words that a prompt allows, None for as many as the model writes.
 
-        Of English prose a token is 0.75 of a word; a citation, [Reference 12], takes some six tokens and passes for two
-        words. A model that does not know its limit is cut off in the middle of a sentence, a vote before its last line.
+        Of English prose a token is 0.75 of a word; a citation, [Reference 12], takes some six
+        tokens and passes for two words. A model that does not know its limit is cut off in the
+        middle of a sentence, a vote before its last line.
         """
-        return None if self.limit is None else max(int(_WORDS_PER_TOKEN * self.limit), _FEWEST_WORDS)
+        return (
+            None if self.limit is None else max(int(_WORDS_PER_TOKEN * self.limit), _FEWEST_WORDS)
+        )
 
     def times(self, factor: int) -> AnswerLength:
         """The length of an answer that is so many times as long."""
@@ -66,7 +75,8 @@ def answer_length(limit: int | None, context: int) -> AnswerLength:
 def draft_length(settings: Settings, references: int, factor: int = 1) -> AnswerLength:
     """The length of a section on so many references, by CITELOOM_DRAFT_TOKENS.
 
-    The limit is raised where each reference would have less than a short sentence, as far as the context allows.
+    The limit is raised where each reference would have less than a short sentence, as far as the
+    context allows.
     factor: how much longer than its draft an answer is.
     """
     limit, context = settings.draft_tokens or None, settings.llm_context
@@ -78,11 +88,14 @@ def draft_length(settings: Settings, references: int, factor: int = 1) -> Answer
 
 
 def at_most(kind: Any, number: int | None) -> Any:
-    """The type of a field with at most so many characters or members, by which constrained decoding comes to an end;
-    the type itself for None."""
+    """The type of a field with at most so many characters or members, by which constrained decoding
+    comes to an end; the type itself for None.
+    """
     return kind if number is None else Annotated[kind, AtMost(number)]
 
 
 def unnumbered(text: str) -> str:
-    """A paper's text in which nothing looks like the head of another reference among which it is shown."""
+    """A paper's text in which nothing looks like the head of another reference among which it is
+    shown.
+    """
     return _HEAD.sub("[ ", text)

@@ -1,4 +1,6 @@
-"""`citeloom relate`: a related-work section for a text of the user's own and papers of the corpus."""
+"""`citeloom relate`: a related-work section for a text of the user's own and papers of the
+corpus.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from pipeline.errors import SettingError
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import settings_for, small_model_note
-from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys, latex_section, markdown_section
+from pipeline.related_work.citation_formats import (
+    bibtex_entry,
+    bibtex_keys,
+    latex_section,
+    markdown_section,
+)
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.summary import Summary
@@ -37,8 +44,8 @@ _ADDRESS = re.compile(
     r"(?:https?://)?(?:[a-z0-9-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html)/([^?#]+?)(?:\.pdf)?/?(?:[?#].*)?",
     re.IGNORECASE,
 )
-# The command reads a draft as UTF-8 and puts U+FFFD for what is none. French in Latin-1 has 4 in 100 characters of
-# these, and can still be read; a picture or an archive has most.
+# The command reads a draft as UTF-8 and puts U+FFFD for what is none. French in Latin-1 has 4 in
+# 100 characters of these, and can still be read; a picture or an archive has most.
 _UNREADABLE_SHARE = 0.1
 
 
@@ -53,7 +60,9 @@ class Related:
     bibtex: str
     """One entry per reference, under the keys of the citations."""
     summary: Summary
-    """The section with `[Reference i]`, its sentences, its trace and what it cost (key elements not counted)."""
+    """The section with `[Reference i]`, its sentences, its trace and what it cost (key elements not
+    counted).
+    """
     keys: Mapping[int, str]
     """Number of a reference → its BibTeX key."""
     spent: Spent
@@ -71,32 +80,39 @@ def relate(
 ) -> Related:
     """A related-work section for a draft, over papers of the data root, in the order given.
 
-    A reference is an arXiv id or an address of arXiv's, with a version or without. system: its name, or with its model
-    as in `chatcite@gpt-4`; None for the default. keys: arXiv id → the key of a reference in the author's own
-    bibliography; the others get one from author, year and title. Raises SettingError for a draft that is empty or no
-    text, no references, ids that are malformed or not in the corpus, an unknown system; and what a language model's
-    client raises.
+    A reference is an arXiv id or an address of arXiv's, with a version or without. system: its
+    name, or with its model as in `chatcite@gpt-4`; None for the default. keys: arXiv id → the key
+    of a reference in the author's own bibliography; the others get one from author, year and title.
+    Raises SettingError for a draft that is empty or no text, no references, ids that are malformed
+    or not in the corpus, an unknown system; and what a language model's client raises.
     """
     writer, chosen = RELATED_WORK_WRITERS.named(system, workspace.settings)
     _check_draft(draft_markdown)
-    arxiv_ids = list(dict.fromkeys(_arxiv_id(reference) or reference for reference in reference_ids))
+    arxiv_ids = list(
+        dict.fromkeys(_arxiv_id(reference) or reference for reference in reference_ids)
+    )
     papers = _known_papers(workspace, arxiv_ids)
     heading = re.search(r"^#\s+(.+)$", draft_markdown, re.MULTILINE)
     row = {
         "task_id": "draft",
         "arxiv_id": None,
-        "title": heading.group(1).strip() if heading else draft_markdown.strip().splitlines()[0][:200],
+        "title": (
+            heading.group(1).strip() if heading else draft_markdown.strip().splitlines()[0][:200]
+        ),
         "description": draft_markdown.strip(),
-        "references": [_reference_row(number, papers[arxiv_id]) for number, arxiv_id in enumerate(arxiv_ids, 1)],
+        "references": [
+            _reference_row(number, papers[arxiv_id]) for number, arxiv_id in enumerate(arxiv_ids, 1)
+        ],
     }
     return _related(workspace, row, papers, chosen, writer.model, keys)
 
 
 def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> Related:
-    """A related-work section for a task file (docs/methods/related-work.md), over the references that it lists.
+    """A related-work section for a task file (docs/methods/related-work.md), over the references
+    that it lists.
 
-    Raises SettingError for a file that is no task and for papers that it takes from the corpus and that are not there;
-    and as `relate` does.
+    Raises SettingError for a file that is no task and for papers that it takes from the corpus and
+    that are not there; and as `relate` does.
     """
     writer, chosen = RELATED_WORK_WRITERS.named(system, workspace.settings)
     row = read_task_file(file).row()
@@ -106,7 +122,9 @@ def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> 
 
 
 def _reference_row(number: int, paper: Mapping[str, Any]) -> dict[str, Any]:
-    """A paper of the corpus as a reference of a row of `related_work_tasks`, with its category for BibTeX."""
+    """A paper of the corpus as a reference of a row of `related_work_tasks`, with its category for
+    BibTeX.
+    """
     return {
         "number": number,
         "arxiv_id": paper["arxiv_id"],
@@ -127,7 +145,9 @@ def _related(
     model: str | None,
     keys: Mapping[str, str] | None = None,
 ) -> Related:
-    """The section for a row of `related_work_tasks`. papers: those of its references that are read from the corpus."""
+    """The section for a row of `related_work_tasks`. papers: those of its references that are read
+    from the corpus.
+    """
     references = row["references"]
     cited = {reference["arxiv_id"] for reference in references if reference["arxiv_id"]}
     count = system.count_examples(workspace.settings)
@@ -135,14 +155,19 @@ def _related(
         row,
         {arxiv_id: paper_text(paper) for arxiv_id, paper in papers.items()},
         reference_passages(workspace, cited) if system.reads_passages else None,
-        choose_examples(corpus_examples(workspace, None), row["arxiv_id"], cited, count) if count else (),
+        (
+            choose_examples(corpus_examples(workspace, None), row["arxiv_id"], cited, count)
+            if count
+            else ()
+        ),
     )
     summary, cost, notes = run(_write(workspace, task, system, model))
     numbered = dict(enumerate(bibtex_keys(references, keys or {}), 1))
     return Related(
         markdown=markdown_section(summary.text, numbered, references),
         latex=latex_section(summary.text, numbered),
-        bibtex="\n\n".join(bibtex_entry(numbered[item["number"]], item) for item in references) + "\n",
+        bibtex="\n\n".join(bibtex_entry(numbered[item["number"]], item) for item in references)
+        + "\n",
         summary=summary,
         keys=numbered,
         spent=cost,
@@ -154,33 +179,49 @@ def _check_draft(draft: str) -> None:
     if not draft.strip():
         raise SettingError("the draft is empty: give a file with the text of your paper")
     if "\0" in draft or draft.count("\ufffd") > _UNREADABLE_SHARE * len(draft):
-        raise SettingError("the draft is not text in UTF-8: give your paper as Markdown or plain text, saved as UTF-8")
+        raise SettingError(
+            "the draft is not text in UTF-8: give your paper as Markdown or plain text, saved as"
+            " UTF-8"
+        )
 
 
-def _notes(summary: Summary, extractions: Sequence[Extraction], settings: Settings) -> Iterator[str]:
-    """What a reader should know; the draft has the number 0. extractions: of the draft and each reference, or none."""
+def _notes(
+    summary: Summary, extractions: Sequence[Extraction], settings: Settings
+) -> Iterator[str]:
+    """What a reader should know; the draft has the number 0. extractions: of the draft and each
+    reference, or none.
+    """
     # The trace of a system that reads the texts themselves says which of them it cut.
     cut = [place for place, item in enumerate(extractions) if item.content_cut]
     cut = cut or summary.trace.get("contents_cut", [])
     if cut:
         yield (
-            f"longer than the model reads at once (CITELOOM_LLM_CONTEXT is {settings.llm_context}), so only the "
-            f"beginning was used: {_list_numbers(cut)}"
+            f"longer than the model reads at once (CITELOOM_LLM_CONTEXT is {settings.llm_context}),"
+            f" so only the beginning was used: {_list_numbers(cut)}"
         )
     unread = [place for place, item in enumerate(extractions) if item.failure is not None]
     if unread:
-        yield f"the model's key elements could not be read, so only the title was used: {_list_numbers(unread)}"
+        yield (
+            "the model's key elements could not be read, so only the title was used:"
+            f" {_list_numbers(unread)}"
+        )
     shortened = [place for place, item in enumerate(extractions) if item.shortened]
     if shortened:
         yield f"key elements were cut at CITELOOM_ELEMENT_TOKENS: {_list_numbers(shortened)}"
     if summary.trace.get("truncated"):
-        texts = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in summary.trace["truncated"].items())
+        texts = ", ".join(
+            f"{kind.replace('_', ' ')} {count}"
+            for kind, count in summary.trace["truncated"].items()
+        )
         yield f"texts that ended at the longest answer allowed: {texts}"
     citations = summary.trace["citations"]
     if citations["uncited"]:
         yield f"the section does not cite {_list_numbers(citations['uncited'])}"
     if citations["out_of_range"]:
-        yield f"the section cites numbers that no reference has: {_list_numbers(citations['out_of_range'])}"
+        yield (
+            "the section cites numbers that no reference has:"
+            f" {_list_numbers(citations['out_of_range'])}"
+        )
 
 
 def _list_numbers(numbers: Sequence[int]) -> str:
@@ -199,15 +240,22 @@ def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> dict[st
         raise SettingError("no reference is named: give the arXiv ids of papers of the corpus")
     malformed = [reference for reference in reference_ids if month_of(reference) is None]
     papers = read_papers(workspace, reference_ids, _COLUMNS)
-    unknown = [reference for reference in reference_ids if reference not in papers and reference not in malformed]
+    unknown = [
+        reference
+        for reference in reference_ids
+        if reference not in papers and reference not in malformed
+    ]
     faults = []
     if malformed:
-        faults.append(f"{', '.join(malformed)}: not an arXiv id; write it as 2403.02574 or cs/0112017")
+        faults.append(
+            f"{', '.join(malformed)}: not an arXiv id; write it as 2403.02574 or cs/0112017"
+        )
     if unknown:
         months = describe_months(workspace.root.months(tables.PAPERS))
         faults.append(
-            f"{', '.join(unknown)}: no such paper in the corpus at {workspace.root.path}, whose papers are of "
-            f"{months}: correct the id, or run citeloom run --months … --until papers for its month"
+            f"{', '.join(unknown)}: no such paper in the corpus at {workspace.root.path}, whose"
+            f" papers are of {months}: correct the id, or run citeloom run --months … --until"
+            " papers for its month"
         )
     if faults:
         raise SettingError("\n".join(faults))
@@ -227,14 +275,22 @@ async def _write(
         elements = [item.elements for item in extractions]
         summary = await system.write(client.view(system.name), task, elements, settings)
     cost = sum((item.spent for item in extractions), summary.spent)
-    notes = filter(None, (small_model_note(settings.llm_model), *_notes(summary, extractions, settings)))
+    notes = filter(
+        None, (small_model_note(settings.llm_model), *_notes(summary, extractions, settings))
+    )
     return summary, cost, list(notes)
 
 
-async def _extract(client: LlmClient, task: Task, system: RelatedWorkSystem, settings: Settings) -> list[Extraction]:
+async def _extract(
+    client: LlmClient, task: Task, system: RelatedWorkSystem, settings: Settings
+) -> list[Extraction]:
     """Key elements of the draft and of each reference, as far as the system needs them."""
-    papers: list[tuple[str, Source]] = [(task.description, "full_text")] if system.reads_elements else []
+    papers: list[tuple[str, Source]] = (
+        [(task.description, "full_text")] if system.reads_elements else []
+    )
     # The grounded system extracts the references' elements itself, with their passages.
     if system.reads_elements and not system.reads_passages:
         papers += [(reference.text, reference.source) for reference in task.references]
-    return await side_by_side(extract_known(client, text, source, settings) for text, source in papers)
+    return await side_by_side(
+        extract_known(client, text, source, settings) for text, source in papers
+    )

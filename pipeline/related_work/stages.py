@@ -1,9 +1,11 @@
 """The stages `key_elements` and `summaries`.
 
-A month of `key_elements` has a part for each model, a month of `summaries` one for each writer and one for sections
-that were written elsewhere. Within a part every task is a coroutine of its own over one client. `llm_url` is not among
-the settings: answers belong to a model's name, and the same model at another address changes no row. The calls and
-tokens of a row count cached calls too, so that a resumed run writes the same bytes as an undisturbed one.
+A month of `key_elements` has a part for each model, a month of `summaries` one for each writer and
+one for sections that were written elsewhere. Within a part every task is a coroutine of its own
+over one client. `llm_url` is not among
+the settings: answers belong to a model's name, and the same model at another address changes no
+row. The calls and tokens of a row count cached calls too, so that a resumed run writes the same
+bytes as an undisturbed one.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ _IMPORTED = TextKind("section", "task", "task_id", "title", only_known=False)
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A section to be written. repeat: 0 for the one that is compared with others, else another sample of it."""
+    """A section to be written. repeat: 0 for the one that is compared with others, else another
+    sample of it.
+    """
 
     task: Task
     repeat: int = 0
@@ -60,7 +64,8 @@ def _task_rows(job: Job) -> list[dict[str, Any]]:
 
 
 def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, Source]]:
-    """The papers of a task that key elements are taken from: the columns that name it, its text and what this is.
+    """The papers of a task that key elements are taken from: the columns that name it, its text and
+    what this is.
 
     Number 0 is the target.
     """
@@ -72,19 +77,27 @@ def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, Sour
 
 
 def element_models(settings: Settings) -> list[str]:
-    """The models of the writers that read key elements. Raises SettingError as `Writers.chosen` does."""
+    """The models of the writers that read key elements. Raises SettingError as `Writers.chosen`
+    does.
+    """
     chosen = RELATED_WORK_WRITERS.chosen(settings)
-    return sorted({writer.model for writer, system in chosen if system.reads_elements and writer.model})
+    return sorted(
+        {writer.model for writer, system in chosen if system.reads_elements and writer.model}
+    )
 
 
 def _element_settings(settings: Settings) -> Mapping[str, Any]:
     """The longest key element of each model that extracts them."""
-    return {model: settings_for(settings, model).element_tokens for model in element_models(settings)}
+    return {
+        model: settings_for(settings, model).element_tokens for model in element_models(settings)
+    }
 
 
 def _element_parts(workspace: Workspace, month: str) -> list[Part]:
     settings = workspace.settings
-    inputs = {"prompts": PROMPTS.digest("elements")} | _reference_inputs(workspace, month, tables.PAPERS)
+    inputs = {"prompts": PROMPTS.digest("elements")} | _reference_inputs(
+        workspace, month, tables.PAPERS
+    )
     return [
         Part(
             name=model,
@@ -100,15 +113,23 @@ def _element_parts(workspace: Workspace, month: str) -> list[Part]:
 
 def _build_key_elements(model: str, job: Job) -> Iterator[Row]:
     rows = _task_rows(job)
-    papers = [paper for row, task in zip(rows, read_tasks(job, rows), strict=True) for paper in _papers(row, task)]
-    for (columns, _, _), extraction in zip(papers, run(_extract_all(job, model, papers)), strict=True):
+    papers = [
+        paper
+        for row, task in zip(rows, read_tasks(job, rows), strict=True)
+        for paper in _papers(row, task)
+    ]
+    for (columns, _, _), extraction in zip(
+        papers, run(_extract_all(job, model, papers)), strict=True
+    ):
         paper = columns["arxiv_id"] or f"Reference {columns['number']}"
         subject = f"{columns['task_id']} {paper}"
         if extraction.failure is not None:
             job.leave_out(subject, "unreadable_answer", extraction.failure)
         if extraction.shortened:
             names = ", ".join(extraction.shortened)
-            job.leave_out(subject, "shortened", f"longer than CITELOOM_ELEMENT_TOKENS, and cut there: {names}")
+            job.leave_out(
+                subject, "shortened", f"longer than CITELOOM_ELEMENT_TOKENS, and cut there: {names}"
+            )
         yield {
             **columns,
             "model": model,
@@ -123,7 +144,9 @@ def _elements_off(settings: Settings) -> str:
     return "" if element_models(settings) else "no system of CITELOOM_SYSTEMS reads key elements"
 
 
-async def _extract_all(job: Job, model: str, papers: Sequence[tuple[Row, str, Source]]) -> list[Extraction]:
+async def _extract_all(
+    job: Job, model: str, papers: Sequence[tuple[Row, str, Source]]
+) -> list[Extraction]:
     settings = settings_for(job.settings, model)
     async with job_client(job, model) as client:
 
@@ -136,17 +159,24 @@ async def _extract_all(job: Job, model: str, papers: Sequence[tuple[Row, str, So
 
 def _summary_settings(settings: Settings) -> Mapping[str, Any]:
     chosen = RELATED_WORK_WRITERS.chosen(settings)
-    repeats = {f"{writer.name} repeats": repeat_settings(system, settings) for writer, system in chosen}
+    repeats = {
+        f"{writer.name} repeats": repeat_settings(system, settings) for writer, system in chosen
+    }
     return {**writer_settings(chosen, settings), **repeats, "imported": settings.imported_sections}
 
 
 def _summary_parts(workspace: Workspace, month: str) -> list[Part]:
-    parts = [_writer_part(workspace, month, *chosen) for chosen in RELATED_WORK_WRITERS.chosen(workspace.settings)]
+    parts = [
+        _writer_part(workspace, month, *chosen)
+        for chosen in RELATED_WORK_WRITERS.chosen(workspace.settings)
+    ]
     return [*parts, *_imported_part(workspace)]
 
 
 def _imported_part(workspace: Workspace) -> list[Part]:
-    """The part of sections written elsewhere; none where no file is set. It costs nothing: every run reads it."""
+    """The part of sections written elsewhere; none where no file is set. It costs nothing: every
+    run reads it.
+    """
     file = workspace.settings.imported_sections
     if file is None:
         return []
@@ -164,7 +194,9 @@ def _imported_part(workspace: Workspace) -> list[Part]:
 
 def _build_imported(file: Path, job: Job) -> Iterator[Row]:
     tasks = {task.task_id: task for task in read_tasks(job, _task_rows(job), with_texts=False)}
-    imported = read_texts(file, _IMPORTED, {task_id: task.title for task_id, task in tasks.items()}, SYSTEMS)
+    imported = read_texts(
+        file, _IMPORTED, {task_id: task.title for task_id, task in tasks.items()}, SYSTEMS
+    )
     job.notes["imported"] = list(imported.notes)
     for text in sorted(imported.texts, key=lambda text: (text.system, text.subject_id)):
         task = tasks[text.subject_id]
@@ -172,14 +204,18 @@ def _build_imported(file: Path, job: Job) -> Iterator[Row]:
         yield _summary_row(_Section(task), Writer(text.system), summary, "{}")
 
 
-def _writer_part(workspace: Workspace, month: str, writer: Writer, system: RelatedWorkSystem) -> Part:
+def _writer_part(
+    workspace: Workspace, month: str, writer: Writer, system: RelatedWorkSystem
+) -> Part:
     elements = ((tables.KEY_ELEMENTS, writer.model),) if system.reads_elements else ()
     return Part(
         name=writer.name,
         columns=writer.columns,
         build=partial(_build_summaries, writer, system),
         reads=((tables.RELATED_WORK_TASKS, None), *elements),
-        settings=system.chosen_settings(settings_for(workspace.settings, writer.model, "CITELOOM_SYSTEMS"))
+        settings=system.chosen_settings(
+            settings_for(workspace.settings, writer.model, "CITELOOM_SYSTEMS")
+        )
         | repeat_settings(system, workspace.settings),
         version=system.version,
         inputs=_writer_inputs(writer, system, workspace, month),
@@ -197,20 +233,29 @@ def _build_summaries(writer: Writer, system: RelatedWorkSystem, job: Job) -> Ite
         sections = list(_sections(tasks, job.settings))
         summaries = run(_write_all(job, writer, system, sections, elements))
     job.notes["citations"] = _citation_notes(summaries)
-    settings = json.dumps(system.chosen_settings(settings_for(job.settings, writer.model)), sort_keys=True)
+    settings = json.dumps(
+        system.chosen_settings(settings_for(job.settings, writer.model)), sort_keys=True
+    )
     for section, summary in zip(sections, summaries, strict=True):
         if not summary.text:
             job.leave_out(section.name, "empty_summary", f"{writer.name} wrote nothing")
         truncated = summary.trace.get("truncated")
         if truncated:
-            texts = ", ".join(f"{kind.replace('_', ' ')}: {count}" for kind, count in truncated.items())
-            detail = f"ended at the longest answer (CITELOOM_DRAFT_TOKENS, or the model's own limit): {texts}"
+            texts = ", ".join(
+                f"{kind.replace('_', ' ')}: {count}" for kind, count in truncated.items()
+            )
+            detail = (
+                "ended at the longest answer (CITELOOM_DRAFT_TOKENS, or the model's own limit):"
+                f" {texts}"
+            )
             job.leave_out(section.name, "truncated", detail)
         yield _summary_row(section, writer, summary, settings)
 
 
 def repeat_settings(system: RelatedWorkSystem, settings: Settings) -> dict[str, object]:
-    """The settings of repeats, by name, where a system's sections have any: without a model they would be equal."""
+    """The settings of repeats, by name, where a system's sections have any: without a model they
+    would be equal.
+    """
     names = ("summary_repeats", "repeated_tasks")
     repeated = system.calls_model and settings.summary_repeats > 1 and settings.repeated_tasks
     return {name: getattr(settings, name) for name in names} if repeated else {}
@@ -245,7 +290,9 @@ async def _write_all(
 
         async def write(section: _Section) -> Summary:
             view = client.view(system.name, section.repeat)
-            return await system.write(view, section.task, elements.get(section.task.task_id, ()), settings)
+            return await system.write(
+                view, section.task, elements.get(section.task.task_id, ()), settings
+            )
 
         return await map_concurrently(job, sections, write)
 
@@ -267,8 +314,12 @@ def _model_fingerprint(settings: Settings, model: str) -> str:
     return get_model(settings, model, "CITELOOM_SYSTEMS").fingerprint
 
 
-def _writer_inputs(writer: Writer, system: RelatedWorkSystem, workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of what a writer's sections of a month depend on besides tasks, key elements and settings, by name."""
+def _writer_inputs(
+    writer: Writer, system: RelatedWorkSystem, workspace: Workspace, month: str
+) -> Mapping[str, str]:
+    """Digests of what a writer's sections of a month depend on besides tasks, key elements and
+    settings, by name.
+    """
     inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
     if writer.model is not None:
         inputs["model"] = _model_fingerprint(workspace.settings, writer.model)

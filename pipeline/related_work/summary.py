@@ -1,4 +1,6 @@
-"""A related-work section as every system returns it: its sentences, the references that they cite, its trace."""
+"""A related-work section as every system returns it: its sentences, the references that they cite,
+its trace.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,12 @@ from pipeline.llm.client import Spent
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.text import one_line
 
-# Numbers of up to four digits, as no task has 10,000 references, and int() refuses what a model may write: Python
-# reads no number of more than 4,300 digits.
+# Numbers of up to four digits, as no task has 10,000 references, and int() refuses what a model may
+# write: Python reads no number of more than 4,300 digits.
 _NUMBER = "[0-9]{1,4}"
 _EXACT = re.compile(rf"\[Reference ({_NUMBER})\]")
-# What models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and 3], [References 1-3].
+# What models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and 3],
+# [References 1-3].
 _BARE = re.compile(rf"\[({_NUMBER})\]")
 _WORD = r"(?:references?|refs?\.?)"
 _TO = r"\s*(?:-|–|—|to)\s*"
@@ -28,8 +31,12 @@ _RANGE = re.compile(rf"({_NUMBER})(?:{_TO}(?:{_WORD}\s*#?\s*)?({_NUMBER}))?", re
 # A range of more works than a sentence could speak of is rather two years.
 _LONGEST_RANGE = 50
 # A full stop after these, or after a single capital, ends no sentence.
-_ABBREVIATION = re.compile(r"(?:\b(?:al|e\.g|i\.e|cf|vs|etc|Fig|Figs|Eq|Sec|Tab|No|resp|approx)|\b[A-Z])\.$")
-_BREAK = re.compile(rf"(?<=[.!?])[\"')\]]*(?:\s*\[Reference {_NUMBER}\])*\s+(?=[\"'(\[]?[A-Z0-9\[])")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:al|e\.g|i\.e|cf|vs|etc|Fig|Figs|Eq|Sec|Tab|No|resp|approx)|\b[A-Z])\.$"
+)
+_BREAK = re.compile(
+    rf"(?<=[.!?])[\"')\]]*(?:\s*\[Reference {_NUMBER}\])*\s+(?=[\"'(\[]?[A-Z0-9\[])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,9 @@ class Sentence:
     passages: tuple[str, ...] = ()
     """Ids of the passages that it rests on, where its system ties sentences to passages."""
     support: str | None = None
-    """Verdict of the system's own judge: supported, partly, not, or revised; None where there is none."""
+    """Verdict of the system's own judge: supported, partly, not, or revised; None where there is
+    none.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +66,24 @@ class Summary:
         return json.dumps(self.trace, ensure_ascii=False, sort_keys=True)
 
 
-def make_summary(raw: str, numbers: Collection[int], trace: Mapping[str, Any], cost: Spent) -> Summary:
+def make_summary(
+    raw: str, numbers: Collection[int], trace: Mapping[str, Any], cost: Spent
+) -> Summary:
     """A summary from a model's text. `numbers`: those that the task's references have.
 
-    Other spellings of a citation become `[Reference i]`. The trace gains `citations`: how many were respelt, which
-    numbers the text cites that the task does not have (they stay in the text), which of the task's it leaves out, and
-    how many bare numbers such as [3] are there that could be meant for one (they may be meant for an interval, too,
-    so they are counted and left).
+    Other spellings of a citation become `[Reference i]`. The trace gains `citations`: how many were
+    respelt, which numbers the text cites that the task does not have (they stay in the text), which
+    of the task's it leaves out, and how many bare numbers such as [3] are there that could be meant
+    for one (they may be meant for an interval, too, so they are counted and left).
     """
     text, respelt = normalize(PROMPTS.unwrapped(raw))
     sentences = tuple(
         Sentence(sentence, tuple(n for n in cited_numbers(sentence) if n in numbers))
         for sentence in split_sentences(text)
     )
-    return Summary(text, sentences, dict(trace) | {"citations": citation_counts(text, numbers, respelt)}, cost)
+    return Summary(
+        text, sentences, dict(trace) | {"citations": citation_counts(text, numbers, respelt)}, cost
+    )
 
 
 def truncated_counts(**texts: int) -> dict[str, dict[str, int]]:
@@ -79,7 +92,9 @@ def truncated_counts(**texts: int) -> dict[str, dict[str, int]]:
 
 
 def citation_counts(text: str, numbers: Collection[int], respelt: int) -> dict[str, Any]:
-    """What a trace says of a text's citations: how many were respelt, and which there should or should not be."""
+    """What a trace says of a text's citations: how many were respelt, and which there should or
+    should not be.
+    """
     cited = set(cited_numbers(text))
     return {
         "respelt": respelt,
@@ -117,7 +132,9 @@ def cited_numbers(text: str) -> list[int]:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences in order, white space folded; a citation after the full stop stays with its sentence."""
+    """Sentences in order, white space folded; a citation after the full stop stays with its
+    sentence.
+    """
     sentences: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text):
         sentences.extend(_split_paragraph(one_line(paragraph)))

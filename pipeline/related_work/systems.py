@@ -23,7 +23,9 @@ Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[S
 WriteAll = Callable[[Sequence[Task], Settings], list[Summary]]
 
 
-async def _call_no_model(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
+async def _call_no_model(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
+) -> Summary:
     raise ValueError("this system calls no model: use its write_all")
 
 
@@ -41,11 +43,17 @@ class RelatedWorkSystem(System):
     reads_passages: bool = False
     """Whether it ties sentences to passages of the references."""
     reads_texts: bool = True
-    """Whether it reads the texts of the references; one that does not knows them by key elements alone."""
+    """Whether it reads the texts of the references; one that does not knows them by key elements
+    alone.
+    """
 
     def count_examples(self, settings: Settings) -> int:
         """How many examples of style it shows."""
-        return self.examples if isinstance(self.examples, int) else int(getattr(settings, self.examples))
+        return (
+            self.examples
+            if isinstance(self.examples, int)
+            else int(getattr(settings, self.examples))
+        )
 
 
 _WRITING = ("llm_model", "llm_context", "temperature", "draft_tokens")
@@ -122,7 +130,9 @@ SYSTEMS = in_order(
             settings=("embedder", "embedder_path"),
             prompts=(),
             calls_model=False,
-            write_all=lambda tasks, settings: extractive(tasks, encoder_of(make_embedder(settings))),
+            write_all=lambda tasks, settings: extractive(
+                tasks, encoder_of(make_embedder(settings))
+            ),
             reads_passages=True,
         ),
         RelatedWorkSystem(

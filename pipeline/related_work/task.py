@@ -1,4 +1,5 @@
-"""A related-work task: the target paper and its references as the systems read them, and as a file holds them.
+"""A related-work task: the target paper and its references as the systems read them, and as a file
+holds them.
 
 The JSON format of task files is in docs/methods/related-work.md.
 """
@@ -25,7 +26,9 @@ Source = Literal["full_text", "abstract", "item"]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of a reference that a sentence may rest on; the id is that of the table `passages`, if there."""
+    """A passage of a reference that a sentence may rest on; the id is that of the table `passages`,
+    if there.
+    """
 
     passage_id: str
     text: str
@@ -33,7 +36,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One reference of a task: its number in `[Reference i]`, and the work; no arxiv_id where it is not on arXiv."""
+    """One reference of a task: its number in `[Reference i]`, and the work; no arxiv_id where it is
+    not on arXiv.
+    """
 
     number: int
     arxiv_id: str | None
@@ -69,7 +74,8 @@ class Task:
 class FileReference(BaseModel):
     """One reference of a task file; its number is its place, from 1.
 
-    `text` is what there is of it, as `source` says; without a text it is the paper `arxiv_id` of the corpus.
+    `text` is what there is of it, as `source` says; without a text it is the paper `arxiv_id` of
+    the corpus.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -89,7 +95,10 @@ class FileReference(BaseModel):
     @model_validator(mode="after")
     def _there_is_something(self) -> FileReference:
         if not self.text and (self.arxiv_id is None or self.source != "full_text"):
-            raise ValueError("has no text: give one, or the arXiv id of a paper of the corpus with source full_text")
+            raise ValueError(
+                "has no text: give one, or the arXiv id of a paper of the corpus with source"
+                " full_text"
+            )
         return self
 
 
@@ -159,10 +168,17 @@ def read_task_file(file: Path) -> TaskFile:
     try:
         return TaskFile.model_validate_json(file.read_bytes())
     except OSError as error:
-        raise SettingError(f"{file} cannot be read ({error.strerror}): give the path of a task file") from error
+        raise SettingError(
+            f"{file} cannot be read ({error.strerror}): give the path of a task file"
+        ) from error
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()[:3])
-        raise SettingError(f"{file} is no task file: {faults}. docs/methods/related-work.md has the format") from None
+        faults = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}"
+            for item in error.errors()[:3]
+        )
+        raise SettingError(
+            f"{file} is no task file: {faults}. docs/methods/related-work.md has the format"
+        ) from None
 
 
 def write_task_file(task: TaskFile, folder: Path) -> Path:
@@ -176,25 +192,40 @@ def write_task_file(task: TaskFile, folder: Path) -> Path:
 
 
 def task_rows(folder: Path, month: str) -> Iterator[dict[str, Any]]:
-    """Rows of the tasks of a folder that are of this month, by id. Raises SettingError as `read_task_file` does, and
-    where two files have one id, or the folder is none."""
+    """Rows of the tasks of a folder that are of this month, by id. Raises SettingError as
+    `read_task_file` does, and where two files have one id, or the folder is none.
+    """
     return (task.row() for _, task in _of_month(folder, month))
 
 
 def file_digests(folder: Path, month: str) -> dict[str, str]:
-    """Digests of the files of a month, by name, for a stage's `inputs`. Raises as `task_rows` does."""
-    return {f"task {file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file, _ in _of_month(folder, month)}
+    """Digests of the files of a month, by name, for a stage's `inputs`. Raises as `task_rows`
+    does.
+    """
+    return {
+        f"task {file.name}": hashlib.sha256(file.read_bytes()).hexdigest()
+        for file, _ in _of_month(folder, month)
+    }
 
 
 def _of_month(folder: Path, month: str) -> list[tuple[Path, TaskFile]]:
     if not folder.is_dir():
-        raise SettingError(f"CITELOOM_TASKS_DIR is {folder}, which is no folder: name one, or leave it empty")
+        raise SettingError(
+            f"CITELOOM_TASKS_DIR is {folder}, which is no folder: name one, or leave it empty"
+        )
     by_id: dict[str, tuple[Path, TaskFile]] = {}
     for file in sorted(folder.glob("*.json")):
         task = read_task_file(file)
         if task.month is None:
-            raise SettingError(f"{file} has no month: say which month of the dump it is to be run with")
+            raise SettingError(
+                f"{file} has no month: say which month of the dump it is to be run with"
+            )
         if task.id in by_id:
-            raise SettingError(f"{file} and {by_id[task.id][0]} both have the id {task.id}: give one of them another")
+            raise SettingError(
+                f"{file} and {by_id[task.id][0]} both have the id {task.id}: give one of them"
+                " another"
+            )
         by_id[task.id] = (file, task)
-    return [by_id[identifier] for identifier in sorted(by_id) if by_id[identifier][1].month == month]
+    return [
+        by_id[identifier] for identifier in sorted(by_id) if by_id[identifier][1].month == month
+    ]

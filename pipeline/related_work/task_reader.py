@@ -20,15 +20,19 @@ from pipeline.related_work.task import Passage, Reference, Task
 from pipeline.storage.data_root import DataRoot
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")
-# The text of a work of which only this is known: a model would otherwise add what it believes to know.
+# The text of a work of which only this is known: a model would otherwise add what it believes to
+# know.
 _SOURCE_TEXTS = {
     "abstract": "## Abstract\n\n{text}",
     "item": "Of this work only its bibliography item is known: {text}",
 }
 
 
-def paper_text(paper: Mapping[str, Any], skip: Callable[[Mapping[str, Any]], bool] = lambda block: False) -> str:
-    """Title, abstract and sections of a row of `papers` under Markdown headings, citation markers taken out.
+def paper_text(
+    paper: Mapping[str, Any], skip: Callable[[Mapping[str, Any]], bool] = lambda block: False
+) -> str:
+    """Title, abstract and sections of a row of `papers` under Markdown headings, citation markers
+    taken out.
 
     `skip` names blocks to leave out, such as those of the related-work section.
     """
@@ -48,12 +52,16 @@ def _sections(blocks: Iterable[Mapping[str, Any]]) -> Iterable[str]:
 def read_papers(
     workspace: Workspace, arxiv_ids: Collection[str], columns: Iterable[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """Rows of `papers` for these ids, with what `paper_text` needs and `columns`; ids that are not there are missing.
+    """Rows of `papers` for these ids, with what `paper_text` needs and `columns`; ids that are not
+    there are missing.
 
     Reads the months of the ids one after another, holding the wanted rows alone.
     """
     read = list(dict.fromkeys([*_TEXT_COLUMNS, *columns]))
-    return {row["arxiv_id"]: row for row in rows_of_papers(workspace.root, tables.PAPERS, arxiv_ids, read)}
+    return {
+        row["arxiv_id"]: row
+        for row in rows_of_papers(workspace.root, tables.PAPERS, arxiv_ids, read)
+    }
 
 
 def reference_months(rows: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -64,22 +72,36 @@ def reference_months(rows: Iterable[Mapping[str, Any]]) -> set[str]:
 
 def reference_texts(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Text of every reference of these rows whose paper is in the corpus, by arXiv id."""
-    return {arxiv_id: paper_text(paper) for arxiv_id, paper in read_papers(workspace, _in_corpus(rows)).items()}
+    return {
+        arxiv_id: paper_text(paper)
+        for arxiv_id, paper in read_papers(workspace, _in_corpus(rows)).items()
+    }
 
 
-def reference_passages(workspace: Workspace, arxiv_ids: Collection[str]) -> dict[str, tuple[Passage, ...]]:
-    """Passages of these papers in order, by arXiv id; papers without passages in the tables are missing."""
+def reference_passages(
+    workspace: Workspace, arxiv_ids: Collection[str]
+) -> dict[str, tuple[Passage, ...]]:
+    """Passages of these papers in order, by arXiv id; papers without passages in the tables are
+    missing.
+    """
     columns = ["arxiv_id", "passage_id", "ordinal", "kind", "text"]
     rows = rows_of_papers(workspace.root, tables.PASSAGES, arxiv_ids, columns)
     passages: dict[str, list[Passage]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: int(row["ordinal"])):
         if row["kind"] != "front_matter":
-            passages[row["arxiv_id"]].append(Passage(row["passage_id"], without_markers(row["text"])))
+            passages[row["arxiv_id"]].append(
+                Passage(row["passage_id"], without_markers(row["text"]))
+            )
     return {arxiv_id: tuple(paper_passages) for arxiv_id, paper_passages in passages.items()}
 
 
 def _in_corpus(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    return {reference["arxiv_id"] for row in rows for reference in row["references"] if in_corpus(reference)}
+    return {
+        reference["arxiv_id"]
+        for row in rows
+        for reference in row["references"]
+        if in_corpus(reference)
+    }
 
 
 def in_corpus(reference: Mapping[str, Any]) -> bool:
@@ -87,15 +109,24 @@ def in_corpus(reference: Mapping[str, Any]) -> bool:
     return reference["source"] == "full_text" and not reference["text"]
 
 
-def read_elements(job: Job, rows: Iterable[Mapping[str, Any]], model: str | None) -> dict[str, list[KeyElements]]:
-    """Key elements by a model of the papers of these rows of `related_work_tasks`, by task: the target's, then each
-    reference's.
+def read_elements(
+    job: Job, rows: Iterable[Mapping[str, Any]], model: str | None
+) -> dict[str, list[KeyElements]]:
+    """Key elements by a model of the papers of these rows of `related_work_tasks`, by task: the
+    target's, then each reference's.
 
-    Raises MissingInput where the month's `key_elements` are of other papers or models: of tasks as they were before, or
-    of none, as they were made while no system read them.
+    Raises MissingInput where the month's `key_elements` are of other papers or models: of tasks as
+    they were before, or of none, as they were made while no system read them.
     """
-    wanted = {row["task_id"]: [row["arxiv_id"], *(each["arxiv_id"] for each in row["references"])] for row in rows}
-    known = (row for row in job.iterate(tables.KEY_ELEMENTS) if row["task_id"] in wanted and row["model"] == model)
+    wanted = {
+        row["task_id"]: [row["arxiv_id"], *(each["arxiv_id"] for each in row["references"])]
+        for row in rows
+    }
+    known = (
+        row
+        for row in job.iterate(tables.KEY_ELEMENTS)
+        if row["task_id"] in wanted and row["model"] == model
+    )
     papers: dict[str, list[str | None]] = defaultdict(list)
     elements: dict[str, list[KeyElements]] = defaultdict(list)
     for row in sorted(known, key=lambda row: (row["task_id"], row["number"])):
@@ -104,25 +135,32 @@ def read_elements(job: Job, rows: Iterable[Mapping[str, Any]], model: str | None
     other = sorted(task_id for task_id, ids in wanted.items() if papers.get(task_id) != ids)
     if other:
         raise MissingInput(
-            f"key_elements of {job.month} by {model} has not the papers of task {other[0]} as it is now: "
-            f"run citeloom run --months {job.month} --until key_elements"
+            f"key_elements of {job.month} by {model} has not the papers of task {other[0]} as it is"
+            f" now: run citeloom run --months {job.month} --until key_elements"
         )
     return dict(elements)
 
 
-def read_tasks(job: Job, rows: Sequence[Mapping[str, Any]], *, with_texts: bool = True) -> list[Task]:
-    """The tasks of these rows of `related_work_tasks`, with the texts of their references or with their titles alone:
-    a month's texts may be a gigabyte."""
+def read_tasks(
+    job: Job, rows: Sequence[Mapping[str, Any]], *, with_texts: bool = True
+) -> list[Task]:
+    """The tasks of these rows of `related_work_tasks`, with the texts of their references or with
+    their titles alone: a month's texts may be a gigabyte.
+    """
     texts = _texts_of(job, rows) if with_texts else {}
     return [task_of(row, texts) for row in rows]
 
 
 def tasks_for(job: Job, rows: Sequence[Mapping[str, Any]], system: RelatedWorkSystem) -> list[Task]:
-    """The tasks of these rows with what the system needs: texts, style examples, passages of the references."""
+    """The tasks of these rows with what the system needs: texts, style examples, passages of the
+    references.
+    """
     texts = _texts_of(job, rows) if system.reads_texts else {}
     passages = reference_passages(job.workspace, _in_corpus(rows)) if system.reads_passages else {}
     examples = task_examples(job.workspace, job.month, rows, system.count_examples(job.settings))
-    return [task_of(row, texts, passages, chosen) for row, chosen in zip(rows, examples, strict=True)]
+    return [
+        task_of(row, texts, passages, chosen) for row, chosen in zip(rows, examples, strict=True)
+    ]
 
 
 def _texts_of(job: Job, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -131,7 +169,9 @@ def _texts_of(job: Job, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     for row in rows:
         for reference in row["references"]:
             if in_corpus(reference) and reference["arxiv_id"] not in texts:
-                detail = f"{reference['arxiv_id']} is not in papers any more; its title alone is used"
+                detail = (
+                    f"{reference['arxiv_id']} is not in papers any more; its title alone is used"
+                )
                 job.leave_out(row["task_id"], "reference_without_text", detail)
     return texts
 
@@ -142,8 +182,9 @@ def task_of(
     passages: Mapping[str, tuple[Passage, ...]] | None = None,
     examples: tuple[str, ...] = (),
 ) -> Task:
-    """A task from its row and its references' texts and passages, both by arXiv id; of a reference without text, its
-    title is what there is."""
+    """A task from its row and its references' texts and passages, both by arXiv id; of a reference
+    without text, its title is what there is.
+    """
     references = tuple(
         Reference(
             number=item["number"],
@@ -163,15 +204,20 @@ def _text(reference: Mapping[str, Any], texts: Mapping[str, str]) -> str:
     heading, text = f"# {reference['title']}", reference["text"]
     if in_corpus(reference):
         return texts.get(reference["arxiv_id"], heading)
-    content = _SOURCE_TEXTS.get(reference["source"], "{text}").replace("{text}", text or reference["title"])
+    content = _SOURCE_TEXTS.get(reference["source"], "{text}").replace(
+        "{text}", text or reference["title"]
+    )
     return f"{heading}\n\n{content}"
 
 
 def section_rows(root: DataRoot, month: str) -> Iterator[dict[str, Any]]:
-    """The sections of a month with the columns task_id, system, model, repeat and text; none where nobody wrote.
+    """The sections of a month with the columns task_id, system, model, repeat and text; none where
+    nobody wrote.
 
     Repeats are left out. Raises as `DataRoot.iterate` does.
     """
     if root.file(tables.SUMMARIES, month).exists():
-        rows = root.iterate(tables.SUMMARIES, month, ["task_id", "system", "model", "repeat", "text"])
+        rows = root.iterate(
+            tables.SUMMARIES, month, ["task_id", "system", "model", "repeat", "text"]
+        )
         yield from (row for row in rows if row["repeat"] == 0)

@@ -1,12 +1,13 @@
 """Related-work tasks from the corpus, and the stage that writes them.
 
-A task is a paper with a related-work section, at least `min_references` of whose citations are papers of the corpus.
-The section is taken out of the target and becomes the gold text (ChatCite, section 4.1: target papers without their
-related work). Other sections on related work, such as one in an appendix, are taken out with it, since they say the
-same at length. Tasks of files join those of their month.
+A task is a paper with a related-work section, at least `min_references` of whose citations are
+papers of the corpus. The section is taken out of the target and becomes the gold text (ChatCite,
+section 4.1: target papers without their related work). Other sections on related work, such as one
+in an appendix, are taken out with it, since they say the same at length. Tasks of files join those
+of their month.
 
-References are numbered in the order of the bibliography: in order of first citation they would tell a writer in which
-order the gold section treats them.
+References are numbered in the order of the bibliography: in order of first citation they would tell
+a writer in which order the gold section treats them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ _TITLE_CHARS = 160
 class CitedWork:
     """A work as one item cites it. `identity`: what two items of the same work share.
 
-    `text` is what there is of it outside of `papers`: its abstract or its bibliography item; None for a paper there.
+    `text` is what there is of it outside of `papers`: its abstract or its bibliography item; None
+        for a paper there.
     """
 
     identity: str
@@ -63,13 +65,17 @@ Citations = Mapping[tuple[str, str], CitedWork]
 
 
 def related_work_section(paper: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The outermost section that is about related work, by its title; None where the paper has none."""
+    """The outermost section that is about related work, by its title; None where the paper has
+    none.
+    """
     sections = [section for section in paper["sections"] if is_related_work(section["title"])]
     return min(sections, key=lambda section: section["depth"], default=None)
 
 
 def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> str:
-    """The section's text with citations as `[Reference i]`; `numbers` maps keys of items to i, others are dropped."""
+    """The section's text with citations as `[Reference i]`; `numbers` maps keys of items to i,
+    others are dropped.
+    """
 
     def replace(match: re.Match[str]) -> str:
         keys = [part.strip().removeprefix("@") for part in match.group(1).split(";")]
@@ -79,8 +85,12 @@ def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -
     return re.sub(r" +([.,;:)])", r"\1", re.sub(r" {2,}", " ", text)).strip()
 
 
-def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: Citations, most: int) -> dict[str, Any]:
-    """A row of `related_work_tasks` for a paper whose related work is `section`; at most `most` references."""
+def make_task(
+    paper: Mapping[str, Any], section: Mapping[str, Any], citations: Citations, most: int
+) -> dict[str, Any]:
+    """A row of `related_work_tasks` for a paper whose related work is `section`; at most `most`
+    references.
+    """
 
     reviews = {other["title"] for other in paper["sections"] if is_related_work(other["title"])}
 
@@ -92,10 +102,16 @@ def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: C
 
     blocks = [block for block in paper["blocks"] if belongs(block)]
     keys = list(dict.fromkeys(key for block in blocks for key in block["cited_keys"]))
-    cited = {key: citations[paper["arxiv_id"], key] for key in keys if (paper["arxiv_id"], key) in citations}
+    cited = {
+        key: citations[paper["arxiv_id"], key]
+        for key in keys
+        if (paper["arxiv_id"], key) in citations
+    }
     cited = dict(sorted(cited.items(), key=lambda item: (item[1].place, item[0])))
     order = list(dict.fromkeys(work.identity for work in cited.values()))[:most]
-    numbers = {key: order.index(work.identity) + 1 for key, work in cited.items() if work.identity in order}
+    numbers = {
+        key: order.index(work.identity) + 1 for key, work in cited.items() if work.identity in order
+    }
     first_keys = {number: key for key, number in reversed(list(numbers.items()))}
     return {
         "task_id": f"{paper['arxiv_id']}#{section['anchor']}",
@@ -103,7 +119,9 @@ def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: C
         "title": paper["title"],
         "description": paper_text(paper, skip=is_review),
         "section_title": section["title"],
-        "references": [_reference(number, key, cited[key]) for number, key in sorted(first_keys.items())],
+        "references": [
+            _reference(number, key, cited[key]) for number, key in sorted(first_keys.items())
+        ],
         "outside": len(keys) - len(numbers),
         "gold": gold_text(blocks, numbers),
     }
@@ -133,7 +151,11 @@ def _build(job: Job) -> Iterator[Row]:
     count = 0
     for task in chain(_corpus_tasks(job, citations), _file_tasks(job)):
         if count == job.settings.max_tasks:
-            job.leave_out(task["arxiv_id"] or task["task_id"], "over_max_tasks", f"CITELOOM_MAX_TASKS is {count}")
+            job.leave_out(
+                task["arxiv_id"] or task["task_id"],
+                "over_max_tasks",
+                f"CITELOOM_MAX_TASKS is {count}",
+            )
             continue
         count += 1
         sources.update(reference["source"] for reference in task["references"])
@@ -149,7 +171,10 @@ def _corpus_tasks(job: Job, citations: Citations) -> Iterator[dict[str, Any]]:
             continue
         task = make_task(paper, section, citations, MAX_REFERENCES)
         if len(task["references"]) == MAX_REFERENCES:
-            detail = f"a task has {MAX_REFERENCES} references at most; {task['outside']} items are not used"
+            detail = (
+                f"a task has {MAX_REFERENCES} references at most; {task['outside']} items are not"
+                " used"
+            )
             job.leave_out(paper["arxiv_id"], "at_max_references", detail)
         inside = in_corpus_of(task)
         if inside < job.settings.min_references:
@@ -166,7 +191,9 @@ def _file_tasks(job: Job) -> Iterator[dict[str, Any]]:
 
 
 def _citations(job: Job) -> Citations:
-    """The works that the papers of this month cite: papers of this and earlier months, and works outside of them."""
+    """The works that the papers of this month cite: papers of this and earlier months, and works
+    outside of them.
+    """
     resolved = {
         (row["arxiv_id"], row["key"]): (row["cited_arxiv_id"], row["ordinal"])
         for row in job.iterate(tables.REFERENCES, ["arxiv_id", "key", "ordinal", "cited_arxiv_id"])
@@ -178,23 +205,38 @@ def _citations(job: Job) -> Citations:
     works = {row["arxiv_id"]: _paper_work(row) for row in papers}
     inside = Counter(citing for (citing, _), (cited, _) in resolved.items() if cited in works)
     if job.settings.outside_references != "drop":
-        # Works that arXiv's metadata describes though they are not among the papers: of other categories, or unparsed.
+        # Works that arXiv's metadata describes though they are not among the papers: of other
+        # categories, or unparsed.
         rows = rows_of_papers(root, tables.METADATA, wanted - works.keys(), _METADATA_COLUMNS)
-        works |= {row["arxiv_id"]: _abstract_work(row) for row in rows if row["title"] and row["abstract"]}
+        works |= {
+            row["arxiv_id"]: _abstract_work(row) for row in rows if row["title"] and row["abstract"]
+        }
     cited_works = {
-        item: replace(works[cited], place=place) for item, (cited, place) in resolved.items() if cited in works
+        item: replace(works[cited], place=place)
+        for item, (cited, place) in resolved.items()
+        if cited in works
     }
     if job.settings.outside_references == "item":
         cited_works |= _items(
-            job, cited_works, {citing for citing, count in inside.items() if count >= job.settings.min_references}
+            job,
+            cited_works,
+            {citing for citing, count in inside.items() if count >= job.settings.min_references},
         )
     return cited_works
 
 
-def _items(job: Job, in_corpus: Citations, citing: Collection[str]) -> dict[tuple[str, str], CitedWork]:
-    """The other items of these papers, which may become tasks; those of a whole month would be too many to hold."""
+def _items(
+    job: Job, in_corpus: Citations, citing: Collection[str]
+) -> dict[tuple[str, str], CitedWork]:
+    """The other items of these papers, which may become tasks; those of a whole month would be too
+    many to hold.
+    """
     rows = job.iterate(tables.REFERENCES, _ITEM_COLUMNS)
-    others = (row for row in rows if row["arxiv_id"] in citing and (row["arxiv_id"], row["key"]) not in in_corpus)
+    others = (
+        row
+        for row in rows
+        if row["arxiv_id"] in citing and (row["arxiv_id"], row["key"]) not in in_corpus
+    )
     return {(row["arxiv_id"], row["key"]): _item_work(row) for row in others if _item(row)}
 
 
@@ -206,7 +248,9 @@ def _paper_work(row: Mapping[str, Any]) -> CitedWork:
 def _abstract_work(row: Mapping[str, Any]) -> CitedWork:
     year = int(row["published"][:4]) if row["published"] else None
     authors = tuple(row["authors"] or ())
-    return CitedWork(row["arxiv_id"], row["arxiv_id"], row["title"], year, "abstract", row["abstract"], authors)
+    return CitedWork(
+        row["arxiv_id"], row["arxiv_id"], row["title"], year, "abstract", row["abstract"], authors
+    )
 
 
 def _item(row: Mapping[str, Any]) -> str:
@@ -219,7 +263,16 @@ def _item_work(row: Mapping[str, Any]) -> CitedWork:
     title = row["title"] or printed[:_TITLE_CHARS]
     identity = row["cited_arxiv_id"] or f"{row['arxiv_id']} {row['key']}"
     authors = tuple(row["authors"] or ())
-    return CitedWork(identity, row["cited_arxiv_id"], title, row["year"], "item", printed, authors, row["ordinal"])
+    return CitedWork(
+        identity,
+        row["cited_arxiv_id"],
+        title,
+        row["year"],
+        "item",
+        printed,
+        authors,
+        row["ordinal"],
+    )
 
 
 def _cited_months(workspace: Workspace, table: Table, month: str, wanted: set[str]) -> list[str]:
@@ -229,10 +282,16 @@ def _cited_months(workspace: Workspace, table: Table, month: str, wanted: set[st
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of the other months whose papers are cited, of the metadata that may describe others, and of files."""
-    cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])["cited_arxiv_id"].drop_null()
+    """Digests of the other months whose papers are cited, of the metadata that may describe others,
+    and of files.
+    """
+    cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])[
+        "cited_arxiv_id"
+    ].drop_null()
     wanted = set(cited.to_pylist())
-    others = (other for other in _cited_months(workspace, tables.PAPERS, month, wanted) if other != month)
+    others = (
+        other for other in _cited_months(workspace, tables.PAPERS, month, wanted) if other != month
+    )
     digests = digests_by_month(workspace, tables.PAPERS, others)
     if workspace.settings.outside_references != "drop":
         metadata_months = _cited_months(workspace, tables.METADATA, month, wanted)

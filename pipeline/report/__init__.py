@@ -1,1 +1,3 @@
-"""Static pages on a month and on all months: data read from the tables, grids and figures of it, and pages."""
+"""Static pages on a month and on all months: data read from the tables, grids and figures of it,
+and pages.
+"""

@@ -25,7 +25,8 @@ from pipeline.tables.writers import parse_writer, with_writer_names
 
 _ANSWER_COLUMNS = ["question_id", "system", "model", "hops", *USAGE]
 _GRADE_COLUMNS = ["system", "model", "judge", *USAGE]
-# The order of the arXivBot report's Table 1: the model alone, sites (imported answers), WikiChat, arXivBot.
+# The order of the arXivBot report's Table 1: the model alone, sites (imported answers), WikiChat,
+# arXivBot.
 _ORDER = {"direct": 0, "wikichat": 2, "arxivbot_report": 3, "arxivbot": 4}
 _IMPORTED = 1
 
@@ -37,7 +38,9 @@ def answering_order(system: str) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class MonthAnswers:
-    """What a report needs of a month's questions and answers; empty where their tables are missing."""
+    """What a report needs of a month's questions and answers; empty where their tables are
+    missing.
+    """
 
     questions: Sequence[PosedQuestion]
     answers: pa.Table
@@ -50,8 +53,8 @@ class MonthAnswers:
 class AnswersData(MonthData):
     """Questions and answers of one or several months.
 
-    preferred_judges: judges in order of preference. cutoff: the knowledge cut-off that divides old from recent
-    questions.
+    preferred_judges: judges in order of preference. cutoff: the knowledge cut-off that divides old
+    from recent questions.
     """
 
     systems_known = ANSWERING_SYSTEMS
@@ -68,7 +71,9 @@ class AnswersData(MonthData):
     @property
     def systems(self) -> list[str]:
         """Systems that answered, in the order of Table 1."""
-        return sorted((system for system, cost in self.written.items() if cost.items), key=answering_order)
+        return sorted(
+            (system for system, cost in self.written.items() if cost.items), key=answering_order
+        )
 
     @property
     def called_model(self) -> bool:
@@ -91,16 +96,21 @@ class AnswersData(MonthData):
         measured = results(self.grades, lambda grade: age_of(grade["date"], self.cutoff))
         return {(each.judge, each.system, each.group): each for each in measured}
 
-    def result(self, system: str, group: Group = ALL, judge: str | None = None) -> SystemResult | None:
-        """The results of a system over a group of questions, by the first judge unless another is named."""
+    def result(
+        self, system: str, group: Group = ALL, judge: str | None = None
+    ) -> SystemResult | None:
+        """The results of a system over a group of questions, by the first judge unless another is
+        named.
+        """
         return self.by_group.get((self.judge if judge is None else judge, system, group))
 
     def costs(self) -> Iterator[Cost]:
         yield from (*self.written.values(), self.grading)
 
     def add_month(self, month: str, read: MonthAnswers, *, qualify: bool = False) -> None:
-        """Add a month as `read_answers` read it. qualify: put the month before each question's id, since several months
-        may use one id."""
+        """Add a month as `read_answers` read it. qualify: put the month before each question's id,
+        since several months may use one id.
+        """
         self.months.append(month)
         self.questions += read.questions
         self.why_none = self.why_none or read.why_none
@@ -109,7 +119,9 @@ class AnswersData(MonthData):
             question_id = f"{month} {grade['question_id']}" if qualify else grade["question_id"]
             self.grades.append({**grade, "question_id": question_id, "system": system})
         self.add_written(read.answers)
-        for system, hops in zip(read.answers["system"].to_pylist(), read.answers["hops"].to_pylist(), strict=True):
+        for system, hops in zip(
+            read.answers["system"].to_pylist(), read.answers["hops"].to_pylist(), strict=True
+        ):
             self.hops.setdefault(system, Counter())[hops] += 1
         self.grading.add(read.grading, "judge")
 
@@ -129,7 +141,8 @@ def read_answers(root: DataRoot, month: str, names: Mapping[str, str]) -> MonthA
 
     names: name of a writer → its name in the report.
 
-    Raises as `DataRoot.read` does for a file that is damaged or of another version, before anything is counted.
+    Raises as `DataRoot.read` does for a file that is damaged or of another version, before anything
+    is counted.
     """
     questions = read_posed_questions(_rows(root, tables.QUESTIONS, month))
     return MonthAnswers(
@@ -142,7 +155,9 @@ def read_answers(root: DataRoot, month: str, names: Mapping[str, str]) -> MonthA
 
 
 def _rows(root: DataRoot, table: tables.Table, month: str) -> Iterable[dict[str, Any]]:
-    return root.iterate(table, month) if read_provenance(root.file(table, month)) is not None else ()
+    return (
+        root.iterate(table, month) if read_provenance(root.file(table, month)) is not None else ()
+    )
 
 
 def _why_none(root: DataRoot, month: str) -> str:
@@ -151,4 +166,8 @@ def _why_none(root: DataRoot, month: str) -> str:
         return "the month has no table of questions"
     if provenance.notes.get("off"):
         return str(provenance.notes["off"])
-    return "the question set has no question for this month" if not provenance.left_out else "all were left out"
+    return (
+        "the question set has no question for this month"
+        if not provenance.left_out
+        else "all were left out"
+    )

@@ -1,4 +1,6 @@
-"""The corpus of a month in a report: the funnel from the dump to the index, papers, retrieval, and what failed."""
+"""The corpus of a month in a report: the funnel from the dump to the index, papers, retrieval, and
+what failed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
 from pipeline.tables import Table
 
-# A month of the whole dump has 10,000 papers and more left out: a page of 1,000 rows is 0.5 MB and still scrolls.
+# A month of the whole dump has 10,000 papers and more left out: a page of 1,000 rows is 0.5 MB and
+# still scrolls.
 MOST_ROWS = 1_000
 _MOST_OPEN_PAPERS = 25
 
@@ -53,7 +56,9 @@ MODEL_STAGES = (*RELATED_WORK_STAGES, *ANSWER_STAGES)
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One item of the ledger, or an answer that a system went on without. page: of the task or question it is of."""
+    """One item of the ledger, or an answer that a system went on without. page: of the task or
+    question it is of.
+    """
 
     stage: str
     subject: str
@@ -64,7 +69,9 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class FunnelStep:
-    """One step from the dump to the index: how many rows come out, and what was left out, by reason."""
+    """One step from the dump to the index: how many rows come out, and what was left out, by
+    reason.
+    """
 
     name: str
     noun: str
@@ -79,7 +86,10 @@ def read_ledger(root: DataRoot, month: str, stages: Sequence[str]) -> list[LeftO
         file = root.ledger_file(stage, month)
         if read_provenance(file) is not None:
             rows = read_table(file, columns=["subject", "reason", "detail"]).to_pylist()
-            mine = [LeftOut(stage, row["subject"] or "", row["reason"] or "", row["detail"] or "") for row in rows]
+            mine = [
+                LeftOut(stage, row["subject"] or "", row["reason"] or "", row["detail"] or "")
+                for row in rows
+            ]
             items += sorted(mine, key=lambda item: (item.subject, item.reason, item.detail))
     return items
 
@@ -105,8 +115,12 @@ def count_left_out(root: DataRoot, month: str) -> Counter[tuple[str, str]]:
     return counts
 
 
-def funnel(root: DataRoot, months: Sequence[str], left_out: Mapping[tuple[str, str], int]) -> list[FunnelStep]:
-    """The steps from the dump to the index, summed over months. left_out: as `count_left_out` counts it."""
+def funnel(
+    root: DataRoot, months: Sequence[str], left_out: Mapping[tuple[str, str], int]
+) -> list[FunnelStep]:
+    """The steps from the dump to the index, summed over months. left_out: as `count_left_out`
+    counts it.
+    """
     reasons: dict[str, dict[str, int]] = defaultdict(dict)
     for (stage, reason), number in left_out.items():
         reasons[stage][reason] = number
@@ -123,23 +137,30 @@ def funnel(root: DataRoot, months: Sequence[str], left_out: Mapping[tuple[str, s
 
 def reasons_text(left_out: Iterable[tuple[str, int]]) -> str:
     """`not in categories (12), withdrawn (1)`; `nothing` where nothing was left out."""
-    return ", ".join(f"{words(reason)} ({count(number)})" for reason, number in left_out) or "nothing"
+    return (
+        ", ".join(f"{words(reason)} ({count(number)})" for reason, number in left_out) or "nothing"
+    )
 
 
 def funnel_grid(steps: Sequence[FunnelStep]) -> Grid:
     """The steps with what comes out of each and what was left out."""
     columns = ["Step", "Result", "Left out"]
-    rows = [[step.name, number_of(step.rows, step.noun), reasons_text(step.left_out)] for step in steps]
+    rows = [
+        [step.name, number_of(step.rows, step.noun), reasons_text(step.left_out)] for step in steps
+    ]
     return Grid("funnel", "Steps, and what was left out", columns, rows)
 
 
-def corpus_section(root: DataRoot, month: str, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]) -> Section:
+def corpus_section(
+    root: DataRoot, month: str, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]
+) -> Section:
     """A month's way from the dump to the index, its loads, and everything that was left out."""
     loads = []
     for receipt in root.rows(tables.INDEX_RECEIPTS, month):
         text = (
-            f"Collection {receipt['collection']} in {receipt['engine']}, vectors of {receipt['model']}: "
-            f"{count(receipt['present'])} of {number_of(receipt['expected'], 'point')} found after the load"
+            f"Collection {receipt['collection']} in {receipt['engine']}, vectors of"
+            f" {receipt['model']}: {count(receipt['present'])} of"
+            f" {number_of(receipt['expected'], 'point')} found after the load"
         )
         text += f", {count(receipt['missing'])} missing" if receipt["missing"] else ""
         text += f", {count(receipt['stale'])} that should not be there" if receipt["stale"] else ""
@@ -147,7 +168,9 @@ def corpus_section(root: DataRoot, month: str, steps: Sequence[FunnelStep], ledg
     parts: list[Any] = [funnel_grid(steps)]
     if ledger:
         grid = left_out_grid("left_out", "What was left out", ledger, "ledger")
-        parts.append(Details(f"Everything that was left out, one by one ({count(len(ledger))})", [grid]))
+        parts.append(
+            Details(f"Everything that was left out, one by one ({count(len(ledger))})", [grid])
+        )
     return Section("corpus", "From the dump to the index", loads, parts)
 
 
@@ -168,24 +191,58 @@ def papers_section(root: DataRoot, month: str) -> Section:
     passages = _counts(root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"])
     references = root.read(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"])
     resolved = references.filter(pc.is_valid(references["cited_arxiv_id"]))
-    columns = ["arxiv_id", "title", "subset", "primary_category", "sections", "chars_seen", "chars_kept", "truncated"]
+    columns = [
+        "arxiv_id",
+        "title",
+        "subset",
+        "primary_category",
+        "sections",
+        "chars_seen",
+        "chars_kept",
+        "truncated",
+    ]
     papers = root.iterate(tables.PAPERS, month, columns)
-    rows = paper_rows(papers, passages, _counts(references["arxiv_id"]), _counts(resolved["arxiv_id"]))
-    if not rows:
-        return Section("papers", "Papers", ("No paper of this month was kept; the steps above say what was left out.",))
-    definition = (
-        "References: items of the bibliography; known: those that are papers on arXiv. Kept: the share of the visible "
-        "characters of the page that were kept, a formula counted as its TeX."
+    rows = paper_rows(
+        papers, passages, _counts(references["arxiv_id"]), _counts(resolved["arxiv_id"])
     )
-    form = ["Title", "Paper", "Category", "Subset", "Sections", "Passages", "References", "Known", "Kept"]
+    if not rows:
+        return Section(
+            "papers",
+            "Papers",
+            ("No paper of this month was kept; the steps above say what was left out.",),
+        )
+    definition = (
+        "References: items of the bibliography; known: those that are papers on arXiv. Kept: the"
+        " share of the visible characters of the page that were kept, a formula counted as its TeX."
+    )
+    form = [
+        "Title",
+        "Paper",
+        "Category",
+        "Subset",
+        "Sections",
+        "Passages",
+        "References",
+        "Known",
+        "Kept",
+    ]
     left = len(rows) - MOST_ROWS
     notes = (
-        [f"The first {count(MOST_ROWS)} by identifier; the other {count(left)} are in the table papers."]
+        [
+            f"The first {count(MOST_ROWS)} by identifier; the other {count(left)} are in the table"
+            " papers."
+        ]
         if left > 0
         else []
     )
-    grid = Grid("papers", "Papers", form, rows[:MOST_ROWS], about=definition, notes=notes, stacked=True)
-    listed = grid if len(rows) <= _MOST_OPEN_PAPERS else Details(f"All papers ({count(len(rows))})", [grid])
+    grid = Grid(
+        "papers", "Papers", form, rows[:MOST_ROWS], about=definition, notes=notes, stacked=True
+    )
+    listed = (
+        grid
+        if len(rows) <= _MOST_OPEN_PAPERS
+        else Details(f"All papers ({count(len(rows))})", [grid])
+    )
     return Section("papers", "Papers", (), [listed])
 
 
@@ -200,12 +257,16 @@ def paper_rows(
         [
             Cell(paper["title"], tag="page truncated" if paper["truncated"] else ""),
             Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"]),
-            paper["primary_category"], words(paper["subset"]), len(paper["sections"]),
+            paper["primary_category"],
+            words(paper["subset"]),
+            len(paper["sections"]),
             *(counts.get(paper["arxiv_id"], 0) for counts in (passages, references, resolved)),
-            percent_cell(paper["chars_kept"] / paper["chars_seen"] if paper["chars_seen"] else None),
+            percent_cell(
+                paper["chars_kept"] / paper["chars_seen"] if paper["chars_seen"] else None
+            ),
         ]
         for paper in sorted(papers, key=lambda paper: str(paper["arxiv_id"]))
-    ]  # fmt: skip
+    ]
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -219,34 +280,53 @@ def failure_sections(
     question_pages: Mapping[str, str],
     recovered: Sequence[LeftOut],
 ) -> tuple[list[Section], int]:
-    """What failed or was left out where a model was called, as sections, and how many items that is.
+    """What failed or was left out where a model was called, as sections, and how many items that
+    is.
 
-    task_pages: task id → page; question_pages: question id → page; recovered: unreadable answers that a system went on
-    without, from the traces of its sections and answers.
+    task_pages: task id → page; question_pages: question id → page; recovered: unreadable answers
+    that a system went on without, from the traces of its sections and answers.
     """
     ledger = []
     for item in read_ledger(root, month, MODEL_STAGES):
         pages = question_pages if item.stage in ANSWER_STAGES else task_pages
         # A subject is the id of a task or question, or begins with it and a space.
-        ledger.append(replace(item, page=pages.get(item.subject) or pages.get(item.subject.split(" ")[0], "")))
-    sections = [Section("counts", "By stage and reason", (), (_failure_counts(root, month, ledger, recovered),))]
+        ledger.append(
+            replace(item, page=pages.get(item.subject) or pages.get(item.subject.split(" ")[0], ""))
+        )
+    sections = [
+        Section(
+            "counts", "By stage and reason", (), (_failure_counts(root, month, ledger, recovered),)
+        )
+    ]
     if ledger:
         grid = left_out_grid("items", "What failed or was left out", ledger, "the ledger")
         sections.append(Section("left-out", "One by one", (), (grid,)))
     if recovered:
-        text = "A system got an answer that could not be read, repair included, and went on without it."
-        grid = left_out_grid("recovered", "Unreadable answers", recovered, "the traces of sections and answers")
+        text = (
+            "A system got an answer that could not be read, repair included, and went on"
+            " without it."
+        )
+        grid = left_out_grid(
+            "recovered", "Unreadable answers", recovered, "the traces of sections and answers"
+        )
         sections.append(Section("unreadable", "Unreadable answers", (text,), (grid,)))
     return sections, len(ledger) + len(recovered)
 
 
-def _failure_counts(root: DataRoot, month: str, ledger: Iterable[LeftOut], recovered: Iterable[LeftOut]) -> Grid:
+def _failure_counts(
+    root: DataRoot, month: str, ledger: Iterable[LeftOut], recovered: Iterable[LeftOut]
+) -> Grid:
     """Reasons by stage with their counts; stages that were not run are in the notes with why."""
     counts = Counter((item.stage, item.reason) for item in ledger)
-    ordered = sorted(counts.items(), key=lambda pair: (MODEL_STAGES.index(pair[0][0]), -pair[1], pair[0]))
+    ordered = sorted(
+        counts.items(), key=lambda pair: (MODEL_STAGES.index(pair[0][0]), -pair[1], pair[0])
+    )
     rows = [[words(stage), words(reason), number] for (stage, reason), number in ordered]
     unreadable = sorted(Counter((item.stage, item.reason) for item in recovered).items())
-    rows += [[words(stage), f"unreadable answer: {reason}", number] for (stage, reason), number in unreadable]
+    rows += [
+        [words(stage), f"unreadable answer: {reason}", number]
+        for (stage, reason), number in unreadable
+    ]
     off: dict[str, list[str]] = defaultdict(list)
     for stage in MODEL_STAGES:
         provenance = read_provenance(root.file(tables.TABLES[stage], month))

@@ -58,18 +58,24 @@ class Cost:
 
 
 def money_of(cost: Cost, prices: Mapping[str, Prices]) -> float | None:
-    """Money for the tokens of models with a price, answers from the cache included; None where no model has one."""
+    """Money for the tokens of models with a price, answers from the cache included; None where no
+    model has one.
+    """
     if not cost.models & prices.keys():
         return None
     return sum(
-        prices[model].cost(cost.tokens[model, "prompt_tokens"], cost.tokens[model, "completion_tokens"])
+        prices[model].cost(
+            cost.tokens[model, "prompt_tokens"], cost.tokens[model, "completion_tokens"]
+        )
         for model in sorted(cost.models & prices.keys())
     )
 
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """One line of the tables of costs. stage: name of the stage or its part, where it has run statistics."""
+    """One line of the tables of costs. stage: name of the stage or its part, where it has run
+    statistics.
+    """
 
     stage: str
     label: str
@@ -79,16 +85,21 @@ class CostLine:
 def related_work_costs(data: RelatedWorkData) -> list[CostLine]:
     """Each system that wrote, then what was paid beside the sections."""
     lines = [
-        CostLine(data.part_of(tables.SUMMARIES, system), words(system), data.written[system]) for system in data.systems
+        CostLine(data.part_of(tables.SUMMARIES, system), words(system), data.written[system])
+        for system in data.systems
     ]
-    beside = [CostLine(name, label, data.beside.get(name, Cost())) for name, label in _OTHER_COSTS.items()]
+    beside = [
+        CostLine(name, label, data.beside.get(name, Cost())) for name, label in _OTHER_COSTS.items()
+    ]
     return lines + [line for line in beside if line.cost.items]
 
 
 def answer_costs(data: AnswersData) -> list[CostLine]:
     """Each system that called a model, then grading."""
     lines = [
-        CostLine(data.part_of(tables.ANSWERS, system), answering_system(system), data.written[system])
+        CostLine(
+            data.part_of(tables.ANSWERS, system), answering_system(system), data.written[system]
+        )
         for system in data.systems
     ]
     lines.append(CostLine(tables.ANSWER_GRADES.name, "Grading the answers", data.grading))
@@ -96,10 +107,12 @@ def answer_costs(data: AnswersData) -> list[CostLine]:
 
 
 def related_work_cost_section(data: RelatedWorkData) -> Section:
-    """Calls, tokens and money of related work; the same after every run, since it follows from the rows."""
+    """Calls, tokens and money of related work; the same after every run, since it follows from the
+    rows.
+    """
     about = (
-        "Items are sections, papers read, judgements or citations. A prompt counts once for each of its "
-        "samples; an endpoint that returns several samples for one request bills it once."
+        "Items are sections, papers read, judgements or citations. A prompt counts once for each of"
+        " its samples; an endpoint that returns several samples for one request bills it once."
     )
     said = "All answers count, those taken from the cache too."
     if not data.prices:
@@ -114,20 +127,31 @@ def answer_cost_section(data: AnswersData) -> Section | None:
         return None
     lines = answer_costs(data)
     about = (
-        "Items are the questions that a system answered, or the answers that a judge graded. A call that two answers "
-        "share counts for both."
+        "Items are the questions that a system answered, or the answers that a judge graded. A call"
+        " that two answers share counts for both."
     )
     said = "All answers count, those taken from the cache too. Times are on the page of runs."
     grid = _cost_grid("answers_cost", "Calls and tokens of answers", about, lines, data.prices)
     return Section("cost-of-answers", "Cost of answers", (said,), (grid,))
 
 
-def _cost_grid(key: str, title: str, about: str, lines: Sequence[CostLine], prices: Mapping[str, Prices]) -> Grid:
+def _cost_grid(
+    key: str, title: str, about: str, lines: Sequence[CostLine], prices: Mapping[str, Prices]
+) -> Grid:
     total = Cost()
     for line in lines:
         total.calls += line.cost.calls
         total.tokens.update(line.cost.tokens)
-    columns = ["Stage", "Model", "Items", "Calls", "Calls per item", "Tokens read", "Tokens written", "Tokens per item"]
+    columns = [
+        "Stage",
+        "Model",
+        "Items",
+        "Calls",
+        "Calls per item",
+        "Tokens read",
+        "Tokens written",
+        "Tokens per item",
+    ]
     if prices:
         columns += ["Money", "Money per item"]
     rows = [_cost_row(line, prices) for line in [*lines, CostLine("", _TOTAL, total)]]
@@ -141,7 +165,16 @@ def _cost_row(line: CostLine, prices: Mapping[str, Prices]) -> Row:
     models = "" if line.label == _TOTAL else ", ".join(sorted(cost.models))
     calls_per_item = Cell(_per_item(cost.calls, cost.items), "one")
     tokens_per_item = Cell(_per_item(read + written, cost.items), "count")
-    row = [line.label, models, cost.items or None, cost.calls, calls_per_item, read, written, tokens_per_item]
+    row = [
+        line.label,
+        models,
+        cost.items or None,
+        cost.calls,
+        calls_per_item,
+        read,
+        written,
+        tokens_per_item,
+    ]
     if not prices:
         return row
     money = money_of(cost, prices)
@@ -155,22 +188,36 @@ def _per_item(number: float | None, items: int) -> float | None:
 def _price_notes(costs: Sequence[Cost], prices: Mapping[str, Prices]) -> list[str]:
     if not prices:
         return []
-    listed = "; ".join(f"{model} {price.read:g} and {price.written:g}" for model, price in prices.items())
-    notes = [f"Prices for a million tokens read and written, in the currency of the settings: {listed}."]
-    paid = {model for cost in costs for (model, _), number in cost.tokens.items() if number and model}
+    listed = "; ".join(
+        f"{model} {price.read:g} and {price.written:g}" for model, price in prices.items()
+    )
+    notes = [
+        f"Prices for a million tokens read and written, in the currency of the settings: {listed}."
+    ]
+    paid = {
+        model for cost in costs for (model, _), number in cost.tokens.items() if number and model
+    }
     unpriced = paid - prices.keys()
     if unpriced:
-        notes.append(f"No price is set for {', '.join(sorted(unpriced))}; the money leaves its tokens out.")
+        notes.append(
+            f"No price is set for {', '.join(sorted(unpriced))}; the money leaves its tokens out."
+        )
     return notes
 
 
-def run_sections(root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData) -> list[Section]:
+def run_sections(
+    root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData
+) -> list[Section]:
     """Times of the runs of a month, which differ from run to run."""
     grids = _time_grids(root, month, "time", related_work_costs(related))
     paragraphs = [] if grids else ["No run of this month is recorded."]
     sections = [Section("run", "Related work", paragraphs, grids)]
     grids = _time_grids(root, month, "answers_time", answer_costs(answers))
-    return [*sections, Section("run-of-answers", "Answers to questions", (), grids)] if grids else sections
+    return (
+        [*sections, Section("run-of-answers", "Answers to questions", (), grids)]
+        if grids
+        else sections
+    )
 
 
 def _time_grids(root: DataRoot, month: str, key: str, lines: Sequence[CostLine]) -> list[Grid]:
@@ -180,19 +227,35 @@ def _time_grids(root: DataRoot, month: str, key: str, lines: Sequence[CostLine])
         if runs:
             rows.append(_time_row(line, max(runs, key=lambda run: run.seconds)))
     columns = [
-        "Stage", "Seconds", "Seconds per item", "Requests",
-        "Seconds per request", "Request seconds per item",
-    ]  # fmt: skip
+        "Stage",
+        "Seconds",
+        "Seconds per item",
+        "Requests",
+        "Seconds per request",
+        "Request seconds per item",
+    ]
     about = (
-        "Of the longest run of the stage on the month, since later runs take their answers from the cache. Seconds "
-        "per item: of the whole run, which works on many items at once. Request seconds per item: the requests of "
-        "one item one after another, which is what a single reader waits for."
+        "Of the longest run of the stage on the month, since later runs take their answers from the"
+        " cache. Seconds per item: of the whole run, which works on many items at once. Request"
+        " seconds per item: the requests of one item one after another, which is what a single"
+        " reader waits for."
     )
     return with_rows(Grid(key, "Time", columns, rows, about=about))
 
 
 def _time_row(line: CostLine, run: StageTiming) -> Row:
-    items, requests, waited = line.cost.items, run.measured.get("llm_requests"), run.measured.get("llm_request_seconds")
+    items, requests, waited = (
+        line.cost.items,
+        run.measured.get("llm_requests"),
+        run.measured.get("llm_request_seconds"),
+    )
     per_request = waited / requests if waited is not None and requests else None
     per_item = run.measured.get("seconds_a_question") or _per_item(run.seconds, items)
-    return [line.label, Cell(run.seconds, "one"), per_item, requests or None, per_request, _per_item(waited, items)]
+    return [
+        line.label,
+        Cell(run.seconds, "one"),
+        per_item,
+        requests or None,
+        per_request,
+        _per_item(waited, items),
+    ]

@@ -15,16 +15,18 @@ from pipeline.tables.writers import parse_writer
 
 COLOURS = 8
 """Colours of the style sheet."""
-# Answering systems by name, so that one has the same colour in every month; imported ones share the others.
+# Answering systems by name, so that one has the same colour in every month; imported ones share the
+# others.
 _ANSWERING_COLOURS = {"arxivbot": 1, "direct": 2, "wikichat": 3, "arxivbot_report": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar. share: of the full width, 0 to 1; colour: a number of the style sheet; text: its value.
+    """One bar. share: of the full width, 0 to 1; colour: a number of the style sheet; text: its
+    value.
 
-    low, high: the ends of its interval, as shares. hollow: drawn as an outline, as people's marks and published values
-    are.
+    low, high: the ends of its interval, as shares. hollow: drawn as an outline, as people's marks
+    and published values are.
     """
 
     label: str
@@ -106,24 +108,31 @@ class LineFigure:
 
 
 def system_colour(system: str) -> int:
-    """The colour of a related-work system, the same on every page and for each of its models; the last one for a system
-    that calls no model, and for an unknown one."""
+    """The colour of a related-work system, the same on every page and for each of its models; the
+    last one for a system that calls no model, and for an unknown one.
+    """
     known, system = RELATED_WORK_SYSTEMS, parse_writer(system).system
     return min(known.index(system) + 1, COLOURS) if system in known else COLOURS
 
 
 def answering_colour(system: str, systems: Sequence[str]) -> int:
-    """The colour of an answering system, the same for each of its models. systems: all that are shown beside it."""
+    """The colour of an answering system, the same for each of its models. systems: all that are
+    shown beside it.
+    """
     if (own := parse_writer(system).system) in _ANSWERING_COLOURS:
         return _ANSWERING_COLOURS[own]
-    others = sorted(other for other in systems if parse_writer(other).system not in _ANSWERING_COLOURS)
+    others = sorted(
+        other for other in systems if parse_writer(other).system not in _ANSWERING_COLOURS
+    )
     return min(len(_ANSWERING_COLOURS) + 1 + others.index(system), COLOURS)
 
 
 def box(label: str, colour: int, values: Sequence[float], low: float, high: float) -> Box:
-    """The box plot of a sample on an axis from `low` to `high`: quartiles inclusive, whiskers at the extremes.
+    """The box plot of a sample on an axis from `low` to `high`: quartiles inclusive, whiskers at
+    the extremes.
 
-    values: one or more. Quartiles lie between the values around them (method 7 of Hyndman and Fan, as numpy's).
+    values: one or more. Quartiles lie between the values around them (method 7 of Hyndman and Fan,
+        as numpy's).
     """
     from numpy import quantile
 
@@ -132,19 +141,29 @@ def box(label: str, colour: int, values: Sequence[float], low: float, high: floa
     text = ", ".join(f"{name} {number:.2f}" for name, number in zip(names, numbers, strict=True))
     least, lower, median, upper, most = (_place(number, low, high) for number in numbers)
     points = [_place(value, low, high) for value in values]
-    return Box(label, colour, least, lower, median, upper, most, points, f"{text} (n = {len(values)})")
+    return Box(
+        label, colour, least, lower, median, upper, most, points, f"{text} (n = {len(values)})"
+    )
 
 
 def line(label: str, colour: int, values: Mapping[int, tuple[float, str]], last: int) -> Line:
     """The line of shares by step, 1 to `last`. values: step → (share, text)."""
     width = max(last - 1, 1)
-    return Line(label, colour, [((step - 1) / width, share, text) for step, (share, text) in sorted(values.items())])
+    return Line(
+        label,
+        colour,
+        [((step - 1) / width, share, text) for step, (share, text) in sorted(values.items())],
+    )
 
 
 def step_ticks(last: int) -> list[int]:
     """Steps to write under an axis from 1 to `last`: all of a few, else about five."""
     every = max(1, -(-last // 6))
-    return [*range(1, last, every), last] if last % every != 1 or every == 1 else list(range(1, last + 1, every))
+    return (
+        [*range(1, last, every), last]
+        if last % every != 1 or every == 1
+        else list(range(1, last + 1, every))
+    )
 
 
 def _place(value: float, low: float, high: float) -> float:

@@ -14,8 +14,8 @@ MISSING = "–"
 """Stands for a number that does not exist."""
 
 _MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
 )  # fmt: skip
 # Names as their authors write them, and the ablations by what they lack.
 _NAMES = {
@@ -69,14 +69,18 @@ def number_of(number: int, noun: str) -> str:
 
 
 def words(name: str) -> str:
-    """A name of the code as words: `not_in_corpus` → `not in corpus`, `chatcite@gpt-4` → `ChatCite (gpt-4)`."""
+    """A name of the code as words: `not_in_corpus` → `not in corpus`, `chatcite@gpt-4` → `ChatCite
+    (gpt-4)`.
+    """
     system, at, model = name.partition("@")
     shown = _NAMES.get(system, system.replace("_", " "))
     return f"{shown} ({model})" if at else shown
 
 
 def answering_system(name: str) -> str:
-    """An answering system with its model where that is shown; an imported system exactly as its file names it."""
+    """An answering system with its model where that is shown; an imported system exactly as its
+    file names it.
+    """
     writer = parse_writer(name)
     shown = _NAMES.get(writer.system, writer.system)
     return shown if writer.model is None else f"{shown} ({writer.model})"
@@ -113,19 +117,26 @@ def month_range(months: list[str]) -> str:
 def small_model_note(model: str) -> str:
     """The warning where the embedded model wrote or judged."""
     return (
-        f"{model} wrote or judged here. It is the small model that comes with citeloom so that every stage runs "
-        "without a server. Its texts and scores show that the stages work, not how good the methods are."
+        f"{model} wrote or judged here. It is the small model that comes with citeloom so that"
+        " every stage runs without a server. Its texts and scores show that the stages work, not"
+        " how good the methods are."
     )
 
 
 def is_sample(arxiv_id: str) -> bool:
     """Whether a paper is an invented one of the sample corpus, whose id leads nowhere on arXiv."""
     number = arxiv_id.partition(".")[2]
-    return month_of(arxiv_id) is not None and number.isdecimal() and int(number) >= _FIRST_SAMPLE_NUMBER
+    return (
+        month_of(arxiv_id) is not None
+        and number.isdecimal()
+        and int(number) >= _FIRST_SAMPLE_NUMBER
+    )
 
 
 def paper_link(arxiv_id: str | None) -> str:
-    """The abstract page of a paper, always on arxiv.org; empty for no paper and for a sample paper."""
+    """The abstract page of a paper, always on arxiv.org; empty for no paper and for a sample
+    paper.
+    """
     return "" if not arxiv_id or is_sample(arxiv_id) else abstract_url(arxiv_id)
 
 

@@ -1,7 +1,7 @@
 """Tables of a report as data, rendered from one definition as HTML and JSON.
 
-A grid has a title, columns, rows and notes. A row holds plain values, or cells with a form of their own, an interval, a
-tag or a link.
+A grid has a title, columns, rows and notes. A row holds plain values, or cells with a form of their
+own, an interval, a tag or a link.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from pipeline.evaluation.statistics import Estimate
 
 Form = Literal["text", "count", "percent", "one", "two", "three"]
-"""How a value is written: as text, a whole number, a share in percent, or a number with 1 to 3 decimals."""
+"""How a value is written: as text, a whole number, a share in percent, or a number with 1 to 3
+decimals.
+"""
 
 _DIGITS = {"one": 1, "two": 2, "three": 3}
 
@@ -27,7 +29,8 @@ _DIGITS = {"one": 1, "two": 2, "three": 3}
 class Cell:
     """One cell: a number or text, None where there is none.
 
-    low, high: the ends of its interval. tag: a word beside it. page: a file of the report that it links to. arxiv_id:
+    low, high: the ends of its interval. tag: a word beside it. page: a file of the report that it
+        links to. arxiv_id:
     a paper that it links to. best: whether it is the best of its column in its group.
     """
 
@@ -46,11 +49,15 @@ class Cell:
 
     @property
     def interval(self) -> str:
-        """The interval as text, `24.1 to 26.5`; empty where there is none or all tasks have one value."""
+        """The interval as text, `24.1 to 26.5`; empty where there is none or all tasks have one
+        value.
+        """
         if self.low is None or self.high is None or isclose(self.low, self.high, abs_tol=1e-9):
             return ""
         low, high = _format(self.low, self.form), _format(self.high, self.form)
-        return f"{low.removesuffix(' %')} to {high}" if self.form == "percent" else f"{low} to {high}"
+        return (
+            f"{low.removesuffix(' %')} to {high}" if self.form == "percent" else f"{low} to {high}"
+        )
 
     @property
     def text(self) -> str:
@@ -63,16 +70,21 @@ class Cell:
         return f"{self.text}{interval}{f' [{self.tag}]' if self.tag else ''}"
 
     def as_json(self) -> Any:
-        """The value, or an object where it has an interval, a tag or a page; text without control characters."""
+        """The value, or an object where it has an interval, a tag or a page; text without control
+        characters.
+        """
         value = printable(self.value) if isinstance(self.value, str) else self.value
-        more: dict[str, Any] = {} if self.low is None or self.high is None else {"low": self.low, "high": self.high}
+        more: dict[str, Any] = (
+            {} if self.low is None or self.high is None else {"low": self.low, "high": self.high}
+        )
         more |= {name: text for name, text in (("tag", self.tag), ("page", self.page)) if text}
         return {"value": value, **more} if more else value
 
 
 def mean_cell(mean: Estimate | None, form: Form, scale: float = 1) -> Cell:
-    """A mean or difference with its interval as a cell; empty for None. scale: what all three numbers are multiplied
-    by."""
+    """A mean or difference with its interval as a cell; empty for None. scale: what all three
+    numbers are multiplied by.
+    """
     if mean is None or mean.value is None:
         return Cell(None, form)
     if mean.low is None or mean.high is None:
@@ -94,16 +106,26 @@ def _format(value: float | int | str, form: Form) -> str:
         return value
     if form == "percent":
         return percent(value)
-    return fixed(value, _DIGITS[form]) if form in _DIGITS else count(int(value)) if form == "count" else str(value)
+    return (
+        fixed(value, _DIGITS[form])
+        if form in _DIGITS
+        else count(int(value))
+        if form == "count"
+        else str(value)
+    )
 
 
 Row = Sequence[Any]
-"""Values of a row: cells, or texts, whole numbers, numbers to be written with two decimals, and None."""
+"""Values of a row: cells, or texts, whole numbers, numbers to be written with two decimals, and
+None.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows under a heading of their own. about: what they rest on, such as model, judge and data."""
+    """Rows under a heading of their own. about: what they rest on, such as model, judge and
+    data.
+    """
 
     rows: Sequence[Row]
     title: str = ""
@@ -114,9 +136,10 @@ class RowGroup:
 class Grid:
     """A table.
 
-    best_of: columns whose highest value is emphasised in each group, unless all are equal. totals: first cells of rows
-    that are emphasised. stacked: a narrow screen shows each row as a block. sortable: readers can sort it by any
-    column.
+    best_of: columns whose highest value is emphasised in each group, unless all are equal. totals:
+        first cells of rows
+    that are emphasised. stacked: a narrow screen shows each row as a block. sortable: readers can
+    sort it by any column.
     """
 
     key: str
@@ -133,17 +156,23 @@ class Grid:
 
     def __post_init__(self) -> None:
         groups = self.groups or [RowGroup(self.rows)]
-        self.groups = [replace(group, rows=self._best([*map(self._cells, group.rows)])) for group in groups]
+        self.groups = [
+            replace(group, rows=self._best([*map(self._cells, group.rows)])) for group in groups
+        ]
         self.rows = [row for group in self.groups for row in group.rows]
 
     def _cells(self, row: Row) -> list[Cell]:
         if len(row) != len(self.columns):
-            raise ValueError(f"table {self.key}: {len(row)} cells under {len(self.columns)} columns")
+            raise ValueError(
+                f"table {self.key}: {len(row)} cells under {len(self.columns)} columns"
+            )
         return [value if isinstance(value, Cell) else Cell(value, _form(value)) for value in row]
 
     def _best(self, rows: list[list[Cell]]) -> list[list[Cell]]:
         for place, name in enumerate(self.columns):
-            values: list[float] = [value for row in rows if isinstance(value := row[place].value, int | float)]
+            values: list[float] = [
+                value for row in rows if isinstance(value := row[place].value, int | float)
+            ]
             if name in self.best_of and len(set(values)) > 1:
                 for row in rows:
                     row[place] = replace(row[place], best=row[place].value == max(values))
@@ -161,7 +190,11 @@ class Grid:
             for group in self.groups
             for row in group.rows
         ]
-        groups = [{"title": group.title, "about": group.about} for group in self.groups if group.title or group.about]
+        groups = [
+            {"title": group.title, "about": group.about}
+            for group in self.groups
+            if group.title or group.about
+        ]
         head = {"title": self.title, "about": self.about, "notes": list(self.notes)}
         return head | ({"groups": groups} if groups else {}) | {"rows": rows}
 
@@ -182,9 +215,11 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading of a report with its paragraphs and links, then grids, figures and details in order.
+    """A heading of a report with its paragraphs and links, then grids, figures and details in
+    order.
 
-    links: (text, file and place). definitions: what the numbers mean, in an element that is closed at first.
+    links: (text, file and place). definitions: what the numbers mean, in an element that is closed
+        at first.
     """
 
     key: str

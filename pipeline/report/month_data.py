@@ -1,4 +1,6 @@
-"""What a report needs of both related work and answers: rows of a month, and what writers wrote and what it cost."""
+"""What a report needs of both related work and answers: rows of a month, and what writers wrote and
+what it cost.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ Row = dict[str, Any]
 
 @dataclass
 class MonthData:
-    """What writers wrote in one or several months. systems_known: those of citeloom; others were imported."""
+    """What writers wrote in one or several months. systems_known: those of citeloom; others were
+    imported.
+    """
 
     systems_known: ClassVar[Collection[str]] = ()
     prices: Mapping[str, Prices] = field(default_factory=dict)
@@ -41,15 +45,22 @@ class MonthData:
     @property
     def small_model(self) -> str:
         """The embedded model's name where it wrote or judged, else ''."""
-        return min((model for cost in self.costs() for model in cost.models if is_small_model(model)), default="")
+        return min(
+            (model for cost in self.costs() for model in cost.models if is_small_model(model)),
+            default="",
+        )
 
     def model_of(self, system: str) -> str:
         """The model, or models, that a system wrote with; `elsewhere` for imported texts."""
         known = parse_writer(system).system in self.systems_known
-        return ", ".join(sorted(self.written[system].models)) or ("no model" if known else "elsewhere")
+        return ", ".join(sorted(self.written[system].models)) or (
+            "no model" if known else "elsewhere"
+        )
 
     def add_written(self, table: pa.Table) -> None:
-        """Add a month's rows with the columns `system` and `model`, systems by their names in the report."""
+        """Add a month's rows with the columns `system` and `model`, systems by their names in the
+        report.
+        """
         for system in sorted(set(table["system"].to_pylist())):
             mine = table.filter(pc.equal(table["system"], system))
             self.written.setdefault(system, Cost()).add(mine, "model")
@@ -62,11 +73,15 @@ class MonthData:
 
 def preferred_first(judged: Collection[str], preferred: Sequence[str]) -> list[str]:
     """Models that judged, the preferred ones first."""
-    return [judge for judge in preferred if judge in judged] + sorted(set(judged).difference(preferred))
+    return [judge for judge in preferred if judge in judged] + sorted(
+        set(judged).difference(preferred)
+    )
 
 
 def writer_names(root: DataRoot, months: Iterable[str], *written: Table) -> dict[str, str]:
-    """Name of a writer → its name in a report over these months of tables. Raises as `DataRoot.read` does."""
+    """Name of a writer → its name in a report over these months of tables. Raises as
+    `DataRoot.read` does.
+    """
     names: set[str] = set()
     for month in months:
         for table in written:
@@ -75,7 +90,9 @@ def writer_names(root: DataRoot, months: Iterable[str], *written: Table) -> dict
     return short_names(names)
 
 
-def read_or_empty(root: DataRoot, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
+def read_or_empty(
+    root: DataRoot, table: Table, month: str, columns: list[str] | None = None
+) -> pa.Table:
     """A month of a table; no rows where it is missing."""
     if read_provenance(root.file(table, month)) is None:
         return table.schema.empty_table().select(columns or table.schema.names)
@@ -83,9 +100,15 @@ def read_or_empty(root: DataRoot, table: Table, month: str, columns: list[str] |
 
 
 def rows_by(
-    root: DataRoot, month: str, table: Table, key: str, ids: Collection[str], columns: list[str] | None = None
+    root: DataRoot,
+    month: str,
+    table: Table,
+    key: str,
+    ids: Collection[str],
+    columns: list[str] | None = None,
 ) -> Mapping[str, list[Row]]:
-    """The rows of some tasks or questions by id, in the table's order; [] for every other id and a missing table.
+    """The rows of some tasks or questions by id, in the table's order; [] for every other id and a
+    missing table.
 
     key: the column with the id. Raises as `DataRoot.read` does.
     """

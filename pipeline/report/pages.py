@@ -1,5 +1,6 @@
-"""The pages of a report that consist of sections: of a month, its answers, failures and runs, of all months, and of
-changes."""
+"""The pages of a report that consist of sections: of a month, its answers, failures and runs, of
+all months, and of changes.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,11 @@ from pipeline.report.formatting import (
 )
 from pipeline.report.grid import Cell, Grid, Row, Section, mean_cell
 from pipeline.report.month_data import read_or_empty, writer_names
-from pipeline.report.people_tables import month_grades_section, pooled_grades_section, ratings_section
+from pipeline.report.people_tables import (
+    month_grades_section,
+    pooled_grades_section,
+    ratings_section,
+)
 from pipeline.report.related_work_data import RelatedWorkData, Scores, read_month
 from pipeline.report.retrieval import RetrievalScores, overall_retrieval, read_retrieval
 from pipeline.storage.data_root import DataRoot
@@ -54,9 +59,11 @@ from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
 
 SAMPLE_NOTE = (
-    "These are the invented papers of citeloom's sample corpus. Their ids are not on arXiv, so they are not linked."
+    "These are the invented papers of citeloom's sample corpus. Their ids are not on arXiv, so they"
+    " are not linked."
 )
-# A month of the whole dump has thousands of papers, whose ids need not be read to know that it is no sample.
+# A month of the whole dump has thousands of papers, whose ids need not be read to know that it is
+# no sample.
 _MOST_SAMPLE_PAPERS = 1_000
 _HOME = ("citeloom", "../index.html")
 _JSON = ("JSON", "report.json")
@@ -66,7 +73,8 @@ _JSON = ("JSON", "report.json")
 class Page:
     """A page of sections.
 
-    path: (text, address) of the pages above it, then its own text with ''. headline: (name, value, remark) of its main
+    path: (text, address) of the pages above it, then its own text with ''. headline: (name, value,
+        remark) of its main
     figures. links: (text, address). notes: shown framed below the lead.
     """
 
@@ -105,8 +113,9 @@ class MonthReport:
         """Papers, passages and tasks in a sentence."""
         pages, _, papers, passages, *_ = self.steps
         return (
-            f"{number_of(papers.rows, 'paper')} of {number_of(pages.rows, 'page')} in the dump, "
-            f"{number_of(passages.rows, 'passage')}, {number_of(self.related.tasks, 'related-work task')}."
+            f"{number_of(papers.rows, 'paper')} of {number_of(pages.rows, 'page')} in the dump,"
+            f" {number_of(passages.rows, 'passage')},"
+            f" {number_of(self.related.tasks, 'related-work task')}."
         )
 
     @property
@@ -121,7 +130,9 @@ def _notes(related: RelatedWorkData, answers: AnswersData, sample: bool) -> list
     return [*notes, SAMPLE_NOTE] if sample else notes
 
 
-def related_work_sections(data: RelatedWorkData, tasks: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
+def related_work_sections(
+    data: RelatedWorkData, tasks: Sequence[Mapping[str, Any]] = ()
+) -> list[Section]:
     """The related work of a month, with its tasks, or of all months, without."""
     if not data.tasks:
         return []
@@ -163,7 +174,9 @@ def has_sample_papers(root: DataRoot, month: str) -> bool:
     papers = read_provenance(root.file(tables.PAPERS, month))
     if papers is None or papers.rows > _MOST_SAMPLE_PAPERS:
         return False
-    return any(map(is_sample, root.read(tables.PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist()))
+    return any(
+        map(is_sample, root.read(tables.PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
+    )
 
 
 def month_page(root: DataRoot, report: MonthReport) -> Page:
@@ -171,7 +184,9 @@ def month_page(root: DataRoot, report: MonthReport) -> Page:
     month = report.month
     ledger = read_ledger(root, month, FUNNEL_STAGES)
     failed = f"What failed or was left out where a model was called: {count(report.failed)}"
-    links = [(failed if report.failed else "Nothing failed where a model was called", FAILURES_PAGE)]
+    links = [
+        (failed if report.failed else "Nothing failed where a model was called", FAILURES_PAGE)
+    ]
     if report.related.systems or report.answers.systems:
         links.append(("Times of runs", RUN_PAGE))
     return Page(
@@ -191,31 +206,43 @@ def month_page(root: DataRoot, report: MonthReport) -> Page:
     )
 
 
-def _related_work_intro(data: RelatedWorkData, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]) -> Section:
+def _related_work_intro(
+    data: RelatedWorkData, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]
+) -> Section:
     stage = tables.RELATED_WORK_TASKS.name
     title = "Related work"
     if data.tasks:
         number = "One target" if data.tasks == 1 else f"{count(data.tasks)} targets, each"
         text = (
-            f"{number} without its own related-work section, which is the gold text. Every system writes the section "
-            "from the target and its references."
+            f"{number} without its own related-work section, which is the gold text. Every system"
+            " writes the section from the target and its references."
         )
         if data.systems:
-            return Section("related-work", title, (text, f"Written by {'; '.join(map(words, data.systems))}."))
+            return Section(
+                "related-work", title, (text, f"Written by {'; '.join(map(words, data.systems))}.")
+            )
         return Section(
-            "related-work", title, (text, "No system wrote anything."), links=[("What failed", FAILURES_PAGE)]
+            "related-work",
+            title,
+            (text, "No system wrote anything."),
+            links=[("What failed", FAILURES_PAGE)],
         )
     text = (
-        "There is no related-work task in this month. A task needs a paper with a related-work section that cites "
-        "enough papers of the corpus."
+        "There is no related-work task in this month. A task needs a paper with a related-work"
+        " section that cites enough papers of the corpus."
     )
-    reasons = next(step.left_out for step, name in zip(steps, FUNNEL_STAGES, strict=True) if name == stage)
+    reasons = next(
+        step.left_out for step, name in zip(steps, FUNNEL_STAGES, strict=True) if name == stage
+    )
     if not reasons:
         return Section("related-work", title, (text,))
     items = [item for item in ledger if item.stage == stage]
     counts = f"Of {number_of(steps[2].rows, 'paper')}: {reasons_text(reasons)}."
     return Section(
-        "related-work", title, (text, counts), (left_out_grid("no_task", "Papers without a task", items, "the ledger"),)
+        "related-work",
+        title,
+        (text, counts),
+        (left_out_grid("no_task", "Papers without a task", items, "the ledger"),),
     )
 
 
@@ -223,21 +250,33 @@ def _answers_intro(data: AnswersData) -> Section:
     title = "Answers to questions"
     if not data.questions:
         return Section("answers", title, (f"No question was asked: {data.why_none}.",))
-    links = [(f"{number_of(len(data.questions), 'question')}, every answer with its evidence", ANSWERS_PAGE)]
+    links = [
+        (
+            f"{number_of(len(data.questions), 'question')}, every answer with its evidence",
+            ANSWERS_PAGE,
+        )
+    ]
     if data.systems:
         return Section("answers", title, (), (answer_tables.leaderboard(data),), links=links)
-    return Section("answers", title, ("No system answered.",), links=[*links, ("What failed", FAILURES_PAGE)])
+    return Section(
+        "answers", title, ("No system answered.",), links=[*links, ("What failed", FAILURES_PAGE)]
+    )
 
 
 def answers_page(report: MonthReport) -> Page:
     """The page of a month's answers."""
     data = report.answers
-    systems = f" answered by {'; '.join(map(answering_system, data.systems))}" if data.systems else ""
+    systems = (
+        f" answered by {'; '.join(map(answering_system, data.systems))}" if data.systems else ""
+    )
     no_answer = [] if data.systems else ["No system answered; the page of failures may say why."]
     return Page(
         title=f"Answers to questions, {month_name(report.month)}",
         path=[_HOME, (report.month, "index.html"), ("answers", "")],
-        lead=f"{number_of(len(data.questions), 'question')}{systems}, each from the papers up to this month.",
+        lead=(
+            f"{number_of(len(data.questions), 'question')}{systems}, each from the papers up to"
+            " this month."
+        ),
         links=[("What failed or was left out", FAILURES_PAGE), ("Times of runs", RUN_PAGE), _JSON],
         notes=[*report.notes, *no_answer],
         sections=report.answer_sections,
@@ -249,8 +288,11 @@ def failures_page(report: MonthReport) -> Page:
     return Page(
         title=f"What failed or was left out, {month_name(report.month)}",
         path=[_HOME, (report.month, "index.html"), ("failures", "")],
-        lead="Stages that call a language model: key elements, sections, judgements, citations and scores; "
-        "questions, answers and their grades. The month's page has what the earlier stages left out.",
+        lead=(
+            "Stages that call a language model: key elements, sections, judgements, citations and"
+            " scores; questions, answers and their grades. The month's page has what the earlier"
+            " stages left out."
+        ),
         sections=report.failures,
         contents=False,
     )
@@ -258,8 +300,14 @@ def failures_page(report: MonthReport) -> Page:
 
 def run_page(root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData) -> Page:
     """The page of what runs took, the only one that differs from run to run."""
-    links = [("Calls, tokens and money of related work", "index.html#cost")] if related.systems else []
-    links += [("Calls, tokens and money of answers", f"{ANSWERS_PAGE}#cost-of-answers")] if answers.called_model else []
+    links = (
+        [("Calls, tokens and money of related work", "index.html#cost")] if related.systems else []
+    )
+    links += (
+        [("Calls, tokens and money of answers", f"{ANSWERS_PAGE}#cost-of-answers")]
+        if answers.called_model
+        else []
+    )
     return Page(
         title=f"Times of runs, {month_name(month)}",
         path=[_HOME, (month, "index.html"), ("times", "")],
@@ -288,20 +336,33 @@ class _AllMonths:
 
 
 _MONTH_COUNTS: tuple[tuple[str, Table], ...] = (
-    ("Pages", tables.DUMP_MEMBERS), ("Papers", tables.PAPERS), ("Passages", tables.PASSAGES),
-    ("In the index", tables.INDEX_RECEIPTS), ("References", tables.REFERENCES), ("Tasks", tables.RELATED_WORK_TASKS),
-)  # fmt: skip
+    ("Pages", tables.DUMP_MEMBERS),
+    ("Papers", tables.PAPERS),
+    ("Passages", tables.PASSAGES),
+    ("In the index", tables.INDEX_RECEIPTS),
+    ("References", tables.REFERENCES),
+    ("Tasks", tables.RELATED_WORK_TASKS),
+)
 
 
-def overall_page(root: DataRoot, judges: Sequence[str], prices: Mapping[str, Prices], cutoff: str = "") -> Page:
+def overall_page(
+    root: DataRoot, judges: Sequence[str], prices: Mapping[str, Prices], cutoff: str = ""
+) -> Page:
     """The page over all months. A month with unreadable tables stays in the list with a remark.
 
     cutoff: the knowledge cut-off that divides old from recent questions.
     """
     months = root.months(tables.DUMP_MEMBERS)
     pool = _AllMonths(
-        RelatedWorkData(prices, _readable_names(root, tables.SUMMARIES, months), scores=Scores(judges)),
-        AnswersData(prices, _readable_names(root, tables.ANSWERS, months), preferred_judges=judges, cutoff=cutoff),
+        RelatedWorkData(
+            prices, _readable_names(root, tables.SUMMARIES, months), scores=Scores(judges)
+        ),
+        AnswersData(
+            prices,
+            _readable_names(root, tables.ANSWERS, months),
+            preferred_judges=judges,
+            cutoff=cutoff,
+        ),
     )
     for month in months:
         pool.rows.append(_add_month(root, month, pool))
@@ -309,11 +370,13 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: Mapping[str, Pri
     steps = funnel(root, pool.readable, pool.left_out)
     lead = ", ".join(
         [
-            number_of(len(months), "month"), number_of(steps[2].rows, "paper"), number_of(steps[3].rows, "passage"),
+            number_of(len(months), "month"),
+            number_of(steps[2].rows, "paper"),
+            number_of(steps[3].rows, "passage"),
             number_of(sum(row[-1] for row in pool.rows), "related-work task"),
             *([number_of(len(answers.questions), "question")] if answers.questions else []),
         ]
-    )  # fmt: skip
+    )
     sections = [
         Section("funnel", "From the dump to the index", (), (funnel_grid(steps),)),
         _months_section(pool),
@@ -367,7 +430,9 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
             *[0] * len(_MONTH_COUNTS),
         ]
     for receipt in receipts:
-        pool.audit.update({name: receipt[name] for name in ("expected", "present", "missing", "stale")})
+        pool.audit.update(
+            {name: receipt[name] for name in ("expected", "present", "missing", "stale")}
+        )
     pool.left_out.update(left_out)
     pool.sample |= sample
     pool.readable.append(month)
@@ -377,7 +442,9 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
 
 def _months_section(pool: _AllMonths) -> Section:
     columns = ["Month", *(name for name, _ in _MONTH_COUNTS)]
-    return Section("months", "Months", (), (Grid("months", "Months", columns, pool.rows, stacked=True),))
+    return Section(
+        "months", "Months", (), (Grid("months", "Months", columns, pool.rows, stacked=True),)
+    )
 
 
 def _headline(steps: Sequence[FunnelStep], pool: _AllMonths) -> list[tuple[str, str, str]]:
@@ -393,12 +460,18 @@ def _headline(steps: Sequence[FunnelStep], pool: _AllMonths) -> list[tuple[str, 
         headline.append(("Index audit", percent(audit["present"] / audit["expected"]), remark))
     if related.systems:
         _, name = related_work_tables.main_metric(related)
-        best = max(related.systems, key=lambda system: related_work_tables.main_mean(related, system).value or 0)
+        best = max(
+            related.systems,
+            key=lambda system: related_work_tables.main_mean(related, system).value or 0,
+        )
         cell = mean_cell(related_work_tables.main_mean(related, best), "two")
         headline.append(("Best related work", words(best), f"{name} {cell.plain()}"))
     graded = [system for system in answers.systems if answers.result(system) is not None]
     if graded:
-        cells = {system: answer_tables.measure_cell(answers.result(system), "coverage") for system in graded}
+        cells = {
+            system: answer_tables.measure_cell(answers.result(system), "coverage")
+            for system in graded
+        }
         best = max(graded, key=lambda system: float(cells[system].value or 0))
         headline.append(("Best answers", answering_system(best), f"Coverage {cells[best].plain()}"))
     return headline
@@ -411,8 +484,9 @@ def _overall_related_work(data: RelatedWorkData) -> list[Section]:
     parts: list[Any] = [related_work_tables.leaderboard(data)] if data.systems else []
     parts += related_work_tables.published_figures(data)
     text = (
-        "All finished months together, by the first judge where there is one. A month's own page adds its tasks, "
-        "preference (Figure 5), stability (Figure 3), other judges, and people's ratings."
+        "All finished months together, by the first judge where there is one. A month's own page"
+        " adds its tasks, preference (Figure 5), stability (Figure 3), other judges, and people's"
+        " ratings."
     )
     return [Section("related-work", "Related work", (text,), parts), *sections]
 
@@ -423,8 +497,8 @@ def _overall_answers(data: AnswersData, people: Mapping[str, MonthGrades]) -> li
     parts: list[Any] = [answer_tables.leaderboard(data)] if data.systems else []
     parts += answer_tables.published_figures(data)
     text = (
-        "The questions of all finished months together, by the first judge where there is one. A month's own page of "
-        "answers adds cost, other judges, and every question with its answers."
+        "The questions of all finished months together, by the first judge where there is one. A"
+        " month's own page of answers adds cost, other judges, and every question with its answers."
     )
     sections = [
         Section("questions-and-answers", "Answers to questions", (text,), parts),

@@ -41,16 +41,20 @@ _SECTIONS = "page.html.j2"
 
 
 def publish(job: Job) -> Iterator[Row]:
-    """Write the overall page, then the month's files, and yield a row of `report` for each of the month's files.
+    """Write the overall page, then the month's files, and yield a row of `report` for each of the
+    month's files.
 
-    The overall page comes first: the month's table says that the month is done, so after a kill before it everything is
-    written again. It has no row, because the next month changes it; nor has the page of times, because the next run
-    changes it.
+    The overall page comes first: the month's table says that the month is done, so after a kill
+    before it everything is written again. It has no row, because the next month changes it; nor has
+    the page of times, because the next run changes it.
     """
     root, month = job.workspace.root, job.month
     write_overall_page(job.workspace)
     folder = root.path / FOLDER / month
-    related, answers = read_month_related_work(job.workspace, month), _read_answers(job.workspace, month)
+    related, answers = (
+        read_month_related_work(job.workspace, month),
+        _read_answers(job.workspace, month),
+    )
     write_whole(folder / RUN_PAGE, render(_SECTIONS, pages.run_page(root, month, related, answers)))
     rows = []
     for name, content in _files(root, month, related, answers):
@@ -69,12 +73,20 @@ def read_month_related_work(workspace: Workspace, month: str) -> RelatedWorkData
 
 def _read_answers(workspace: Workspace, month: str) -> AnswersData:
     settings = workspace.settings
-    return read_month_answers(workspace.root, month, _judges(settings), known_prices(settings), settings.llm_cutoff)
+    return read_month_answers(
+        workspace.root, month, _judges(settings), known_prices(settings), settings.llm_cutoff
+    )
 
 
 def _judges(settings: Settings) -> list[str]:
-    """The judges in their order. Overlap judges citations alone, so the default model follows it."""
-    return list(settings.judges if set(settings.judges) - {OVERLAP_JUDGE} else (*settings.judges, settings.llm_model))
+    """The judges in their order. Overlap judges citations alone, so the default model follows
+    it.
+    """
+    return list(
+        settings.judges
+        if set(settings.judges) - {OVERLAP_JUDGE}
+        else (*settings.judges, settings.llm_model)
+    )
 
 
 def write_overall_page(workspace: Workspace) -> None:
@@ -82,12 +94,18 @@ def write_overall_page(workspace: Workspace) -> None:
     settings = workspace.settings
     # Two months may be published at once: the last to hold the lock has read what the other wrote.
     with FileLock(workspace.cache("locks") / "overall-index.lock", timeout=600):
-        page = pages.overall_page(workspace.root, _judges(settings), known_prices(settings), settings.llm_cutoff)
+        page = pages.overall_page(
+            workspace.root, _judges(settings), known_prices(settings), settings.llm_cutoff
+        )
         write_whole(workspace.root.path / FOLDER / "index.html", render(_SECTIONS, page))
 
 
-def _files(root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData) -> Iterator[tuple[str, bytes]]:
-    """The month's files, name and content: pages of tasks and questions first, which fill the tallies."""
+def _files(
+    root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData
+) -> Iterator[tuple[str, bytes]]:
+    """The month's files, name and content: pages of tasks and questions first, which fill the
+    tallies.
+    """
     tasks, questions = TaskTally(), QuestionTally()
     for task in task_pages(root, month, related, tasks):
         yield task["file"], render("task.html.j2", task)
@@ -118,7 +136,8 @@ def _files(root: DataRoot, month: str, related: RelatedWorkData, answers: Answer
 
 
 def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
-    """Remove pages of tasks and questions that no longer exist, and temporary files of a killed run.
+    """Remove pages of tasks and questions that no longer exist, and temporary files of a killed
+    run.
 
     `report.md` is of earlier versions.
     """
@@ -129,7 +148,8 @@ def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """What the pages show besides the rows of tables: templates, settings, ledgers, notes of files, people's ratings.
+    """What the pages show besides the rows of tables: templates, settings, ledgers, notes of files,
+    people's ratings.
 
     Times are not among them: a run that changes no row does not make the report out of date.
     """
@@ -138,7 +158,9 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     return {
         "templates": templates_digest(),
         "judges": ", ".join(_judges(settings)),
-        "prices": "; ".join(f"{model} {price.read} {price.written}" for model, price in prices.items()),
+        "prices": "; ".join(
+            f"{model} {price.read} {price.written}" for model, price in prices.items()
+        ),
         "cut-off": settings.llm_cutoff,
         "judge figures": figures_digest(),
         **_provenance_inputs(root, month),
@@ -146,11 +168,19 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 
 def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:
-    """Digests of ledgers and of people's ratings, and what files say beside their rows: why something was not run."""
-    files = {f"ledger {stage}": root.ledger_file(stage, month) for stage in (*FUNNEL_STAGES, *MODEL_STAGES)}
+    """Digests of ledgers and of people's ratings, and what files say beside their rows: why
+    something was not run.
+    """
+    files = {
+        f"ledger {stage}": root.ledger_file(stage, month)
+        for stage in (*FUNNEL_STAGES, *MODEL_STAGES)
+    }
     files |= {
         name: root.file(table, month)
-        for name, table in (("human ratings", tables.HUMAN_RATINGS), ("human grades", tables.HUMAN_GRADES))
+        for name, table in (
+            ("human ratings", tables.HUMAN_RATINGS),
+            ("human grades", tables.HUMAN_GRADES),
+        )
     }
     read = {name: read_provenance(file) for name, file in files.items()}
     digests = {name: provenance.rows_sha256 for name, provenance in read.items() if provenance}
@@ -159,20 +189,24 @@ def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:
         if provenance is not None:
             digests[f"off {stage}"] = str(provenance.notes.get("off", ""))
     retrieval = json.dumps(retrieval_notes(root, month), sort_keys=True)
-    return digests | {f"notes {tables.RETRIEVAL_SCORES.name}": hashlib.sha256(retrieval.encode()).hexdigest()}
+    return digests | {
+        f"notes {tables.RETRIEVAL_SCORES.name}": hashlib.sha256(retrieval.encode()).hexdigest()
+    }
 
 
 def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
     """Whether every file of the month exists, byte for byte, and the overall page at all.
 
-    On an object store by name and length: reading hundreds of pages for a status would take as many requests, and an
-    upload is never seen in part.
+    On an object store by name and length: reading hundreds of pages for a status would take as many
+    requests, and an upload is never seen in part.
     """
     root = workspace.root
     if not (root.path / FOLDER / "index.html").is_file():
         return False
     with listing_cache():
-        return all(_is_whole(root.path / row["path"], row) for row in root.rows(tables.REPORT, month))
+        return all(
+            _is_whole(root.path / row["path"], row) for row in root.rows(tables.REPORT, month)
+        )
 
 
 def _is_whole(file: DataPath, row: Row) -> bool:

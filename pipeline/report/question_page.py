@@ -1,4 +1,6 @@
-"""The pages of a month's questions: every answer with its sentences, claims, passages, grades and steps."""
+"""The pages of a month's questions: every answer with its sentences, claims, passages, grades and
+steps.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ Places = Mapping[str, tuple[str, str]]
 """Passage id → arXiv id and anchor."""
 
 _QUESTIONS_AT_ONCE = 20
-_SOURCES = {"passage": "", "model": "said by the model, supported by this passage", "front_matter": "from the tables"}
+_SOURCES = {
+    "passage": "",
+    "model": "said by the model, supported by this passage",
+    "front_matter": "from the tables",
+}
 _GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
 
 
@@ -57,8 +63,12 @@ class QuestionTally:
         ]
 
 
-def question_pages(root: DataRoot, month: str, data: AnswersData, tally: QuestionTally) -> Iterator[Row]:
-    """What the page of each question of a month shows, by id, with the rows of 20 questions in memory."""
+def question_pages(
+    root: DataRoot, month: str, data: AnswersData, tally: QuestionTally
+) -> Iterator[Row]:
+    """What the page of each question of a month shows, by id, with the rows of 20 questions in
+    memory.
+    """
     if not data.questions:
         return
     places = _places(root, data.questions)
@@ -67,11 +77,15 @@ def question_pages(root: DataRoot, month: str, data: AnswersData, tally: Questio
         batch = questions[first : first + _QUESTIONS_AT_ONCE]
         ids = [posed.question.id for posed in batch]
         answers, grades = (
-            rows_by(root, month, table, "question_id", ids) for table in (tables.ANSWERS, tables.ANSWER_GRADES)
+            rows_by(root, month, table, "question_id", ids)
+            for table in (tables.ANSWERS, tables.ANSWER_GRADES)
         )
         for posed in batch:
             question_id = posed.question.id
-            rows = [with_shown_name(row, data.names) for row in sorted(answers[question_id], key=writer_name)]
+            rows = [
+                with_shown_name(row, data.names)
+                for row in sorted(answers[question_id], key=writer_name)
+            ]
             graded = [with_shown_name(row, data.names) for row in grades[question_id]]
             page = _question_page(posed, rows, graded, places, data) | {"month": month}
             tally.add(page)
@@ -86,7 +100,11 @@ def _places(root: DataRoot, questions: Sequence[PosedQuestion]) -> Places:
 
 
 def _question_page(
-    posed: PosedQuestion, rows: Sequence[Row], graded: Sequence[Row], places: Places, data: AnswersData
+    posed: PosedQuestion,
+    rows: Sequence[Row],
+    graded: Sequence[Row],
+    places: Places,
+    data: AnswersData,
 ) -> dict[str, Any]:
     question = posed.question
     systems = sorted(row["system"] for row in rows)
@@ -102,7 +120,9 @@ def _question_page(
         "date": date,
         "age": age_of(date, data.cutoff) or "",
         # (arXiv id, address) of each paper
-        "papers": [(paper, passage_link(paper, "") and passage_url(paper, "")) for paper in question.papers],
+        "papers": [
+            (paper, passage_link(paper, "") and passage_url(paper, "")) for paper in question.papers
+        ],
         # (claim, (address, anchor) of its passages)
         "gold": [
             (
@@ -116,7 +136,10 @@ def _question_page(
             for place, claim in enumerate(question.claims)
         ],
         "held": _held_grid(posed, [row["system"] for row in arxivbot_first], by_system, data.judge),
-        "answers": [_answer(row, by_system.get(row["system"], ()), posed, places, systems) for row in arxivbot_first],
+        "answers": [
+            _answer(row, by_system.get(row["system"], ()), posed, places, systems)
+            for row in arxivbot_first
+        ],
         "small_model": min((model for model in models if is_small_model(model)), default=""),
         "judge_notes": judge_sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
     }
@@ -125,8 +148,15 @@ def _question_page(
 def _held_grid(
     posed: PosedQuestion, systems: Sequence[str], graded: Mapping[str, Sequence[Row]], judge: str
 ) -> Grid | None:
-    """Gold claims by system: whether the answer holds each, and which hop showed it first; by the first judge."""
-    gold = {system: row["gold"] for system in systems for row in graded.get(system, ()) if row["judge"] == judge}
+    """Gold claims by system: whether the answer holds each, and which hop showed it first; by the
+    first judge.
+    """
+    gold = {
+        system: row["gold"]
+        for system in systems
+        for row in graded.get(system, ())
+        if row["judge"] == judge
+    }
     if not gold:
         return None
     rows = []
@@ -136,12 +166,14 @@ def _held_grid(
             if place < len(gold.get(system, ())):
                 claim = gold[system][place]
                 hop = claim["shown_in_hop"]
-                cells[column] = Cell(_GOLD_WORDS.get(claim["verdict"]), tag=f"shown in hop {hop}" if hop else "")
+                cells[column] = Cell(
+                    _GOLD_WORDS.get(claim["verdict"]), tag=f"shown in hop {hop}" if hop else ""
+                )
         rows.append([f"Gold claim {place + 1}", *cells])
     columns = ["Claim", *(answering_system(name) for name in systems)]
     about = (
-        f"By {judge}. The tag is the hop that first showed a passage which holds the claim. {MISSING}: no verdict "
-        "could be read."
+        f"By {judge}. The tag is the hop that first showed a passage which holds the claim."
+        f" {MISSING}: no verdict could be read."
     )
     return Grid("held", "Which answers hold it", columns, rows, about=about)
 
@@ -169,7 +201,8 @@ def _answer(
     known = system in ANSWERING_SYSTEMS
     return {
         "system": system,
-        # Its place on the page. An imported system may be called anything, so its name is no anchor.
+        # Its place on the page. An imported system may be called anything, so its name is no
+        # anchor.
         "anchor": system if known else f"answer-{systems.index(system) + 1}",
         "colour": answering_colour(system, systems),
         "model": row["model"] or ("no model" if known else "written elsewhere"),
@@ -189,28 +222,45 @@ def _answer(
         ],
         "steps": _steps(answer, passages),
         "grades": [_grade(grade, posed, places) for grade in graded],
-        "failures": [(str(step["stage"]), str(step["failure"])) for step in steps if step.get("failure")],
+        "failures": [
+            (str(step["stage"]), str(step["failure"])) for step in steps if step.get("failure")
+        ],
     }
 
 
 def _read_passage(passage: RetrievedPassage, posed: PosedQuestion) -> Row:
-    """A passage that a system read, with its title and sections, and the numbers of the gold claims that it holds."""
-    where = " › ".join((passage.title, *(passage.section_path or (passage.kind.replace("_", " "),))))
-    gold = [place + 1 for place, ids in sorted(posed.gold_passages.items()) if passage.passage_id in ids]
-    return {"where": where, "excerpt": excerpt(passage.text, passage.arxiv_id, passage.anchor), "gold": gold}
+    """A passage that a system read, with its title and sections, and the numbers of the gold claims
+    that it holds.
+    """
+    where = " › ".join(
+        (passage.title, *(passage.section_path or (passage.kind.replace("_", " "),)))
+    )
+    gold = [
+        place + 1 for place, ids in sorted(posed.gold_passages.items()) if passage.passage_id in ids
+    ]
+    return {
+        "where": where,
+        "excerpt": excerpt(passage.text, passage.arxiv_id, passage.anchor),
+        "gold": gold,
+    }
 
 
 def _steps(answer: Answer, passages: Mapping[str, RetrievedPassage]) -> list[list[str]]:
     """The trace in words, step by step; a ranking with its order."""
     steps = []
     for step in answer.trace.get("steps", ()):
-        orders = [f"  order: {' > '.join(map(str, window.get('order', ())))}" for window in step.get("windows", ())]
+        orders = [
+            f"  order: {' > '.join(map(str, window.get('order', ())))}"
+            for window in step.get("windows", ())
+        ]
         steps.append(step_lines(step, passages) + orders)
     return steps
 
 
 def _grade(row: Row, posed: PosedQuestion, places: Places) -> Row:
-    """A row of `answer_grades` with its shares, and each claim's passages as the judge was shown them."""
+    """A row of `answer_grades` with its shares, and each claim's passages as the judge was shown
+    them.
+    """
     measures = answer_measures(row)
     shares = {name: Cell(measures.get(name), "percent") for name in ("factual", "coverage")}
     papers = posed.question.papers
@@ -219,7 +269,11 @@ def _grade(row: Row, posed: PosedQuestion, places: Places) -> Row:
         passages = []
         for passage in claim["passages"] or ():
             name = passage["passage_id"]
-            quote = claim["quote"] if claim["quoted"] == "passage" and claim["passage_id"] == name else ""
+            quote = (
+                claim["quote"]
+                if claim["quoted"] == "passage" and claim["passage_id"] == name
+                else ""
+            )
             arxiv_id, _ = places.get(name, (papers[0] if len(papers) == 1 else None, ""))
             passages.append(excerpt(passage["text"], arxiv_id, passage["anchor"], quote))
         claims.append(claim | {"passages": passages})

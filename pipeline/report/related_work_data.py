@@ -11,7 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, current_ratings, rating_results
+from pipeline.evaluation.annotation.rating_results import (
+    RATING_COLUMNS,
+    RatingResults,
+    current_ratings,
+    rating_results,
+)
 from pipeline.evaluation.judging import TOGETHER, named_judgement
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
@@ -29,10 +34,23 @@ MonthTables = Mapping[str, pa.Table]
 _SUPPORT = ["system", "verdict", "unjudged", "quote_found"]
 _JUDGEMENT = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]
 # What was paid for beside the sections: table → its column with the model whose tokens a row has.
-_BESIDE = {tables.KEY_ELEMENTS.name: "model", tables.G_SCORES.name: "judge", tables.CITATION_SUPPORT.name: "judge"}
+_BESIDE = {
+    tables.KEY_ELEMENTS.name: "model",
+    tables.G_SCORES.name: "judge",
+    tables.CITATION_SUPPORT.name: "judge",
+}
 _COLUMNS: dict[str, list[str]] = {
     tables.RELATED_WORK_TASKS.name: ["task_id"],
-    tables.SCORES.name: ["task_id", "system", "model", "metric", "value", "judge", "mode", "repeat"],
+    tables.SCORES.name: [
+        "task_id",
+        "system",
+        "model",
+        "metric",
+        "value",
+        "judge",
+        "mode",
+        "repeat",
+    ],
     tables.SUMMARIES.name: ["system", "model", "repeat", *USAGE],
     **{name: [model, *USAGE] for name, model in _BESIDE.items()},
     tables.CITATION_SUPPORT.name: [*_SUPPORT, "model", "judge", *USAGE],
@@ -48,7 +66,9 @@ class Scores:
 
     def __init__(self, judges: Sequence[str] = ()) -> None:
         """judges: models in order of preference; the main tables show the first that judged."""
-        self._values: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+        self._values: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(
+            lambda: defaultdict(dict)
+        )
         self._preferred = tuple(judges)
 
     def add(self, table: pa.Table) -> None:
@@ -58,7 +78,9 @@ class Scores:
         columns = [means[name].to_pylist() for name in (*keys, "value_mean")]
         for metric, judge, system, task, value in zip(*columns, strict=True):
             if value is not None:
-                self._values[metric, (judge or "") if metric.startswith("g_") else ""][system][task] = value
+                self._values[metric, (judge or "") if metric.startswith("g_") else ""][system][
+                    task
+                ] = value
 
     def judges(self) -> list[str]:
         """Models that judged, the preferred ones first."""
@@ -76,10 +98,14 @@ class Scores:
 
     def mean(self, system: str, metric: str, judge: str | None = None) -> Estimate:
         """The mean over tasks with its interval."""
-        return estimate({task: [value] for task, value in self.by_task(system, metric, judge).items()})
+        return estimate(
+            {task: [value] for task, value in self.by_task(system, metric, judge).items()}
+        )
 
     def of_task(self, task: str, systems: Iterable[str], metric: str) -> dict[str, float]:
-        """System → value of one task, by the first judge where a judge is needed; only systems that have one."""
+        """System → value of one task, by the first judge where a judge is needed; only systems that
+        have one.
+        """
         values = {system: self.by_task(system, metric).get(task) for system in systems}
         return {system: value for system, value in values.items() if value is not None}
 
@@ -101,15 +127,17 @@ class RelatedWorkData(MonthData):
     sections: Counter[str] = field(default_factory=Counter)
     """System → its sections, repeats not counted."""
     repeats: list[Row] = field(default_factory=list)
-    """Scores of the tasks that were written repeatedly, of every repeat; those of the G-Score from sections that were
-    marked alone."""
+    """Scores of the tasks that were written repeatedly, of every repeat; those of the G-Score from
+    sections that were marked alone.
+    """
     ratings: list[Row] = field(default_factory=list)
     outdated_ratings: int = 0
     """Ratings of sections that have changed since."""
     off: dict[str, str] = field(default_factory=dict)
     """Name of a table without rows → why, where its file says so."""
     retention: dict[str, dict[int, list[float]]] = field(default_factory=dict)
-    """System → step of its search → shares of earlier references that it kept, one for each task."""
+    """System → step of its search → shares of earlier references that it kept, one for each task.
+    """
 
     @cached_property
     def people(self) -> RatingResults | None:
@@ -135,16 +163,22 @@ class RelatedWorkData(MonthData):
         self.tasks += read[tables.RELATED_WORK_TASKS.name].num_rows
         summaries = with_writer_names(read[tables.SUMMARIES.name], self.names)
         self.add_written(summaries)
-        self.sections.update(summaries.filter(pc.equal(summaries["repeat"], 0))["system"].to_pylist())
+        self.sections.update(
+            summaries.filter(pc.equal(summaries["repeat"], 0))["system"].to_pylist()
+        )
         for name, model in _BESIDE.items():
             self.beside.setdefault(name, Cost()).add(read[name], model)
         self._add_scores(with_writer_names(read[tables.SCORES.name], self.names))
         self._add_support(with_writer_names(read[tables.CITATION_SUPPORT.name], self.names))
         judgements = _rows(read, tables.G_SCORES, _JUDGEMENT)
-        self.judgements += [named_judgement(row, self.names) for row in judgements if row["mode"] == TOGETHER]
+        self.judgements += [
+            named_judgement(row, self.names) for row in judgements if row["mode"] == TOGETHER
+        ]
         ratings = _rows(read, tables.HUMAN_RATINGS, RATING_COLUMNS)
         current = current_ratings(root, month, ratings)
-        self.ratings += [{**row, "system": self.names.get(row["system"], row["system"])} for row in current]
+        self.ratings += [
+            {**row, "system": self.names.get(row["system"], row["system"])} for row in current
+        ]
         self.outdated_ratings += len(ratings) - len(current)
         for name in (*_BESIDE, tables.SUMMARIES.name):
             provenance = read_provenance(root.file(tables.TABLES[name], month))
@@ -166,7 +200,9 @@ class RelatedWorkData(MonthData):
             verdict = row["verdict"] or f"unjudged: {row['unjudged'] or 'unknown'}"
             self.verdicts.setdefault(row["system"], Counter())[verdict] += row["count_all"]
             if verdict == "supported":
-                self.quotes.setdefault(row["system"], Counter())[bool(row["quote_found"])] += row["count_all"]
+                self.quotes.setdefault(row["system"], Counter())[bool(row["quote_found"])] += row[
+                    "count_all"
+                ]
 
 
 def read_related_work(
@@ -184,13 +220,21 @@ def read_month(root: DataRoot, month: str, *, details: bool) -> MonthTables:
 
     details: single judgements and ratings too, which only a month's page shows.
 
-    Raises as `DataRoot.read` does for a file that is damaged or of another version, before anything is counted.
+    Raises as `DataRoot.read` does for a file that is damaged or of another version, before anything
+    is counted.
     """
     columns = _COLUMNS | (_DETAILS if details else {})
-    return {name: read_or_empty(root, tables.TABLES[name], month, wanted) for name, wanted in columns.items()}
+    return {
+        name: read_or_empty(root, tables.TABLES[name], month, wanted)
+        for name, wanted in columns.items()
+    }
 
 
 def _rows(read: MonthTables, table: Table, columns: list[str]) -> list[Row]:
     """The rows of a table, where these columns of it were read."""
     rows = read.get(table.name)
-    return rows.select(columns).to_pylist() if rows is not None and set(columns) <= set(rows.column_names) else []
+    return (
+        rows.select(columns).to_pylist()
+        if rows is not None and set(columns) <= set(rows.column_names)
+        else []
+    )

@@ -1,11 +1,13 @@
 """Pages as HTML: one self-contained file each.
 
-Everything that a page shows of papers and models is untrusted. Jinja2 escapes all of it (`autoescape=True` for every
-template: `select_autoescape` goes by file name and lets `*.html.j2` through), nothing is rendered from Markdown, and
-formulas become MathML of a fixed set of elements. The policy of a page allows the one style sheet whose hash it names,
-and on pages with a sortable table the one script whose hash it names (https://www.w3.org/TR/CSP3/#directive-style-src).
-A click from a sentence to its quotes needs no script: the sentence links to a panel that the style sheet shows while it
-is the target.
+Everything that a page shows of papers and models is untrusted. Jinja2 escapes all of it
+(`autoescape=True` for every
+template: `select_autoescape` goes by file name and lets `*.html.j2` through), nothing is rendered
+from Markdown, and formulas become MathML of a fixed set of elements. The policy of a page allows
+the one style sheet whose hash it names, and on pages with a sortable table the one script whose
+hash it names (https://www.w3.org/TR/CSP3/#directive-style-src).
+A click from a sentence to its quotes needs no script: the sentence links to a panel that the style
+sheet shows while it is the target.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from pipeline.report import formatting
 
 TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
-    "answering_system", "count", "fixed", "is_sample", "month_name", "number_of", "paper_link", "reference",
-    "references", "small_model_note", "words",
+    "answering_system", "count", "fixed", "is_sample", "month_name", "number_of", "paper_link",
+    "reference", "references", "small_model_note", "words",
 )  # fmt: skip
 # A verdict has a sign and a word beside its colour, which not everybody sees.
 _VERDICTS = {
@@ -46,19 +48,21 @@ _GRADES = {
     "not_checkable": ("unjudged", "?", "could not be checked"),
     "": ("unjudged", "?", "no readable verdict"),
 }
-# As Pandoc has it: no white space inside the dollar signs, no digit after them, so that prices stay text.
+# As Pandoc has it: no white space inside the dollar signs, no digit after them, so that prices stay
+# text.
 _FORMULA = re.compile(r"(\$\$?)(?=\S)([^$\n]{1,2000}?)(?<=\S)\1(?!\d)")
 # latex2mathml is recursive, and no formula of the corpus nests this deep.
 _MOST_NESTING = 20
 _MATH_ELEMENTS = {
-    "math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "msup", "msub", "msubsup", "mover", "munder",
-    "munderover", "mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd", "mstyle", "mpadded", "mphantom", "mmultiscripts",
-    "mprescripts", "none",
+    "math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "msup", "msub", "msubsup", "mover",
+    "munder", "munderover", "mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd", "mstyle",
+    "mpadded", "mphantom", "mmultiscripts", "mprescripts", "none",
 }  # fmt: skip
 _MATH_ATTRIBUTES = {
-    "mathvariant", "stretchy", "fence", "separator", "form", "accent", "columnalign", "rowspacing", "columnspacing",
-    "linethickness", "lspace", "rspace", "largeop", "movablelimits", "symmetric", "displaystyle", "scriptlevel",
-    "width", "height", "depth", "minsize", "maxsize", "display",
+    "mathvariant", "stretchy", "fence", "separator", "form", "accent", "columnalign",
+    "rowspacing", "columnspacing", "linethickness", "lspace", "rspace", "largeop",
+    "movablelimits", "symmetric", "displaystyle", "scriptlevel", "width", "height", "depth",
+    "minsize", "maxsize", "display",
 }  # fmt: skip
 
 
@@ -68,16 +72,24 @@ def render(template: str, page: object) -> bytes:
 
 
 def templates_digest() -> str:
-    """SHA-256 over the templates, the style sheet and the script: what a page is made of besides its data."""
+    """SHA-256 over the templates, the style sheet and the script: what a page is made of besides
+    its data.
+    """
     files = sorted(TEMPLATES.iterdir(), key=lambda file: file.name)
-    parts = [f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files if file.is_file()]
+    parts = [
+        f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}"
+        for file in files
+        if file.is_file()
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def environment_with_filters(*folders: Path) -> Environment:
     """Templates of these folders with the filters of reports."""
     environment = make_environment(*folders)
-    environment.filters.update({name: getattr(formatting, name) for name in _FILTERS}, tex=render_formulas)
+    environment.filters.update(
+        {name: getattr(formatting, name) for name in _FILTERS}, tex=render_formulas
+    )
     return environment
 
 
@@ -109,8 +121,9 @@ def _source(text: str) -> str:
 
 
 def render_formulas(text: str) -> Markup:
-    """A text with its formulas, `$…$` and `$$…$$`, as MathML, or as code where they cannot be converted; the rest is
-    escaped."""
+    """A text with its formulas, `$…$` and `$$…$$`, as MathML, or as code where they cannot be
+    converted; the rest is escaped.
+    """
     parts, end = [], 0
     text = printable(text)
     for formula in _FORMULA.finditer(text):
@@ -137,7 +150,8 @@ def _formula(tex: str, dollars: str) -> Markup:
 def _mathml(element: Element) -> Markup | None:
     """An element as MathML; None where it or one of its children is not of the fixed set.
 
-    The library's own text form is not used: it undoes the escaping of texts, such as that of \\text{<script>}.
+    The library's own text form is not used: it undoes the escaping of texts, such as that of
+    \\text{<script>}.
     """
     children = [_mathml(child) for child in element]
     if element.tag not in _MATH_ELEMENTS or None in children:

@@ -1,4 +1,6 @@
-"""Retrieval scores in a report: how well each way to search finds the papers that a sentence cites."""
+"""Retrieval scores in a report: how well each way to search finds the papers that a sentence
+cites.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,17 @@ METRIC_NAMES: Mapping[str, str] = {
     "RR@50": "MRR",
     "nDCG@10": "nDCG@10",
 }
-# The one that tells methods apart where a pool is small: recall@10 of 20 papers is nearly 1 for all.
+# The one that tells methods apart where a pool is small: recall@10 of 20 papers is nearly 1 for
+# all.
 _DRAWN = "nDCG@10"
 _FEW_PAPERS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalScores:
-    """A month of `retrieval_scores`: (method, metric) → row; notes: what its file says of the month."""
+    """A month of `retrieval_scores`: (method, metric) → row; notes: what its file says of the
+    month.
+    """
 
     rows: Mapping[tuple[str, str], Mapping[str, Any]]
     notes: Mapping[str, Any]
@@ -84,10 +89,22 @@ def retrieval_section(scores: RetrievalScores) -> Section:
         return Section("retrieval", "Retrieval", (text,))
     colours = {method: colour for colour, method in enumerate(METHODS, start=1)}
     bars = [bar(METHODS[method], scores.cell(method), colours[method]) for method in scores.methods]
-    rows = [[METHODS[method], *(scores.cell(method, metric) for metric in scores.metrics)] for method in scores.methods]
+    rows = [
+        [METHODS[method], *(scores.cell(method, metric) for metric in scores.metrics)]
+        for method in scores.methods
+    ]
     columns = ["Mean over sentences", *(METRIC_NAMES[metric] for metric in scores.metrics)]
-    grid = Grid("retrieval", "Retrieval scores", columns, rows, notes=_grid_notes(scores), best_of=columns[1:])
-    figure = BarFigure(_DRAWN, [(columns[0], bars)], "On an axis from 0 to 1; whiskers are intervals.")
+    grid = Grid(
+        "retrieval",
+        "Retrieval scores",
+        columns,
+        rows,
+        notes=_grid_notes(scores),
+        best_of=columns[1:],
+    )
+    figure = BarFigure(
+        _DRAWN, [(columns[0], bars)], "On an axis from 0 to 1; whiskers are intervals."
+    )
     return Section("retrieval", "Retrieval", _paragraphs(scores), (figure, grid))
 
 
@@ -97,29 +114,47 @@ def _grid_notes(scores: RetrievalScores) -> list[str]:
     names = {**METHODS, **METRIC_NAMES}
     return [
         *(f"{name}: {models[method]}." for method, name in METHODS.items() if method in models),
-        *(f"{name}: not measured; {skipped[key]}." for key, name in names.items() if key in skipped),
+        *(
+            f"{name}: not measured; {skipped[key]}."
+            for key, name in names.items()
+            if key in skipped
+        ),
     ]
 
 
 def _paragraphs(scores: RetrievalScores) -> list[str]:
     row = next(iter(scores.rows.values()))
-    asking_papers, in_all = scores.notes.get("asking_papers", 0), scores.notes.get("papers_in_all", row["papers"])
+    asking_papers, in_all = (
+        scores.notes.get("asking_papers", 0),
+        scores.notes.get("papers_in_all", row["papers"]),
+    )
     asking = f" of {number_of(asking_papers, 'paper')}" if asking_papers else ""
     of_all = f" (of {count(in_all)} up to this month)" if in_all > row["papers"] else ""
     paragraphs = [
-        f"{number_of(row['queries'], 'sentence')}{asking} that cite papers of the corpus, without their citation marks,"
-        f" searched in {number_of(row['passages'], 'passage')} of {number_of(row['papers'], 'paper')}{of_all}. A paper "
-        "ranks as high as its best passage; the asking paper's own passages do not count. Intervals hold the mean in "
-        "95 % of bootstrap draws of the asking papers.",
+        (
+            f"{number_of(row['queries'], 'sentence')}{asking} that cite papers of the corpus,"
+            f" without their citation marks, searched in {number_of(row['passages'], 'passage')} of"
+            f" {number_of(row['papers'], 'paper')}{of_all}. A paper ranks as high as its best"
+            " passage; the asking paper's own passages do not count. Intervals hold the mean in 95"
+            " % of bootstrap draws of the asking papers."
+        ),
     ]
     if asking_papers and asking_papers < _FEW_PAPERS:
         paragraphs.append(
-            f"With {number_of(asking_papers, 'asking paper')} the intervals are too narrow: the figures are only hints."
+            f"With {number_of(asking_papers, 'asking paper')} the intervals are too narrow: the"
+            " figures are only hints."
         )
     difference = scores.rows.get((DIFFERENCE, DIFFERENCE_METRIC))
     if difference:
-        ends = "" if difference["low"] is None else f" ({difference['low']:+.2f} to {difference['high']:+.2f})"
-        paragraphs.append(f"Fused search less BM25, recall@10, the same sentences: {difference['value']:+.2f}{ends}.")
+        ends = (
+            ""
+            if difference["low"] is None
+            else f" ({difference['low']:+.2f} to {difference['high']:+.2f})"
+        )
+        paragraphs.append(
+            "Fused search less BM25, recall@10, the same sentences:"
+            f" {difference['value']:+.2f}{ends}."
+        )
     return paragraphs
 
 
@@ -134,8 +169,15 @@ def overall_retrieval(months: Mapping[str, RetrievalScores]) -> list[Section]:
         link = Cell(month_name(month), page=f"{month}/index.html#retrieval")
         rows.append([link, *(scores.cell(method) for method in methods), scores.queries])
     text = (
-        f"{_DRAWN} with 95 % intervals: how well each way to search finds the papers that a sentence cites. No "
-        "language model is involved."
+        f"{_DRAWN} with 95 % intervals: how well each way to search finds the papers that a"
+        " sentence cites. No language model is involved."
     )
     columns = ["Month", *(METHODS[method] for method in methods), "Queries"]
-    return [Section("retrieval", "Retrieval", (text,), (Grid("retrieval", f"{_DRAWN} by month", columns, rows),))]
+    return [
+        Section(
+            "retrieval",
+            "Retrieval",
+            (text,),
+            (Grid("retrieval", f"{_DRAWN} by month", columns, rows),),
+        )
+    ]

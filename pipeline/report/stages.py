@@ -10,7 +10,8 @@ from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
 
 
-# Imported when they run: Dagster and most commands load the stages, and the report's modules take 0.2 s to import.
+# Imported when they run: Dagster and most commands load the stages, and the report's modules take
+# 0.2 s to import.
 def _publish(job: Job) -> Iterator[Row]:
     from pipeline.report.publish import publish
 

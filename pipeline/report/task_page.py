@@ -1,5 +1,6 @@
-"""The two pages of each task of a month: sections side by side, each sentence with its citations, quotes and passages;
-and how each section was written, from the trace that its summary keeps."""
+"""The two pages of each task of a month: sections side by side, each sentence with its citations,
+quotes and passages; and how each section was written, from the trace that its summary keeps.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +42,12 @@ Row = Mapping[str, Any]
 _TASKS_AT_ONCE = 20
 # A passage of the corpus has some 200 words; an abstract given by a file may be a book.
 _MOST_PASSAGE_CHARS = 6_000
-# 30 references with 6 drafts of 3 KB each are 540 KB: up to here a page has every draft whole, beyond it those that
-# were kept, and the beginnings of the others.
+# 30 references with 6 drafts of 3 KB each are 540 KB: up to here a page has every draft whole,
+# beyond it those that were kept, and the beginnings of the others.
 _MOST_DRAFT_CHARS = 600_000
 _BEGINNING_CHARS = 400
-# What `chatcite_grounded` does to a kept draft that lost a reference; its text in the trace is the one before.
+# What `chatcite_grounded` does to a kept draft that lost a reference; its text in the trace is the
+# one before.
 _REPAIRED = ("repaired", "patched")
 # Parts of a trace that a system may lack.
 _EMPTY_TRACE: dict[str, Any] = {
@@ -58,34 +60,65 @@ _EMPTY_TRACE: dict[str, Any] = {
 }
 _VERDICTS = ("supported", "partly", "not", "unjudged")
 _ELEMENTS = (
-    "research_questions", "methodology", "results", "conclusions", "contributions", "innovations", "limitations",
-)  # fmt: skip
+    "research_questions",
+    "methodology",
+    "results",
+    "conclusions",
+    "contributions",
+    "innovations",
+    "limitations",
+)
 _CRITERIA_METRICS: tuple[tuple[str, str, Form], ...] = tuple(
     (f"g_{criterion}", criterion_name(criterion), "two") for criterion in CRITERIA
 )
 _METRICS: tuple[tuple[str, str, tuple[tuple[str, str, Form], ...]], ...] = (
-    ("ROUGE", "F1 against the gold section, in percent", (
-        ("rouge1", "ROUGE-1", "two"), ("rouge2", "ROUGE-2", "two"), ("rougeLsum", "ROUGE-L by sentence", "two"),
-        ("rougeL", "ROUGE-L of the whole", "two"),
-    )),
-    ("G-Score", "marks from 1 to 5 by {g_score}, all systems in one conversation, mean over the orders", (
-        *_CRITERIA_METRICS, ("g_score", "G-Score, mean of the six", "two"), ("g_vote", "Voted best", "percent"),
-    )),
-    ("Citations", "verdicts by {support}", (
-        ("citation_precision", "Citation precision", "percent"), ("citation_recall", "Citation recall", "percent"),
-    )),
-    ("Citation format and length", "", (
-        ("reference_coverage", "References cited", "percent"), ("retention", "Retention", "percent"),
-        ("citation_exact", "Exact format", "percent"), ("citation_out_of_range", "Out of range", "count"),
-        ("words", "Words", "count"),
-    )),
-)  # fmt: skip
+    (
+        "ROUGE",
+        "F1 against the gold section, in percent",
+        (
+            ("rouge1", "ROUGE-1", "two"),
+            ("rouge2", "ROUGE-2", "two"),
+            ("rougeLsum", "ROUGE-L by sentence", "two"),
+            ("rougeL", "ROUGE-L of the whole", "two"),
+        ),
+    ),
+    (
+        "G-Score",
+        "marks from 1 to 5 by {g_score}, all systems in one conversation, mean over the orders",
+        (
+            *_CRITERIA_METRICS,
+            ("g_score", "G-Score, mean of the six", "two"),
+            ("g_vote", "Voted best", "percent"),
+        ),
+    ),
+    (
+        "Citations",
+        "verdicts by {support}",
+        (
+            ("citation_precision", "Citation precision", "percent"),
+            ("citation_recall", "Citation recall", "percent"),
+        ),
+    ),
+    (
+        "Citation format and length",
+        "",
+        (
+            ("reference_coverage", "References cited", "percent"),
+            ("retention", "Retention", "percent"),
+            ("citation_exact", "Exact format", "percent"),
+            ("citation_out_of_range", "Out of range", "count"),
+            ("words", "Words", "count"),
+        ),
+    ),
+)
 """Groups of metrics: title, what they rest on, (metric, name, form)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageExcerpt:
-    """A passage around a quote, and where it can be read; holds_quote: whether the quote is said to be from it."""
+    """A passage around a quote, and where it can be read; holds_quote: whether the quote is said to
+    be from it.
+    """
 
     before: str
     quote: str
@@ -96,8 +129,9 @@ class PassageExcerpt:
 
 
 Runs = list[Row]
-"""A paragraph as sentences, as `judged_sentences` makes them, and the text between them. Each has `pieces`, only a
-sentence has a `place`."""
+"""A paragraph as sentences, as `judged_sentences` makes them, and the text between them. Each has
+`pieces`, only a sentence has a `place`.
+"""
 
 
 @dataclass(slots=True)
@@ -119,21 +153,33 @@ class TaskTally:
         from pipeline.evaluation.citation_support.measures import retention_by_round
 
         task = {name: page["task"][name] for name in ("task_id", "arxiv_id", "title", "outside")}
-        self.tasks.append(task | {"page": page["file"], "references": len(page["task"]["references"])})
+        self.tasks.append(
+            task | {"page": page["file"], "references": len(page["task"]["references"])}
+        )
         for section in page["sections"]:
             name = section["system"]
-            for step, share in enumerate(retention_by_round(section["trace"]), 2):  # the first step has none to lose
+            for step, share in enumerate(
+                retention_by_round(section["trace"]), 2
+            ):  # the first step has none to lose
                 self.retention.setdefault(name, {}).setdefault(step, []).append(share)
             self.recovered += [
                 LeftOut(
-                    name, task["task_id"], step.split(" of ")[0].split(" for ")[0], f"{step}: {reason}", page["file"]
+                    name,
+                    task["task_id"],
+                    step.split(" of ")[0].split(" for ")[0],
+                    f"{step}: {reason}",
+                    page["file"],
                 )
                 for step, reason in section["trace"]["failures"]
             ]
 
 
-def task_pages(root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTally) -> Iterator[Row]:
-    """What the two pages of each task of a month show, by task id, with the rows of 20 tasks in memory."""
+def task_pages(
+    root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTally
+) -> Iterator[Row]:
+    """What the two pages of each task of a month show, by task id, with the rows of 20 tasks in
+    memory.
+    """
     ids = sorted(root.read(tables.RELATED_WORK_TASKS, month, ["task_id"])["task_id"].to_pylist())
     for first in range(0, len(ids), _TASKS_AT_ONCE):
         for page in _task_pages(root, month, ids[first : first + _TASKS_AT_ONCE], data):
@@ -141,16 +187,25 @@ def task_pages(root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTal
             yield page
 
 
-def _task_pages(root: DataRoot, month: str, ids: Sequence[str], data: RelatedWorkData) -> Iterator[dict[str, Any]]:
+def _task_pages(
+    root: DataRoot, month: str, ids: Sequence[str], data: RelatedWorkData
+) -> Iterator[dict[str, Any]]:
     columns = ["task_id", "arxiv_id", "title", "section_title", "references", "outside", "gold"]
     tasks = rows_by(root, month, tables.RELATED_WORK_TASKS, "task_id", ids, columns)
     summaries, elements, judgements, support = (
         rows_by(root, month, table, "task_id", ids)
-        for table in (tables.SUMMARIES, tables.KEY_ELEMENTS, tables.G_SCORES, tables.CITATION_SUPPORT)
+        for table in (
+            tables.SUMMARIES,
+            tables.KEY_ELEMENTS,
+            tables.G_SCORES,
+            tables.CITATION_SUPPORT,
+        )
     )
     for task_id in ids:
         (task,) = tasks[task_id]
-        sections = sorted((row for row in summaries[task_id] if row["repeat"] == 0), key=writer_name)
+        sections = sorted(
+            (row for row in summaries[task_id] if row["repeat"] == 0), key=writer_name
+        )
         page = _task_page(
             task,
             [with_shown_name(row, data.names) for row in sections],
@@ -176,7 +231,9 @@ def _task_page(
     best = best_voted(data, task_id, names)
     models = {row["model"] for row in summaries} | {row["judge"] for row in (*judgements, *support)}
     judges = sorted({row["judge"] for row in support if row["judge"]})
-    sections = [_section(row, task, titles, support) | {"best": row["system"] in best} for row in summaries]
+    sections = [
+        _section(row, task, titles, support) | {"best": row["system"] in best} for row in summaries
+    ]
     return {
         "file": task_file(task_id),
         "written_file": task_file(task_id, "-written"),
@@ -193,8 +250,12 @@ def _task_page(
     }
 
 
-def _section(row: Row, task: Row, titles: Mapping[int, str], support: Sequence[Row]) -> dict[str, Any]:
-    """A row of `summaries` with its text and its trace laid out. verdicts: its citations by verdict."""
+def _section(
+    row: Row, task: Row, titles: Mapping[int, str], support: Sequence[Row]
+) -> dict[str, Any]:
+    """A row of `summaries` with its text and its trace laid out. verdicts: its citations by
+    verdict.
+    """
     mine = [citation for citation in support if citation["system"] == row["system"]]
     sentences = judged_sentences(row, mine, titles, _own_passages(row, task))
     counts = Counter(citation["verdict"] or "unjudged" for citation in mine)
@@ -208,11 +269,15 @@ def _section(row: Row, task: Row, titles: Mapping[int, str], support: Sequence[R
 
 
 def _own_passages(row: Row, task: Row) -> dict[str, PassageExcerpt]:
-    """Passages that a system itself based sentences on, by id. Their names, such as R3P12, tell the reference."""
+    """Passages that a system itself based sentences on, by id. Their names, such as R3P12, tell the
+    reference.
+    """
     papers = {str(reference["number"]): reference["arxiv_id"] for reference in task["references"]}
     named = json.loads(row["trace"] or "{}").get("passages", {})
     return {
-        passage["passage_id"]: excerpt(passage["text"], papers.get(name.removeprefix("R").partition("P")[0]), None)
+        passage["passage_id"]: excerpt(
+            passage["text"], papers.get(name.removeprefix("R").partition("P")[0]), None
+        )
         for name, passage in sorted(named.items())
     }
 
@@ -230,11 +295,15 @@ def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) ->
         rests_on = about.format(**judges) if all(judges[name] for name in needed) else ""
         groups += [RowGroup(rows, title, rests_on)] if rows else []
     notes = [
-        f"{MISSING}: no such number. Only systems that write step by step have retention; citation precision needs a "
-        "cited work with a text."
+        f"{MISSING}: no such number. Only systems that write step by step have retention; citation"
+        " precision needs a cited work with a text."
     ]
     columns = ["Metric", *(words(system) for system in systems)]
-    return Grid("scores", "Scores", columns, groups=groups, notes=notes) if groups and systems else None
+    return (
+        Grid("scores", "Scores", columns, groups=groups, notes=notes)
+        if groups and systems
+        else None
+    )
 
 
 def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
@@ -245,7 +314,8 @@ def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
             row["mode"],
             row["repeat"] + 1,
             ", ".join(
-                f"{words(marks['system'])} {'-'.join(str(marks[name]) for name in CRITERIA)}" for marks in row["marks"]
+                f"{words(marks['system'])} {'-'.join(str(marks[name]) for name in CRITERIA)}"
+                for marks in row["marks"]
             ),
             words(row["best"]) if row["best"] else None,
             ", ".join(words(text) for text in row["cut"] or ()),
@@ -258,7 +328,9 @@ def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
     return Grid("judgements", "Judgements", columns, rows, about=about) if rows else None
 
 
-def _element(row: Row, target: str, titles: Mapping[int, str], elements: Sequence[Row]) -> dict[str, Any]:
+def _element(
+    row: Row, target: str, titles: Mapping[int, str], elements: Sequence[Row]
+) -> dict[str, Any]:
     """The key elements of one paper, with the model's name where several extracted them."""
     number = row["number"]
     title = target if number == 0 else titles.get(number, str(row["arxiv_id"]))
@@ -269,16 +341,21 @@ def _element(row: Row, target: str, titles: Mapping[int, str], elements: Sequenc
 
 
 def judged_sentences(
-    summary: Row, support: Sequence[Row], titles: Mapping[int, str], own_passages: Mapping[str, PassageExcerpt]
+    summary: Row,
+    support: Sequence[Row],
+    titles: Mapping[int, str],
+    own_passages: Mapping[str, PassageExcerpt],
 ) -> list[Row]:
     """The sentences of a section with their verdict, citations and own passages, not yet laid out.
 
-    support: its rows of `citation_support`; titles: of the references by number; own_passages: by id, of those that the
-    system itself named.
+    support: its rows of `citation_support`; titles: of the references by number; own_passages: by
+    id, of those that the system itself named.
     """
     sentences = []
     for place, sentence in enumerate(summary["sentences"], 1):
-        rows = sorted((row for row in support if row["sentence"] == place), key=lambda row: int(row["number"]))
+        rows = sorted(
+            (row for row in support if row["sentence"] == place), key=lambda row: int(row["number"])
+        )
         citations = [judged_citation(row, titles) for row in rows]
         sentences.append(
             sentence
@@ -286,15 +363,20 @@ def judged_sentences(
                 "place": place,
                 "verdict": combined_verdict([citation["verdict"] for citation in citations]),
                 "citations": citations,
-                "own_passages": [own_passages[name] for name in sentence["passages"] or () if name in own_passages],
+                "own_passages": [
+                    own_passages[name]
+                    for name in sentence["passages"] or ()
+                    if name in own_passages
+                ],
             }
         )
     return sentences
 
 
 def combined_verdict(verdicts: Sequence[str]) -> str:
-    """The verdict of a sentence: that of its judged citations where they agree, else partly; unjudged where none was
-    judged, '' where there is none."""
+    """The verdict of a sentence: that of its judged citations where they agree, else partly;
+    unjudged where none was judged, '' where there is none.
+    """
     judged = {verdict for verdict in verdicts if verdict != "unjudged"}
     if len(judged) == 1:
         return judged.pop()
@@ -302,11 +384,15 @@ def combined_verdict(verdicts: Sequence[str]) -> str:
 
 
 def judged_citation(row: Row, titles: Mapping[int, str]) -> dict[str, Any]:
-    """A row of `citation_support` with the title of the cited work, '' for no reference of the task, and its passages,
-    the quote marked in the one that holds it."""
+    """A row of `citation_support` with the title of the cited work, '' for no reference of the
+    task, and its passages, the quote marked in the one that holds it.
+    """
     passages = [
         excerpt(
-            passage["text"], row["arxiv_id"], passage["anchor"], row["quote"] or "" if place == row["quoted"] else ""
+            passage["text"],
+            row["arxiv_id"],
+            passage["anchor"],
+            row["quote"] or "" if place == row["quoted"] else "",
         )
         for place, passage in enumerate(row["passages"] or ())
     ]
@@ -314,27 +400,37 @@ def judged_citation(row: Row, titles: Mapping[int, str]) -> dict[str, Any]:
     return {**row, "verdict": verdict, "title": title, "passages": passages}
 
 
-def excerpt(text: str | None, arxiv_id: str | None, anchor: str | None, quote: str = "") -> PassageExcerpt:
+def excerpt(
+    text: str | None, arxiv_id: str | None, anchor: str | None, quote: str = ""
+) -> PassageExcerpt:
     """A passage with the quote marked where it is found in it, apart from white space and case."""
     whole = printable(text or "")
     kept = whole if len(whole) <= _MOST_PASSAGE_CHARS else f"{whole[:_MOST_PASSAGE_CHARS]}…"
     words_quoted = printable(quote).split()
-    match = re.search(r"\s+".join(map(re.escape, words_quoted)), kept, re.IGNORECASE) if words_quoted else None
+    match = (
+        re.search(r"\s+".join(map(re.escape, words_quoted)), kept, re.IGNORECASE)
+        if words_quoted
+        else None
+    )
     start, end = match.span() if match else (len(kept), len(kept))
     url = passage_link(arxiv_id, anchor)
     return PassageExcerpt(kept[:start], kept[start:end], kept[end:], url, bool(quote), arxiv_id)
 
 
 def lay_out(text: str, sentences: Iterable[Row], known: Collection[int]) -> list[Runs]:
-    """The paragraphs of a text as sentences and the text between them, which joined give each paragraph back.
+    """The paragraphs of a text as sentences and the text between them, which joined give each
+    paragraph back.
 
-    The `text` of sentences, in order, may have other white space. A sentence that is in no paragraph after the one
+    The `text` of sentences, in order, may have other white space. A sentence that is in no
+    paragraph after the one
     before it stays part of the text around it. known: numbers of the task's references.
     """
     laid_out = [_Paragraph(part, known) for part in parted(text)]
     at = 0
     for sentence in sentences:
-        at = next((place for place in range(at, len(laid_out)) if laid_out[place].take(sentence)), at)
+        at = next(
+            (place for place in range(at, len(laid_out)) if laid_out[place].take(sentence)), at
+        )
     return [paragraph.runs() for paragraph in laid_out]
 
 
@@ -373,10 +469,12 @@ class _Paragraph:
 
 
 def read_trace(text: str | None, numbers: Collection[int]) -> dict[str, Any]:
-    """The trace that a summary keeps as JSON, with what its pages need beside it. numbers: of the task's references.
+    """The trace that a summary keeps as JSON, with what its pages need beside it. numbers: of the
+    task's references.
 
-    Added are notes: what was repaired or cut, one sentence each; failures: (step, reason) of answers that could not be
-    read; has_steps: whether there is more to show than the section; and what `_rounds` adds to each round.
+    Added are notes: what was repaired or cut, one sentence each; failures: (step, reason) of
+    answers that could not be read; has_steps: whether there is more to show than the section; and
+    what `_rounds` adds to each round.
     """
     trace: dict[str, Any] = _EMPTY_TRACE | json.loads(text or "{}")
     laid_out = {
@@ -391,11 +489,13 @@ def read_trace(text: str | None, numbers: Collection[int]) -> dict[str, Any]:
 def _rounds(rounds: Sequence[Row], numbers: Collection[int]) -> Iterator[Row]:
     """Rounds of the search, one for each reference.
 
-    Added are earlier: how many references the rounds before had; lost: those that the best kept draft does not cite;
-    and to each draft its votes, its paragraphs, its rank among the kept, 0 where it was dropped, and whether its text
-    is whole.
+    Added are earlier: how many references the rounds before had; lost: those that the best kept
+    draft does not cite; and to each draft its votes, its paragraphs, its rank among the kept, 0
+    where it was dropped, and whether its text is whole.
     """
-    whole = sum(len(draft["text"]) for item in rounds for draft in item["drafts"]) <= _MOST_DRAFT_CHARS
+    whole = (
+        sum(len(draft["text"]) for item in rounds for draft in item["drafts"]) <= _MOST_DRAFT_CHARS
+    )
     earlier: list[int] = []
     for item in rounds:
         kept: Sequence[int] = item["kept"]
@@ -412,7 +512,9 @@ def _rounds(rounds: Sequence[Row], numbers: Collection[int]) -> Iterator[Row]:
 
 
 def _lost(item: Row, earlier: Sequence[int]) -> list[int]:
-    """The references of earlier rounds that the best kept draft does not cite; a repaired draft cites them all."""
+    """The references of earlier rounds that the best kept draft does not cite; a repaired draft
+    cites them all.
+    """
     if not item["kept"] or any(guard["how"] in _REPAIRED for guard in item.get("guard", ())[:1]):
         return []
     cited = cited_numbers(normalize(item["drafts"][item["kept"][0] - 1]["text"])[0])
@@ -424,13 +526,24 @@ def _trace_notes(trace: Row) -> Iterator[str]:
     if trace.get("examples"):
         yield f"The prompt had {number_of(len(trace['examples']), 'example')} of style."
     if trace.get("steps"):
-        yield "The papers were read in full." if trace["steps"] == 1 else "The papers were first summarised one by one."
-    for name, text in (("contents_cut", "cut before the summary"), ("summaries_cut", "cut to fit the prompt")):
+        yield (
+            "The papers were read in full."
+            if trace["steps"] == 1
+            else "The papers were first summarised one by one."
+        )
+    for name, text in (
+        ("contents_cut", "cut before the summary"),
+        ("summaries_cut", "cut to fit the prompt"),
+    ):
         if trace.get(name):
-            papers = ["the target" if number == 0 else f"reference {number}" for number in trace[name]]
+            papers = [
+                "the target" if number == 0 else f"reference {number}" for number in trace[name]
+            ]
             yield f"{', '.join(papers).capitalize()}: {text}."
     if trace.get("truncated"):
-        texts = ", ".join(f"{kind.replace('_', ' ')} {number}" for kind, number in trace["truncated"].items())
+        texts = ", ".join(
+            f"{kind.replace('_', ' ')} {number}" for kind, number in trace["truncated"].items()
+        )
         yield f"Texts that ended at the token limit: {texts}."
     for name, subject in (("plan", "The plan"), ("groups", "The grouping")):
         for key, text in (
@@ -446,8 +559,15 @@ def _trace_notes(trace: Row) -> Iterator[str]:
 
 
 def _trace_failures(trace: Row) -> Iterator[tuple[str, str]]:
-    """Structured answers that could not be read, after one repair each; the system went on without them."""
-    for name, step in (("plan", "plan"), ("groups", "grouping"), ("support", "own judge"), ("revision", "revision")):
+    """Structured answers that could not be read, after one repair each; the system went on without
+    them.
+    """
+    for name, step in (
+        ("plan", "plan"),
+        ("groups", "grouping"),
+        ("support", "own judge"),
+        ("revision", "revision"),
+    ):
         if trace.get(name, {}).get("failure"):
             yield step, trace[name]["failure"]
     for item in trace.get("evidence", ()):

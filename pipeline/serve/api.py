@@ -61,7 +61,8 @@ _TEXT = {"type": "string"}
 def _search_parameters() -> tuple[Parameter, ...]:
     schemas = SearchForm.model_json_schema()["properties"]
     return tuple(
-        Parameter(name, schema.pop("description"), schema, required=name == "q") for name, schema in schemas.items()
+        Parameter(name, schema.pop("description"), schema, required=name == "q")
+        for name, schema in schemas.items()
     )
 
 
@@ -75,7 +76,11 @@ def _find_papers(site: Site, request: Request) -> list[FoundPaper]:
     if year and not (year.isascii() and year.isdecimal() and len(year) == 4):
         raise SettingError(f"year: {year[:50]!r} is no year: write 2024")
     return find_papers(
-        site.root, values.get("title", ""), values.get("author", ""), int(year) if year else None, _MOST_PAPERS
+        site.root,
+        values.get("title", ""),
+        values.get("author", ""),
+        int(year) if year else None,
+        _MOST_PAPERS,
     )
 
 
@@ -112,7 +117,9 @@ def _arxiv_id(request: Request) -> str:
     """The id of a paper that need not be in the corpus."""
     arxiv_id = normalize_arxiv_id(request.path_params["id"])
     if arxiv_id is None:
-        raise MissingInput(f"{request.path_params['id'][:80]!r} is not an arXiv id: give one such as 2404.90003")
+        raise MissingInput(
+            f"{request.path_params['id'][:80]!r} is not an arXiv id: give one such as 2404.90003"
+        )
     return arxiv_id
 
 
@@ -126,7 +133,9 @@ def _quotes(site: Site, request: Request) -> list[QuoteSource]:
 def _ask(site: Site, request: Request) -> dict[str, Any]:
     from pipeline.answering.rendering import reply_json
 
-    return reply_json(ask(site, request.query_params.get("q", ""), request.query_params.get("system") or None))
+    return reply_json(
+        ask(site, request.query_params.get("q", ""), request.query_params.get("system") or None)
+    )
 
 
 def _corpus(site: Site, request: Request) -> CorpusView:
@@ -166,9 +175,21 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(f"{_OF_PAPER}/outline", "Sections of a paper", _outline, list[Heading]),
-    Endpoint(f"{_OF_PAPER}/references", "Bibliography of a paper", _references, list[PaperReference]),
-    Endpoint(f"{_OF_PAPER}/cited-by", "Papers of the corpus that cite a paper", _cited_by, list[CitingPaper]),
-    Endpoint(f"{_OF_PAPER}/citing-the-same", "Papers that cite the same works", _citing_the_same, list[RelatedPaper]),
+    Endpoint(
+        f"{_OF_PAPER}/references", "Bibliography of a paper", _references, list[PaperReference]
+    ),
+    Endpoint(
+        f"{_OF_PAPER}/cited-by",
+        "Papers of the corpus that cite a paper",
+        _cited_by,
+        list[CitingPaper],
+    ),
+    Endpoint(
+        f"{_OF_PAPER}/citing-the-same",
+        "Papers that cite the same works",
+        _citing_the_same,
+        list[RelatedPaper],
+    ),
     Endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", _similar, list[RelatedPaper]),
     Endpoint(f"{_OF_PAPER}/bibtex", "BibTeX entry of a paper", _bibtex, str),
     # Last, since an id may hold a slash.
@@ -181,7 +202,9 @@ def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
     known = [parameter.name for parameter in endpoint.parameters]
     for name in request.query_params:
         if name not in known:
-            raise SettingError(f"{name[:50]!r} is not a parameter here: there are {', '.join(known) or 'none'}")
+            raise SettingError(
+                f"{name[:50]!r} is not a parameter here: there are {', '.join(known) or 'none'}"
+            )
     value = endpoint.call(site, request)
     if isinstance(value, str):
         return Response(value, media_type="text/plain")
@@ -194,7 +217,9 @@ def openapi() -> dict[str, Any]:
     returned["problem"] = Problem
     mode: Literal["serialization"] = "serialization"
     adapters = [(name, mode, TypeAdapter(kind)) for name, kind in returned.items()]
-    schemas, components = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
+    schemas, components = TypeAdapter.json_schemas(
+        adapters, ref_template="#/components/schemas/{model}"
+    )
     failure = {
         "description": "A problem document (RFC 9457)",
         "content": {PROBLEM_TYPE: {"schema": schemas["problem", mode]}},
@@ -204,7 +229,10 @@ def openapi() -> dict[str, Any]:
             "get": {
                 "summary": endpoint.summary,
                 "operationId": _operation_id(endpoint.path),
-                "parameters": [*_path_parameters(endpoint.path), *map(_describe, endpoint.parameters)],
+                "parameters": [
+                    *_path_parameters(endpoint.path),
+                    *map(_describe, endpoint.parameters),
+                ],
                 "responses": {
                     "200": {
                         "description": endpoint.summary,
@@ -222,7 +250,11 @@ def openapi() -> dict[str, Any]:
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "citeloom", "version": __version__, "description": "Read-only access to a corpus of papers."},
+        "info": {
+            "title": "citeloom",
+            "version": __version__,
+            "description": "Read-only access to a corpus of papers.",
+        },
         "paths": paths,
         "components": {"schemas": components.get("$defs", {})},
     }
@@ -237,7 +269,9 @@ def _path_parameters(path: str) -> Sequence[Mapping[str, Any]]:
     if "{id" not in path:
         return []
     description = "arXiv id, such as 2404.90003; slashes of old ids are not escaped"
-    return [{"name": "id", "in": "path", "required": True, "description": description, "schema": _TEXT}]
+    return [
+        {"name": "id", "in": "path", "required": True, "description": description, "schema": _TEXT}
+    ]
 
 
 def _describe(parameter: Parameter) -> Mapping[str, Any]:

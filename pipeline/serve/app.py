@@ -40,7 +40,9 @@ _PAGES: Mapping[str, Handler] = {
 
 
 def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
-    """The application over a data root. token: what every request must bring; None for a server on loopback."""
+    """The application over a data root. token: what every request must bring; None for a server on
+    loopback.
+    """
     site = Site(workspace)
     routes: list[BaseRoute] = [_route(path, handler, site) for path, handler in _PAGES.items()]
     routes += [_route(point.path, partial(api.answer, point), site) for point in api.ENDPOINTS]
@@ -86,7 +88,9 @@ def _route(path: str, handler: Handler, site: Site) -> Route:
     def respond(request: Request) -> Response:
         try:
             return handler(site, request)
-        except Exception as error:  # Starlette would raise it again after the response, for the server to log
+        except (
+            Exception
+        ) as error:  # Starlette would raise it again after the response, for the server to log
             return refuse(request, problem_of(error, site.workspace))
 
     return Route(path, respond, methods=["GET"])
@@ -98,7 +102,9 @@ def _text_route(path: str, text: str, media_type: str) -> Route:
 
 def refuse(request: Request, problem: Problem) -> Response:
     """A problem document, or a page for a browser."""
-    wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+    wants_page = "text/html" in request.headers.get(
+        "accept", ""
+    ) and not request.url.path.startswith("/api/")
     return pages.problem_page(request, problem) if wants_page else problem_response(problem)
 
 
@@ -109,14 +115,18 @@ async def _lifespan(server: MCPServer[Any], app: Starlette) -> AsyncIterator[Non
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise SettingError if another program listens on the port, or the address is not of this machine."""
+    """Raise SettingError if another program listens on the port, or the address is not of this
+    machine.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise SettingError(f"--host {host} --port {port}: cannot listen there ({error.strerror})") from error
+            raise SettingError(
+                f"--host {host} --port {port}: cannot listen there ({error.strerror})"
+            ) from error
 
 
 def run_server(workspace: Workspace, host: str, port: int, token: str | None) -> None:
@@ -124,8 +134,8 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
     import uvicorn
     from threadpoolctl import threadpool_limits
 
-    # Searches run beside one another. Two threads of BLAS for each of them delayed one another: 15 searches a second on
-    # a busy machine took 116 ms in the median, and 77 ms with one.
+    # Searches run beside one another. Two threads of BLAS for each of them delayed one another: 15
+    # searches a second on a busy machine took 116 ms in the median, and 77 ms with one.
     with threadpool_limits(1, user_api="blas"):
         # uvicorn's access log would show what people search for.
         uvicorn.run(

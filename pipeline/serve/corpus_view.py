@@ -17,8 +17,10 @@ from pipeline.stages import STAGES
 class CorpusMonth:
     """A month of the corpus.
 
-    counts: rows by table. left_out: what the stages of the corpus left out, in words. points_expected, points_present:
-    of the last audited load into the index. stages: how many are done, stale, failed and missing. failures: messages.
+    counts: rows by table. left_out: what the stages of the corpus left out, in words.
+        points_expected, points_present:
+    of the last audited load into the index. stages: how many are done, stale, failed and missing.
+        failures: messages.
     """
 
     month: str
@@ -54,14 +56,20 @@ COUNTED = (tables.DUMP_MEMBERS, tables.PAPERS, tables.PASSAGES, tables.REFERENCE
 
 
 def read_corpus(workspace: Workspace) -> CorpusView:
-    """Every month of the data root and the dump. Raises PermanentFailure if a table cannot be read."""
+    """Every month of the data root and the dump. Raises PermanentFailure if a table cannot be
+    read.
+    """
     months, _ = months_of_status(workspace, "all")
     return CorpusView(tuple(_read_month(workspace, month) for month in months))
 
 
 def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
     root = workspace.root
-    receipts = root.rows(tables.INDEX_RECEIPTS, month) if month in root.months(tables.INDEX_RECEIPTS) else []
+    receipts = (
+        root.rows(tables.INDEX_RECEIPTS, month)
+        if month in root.months(tables.INDEX_RECEIPTS)
+        else []
+    )
     status = [row for row in month_status(STAGES, workspace, month) if not row["off"]]
     states = [row["state"] for row in status]
     reasons: dict[str, int] = {}

@@ -1,5 +1,6 @@
-"""Who may send a request, headers that keep a response from doing harm in a browser, and errors as problem documents
-(RFC 9457)."""
+"""Who may send a request, headers that keep a response from doing harm in a browser, and errors as
+problem documents (RFC 9457).
+"""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ from pipeline.report.rendering import script_source
 from pipeline.settings.urls import is_loopback
 
 POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -48,7 +49,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem document. type: what kind of problem it is, for programs; detail: what happened, for people."""
+    """A problem document. type: what kind of problem it is, for programs; detail: what happened,
+    for people.
+    """
 
     type: str
     title: str
@@ -57,11 +60,17 @@ class Problem:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return {"Retry-After": str(_RETRY_SECONDS)} if self.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+        return (
+            {"Retry-After": str(_RETRY_SECONDS)}
+            if self.status == HTTPStatus.SERVICE_UNAVAILABLE
+            else {}
+        )
 
 
 def problem_of(error: Exception, workspace: Workspace) -> Problem:
-    """The problem document of an error. Secrets are redacted, and the text of an unexpected error is only logged."""
+    """The problem document of an error. Secrets are redacted, and the text of an unexpected error
+    is only logged.
+    """
     redacted = redact_error(error, collect_secrets(workspace.settings))
     # Messages name options of the command line, which are parameters here.
     detail = _OPTION.sub("", str(redacted))
@@ -96,21 +105,26 @@ def problem_response(problem: Problem) -> Response:
 
 
 def report_policy() -> str:
-    """The policy of report pages: their styles are in the page, and the only script is that which sorts tables."""
+    """The policy of report pages: their styles are in the page, and the only script is that which
+    sorts tables.
+    """
     return (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src {script_source()}; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {script_source()}; base-uri"
+        " 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
 class Guard:
-    """Lets requests pass that bring the token or, without one, that name this machine; adds headers to responses.
+    """Lets requests pass that bring the token or, without one, that name this machine; adds headers
+    to responses.
 
-    Without a token, a page of another site could reach a server on loopback through a host name of its own that leads
-    to 127.0.0.1 (DNS rebinding), so that the header Host must name loopback.
+    Without a token, a page of another site could reach a server on loopback through a host name of
+    its own that leads to 127.0.0.1 (DNS rebinding), so that the header Host must name loopback.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None, refuse: Callable[[Request, Problem], Response]) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str | None, refuse: Callable[[Request, Problem], Response]
+    ) -> None:
         self._app, self._token, self._refuse = app, token, refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,19 +156,30 @@ class Guard:
                     "urn:citeloom:token",
                     "Unauthorized",
                     401,
-                    "give the token of this server: as Authorization: Bearer TOKEN, or as the password in a browser",
+                    "give the token of this server: as Authorization: Bearer TOKEN, or as the"
+                    " password in a browser",
                 )
         elif not _names_loopback(headers.get("host", "")):
             return Problem(
-                "urn:citeloom:host", "Misdirected Request", 421, "this server answers to localhost and 127.0.0.1 only"
+                "urn:citeloom:host",
+                "Misdirected Request",
+                421,
+                "this server answers to localhost and 127.0.0.1 only",
             )
         if scope["method"] not in _METHODS and scope["path"] != "/mcp":
-            return Problem("urn:citeloom:method", "Method Not Allowed", 405, "this server only answers GET requests")
+            return Problem(
+                "urn:citeloom:method",
+                "Method Not Allowed",
+                405,
+                "this server only answers GET requests",
+            )
         return None
 
 
 def _token_of(headers: Headers) -> str:
-    """The token of a request: a bearer token, or the password of basic authentication, which browsers ask for."""
+    """The token of a request: a bearer token, or the password of basic authentication, which
+    browsers ask for.
+    """
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()

@@ -28,7 +28,16 @@ from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
 
 TEMPLATES = Path(__file__).parent / "templates"
-_KINDS = ("front_matter", "abstract", "paragraph", "list", "table", "caption", "theorem", "algorithm")
+_KINDS = (
+    "front_matter",
+    "abstract",
+    "paragraph",
+    "list",
+    "table",
+    "caption",
+    "theorem",
+    "algorithm",
+)
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".md": "text/plain; charset=utf-8",
@@ -62,7 +71,9 @@ def _passages_of(answer: Answer) -> dict[str, RetrievedPassage]:
 
 def style_sheet() -> str:
     """The style sheet of reports, and what the pages here need besides."""
-    return "\n".join(file.read_text() for file in (rendering.TEMPLATES / "style.css", TEMPLATES / "serve.css"))
+    return "\n".join(
+        file.read_text() for file in (rendering.TEMPLATES / "style.css", TEMPLATES / "serve.css")
+    )
 
 
 def paper_path(arxiv_id: str) -> str:
@@ -133,19 +144,34 @@ def paper_page(site: Site, request: Request) -> Response:
     except CiteloomError as error:
         notice = problem_of(error, site.workspace).detail
     numbers = {reference.key: number for number, reference in enumerate(view.paper.references, 1)}
-    return _page("paper.html.j2", request, view=view, paper=view.paper, similar=similar, notice=notice, numbers=numbers)
+    return _page(
+        "paper.html.j2",
+        request,
+        view=view,
+        paper=view.paper,
+        similar=similar,
+        notice=notice,
+        numbers=numbers,
+    )
 
 
 def ask_page(site: Site, request: Request) -> Response:
     """The page of a question, sent piece by piece while it is answered.
 
-    A link on another site must not make this server spend tokens: then the question is only filled in.
+    A link on another site must not make this server spend tokens: then the question is only filled
+        in.
     """
     question = request.query_params.get("q", "").strip()
     is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-    live = LiveAnswer(site, question, None) if question and not is_foreign and request.method == "GET" else None
+    live = (
+        LiveAnswer(site, question, None)
+        if question and not is_foreign and request.method == "GET"
+        else None
+    )
     template = _environment().get_template("ask.html.j2")
-    pieces = template.generate(path=request.url.path, question=question, live=live, problem_of=problem_of, site=site)
+    pieces = template.generate(
+        path=request.url.path, question=question, live=live, problem_of=problem_of, site=site
+    )
     return StreamingResponse(_filled(pieces), media_type="text/html; charset=utf-8")
 
 
@@ -178,4 +204,7 @@ def report_file(site: Site, request: Request) -> Response:
     media_type = _MEDIA_TYPES.get(Path(parts[-1]).suffix)
     if media_type is None or not file.is_file():
         raise HTTPException(404, "there is no such report: run citeloom run --until report")
-    return Response(file.read_bytes(), headers={"Content-Type": media_type, "Content-Security-Policy": report_policy()})
+    return Response(
+        file.read_bytes(),
+        headers={"Content-Type": media_type, "Content-Security-Policy": report_policy()},
+    )

@@ -1,4 +1,6 @@
-"""A paper as its page, the JSON API and MCP show it: outline, passages, references, and its place in the citations."""
+"""A paper as its page, the JSON API and MCP show it: outline, passages, references, and its place
+in the citations.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,16 @@ _COUNTS = {
     "ltx_errors": "LaTeXML errors",
     "math_without_tex": "formulas without TeX",
 }
-_QUALITY_COLUMNS = ["grade", "grade_reasons", "subset", "losses", "chars_seen", "chars_kept", "truncated", *_COUNTS]
+_QUALITY_COLUMNS = [
+    "grade",
+    "grade_reasons",
+    "subset",
+    "losses",
+    "chars_seen",
+    "chars_kept",
+    "truncated",
+    *_COUNTS,
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +68,9 @@ class Heading:
 class PageQuality:
     """What the parser read of a page and what it lost.
 
-    grade: A (clean) to D (broken). losses: characters seen and not kept, by kind of element. counts: paragraphs,
-    tables, figures and formulas that were read, and marks of what the conversion to HTML missed.
+    grade: A (clean) to D (broken). losses: characters seen and not kept, by kind of element.
+    counts: paragraphs, tables, figures and formulas that were read, and marks of what the
+    conversion to HTML missed.
     """
 
     grade: str
@@ -95,7 +107,9 @@ class FoundPaper:
 
 @dataclass(frozen=True, slots=True)
 class PaperView:
-    """A paper with its surroundings. in_corpus: titles of the cited papers that the corpus holds, by arXiv id."""
+    """A paper with its surroundings. in_corpus: titles of the cited papers that the corpus holds,
+    by arXiv id.
+    """
 
     paper: Paper
     outline: tuple[Heading, ...]
@@ -112,7 +126,9 @@ def read_paper_view(root: DataRoot, identifier: str) -> PaperView:
     return PaperView(
         paper=paper,
         outline=outline_of(paper),
-        in_corpus=titles_of(root, (reference.arxiv_id for reference in paper.references if reference.arxiv_id)),
+        in_corpus=titles_of(
+            root, (reference.arxiv_id for reference in paper.references if reference.arxiv_id)
+        ),
         cited_by=tuple(read_citing_papers(root, paper.arxiv_id)),
         citing_the_same=tuple(papers_citing_the_same(root, paper)),
         quality=_read_quality(root, paper),
@@ -137,32 +153,45 @@ def titles_of(root: DataRoot, arxiv_ids: Iterable[str]) -> dict[str, str]:
 
 
 def papers_citing_the_same(root: DataRoot, paper: Paper) -> list[RelatedPaper]:
-    """The papers that share most cited works with a paper (bibliographic coupling, Kessler 1963), most first."""
+    """The papers that share most cited works with a paper (bibliographic coupling, Kessler 1963),
+    most first.
+    """
     cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
     shared: Counter[str] = Counter()
     for month in root.months(tables.CITATIONS) if cited else ():
-        shared.update(row["citing"] for row in root.rows_with(tables.CITATIONS, month, "cited", cited, ["citing"]))
+        shared.update(
+            row["citing"]
+            for row in root.rows_with(tables.CITATIONS, month, "cited", cited, ["citing"])
+        )
     shared.pop(paper.arxiv_id, None)
     most = sorted(shared.items(), key=lambda pair: (-pair[1], pair[0]))[:COUPLED_PAPERS]
     titles = titles_of(root, (arxiv_id for arxiv_id, _ in most))
-    return [RelatedPaper(arxiv_id, titles.get(arxiv_id, ""), abstract_url(arxiv_id), count) for arxiv_id, count in most]
+    return [
+        RelatedPaper(arxiv_id, titles.get(arxiv_id, ""), abstract_url(arxiv_id), count)
+        for arxiv_id, count in most
+    ]
 
 
 def similar_papers(workspace: Workspace, identifier: str) -> list[RelatedPaper]:
     """The papers whose best passage is nearest to a paper's title and abstract.
 
-    Raises SettingError if the corpus does not hold the paper, IndexInUse if another process has the index.
+    Raises SettingError if the corpus does not hold the paper, IndexInUse if another process has the
+    index.
     """
     text, arxiv_id = read_like(workspace, identifier)
     options = SearchOptions(limit=SIMILAR_PAPERS, per_paper=True, without_papers=(arxiv_id,))
     hits = search_many(workspace, [text], options)[0]
-    return [RelatedPaper(hit.arxiv_id, hit.title, hit.url) for hit in hits if hit.relevance != "none"]
+    return [
+        RelatedPaper(hit.arxiv_id, hit.title, hit.url) for hit in hits if hit.relevance != "none"
+    ]
 
 
 def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
     if paper.month not in root.months(tables.PAPERS):
         return None
-    for row in root.rows_with(tables.PAPERS, paper.month, "arxiv_id", {paper.arxiv_id}, _QUALITY_COLUMNS):
+    for row in root.rows_with(
+        tables.PAPERS, paper.month, "arxiv_id", {paper.arxiv_id}, _QUALITY_COLUMNS
+    ):
         return PageQuality(
             grade=row["grade"],
             grade_reasons=tuple(row["grade_reasons"] or ()),
@@ -178,7 +207,9 @@ def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
 
 def bibtex_of(papers: Sequence[Paper]) -> str:
     """The BibTeX entries of papers, each once, under unique keys."""
-    entries = [_bibtex_fields(paper) for paper in {paper.arxiv_id: paper for paper in papers}.values()]
+    entries = [
+        _bibtex_fields(paper) for paper in {paper.arxiv_id: paper for paper in papers}.values()
+    ]
     pairs = zip(bibtex_keys(entries), entries, strict=True)
     return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
 
@@ -196,7 +227,8 @@ def _bibtex_fields(paper: Paper) -> dict[str, Any]:
 def find_papers(
     root: DataRoot, title: str = "", author: str = "", year: int | None = None, limit: int = 20
 ) -> list[FoundPaper]:
-    """The papers whose title has these words, in any order, one of whose authors has this name, and of this year.
+    """The papers whose title has these words, in any order, one of whose authors has this name, and
+    of this year.
 
     Newest months first. Raises SettingError if none of the three is given.
     """
@@ -208,7 +240,9 @@ def find_papers(
     for month in reversed(root.months(tables.PAPERS)):
         if year is not None and not month.startswith(f"{year}-"):
             continue
-        columns = root.read(tables.PAPERS, month, ["arxiv_id", "title", "authors", "year", "categories"])
+        columns = root.read(
+            tables.PAPERS, month, ["arxiv_id", "title", "authors", "year", "categories"]
+        )
         if wanted:
             columns = columns.filter(_may_contain(columns["title"], max(wanted, key=len)))
         for row in columns.to_pylist():
@@ -220,7 +254,9 @@ def find_papers(
 
 
 def _may_contain(titles: pa.ChunkedArray, word: str) -> pa.ChunkedArray:
-    """Whether a title may have a word in lower case without accents: a quick test before the exact one."""
+    """Whether a title may have a word in lower case without accents: a quick test before the exact
+    one.
+    """
     plain = pc.match_substring(titles, word, ignore_case=True)
     to_fold = pc.match_substring_regex(titles, r"[\\{}$]|[^\x00-\x7f]")
     return pc.fill_null(pc.or_(plain, to_fold), fill_value=False)
@@ -248,13 +284,18 @@ def _found_paper(row: Mapping[str, Any]) -> FoundPaper:
 def section_passages(paper: Paper, section: str) -> list[PaperPassage]:
     """The passages of a section and its subsections. section: its title, or the titles down to it.
 
-    Case and punctuation do not matter. Raises MissingInput for a section that the paper does not have.
+    Case and punctuation do not matter. Raises MissingInput for a section that the paper does not
+    have.
     """
     wanted = title_words(section)
-    passages = [passage for passage in paper.passages if wanted and _is_within(passage.section_path, wanted)]
+    passages = [
+        passage for passage in paper.passages if wanted and _is_within(passage.section_path, wanted)
+    ]
     if not passages:
         titles = ", ".join(heading.title for heading in outline_of(paper)[:40])
-        raise MissingInput(f"{paper.arxiv_id} has no section {section[:80]!r}: there are {titles or 'no sections'}")
+        raise MissingInput(
+            f"{paper.arxiv_id} has no section {section[:80]!r}: there are {titles or 'no sections'}"
+        )
     return passages
 
 

@@ -1,6 +1,8 @@
-"""Texts of passages as HTML: formulas, citations that link to the bibliography, tables, and marked sentences.
+"""Texts of passages as HTML: formulas, citations that link to the bibliography, tables, and marked
+sentences.
 
-Every text of a paper is escaped; the only elements are those that this module and `render_formulas` write.
+Every text of a paper is escaped; the only elements are those that this module and `render_formulas`
+write.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ def render_passage(
 ) -> Markup:
     """A passage as block elements.
 
-    marked: parts of the text to highlight. numbers: key of a bibliography item → its number in the list below, to which
-    citations link.
+    marked: parts of the text to highlight. numbers: key of a bibliography item → its number in the
+    list below, to which citations link.
     """
     blocks: list[Markup] = []
     lines: list[str] = []
@@ -40,22 +42,31 @@ def render_passage(
             table = []
         lines.append(line)
     blocks += _paragraph(lines, marked, numbers)
-    return Markup('<div class="text {}">{}</div>').format(kind.replace("_", "-"), Markup("").join(blocks))
+    return Markup('<div class="text {}">{}</div>').format(
+        kind.replace("_", "-"), Markup("").join(blocks)
+    )
 
 
-def _paragraph(lines: Sequence[str], marked: Sequence[str], numbers: Mapping[str, int] | None) -> list[Markup]:
+def _paragraph(
+    lines: Sequence[str], marked: Sequence[str], numbers: Mapping[str, int] | None
+) -> list[Markup]:
     text = "\n".join(lines).strip()
     return [Markup("<p>{}</p>").format(render_inline(text, marked, numbers))] if text else []
 
 
-def render_inline(text: str, marked: Sequence[str] = (), numbers: Mapping[str, int] | None = None) -> Markup:
+def render_inline(
+    text: str, marked: Sequence[str] = (), numbers: Mapping[str, int] | None = None
+) -> Markup:
     """A text without block elements. marked, numbers: as for `render_passage`."""
     parts: list[Markup] = []
     rest = text
     for sentence in marked:
         before, found, after = rest.partition(sentence)
         if found:
-            parts += [_cited(before, numbers), Markup("<mark>{}</mark>").format(_cited(sentence, numbers))]
+            parts += [
+                _cited(before, numbers),
+                Markup("<mark>{}</mark>").format(_cited(sentence, numbers)),
+            ]
             rest = after
     return Markup("").join([*parts, _cited(rest, numbers)])
 
@@ -81,7 +92,11 @@ def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
     """The rows of a Markdown table, of which the first is the head where a rule follows it."""
     rows = [_cells(line) for line in lines if not _RULE.fullmatch(line)][:_MOST_ROWS]
     has_head = len(lines) > 1 and bool(_RULE.fullmatch(lines[1]))
-    head = [Markup('<th scope="col">{}</th>').format(_cited(cell, numbers)) for cell in rows[0]] if has_head else []
+    head = (
+        [Markup('<th scope="col">{}</th>').format(_cited(cell, numbers)) for cell in rows[0]]
+        if has_head
+        else []
+    )
     body = [
         Markup("<tr>{}</tr>").format(
             Markup("").join(Markup("<td>{}</td>").format(_cited(cell, numbers)) for cell in row)
@@ -89,8 +104,8 @@ def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
         for row in rows[has_head:]
     ]
     return Markup(
-        '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="figures"><thead><tr>{}</tr>'
-        "</thead><tbody>{}</tbody></table></div>"
+        '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table'
+        ' class="figures"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
     ).format(Markup("").join(head), Markup("").join(body))
 
 

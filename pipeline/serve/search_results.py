@@ -1,4 +1,6 @@
-"""Search for a page of results: the form of a search, passages by paper, and the sentences that fit best."""
+"""Search for a page of results: the form of a search, passages by paper, and the sentences that fit
+best.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,15 @@ class SearchForm(BaseModel):
     )
 
     q: str = Field(
-        default="", max_length=LONGEST_QUERY, description="words, a paragraph, or an arXiv id for similar papers"
+        default="",
+        max_length=LONGEST_QUERY,
+        description="words, a paragraph, or an arXiv id for similar papers",
     )
     category: tuple[str, ...] = Field(default=(), description="category (cs.CL) or archive (cs)")
     kind: tuple[str, ...] = Field(default=(), description="kind of passage, such as table")
-    severity: tuple[str, ...] = Field(default=(), description="severity of the page in the dump, such as no_problem")
+    severity: tuple[str, ...] = Field(
+        default=(), description="severity of the page in the dump, such as no_problem"
+    )
     grade: str = Field(default="", description="worst grade of a page, A to D")
     first_month: str = Field(default="", description="first month, YYYY-MM")
     last_month: str = Field(default="", description="last month, YYYY-MM")
@@ -60,7 +66,11 @@ class SearchForm(BaseModel):
     @property
     def filters(self) -> list[tuple[str, str]]:
         """The filters that are set, by the names of the address."""
-        return [(name, value) for name, value in self.pairs() if name not in ("q", "page", "limit", "all")]
+        return [
+            (name, value)
+            for name, value in self.pairs()
+            if name not in ("q", "page", "limit", "all")
+        ]
 
     def pairs(self) -> list[tuple[str, str]]:
         """Names and values of the fields that differ from their default, for an address."""
@@ -89,7 +99,12 @@ class SearchForm(BaseModel):
         ).checked()
 
 
-_SEPARATORS: Mapping[str, str | None] = {"author": ";", "category": None, "kind": ",", "severity": ","}
+_SEPARATORS: Mapping[str, str | None] = {
+    "author": ";",
+    "category": None,
+    "kind": ",",
+    "severity": ",",
+}
 """What separates several values in one field of the form; white space for None."""
 
 
@@ -102,7 +117,10 @@ def parse_form(pairs: Sequence[tuple[str, str]]) -> SearchForm:
     values: dict[str, Any] = {}
     for name, text in pairs:
         if name not in known:
-            raise SettingError(f"{name[:50]!r} is not a parameter of a search: there are {', '.join(map(str, known))}")
+            raise SettingError(
+                f"{name[:50]!r} is not a parameter of a search: there are"
+                f" {', '.join(map(str, known))}"
+            )
         if name in _SEPARATORS:
             parts = [part.strip() for part in text.split(_SEPARATORS[name])]
             values[name] = (*values.get(name, ()), *filter(None, parts))
@@ -112,13 +130,18 @@ def parse_form(pairs: Sequence[tuple[str, str]]) -> SearchForm:
         return SearchForm.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise SettingError(f"{first['loc'][0]} is {str(first['input'])[:50]!r}: {first['msg']}") from error
+        raise SettingError(
+            f"{first['loc'][0]} is {str(first['input'])[:50]!r}: {first['msg']}"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage(Hit):
-    """A hit with its best sentences. text: without citation marks. best_sentences: parts of the text; none where no
-    sentence shares a word with the query. excerpt: the best sentence and those around it; all of a table."""
+    """A hit with its best sentences. text: without citation marks. best_sentences: parts of the
+    text; none where no
+    sentence shares a word with the query. excerpt: the best sentence and those around it; all of a
+        table.
+    """
 
     best_sentences: tuple[str, ...] = ()
     excerpt: str = ""
@@ -140,8 +163,10 @@ class PaperHits:
 class SearchResults:
     """A page of results: passages grouped by paper, in the order of each paper's best passage.
 
-    similar_to: the paper that the query names, if it names one. first: number of the page's first passage. unfit: near
-    passages that are left out because they do not fit the query. has_more: whether there may be a next page.
+    similar_to: the paper that the query names, if it names one. first: number of the page's first
+        passage. unfit: near
+    passages that are left out because they do not fit the query. has_more: whether there may be a
+        next page.
     """
 
     query: str
@@ -154,9 +179,11 @@ class SearchResults:
 
 
 def run_search(site: Site, form: SearchForm, start: int | None = None) -> SearchResults:
-    """Search for a page of results. start: number of its first passage, from 0, in place of the form's page.
+    """Search for a page of results. start: number of its first passage, from 0, in place of the
+    form's page.
 
-    Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as `search` does.
+    Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as
+    `search` does.
     """
     options, text, similar_to = form.options(), form.q, None
     if start is not None:
@@ -186,17 +213,24 @@ def group_by_paper(passages: Sequence[RankedPassage]) -> tuple[PaperHits, ...]:
     for passage in passages:
         by_paper.setdefault(passage.arxiv_id, []).append(passage)
     return tuple(
-        PaperHits(arxiv_id, best[0].title, best[0].month, best[0].categories, best[0].url, tuple(best))
+        PaperHits(
+            arxiv_id, best[0].title, best[0].month, best[0].categories, best[0].url, tuple(best)
+        )
         for arxiv_id, best in by_paper.items()
     )
 
 
 def rank_sentences(query: str, hits: Sequence[Hit]) -> list[RankedPassage]:
-    """The hits with their best sentences: those with most of the query's stems, rare ones among the hits first."""
+    """The hits with their best sentences: those with most of the query's stems, rare ones among the
+    hits first.
+    """
     stems = set(map(term_id, words_of(query)))
     texts = [without_markers(hit.text) for hit in hits]
     split = [split_sentences(text) for text in texts]
-    shared = [[stems & set(map(term_id, words_of(sentence))) for sentence in sentences] for sentences in split]
+    shared = [
+        [stems & set(map(term_id, words_of(sentence))) for sentence in sentences]
+        for sentences in split
+    ]
     having = Counter(stem for parts in shared for stem in set[int]().union(*parts))
     weights = {stem: math.log(1 + len(texts) / having[stem]) for stem in having}
     return [
@@ -217,7 +251,9 @@ def _ranked(hit: Hit, text: str, sentences: Sequence[str], best: Sequence[int]) 
 
 
 def _best_places(shared: Sequence[set[int]], weights: Mapping[int, float]) -> list[int]:
-    """The places of the best sentences, in the order of the text. shared: the query's stems in each sentence."""
+    """The places of the best sentences, in the order of the text. shared: the query's stems in each
+    sentence.
+    """
     scores = [sum(weights[stem] for stem in stems) for stems in shared]
     least = _LEAST_OF_BEST * max(scores, default=0.0)
     good = [place for place, score in enumerate(scores) if score > 0 and score >= least]
@@ -225,7 +261,9 @@ def _best_places(shared: Sequence[set[int]], weights: Mapping[int, float]) -> li
 
 
 def _sentences_around(sentences: Sequence[str], place: int) -> str:
-    """The sentence at a place with those after it, then those before it, until the excerpt is long enough."""
+    """The sentence at a place with those after it, then those before it, until the excerpt is long
+    enough.
+    """
     first, last, length = place, place, len(sentences[place])
     while length < _EXCERPT and last + 1 < len(sentences):
         last += 1

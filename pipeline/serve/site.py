@@ -1,4 +1,6 @@
-"""What the requests of one server share: the workspace, limits of what runs at once, and an overview."""
+"""What the requests of one server share: the workspace, limits of what runs at once, and an
+overview.
+"""
 
 from __future__ import annotations
 
@@ -57,16 +59,23 @@ class Site:
         return self.workspace.root.months(tables.PASSAGES)
 
 
-def ask(site: Site, question: str, system: str | None = None, observer: StepObserver | None = None) -> Reply:
+def ask(
+    site: Site, question: str, system: str | None = None, observer: StepObserver | None = None
+) -> Reply:
     """The answer to a question. system: None for the default of the settings.
 
-    Raises SettingError for an unknown system or an empty question, TransientFailure if too many questions are being
-    answered, IndexInUse if another process has the index, and as `Conversation.ask` does.
+    Raises SettingError for an unknown system or an empty question, TransientFailure if too many
+    questions are being answered, IndexInUse if another process has the index, and as
+    `Conversation.ask` does.
     """
     if len(question) > LONGEST_QUERY:
-        raise SettingError(f"the question has {len(question):,} characters: give at most {LONGEST_QUERY:,}")
+        raise SettingError(
+            f"the question has {len(question):,} characters: give at most {LONGEST_QUERY:,}"
+        )
     if not site.questions.acquire(blocking=False):
-        raise TransientFailure(f"{MOST_QUESTIONS} questions are being answered: try again in a few seconds")
+        raise TransientFailure(
+            f"{MOST_QUESTIONS} questions are being answered: try again in a few seconds"
+        )
     try:
         from pipeline.answering.session import open_conversation
 
@@ -76,7 +85,9 @@ def ask(site: Site, question: str, system: str | None = None, observer: StepObse
 
 
 class LiveAnswer:
-    """A question that is being answered. `steps` yields lines as they come; then `reply` or `error` is set."""
+    """A question that is being answered. `steps` yields lines as they come; then `reply` or `error`
+    is set.
+    """
 
     def __init__(self, site: Site, question: str, system: str | None) -> None:
         self._site, self._question, self._system = site, question, system

@@ -1,7 +1,7 @@
 """The settings in their groups: name, type, default and description of each.
 
-`Settings` (in `pipeline.settings.settings`) is made of these classes, and docs/reference/settings.md is generated from
-them. A group's docstring is its heading there.
+`Settings` (in `pipeline.settings.settings`) is made of these classes, and
+docs/reference/settings.md is generated from them. A group's docstring is its heading there.
 """
 
 from __future__ import annotations
@@ -27,9 +27,14 @@ from pipeline.settings.validators import (
     split_commas,
 )
 
-# Holds the sample corpus, workspace.yaml and dagster.yaml: the checkout, or the files of it that a wheel brings.
+# Holds the sample corpus, workspace.yaml and dagster.yaml: the checkout, or the files of it that a
+# wheel brings.
 _PACKAGES = Path(__file__).resolve().parents[2]
-PROJECT = _PACKAGES if (_PACKAGES / "workspace.yaml").is_file() else _PACKAGES / "pipeline" / "project_files"
+PROJECT = (
+    _PACKAGES
+    if (_PACKAGES / "workspace.yaml").is_file()
+    else _PACKAGES / "pipeline" / "project_files"
+)
 SAMPLE_DUMP = PROJECT / "examples" / "dump"
 SAMPLE_SNAPSHOT = PROJECT / "examples" / "metadata.jsonl"
 SAMPLE_QUESTIONS = PROJECT / "examples" / "questions.jsonl"
@@ -41,58 +46,96 @@ class CorpusSettings(BaseModel):
     """Corpus"""
 
     dump_dir: Annotated[Path | str, BeforeValidator(parse_location)] = Field(
-        SAMPLE_DUMP, description="Folder of the ar5iv zips and of loose pages, or its address (s3://bucket/folder)."
+        SAMPLE_DUMP,
+        description=(
+            "Folder of the ar5iv zips and of loose pages, or its address (s3://bucket/folder)."
+        ),
     )
     subsets: Annotated[CommaSeparated, AfterValidator(check_subsets)] = Field(
-        SUBSETS, description="Severities of the dump to read: no_problem, warning, error, unrated; separated by commas."
+        SUBSETS,
+        description=(
+            "Severities of the dump to read: no_problem, warning, error, unrated; separated by"
+            " commas."
+        ),
     )
     metadata_snapshot: Path | None = Field(
-        SAMPLE_SNAPSHOT, description="arXiv metadata snapshot, JSON lines, plain or .gz; empty for none."
+        SAMPLE_SNAPSHOT,
+        description="arXiv metadata snapshot, JSON lines, plain or .gz; empty for none.",
     )
-    data: Annotated[Path | str | None, BeforeValidator(parse_location), AfterValidator(check_data_root)] = Field(
+    data: Annotated[
+        Path | str | None, BeforeValidator(parse_location), AfterValidator(check_data_root)
+    ] = Field(
         None,
-        description="Data root, which holds every table and the reports: a folder, or an address on an object store "
-        "(s3://bucket/folder); empty for data/demo with the sample corpus, data/corpus with any other.",
+        description=(
+            "Data root, which holds every table and the reports: a folder, or an address on an"
+            " object store (s3://bucket/folder); empty for data/demo with the sample corpus,"
+            " data/corpus with any other."
+        ),
     )
     local: Path | None = Field(
         None,
-        description="Folder on this machine for the embedded index, caches, locks and Dagster's state; empty for the "
-        "data root if that is a folder.",
+        description=(
+            "Folder on this machine for the embedded index, caches, locks and Dagster's state;"
+            " empty for the data root if that is a folder."
+        ),
     )
-    categories: Annotated[CommaSeparated, AfterValidator(require_some), AfterValidator(check_categories)] = Field(
-        ("cs",), description="Archives (cs) or categories (cs.CL) whose papers are kept; separated by commas."
+    categories: Annotated[
+        CommaSeparated, AfterValidator(require_some), AfterValidator(check_categories)
+    ] = Field(
+        ("cs",),
+        description=(
+            "Archives (cs) or categories (cs.CL) whose papers are kept; separated by commas."
+        ),
     )
     category_match: Literal["any", "primary"] = Field(
-        "any", description="Which of a paper's categories must be among them: any, or the primary one."
+        "any",
+        description="Which of a paper's categories must be among them: any, or the primary one.",
     )
     parser: Literal["fast", "reference"] = Field(
-        "fast", description="HTML parser: fast, or reference (BeautifulSoup, mwparserfromhtml; the arXivBot report's)."
+        "fast",
+        description=(
+            "HTML parser: fast, or reference (BeautifulSoup, mwparserfromhtml; the arXivBot"
+            " report's)."
+        ),
     )
     page_errors: Literal["keep", "drop_paragraphs", "drop_page"] = Field(
-        "keep", description="What to do with text that LaTeXML marked as broken: keep it, or drop paragraph or page."
+        "keep",
+        description=(
+            "What to do with text that LaTeXML marked as broken: keep it, or drop paragraph or"
+            " page."
+        ),
     )
     workers: int = Field(
         0,
         ge=0,
-        description="Worker processes of the stages papers and passages; 0 for one on each core. Also the processors "
-        "that a step asks of a cluster's node, where 0 asks for one.",
+        description=(
+            "Worker processes of the stages papers and passages; 0 for one on each core. Also the"
+            " processors that a step asks of a cluster's node, where 0 asks for one."
+        ),
     )
 
 
 class ArxivSettings(BaseModel):
     """arXiv"""
 
-    arxiv_api: bool = Field(True, description="Ask the arXiv API for papers that the snapshot lacks.")
+    arxiv_api: bool = Field(
+        True, description="Ask the arXiv API for papers that the snapshot lacks."
+    )
     arxiv_user_agent: str = Field(
-        "citeloom (set CITELOOM_ARXIV_USER_AGENT to your contact)", description="User-Agent header sent to arXiv."
+        "citeloom (set CITELOOM_ARXIV_USER_AGENT to your contact)",
+        description="User-Agent header sent to arXiv.",
     )
     arxiv_api_url: str = Field(
-        "https://export.arxiv.org/api/query", description="Address of the arXiv API; others only in tests."
+        "https://export.arxiv.org/api/query",
+        description="Address of the arXiv API; others only in tests.",
     )
     oai_url: str = Field(
-        "https://oaipmh.arxiv.org/oai", description="Address of arXiv's OAI-PMH interface; others only in tests."
+        "https://oaipmh.arxiv.org/oai",
+        description="Address of arXiv's OAI-PMH interface; others only in tests.",
     )
-    html_url: str = Field("https://arxiv.org/html", description="Address of the folder of arXiv's HTML pages.")
+    html_url: str = Field(
+        "https://arxiv.org/html", description="Address of the folder of arXiv's HTML pages."
+    )
 
 
 class EmbeddingSettings(BaseModel):
@@ -100,30 +143,42 @@ class EmbeddingSettings(BaseModel):
 
     embedded_form: Literal["passage", "title", "sections"] = Field(
         "sections",
-        description="Text that is embedded: the passage alone, title and passage, or title, section titles and "
-        "passage.",
+        description=(
+            "Text that is embedded: the passage alone, title and passage, or title, section titles"
+            " and passage."
+        ),
     )
     embedder: Literal["minilm", "bge-m3"] = Field("minilm", description="Embedding model.")
     embedder_engine: Literal["citeloom", "flagembedding"] = Field(
         "citeloom",
-        description="What computes BGE-M3's vectors: citeloom, or FlagEmbedding's BGEM3FlagModel; both give the same "
-        "vectors within the bounds of citeloom verify-model.",
+        description=(
+            "What computes BGE-M3's vectors: citeloom, or FlagEmbedding's BGEM3FlagModel; both give"
+            " the same vectors within the bounds of citeloom verify-model."
+        ),
     )
     embedder_path: str = Field(
-        "BAAI/bge-m3", description="Folder or hub name of BGE-M3; used if CITELOOM_EMBEDDER is bge-m3."
+        "BAAI/bge-m3",
+        description="Folder or hub name of BGE-M3; used if CITELOOM_EMBEDDER is bge-m3.",
     )
     embedder_device: str = Field(
-        "auto", description="auto or cuda (all GPUs), cpu, or devices such as cuda:1, separated by commas."
+        "auto",
+        description="auto or cuda (all GPUs), cpu, or devices such as cuda:1, separated by commas.",
     )
     embedder_precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = Field(
         "auto",
-        description="Numbers that the embedder multiplies. auto: for MiniLM int8 where the processor has instructions "
-        "for it; for BGE-M3 fp16 on a GPU, bf16 where the processor has it; else fp32. int8 is part of BGE-M3's name.",
+        description=(
+            "Numbers that the embedder multiplies. auto: for MiniLM int8 where the processor has"
+            " instructions for it; for BGE-M3 fp16 on a GPU, bf16 where the processor has it; else"
+            " fp32. int8 is part of BGE-M3's name."
+        ),
     )
     embedder_tokens: int = Field(
         0,
         ge=0,
-        description="Tokens in one batch of the embedder; 0 for 1,024 on a CPU (256 in int8), 32,768 on a GPU.",
+        description=(
+            "Tokens in one batch of the embedder; 0 for 1,024 on a CPU (256 in int8), 32,768 on a"
+            " GPU."
+        ),
     )
     embedder_colbert: bool = Field(False, description="Also store BGE-M3's ColBERT vectors.")
 
@@ -136,30 +191,55 @@ class IndexSettings(BaseModel):
     )
     qdrant_api_key: SecretStr | None = Field(None, description="API key of the Qdrant server.")
     qdrant_private_network: bool = Field(
-        False, description="Allow a Qdrant server on another host without a key, or with a key over plain http."
+        False,
+        description=(
+            "Allow a Qdrant server on another host without a key, or with a key over plain http."
+        ),
     )
     qdrant_grpc_port: int | None = Field(
-        None, description="gRPC port of the Qdrant server; empty for 6334 if the address has port 6333, else no gRPC."
+        None,
+        description=(
+            "gRPC port of the Qdrant server; empty for 6334 if the address has port 6333, else no"
+            " gRPC."
+        ),
     )
-    qdrant_collection: str = Field("citeloom", description="Name (alias) of the collection that is searched.")
+    qdrant_collection: str = Field(
+        "citeloom", description="Name (alias) of the collection that is searched."
+    )
     qdrant_quantization: Literal["int8", "binary", "none"] = Field(
-        "int8", description="Compression of dense vectors for searching; the best hits are scored again uncompressed."
+        "int8",
+        description=(
+            "Compression of dense vectors for searching; the best hits are scored again"
+            " uncompressed."
+        ),
     )
     qdrant_on_disk: bool = Field(
-        False, description="Keep uncompressed vectors on disk, only compressed ones in memory; for a new collection."
+        False,
+        description=(
+            "Keep uncompressed vectors on disk, only compressed ones in memory; for a new"
+            " collection."
+        ),
     )
     qdrant_shards: int = Field(1, ge=1, description="Shards of a new collection on a server.")
-    qdrant_replicas: int = Field(1, ge=1, description="Copies of each shard of a new collection on a cluster.")
+    qdrant_replicas: int = Field(
+        1, ge=1, description="Copies of each shard of a new collection on a cluster."
+    )
 
 
 class RetrievalSettings(BaseModel):
     """Retrieval"""
 
     reranker: str = Field(
-        "", description="Cross-encoder (folder or hub name) with which searches can rerank hits; empty for none."
+        "",
+        description=(
+            "Cross-encoder (folder or hub name) with which searches can rerank hits; empty for"
+            " none."
+        ),
     )
     retrieval_queries: int = Field(
-        1000, ge=0, description="Most citing sentences of a month on which retrieval is scored; 0 for none."
+        1000,
+        ge=0,
+        description="Most citing sentences of a month on which retrieval is scored; 0 for none.",
     )
 
 
@@ -168,27 +248,41 @@ class LanguageModelSettings(BaseModel):
 
     models: Path | None = Field(
         None,
-        description="TOML file of language models, a table for each with url, api_key_env, context, concurrency, "
-        "price, max_tokens; empty for the one model of the settings below.",
+        description=(
+            "TOML file of language models, a table for each with url, api_key_env, context,"
+            " concurrency, price, max_tokens; empty for the one model of the settings below."
+        ),
     )
     llm_url: str | None = Field(
         None,
-        description="OpenAI-compatible endpoint (https://host/v1) of the default model; empty for a model of "
-        "CITELOOM_MODELS, without that for the embedded SmolLM2.",
+        description=(
+            "OpenAI-compatible endpoint (https://host/v1) of the default model; empty for a model"
+            " of CITELOOM_MODELS, without that for the embedded SmolLM2."
+        ),
     )
     llm_model: str = Field(
         "smollm2-135m-instruct",
-        description="Name of the default model: at CITELOOM_LLM_URL, which needs it, or in CITELOOM_MODELS, whose "
-        "first model is the default otherwise.",
+        description=(
+            "Name of the default model: at CITELOOM_LLM_URL, which needs it, or in CITELOOM_MODELS,"
+            " whose first model is the default otherwise."
+        ),
     )
     llm_api_key: SecretStr | None = Field(None, description="API key of CITELOOM_LLM_URL.")
-    llm_context: int = Field(8192, ge=512, description="Tokens that the model can read and write in one call.")
+    llm_context: int = Field(
+        8192, ge=512, description="Tokens that the model can read and write in one call."
+    )
     llm_concurrency: int = Field(4, ge=1, description="Calls in flight at the same time.")
     llm_price: Annotated[str, AfterValidator(check_price)] = Field(
-        "", description="Prices of a million tokens of the model, read/written, such as 2.5/10; empty for unknown."
+        "",
+        description=(
+            "Prices of a million tokens of the model, read/written, such as 2.5/10; empty for"
+            " unknown."
+        ),
     )
     llm_timeout: float = Field(300.0, gt=0, description="Time limit of one call, in seconds.")
-    llm_budget_calls: int = Field(0, ge=0, description="Most paid calls of one run; 0 for no limit.")
+    llm_budget_calls: int = Field(
+        0, ge=0, description="Most paid calls of one run; 0 for no limit."
+    )
     llm_budget_tokens: int = Field(
         0, ge=0, description="Most paid tokens of one run, read and written; 0 for no limit."
     )
@@ -196,7 +290,11 @@ class LanguageModelSettings(BaseModel):
         0.0, ge=0, description="Most money of one run, at the prices of the models; 0 for no limit."
     )
     llm_budget_name: str = Field(
-        "", description="Name of a budget that several runs share, such as 2026-11; empty for one budget per run."
+        "",
+        description=(
+            "Name of a budget that several runs share, such as 2026-11; empty for one budget per"
+            " run."
+        ),
     )
 
 
@@ -205,13 +303,22 @@ class JudgeSettings(BaseModel):
 
     judges: Annotated[CommaSeparated, AfterValidator(check_judges)] = Field(
         (),
-        description="Models that judge, by their names in CITELOOM_MODELS: one, or two separated by a comma; empty for "
-        "the default model. The first judges citations; as the first, overlap does so without a model.",
+        description=(
+            "Models that judge, by their names in CITELOOM_MODELS: one, or two separated by a"
+            " comma; empty for the default model. The first judges citations; as the first, overlap"
+            " does so without a model."
+        ),
     )
     judge_repeats: int = Field(
-        3, ge=1, description="Times that each judge marks a task's systems side by side, each time in another order."
+        3,
+        ge=1,
+        description=(
+            "Times that each judge marks a task's systems side by side, each time in another order."
+        ),
     )
-    support_passages: int = Field(3, ge=1, description="Passages of a cited work that a judge of a citation reads.")
+    support_passages: int = Field(
+        3, ge=1, description="Passages of a cited work that a judge of a citation reads."
+    )
 
 
 class RelatedWorkSettings(BaseModel):
@@ -221,46 +328,76 @@ class RelatedWorkSettings(BaseModel):
         ("chatcite", "extractive", "zero_shot"),
         description="Writers of related work, system or system@model; separated by commas.",
     )
-    chatcite_samples: int = Field(3, ge=1, description="ChatCite's n_s: drafts sampled from each draft kept.")
-    chatcite_votes: int = Field(5, ge=1, description="ChatCite's n_v: votes of the reflective evaluator in each step.")
+    chatcite_samples: int = Field(
+        3, ge=1, description="ChatCite's n_s: drafts sampled from each draft kept."
+    )
+    chatcite_votes: int = Field(
+        5, ge=1, description="ChatCite's n_v: votes of the reflective evaluator in each step."
+    )
     chatcite_kept: int = Field(2, ge=1, description="ChatCite's n_c: drafts kept after each step.")
     chatcite_examples: int = Field(
-        0, ge=0, description="Style examples in each prompt of ChatCite's writer, which its Figure 2 shows."
+        0,
+        ge=0,
+        description="Style examples in each prompt of ChatCite's writer, which its Figure 2 shows.",
     )
-    temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of drafts and summaries.")
+    temperature: float = Field(
+        0.7, ge=0, le=2, description="Sampling temperature of drafts and summaries."
+    )
     vote_temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of votes.")
     draft_tokens: int = Field(
         0,
         ge=0,
-        description="Longest draft or summary in tokens, and a vote half as long; with many references, 24 for each of "
-        "them if that is more; 0 for no limit.",
+        description=(
+            "Longest draft or summary in tokens, and a vote half as long; with many references, 24"
+            " for each of them if that is more; 0 for no limit."
+        ),
     )
     element_tokens: int = Field(
         0, ge=0, description="Longest of the seven key-element answers, in tokens; 0 for no limit."
     )
     min_references: int = Field(
-        2, ge=1, description="Fewest references to papers of the corpus that make a paper a related-work task."
+        2,
+        ge=1,
+        description=(
+            "Fewest references to papers of the corpus that make a paper a related-work task."
+        ),
     )
     outside_references: Literal["item", "abstract", "drop"] = Field(
         "item",
-        description="Cited works outside the corpus: item keeps all, by abstract or else by bibliography item; "
-        "abstract keeps those with an abstract; drop keeps none.",
+        description=(
+            "Cited works outside the corpus: item keeps all, by abstract or else by bibliography"
+            " item; abstract keeps those with an abstract; drop keeps none."
+        ),
     )
     tasks_dir: Path | None = Field(
-        None, description="Folder of related-work tasks as JSON files, added to those of their months; empty for none."
+        None,
+        description=(
+            "Folder of related-work tasks as JSON files, added to those of their months; empty for"
+            " none."
+        ),
     )
     max_tasks: int = Field(1000, ge=0, description="Most related-work tasks of one month.")
     summary_repeats: int = Field(
         1,
         ge=1,
         le=1000,
-        description="Times that each system which calls a model writes a task, each time by other samples.",
+        description=(
+            "Times that each system which calls a model writes a task, each time by other samples."
+        ),
     )
     repeated_tasks: int = Field(
-        5, ge=0, description="Tasks of a month, the first by id, that are written CITELOOM_SUMMARY_REPEATS times."
+        5,
+        ge=0,
+        description=(
+            "Tasks of a month, the first by id, that are written CITELOOM_SUMMARY_REPEATS times."
+        ),
     )
     imported_sections: Path | None = Field(
-        None, description="CSV file of related-work sections written elsewhere, judged beside ours; empty for none."
+        None,
+        description=(
+            "CSV file of related-work sections written elsewhere, judged beside ours; empty for"
+            " none."
+        ),
     )
 
 
@@ -272,18 +409,31 @@ class AnsweringSettings(BaseModel):
         description="Writers of answers, system or system@model; separated by commas.",
     )
     questions: Path | None = Field(
-        None, description="Question set, JSON lines or YAML; empty for the sample's with the sample corpus, else none."
+        None,
+        description=(
+            "Question set, JSON lines or YAML; empty for the sample's with the sample corpus, else"
+            " none."
+        ),
     )
-    max_questions: int = Field(1000, ge=0, description="Most questions of one month that are asked; 0 for none.")
+    max_questions: int = Field(
+        1000, ge=0, description="Most questions of one month that are asked; 0 for none."
+    )
     imported_answers: Path | None = Field(
         None, description="CSV file of answers made elsewhere, graded beside ours; empty for none."
     )
     llm_cutoff: Annotated[str, AfterValidator(check_month_or_day)] = Field(
         "",
-        description="Knowledge cut-off of the LLM (YYYY-MM): questions on later papers are recent; empty for none.",
+        description=(
+            "Knowledge cut-off of the LLM (YYYY-MM): questions on later papers are recent; empty"
+            " for none."
+        ),
     )
-    answer_candidates: int = Field(20, ge=1, description="Passages of one search, which the LLM ranks.")
-    answer_passages: int = Field(3, ge=1, description="Best-ranked passages that the LLM reads for one search.")
+    answer_candidates: int = Field(
+        20, ge=1, description="Passages of one search, which the LLM ranks."
+    )
+    answer_passages: int = Field(
+        3, ge=1, description="Best-ranked passages that the LLM reads for one search."
+    )
     answer_hops: int = Field(2, ge=1, description="Most searches of arXivBot for one question.")
     answer_tokens: int = Field(512, ge=32, description="Longest answer to a question, in tokens.")
 
@@ -295,24 +445,43 @@ class OperationsSettings(BaseModel):
         "0 4 3 * *", description="Schedule of the refresh, as a cron line, in UTC."
     )
     refresh_harvest: bool = Field(
-        True, description="Ask arXiv over OAI-PMH what changed when refreshing; false if new snapshots say it."
+        True,
+        description=(
+            "Ask arXiv over OAI-PMH what changed when refreshing; false if new snapshots say it."
+        ),
     )
     refresh_llm_tokens: int = Field(
-        0, ge=0, description="Most tokens that a refresh may pay for to update LLM tables; 0 leaves them as they are."
+        0,
+        ge=0,
+        description=(
+            "Most tokens that a refresh may pay for to update LLM tables; 0 leaves them as they"
+            " are."
+        ),
     )
     fresh_days: int = Field(
-        0, ge=0, description="Days after a month's end by which papers and index must hold it; 0 for no deadline."
+        0,
+        ge=0,
+        description=(
+            "Days after a month's end by which papers and index must hold it; 0 for no deadline."
+        ),
     )
     webhook_url: Annotated[SecretStr | None, AfterValidator(check_web_address)] = Field(
-        None, description="Address that gets a message for each failed run, as Slack's webhooks do; empty for none."
+        None,
+        description=(
+            "Address that gets a message for each failed run, as Slack's webhooks do; empty for"
+            " none."
+        ),
     )
     serve_url: Annotated[str | None, AfterValidator(check_web_address)] = Field(
         None,
-        description="Address where citeloom serve shows reports (http://localhost:8080), for links in the Dagster UI; "
-        "empty for none.",
+        description=(
+            "Address where citeloom serve shows reports (http://localhost:8080), for links in the"
+            " Dagster UI; empty for none."
+        ),
     )
     serve_token: SecretStr | None = Field(
-        None, description="Token that every request to citeloom serve must bring; required off loopback."
+        None,
+        description="Token that every request to citeloom serve must bring; required off loopback.",
     )
 
 
@@ -321,16 +490,25 @@ class ClusterSettings(BaseModel):
 
     dagster_pg_url: SecretStr | None = Field(
         None,
-        description="Postgres database of Dagster's runs (postgresql://user:password@host/database); empty for SQLite.",
+        description=(
+            "Postgres database of Dagster's runs (postgresql://user:password@host/database); empty"
+            " for SQLite."
+        ),
     )
     executor: Literal["in_process", "ray", "k8s"] = Field(
         "in_process",
-        description="Where steps run: in_process in the run's process, ray as jobs of a Ray cluster, k8s as pods.",
+        description=(
+            "Where steps run: in_process in the run's process, ray as jobs of a Ray cluster, k8s as"
+            " pods."
+        ),
     )
     ray_address: str = Field(
-        "http://127.0.0.1:8265", description="Job server of the Ray cluster (the port of the head's dashboard)."
+        "http://127.0.0.1:8265",
+        description="Job server of the Ray cluster (the port of the head's dashboard).",
     )
-    embedding_gpus: float = Field(0.0, ge=0, description="GPUs that the step embeddings asks of a cluster's node.")
+    embedding_gpus: float = Field(
+        0.0, ge=0, description="GPUs that the step embeddings asks of a cluster's node."
+    )
 
 
 GROUPS: tuple[type[BaseModel], ...] = (

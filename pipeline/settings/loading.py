@@ -1,4 +1,6 @@
-"""Load the settings, and refuse names that are none and values that are wrong, all in one message."""
+"""Load the settings, and refuse names that are none and values that are wrong, all in one
+message.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,30 @@ REMOVED = {
     "CITELOOM_BASELINE_PROMPTS": "the baselines ask ChatCite's prompts as the paper prints them",
     "CITELOOM_DRAFT_PAPERS": _NO_DRAFTS,
     "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
-    "CITELOOM_JUDGE_ALONE": "the systems of a task are marked side by side, repeated sections also by themselves",
-    "CITELOOM_OTEL_ENDPOINT": "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took",
-    "CITELOOM_PAGE_SECONDS": "a page may take 10 s of processor time to parse (docs/methods/papers.md)",
-    "CITELOOM_REFERENCE_ORDER": "references of a task are numbered in the order of the bibliography",
-    "CITELOOM_RETRIEVAL_POOL": "retrieval is scored over 20,000 passages at most (docs/methods/retrieval.md)",
-    "CITELOOM_SEARCH_FUSION": "dense and lexical search are always fused by their scores (docs/methods/search.md)",
+    "CITELOOM_JUDGE_ALONE": (
+        "the systems of a task are marked side by side, repeated sections also by themselves"
+    ),
+    "CITELOOM_OTEL_ENDPOINT": (
+        "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took"
+    ),
+    "CITELOOM_PAGE_SECONDS": (
+        "a page may take 10 s of processor time to parse (docs/methods/papers.md)"
+    ),
+    "CITELOOM_REFERENCE_ORDER": (
+        "references of a task are numbered in the order of the bibliography"
+    ),
+    "CITELOOM_RETRIEVAL_POOL": (
+        "retrieval is scored over 20,000 passages at most (docs/methods/retrieval.md)"
+    ),
+    "CITELOOM_SEARCH_FUSION": (
+        "dense and lexical search are always fused by their scores (docs/methods/search.md)"
+    ),
     "CITELOOM_STABILITY_REPEATS": _REPEATS,
     "CITELOOM_STABILITY_TASKS": _REPEATS,
-    "CITELOOM_SUPPORT_CITATIONS": "up to 1,000 citations of a section are judged, 4 by the embedded model; "
-    "CITELOOM_JUDGES=overlap judges them without a model",
+    "CITELOOM_SUPPORT_CITATIONS": (
+        "up to 1,000 citations of a section are judged, 4 by the embedded model; "
+        "CITELOOM_JUDGES=overlap judges them without a model"
+    ),
 }
 """Settings of the version before that left → what holds instead."""
 
@@ -47,7 +63,8 @@ _MAY_HOLD_SECRET = re.compile(rf"{WITH_PASSWORD.pattern}|[^?]*://[^?]*\?")
 def load_settings(**overrides: object) -> Settings:
     """Settings from overrides, the environment and `.env`, in this order of precedence.
 
-    Raises SettingError with one line for each thing that is wrong: a line of `.env`, an unknown name, a value.
+    Raises SettingError with one line for each thing that is wrong: a line of `.env`, an unknown
+        name, a value.
     """
     file = overrides.get("_env_file", Settings.model_config.get("env_file"))
     in_file = read_env_file(Path(str(file))) if file else {}
@@ -55,14 +72,18 @@ def load_settings(**overrides: object) -> Settings:
     try:
         settings = Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
-        wrong += [_describe(detail["loc"], detail["msg"], detail["input"]) for detail in error.errors()]
+        wrong += [
+            _describe(detail["loc"], detail["msg"], detail["input"]) for detail in error.errors()
+        ]
         raise SettingError("\n".join(wrong)) from None
-    if settings.llm_url and (not settings.llm_model or "llm_model" not in settings.model_fields_set):
+    if settings.llm_url and (
+        not settings.llm_model or "llm_model" not in settings.model_fields_set
+    ):
         wrong.append("CITELOOM_LLM_MODEL: must name the model at CITELOOM_LLM_URL, and is not set")
     if settings.embedder_engine == "flagembedding" and settings.embedder != "bge-m3":
         wrong.append(
-            f"CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone, and CITELOOM_EMBEDDER is "
-            f"{settings.embedder}: set that to bge-m3, or the engine to citeloom"
+            "CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone, and CITELOOM_EMBEDDER"
+            f" is {settings.embedder}: set that to bge-m3, or the engine to citeloom"
         )
     if wrong:
         raise SettingError("\n".join(wrong))
@@ -70,7 +91,8 @@ def load_settings(**overrides: object) -> Settings:
 
 
 def read_env_file(file: Path) -> dict[str, str]:
-    """The names that a `.env` file sets, each with its place, such as ".env line 3". Empty if there is no file.
+    """The names that a `.env` file sets, each with its place, such as ".env line 3". Empty if there
+    is no file.
 
     Raises SettingError with one line for each line that cannot be read.
     """
@@ -103,11 +125,19 @@ def check_names(places: Mapping[str, str]) -> Iterator[str]:
     """A message for each CITELOOM_ name that is no setting. places: where each name is set."""
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     in_kubernetes = "KUBERNETES_SERVICE_HOST" in places
-    for name, place in sorted((name.upper(), place) for name, place in places.items() if _is_ours(name)):
-        if name in known or name.startswith(TEST_PREFIXES) or (in_kubernetes and _KUBERNETES_SERVICE.search(name)):
+    for name, place in sorted(
+        (name.upper(), place) for name, place in places.items() if _is_ours(name)
+    ):
+        if (
+            name in known
+            or name.startswith(TEST_PREFIXES)
+            or (in_kubernetes and _KUBERNETES_SERVICE.search(name))
+        ):
             continue
         near = get_close_matches(name, known, n=1, cutoff=0.7)
-        hint = f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists all settings"
+        hint = (
+            f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists all settings"
+        )
         hint = REMOVED.get(name, hint)
         yield f"{name} is not a setting: {hint} (set in {place})"
 

@@ -1,4 +1,6 @@
-"""The file of CITELOOM_MODELS: a TOML table for each language model, with endpoint, key variable, context and price."""
+"""The file of CITELOOM_MODELS: a TOML table for each language model, with endpoint, key variable,
+context and price.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails
 
 from pipeline.errors import SettingError
@@ -19,7 +29,10 @@ from pipeline.settings.validators import WITH_PASSWORD, check_price
 
 def _check_url(value: str) -> str:
     if WITH_PASSWORD.match(value):
-        raise ValueError("holds a name or password: leave it out of the address, and name its variable as api_key_env")
+        raise ValueError(
+            "holds a name or password: leave it out of the address, and name its variable as"
+            " api_key_env"
+        )
     try:
         split_url("it", value, "http://localhost:8000/v1")
     except SettingError as error:
@@ -30,7 +43,9 @@ def _check_url(value: str) -> str:
 def _check_variable(value: str) -> str:
     # The value is not shown: it may be the key itself.
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
-        raise ValueError("must be the name of an environment variable that holds the key, not the key")
+        raise ValueError(
+            "must be the name of an environment variable that holds the key, not the key"
+        )
     if value.startswith("CITELOOM_") and value != "CITELOOM_LLM_API_KEY":
         raise ValueError("must not begin with CITELOOM_, which is for settings")
     return value
@@ -58,8 +73,11 @@ class ModelEntry(BaseModel):
 _ENTRIES = TypeAdapter(dict[str, ModelEntry])
 # Kind of pydantic's error → what to do.
 _MESSAGES = {
-    "extra_forbidden": f"is not a field; the fields are {', '.join(ModelEntry.model_fields)}. A name with a dot "
-    'needs quotes, such as ["gpt-3.5"], and a key belongs in the environment variable that api_key_env names',
+    "extra_forbidden": (
+        f"is not a field; the fields are {', '.join(ModelEntry.model_fields)}. A name with a dot"
+        ' needs quotes, such as ["gpt-3.5"], and a key belongs in the environment variable that'
+        " api_key_env names"
+    ),
     "model_type": "must be in the table of a model, such as [gpt-4o]",
 }
 
@@ -77,25 +95,33 @@ def read_models_file(file: Path) -> dict[str, ModelEntry]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"CITELOOM_MODELS: {file} is not TOML ({error})") from None
     if not tables:
-        raise SettingError(f'CITELOOM_MODELS: {file} names no model: add a table such as ["gpt-4o"] with a url')
+        raise SettingError(
+            f'CITELOOM_MODELS: {file} names no model: add a table such as ["gpt-4o"] with a url'
+        )
     try:
         return _ENTRIES.validate_python(tables)
     except ValidationError as error:
-        raise SettingError("\n".join(_describe(file, detail) for detail in error.errors())) from None
+        raise SettingError(
+            "\n".join(_describe(file, detail) for detail in error.errors())
+        ) from None
 
 
 def _describe(file: Path, error: ErrorDetails) -> str:
     """A line for an error; the value is not shown, as it may be a key."""
     name, *field = map(str, error["loc"])
     where = f"[{name}] {'.'.join(field)}" if field else name
-    return f"{file}: {where}: {_MESSAGES.get(error['type'], error['msg'].removeprefix('Value error, '))}"
+    return (
+        f"{file}: {where}:"
+        f" {_MESSAGES.get(error['type'], error['msg'].removeprefix('Value error, '))}"
+    )
 
 
 def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings `llm_…` of the default model, where the file defines it; else none.
 
-    values: settings as they were given, before validation. The default is the model that CITELOOM_LLM_MODEL names, and
-    the first of the file without CITELOOM_LLM_MODEL and CITELOOM_LLM_URL.
+    values: settings as they were given, before validation. The default is the model that
+    CITELOOM_LLM_MODEL names, and the first of the file without CITELOOM_LLM_MODEL and
+    CITELOOM_LLM_URL.
     """
     if not values.get("models"):
         return {}
@@ -107,11 +133,14 @@ def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     entry = entries[name]
     if url and url != entry.url:
-        raise SettingError(f"CITELOOM_LLM_URL differs from the url of [{name}] in {file}: remove one of them")
+        raise SettingError(
+            f"CITELOOM_LLM_URL differs from the url of [{name}] in {file}: remove one of them"
+        )
     return {
         "llm_model": name,
         "llm_url": entry.url,
-        "llm_api_key": None,  # it is another service's; `pipeline.llm.models` reads that of api_key_env
+        # It is another service's; `pipeline.llm.models` reads that of api_key_env
+        "llm_api_key": None,
         "llm_context": entry.context,
         "llm_concurrency": entry.concurrency,
         "llm_price": entry.price,
@@ -127,11 +156,19 @@ def read_key(variable: str) -> SecretStr | None:
 
 
 def collect_keys(file: Path | None) -> list[str]:
-    """The keys of all models of the file, to be redacted; none if the file cannot be read any more."""
+    """The keys of all models of the file, to be redacted; none if the file cannot be read any
+    more.
+    """
     if file is None:
         return []
     try:
-        variables = {entry.api_key_env for entry in read_models_file(file).values() if entry.api_key_env}
+        variables = {
+            entry.api_key_env for entry in read_models_file(file).values() if entry.api_key_env
+        }
     except SettingError:
         return []
-    return [key.get_secret_value() for variable in sorted(variables) if (key := read_key(variable)) is not None]
+    return [
+        key.get_secret_value()
+        for variable in sorted(variables)
+        if (key := read_key(variable)) is not None
+    ]

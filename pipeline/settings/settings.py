@@ -32,8 +32,8 @@ from pipeline.storage.store import DataPath, StorePath
 
 PREFIX = "CITELOOM_"
 
-# Defaults for the embedded model, if no endpoint is set: what 135 M weights on two cores do in minutes, at about 600
-# tokens read and 150 written per second.
+# Defaults for the embedded model, if no endpoint is set: what 135 M weights on two cores do in
+# minutes, at about 600 tokens read and 150 written per second.
 EMBEDDED_CONTEXT = 4096
 EMBEDDED_LLM = {
     "llm_context": EMBEDDED_CONTEXT,
@@ -65,9 +65,13 @@ class Settings(
     ClusterSettings,
     BaseSettings,
 ):
-    """Settings of the pipeline. Each field is the environment variable `CITELOOM_` + its name in capitals."""
+    """Settings of the pipeline. Each field is the environment variable `CITELOOM_` + its name in
+    capitals.
+    """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -78,13 +82,17 @@ class Settings(
     @field_validator("*", mode="before")
     @classmethod
     def _read_raw_value(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse a password in an address, and read an empty text as none if the setting can be none.
+        """Refuse a password in an address, and read an empty text as none if the setting can be
+        none.
 
-        An address goes into messages, tables and Dagster's stores. Secrets have settings of their own.
+        An address goes into messages, tables and Dagster's stores. Secrets have settings of their
+        own.
         """
         name = info.field_name or ""
         if isinstance(value, str) and WITH_PASSWORD.match(value) and not is_secret(name):
-            raise ValueError("holds a name or password, which messages would show: leave it out of the address")
+            raise ValueError(
+                "holds a name or password, which messages would show: leave it out of the address"
+            )
         if value == "" and type(None) in get_args(cls.model_fields[name].annotation):
             return None
         return value
@@ -116,9 +124,11 @@ class Settings(
 
     @cached_property
     def local_root(self) -> Path:
-        """Absolute folder on this machine's disk for locks, caches, the embedded index and Dagster's state.
+        """Absolute folder on this machine's disk for locks, caches, the embedded index and
+        Dagster's state.
 
-        By default it is the data root if that is a folder, else a folder of this user for this address.
+        By default it is the data root if that is a folder, else a folder of this user for this
+        address.
         """
         if self.local is not None:
             return self.local.resolve()

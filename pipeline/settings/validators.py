@@ -1,4 +1,6 @@
-"""Parsers and checks of single settings. Each raises ValueError with a message that follows the setting's name."""
+"""Parsers and checks of single settings. Each raises ValueError with a message that follows the
+setting's name.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def check_data_root(value: Path | str | None) -> Path | str | None:
     if protocol == "memory":
         raise ValueError("is in memory, which ends with the process")
     if not path.strip("/") or re.search(r"::|[?#]", value):
-        raise ValueError("must be an address such as s3://bucket/corpus, without anything after the folder")
+        raise ValueError(
+            "must be an address such as s3://bucket/corpus, without anything after the folder"
+        )
     return value
 
 
@@ -63,7 +67,9 @@ def check_subsets(value: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse severities that the dump does not have, and an empty list."""
     unknown = sorted(set(value) - set(SUBSETS))
     if unknown or not value:
-        raise ValueError(f"must name some of {', '.join(SUBSETS)}, not {', '.join(unknown) or 'nothing'}")
+        raise ValueError(
+            f"must name some of {', '.join(SUBSETS)}, not {', '.join(unknown) or 'nothing'}"
+        )
     return value
 
 
@@ -74,14 +80,18 @@ def check_categories(value: tuple[str, ...]) -> tuple[str, ...]:
         if normalized is None or not is_category(normalized):
             near = nearest_categories(text)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise ValueError(f"arXiv has no archive or category {text!r}: name some such as cs or cs.CL{hint}")
+            raise ValueError(
+                f"arXiv has no archive or category {text!r}: name some such as cs or cs.CL{hint}"
+            )
     return tuple(dict.fromkeys(normalize_category(text) or "" for text in value))
 
 
 def check_cron(value: str) -> str:
     """Refuse a schedule that has not the form of a cron line."""
     if not _CRON.fullmatch(value.strip()):
-        raise ValueError("must be five fields of cron, such as 0 4 3 * *, or one of @daily, @weekly, @monthly")
+        raise ValueError(
+            "must be five fields of cron, such as 0 4 3 * *, or one of @daily, @weekly, @monthly"
+        )
     return value.strip()
 
 

@@ -1,4 +1,6 @@
-"""CSV files that users give: UTF-8, commas between cells, and a first line that names the columns."""
+"""CSV files that users give: UTF-8, commas between cells, and a first line that names the
+columns.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +13,27 @@ from pathlib import Path
 
 from pipeline.errors import SettingError
 
-# 1,000 answers of 2,000 words each are some 12 MB; a hundred rated tasks with the longest comments 4 MB.
+# 1,000 answers of 2,000 words each are some 12 MB; a hundred rated tasks with the longest comments
+# 4 MB.
 MOST_BYTES = 20_000_000
 SAVE_AS = "save it as CSV UTF-8, comma-separated"
 
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row of a file. number: of the line on which it begins, from 1. cells: column → cell as written, empty where
-    the row is short; under '' whatever stands beyond the last column that has a name."""
+    """A row of a file. number: of the line on which it begins, from 1. cells: column → cell as
+    written, empty where the row is short; under '' whatever stands beyond the last column that has
+    a name.
+    """
 
     number: int
     cells: Mapping[str, str]
 
 
 def read_content(file: Path, wanted: str) -> bytes:
-    """The bytes of a file. wanted: what it should be, for messages. Raises SettingError for one that is too large to
-    be that, or cannot be read."""
+    """The bytes of a file. wanted: what it should be, for messages. Raises SettingError for one
+    that is too large to be that, or cannot be read.
+    """
     try:
         if file.stat().st_size > MOST_BYTES:
             raise SettingError(f"{file} has over {MOST_BYTES:,} bytes: give {wanted}")
@@ -37,7 +43,8 @@ def read_content(file: Path, wanted: str) -> bytes:
 
 
 def parse_csv(content: bytes, needed: Sequence[str]) -> list[CsvRow]:
-    """The rows that hold anything, in order. needed: columns that there must be, beside others and in any order.
+    """The rows that hold anything, in order. needed: columns that there must be, beside others and
+    in any order.
 
     Raises SettingError with the line for what is not CSV in UTF-8, lacks a column or has one twice.
     """
@@ -59,20 +66,23 @@ def parse_csv(content: bytes, needed: Sequence[str]) -> list[CsvRow]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise SettingError(
-            f"line {line}: it is not CSV ({error}): put quotes around cells and double those within them, or {SAVE_AS}"
+            f"line {line}: it is not CSV ({error}): put quotes around cells and double those within"
+            f" them, or {SAVE_AS}"
         ) from None
     return rows
 
 
 def _check_columns(header: Sequence[str], needed: Sequence[str]) -> list[str]:
     columns = [cell.strip() for cell in header]
-    while columns and not columns[-1]:  # many spreadsheets write them; a text with commas and no quotes would end there
+    while (
+        columns and not columns[-1]
+    ):  # many spreadsheets write them; a text with commas and no quotes would end there
         columns.pop()
     missing = [column for column in needed if column not in columns]
     if missing:
         raise SettingError(
-            f"line 1: no column {', '.join(missing)} in {', '.join(columns)[:200]!r}: name the columns there, and "
-            f"{SAVE_AS}"
+            f"line 1: no column {', '.join(missing)} in {', '.join(columns)[:200]!r}: name the"
+            f" columns there, and {SAVE_AS}"
         )
     twice = [column for column, count in Counter(columns).items() if count > 1 and column]
     if twice:

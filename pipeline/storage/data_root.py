@@ -33,7 +33,9 @@ class DataRoot:
         return self.path / table.name / f"{month}.parquet"
 
     def ledger_file(self, stage: str, month: str) -> DataPath:
-        """The file of a stage's ledger of a month; each stage has its own, so that each has one writer."""
+        """The file of a stage's ledger of a month; each stage has its own, so that each has one
+        writer.
+        """
         return self.path / LEDGER.name / stage / f"{month}.parquet"
 
     def months(self, table: Table) -> list[str]:
@@ -41,24 +43,37 @@ class DataRoot:
         return sorted(file.stem for file in (self.path / table.name).glob("*.parquet"))
 
     def retired_note(self) -> str | None:
-        """One line that names what earlier versions left here and nothing reads any more; None where there is none."""
-        folders = [place for name in RETIRED_TABLES for place in (name, f"{LEDGER.name}/{name}", f"reports/{name}")]
+        """One line that names what earlier versions left here and nothing reads any more; None
+        where there is none.
+        """
+        folders = [
+            place
+            for name in RETIRED_TABLES
+            for place in (name, f"{LEDGER.name}/{name}", f"reports/{name}")
+        ]
         present = [place for place in folders if any(True for _ in (self.path / place).glob("*"))]
-        return f"{', '.join(present)} in {self.path}: no longer used, and can be deleted" if present else None
+        return (
+            f"{', '.join(present)} in {self.path}: no longer used, and can be deleted"
+            if present
+            else None
+        )
 
     def read(self, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
         """A month of a table, or some columns of it.
 
-        Raises MissingInput where the month does not exist, PermanentFailure where the file has another schema version
-        or cannot be read.
+        Raises MissingInput where the month does not exist, PermanentFailure where the file has
+        another schema version or cannot be read.
         """
-        # pq.read_table would import pandas, a quarter of a second of each command that reads a table.
+        # pq.read_table would import pandas, a quarter of a second of each command that reads a
+        # table.
         with self._open(table, month) as parquet:
             rows = parquet.read(columns=columns)
         return rows if columns is None else rows.select(columns)
 
     @contextlib.contextmanager
-    def _open(self, table: Table, month: str, *, read_ahead: bool = True) -> Iterator[pq.ParquetFile]:
+    def _open(
+        self, table: Table, month: str, *, read_ahead: bool = True
+    ) -> Iterator[pq.ParquetFile]:
         """A month's file, with its version checked. Raises as `read` does."""
         file = self.file(table, month)
         with contextlib.ExitStack() as stack:
@@ -75,11 +90,15 @@ class DataRoot:
             with _named_damage(file, table, month):
                 yield parquet
 
-    def rows(self, table: Table, month: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
+    def rows(
+        self, table: Table, month: str, columns: list[str] | None = None
+    ) -> list[dict[str, Any]]:
         """A month of a table as dictionaries. Raises as `read` does."""
         return list(self.read(table, month, columns).to_pylist(maps_as_pydicts="strict"))
 
-    def iterate(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    def iterate(
+        self, table: Table, month: str, columns: list[str] | None = None
+    ) -> Iterator[dict[str, Any]]:
         """The rows of a month one by one, with one row group in memory. Raises as `read` does."""
         for batch in self.batches(table, month, columns):
             yield from batch.to_pylist(maps_as_pydicts="strict")
@@ -87,10 +106,15 @@ class DataRoot:
     def batches(
         self, table: Table, month: str, columns: list[str] | None = None, rows: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a month as Arrow batches of `rows` rows, or of at most one row group. Raises as `read` does."""
-        # Reading ahead keeps all row groups until the last: 500 MB for a file of 400 MB, 120 MB without.
+        """The rows of a month as Arrow batches of `rows` rows, or of at most one row group. Raises
+        as `read` does.
+        """
+        # Reading ahead keeps all row groups until the last: 500 MB for a file of 400 MB, 120 MB
+        # without.
         with self._open(table, month, read_ahead=False) as parquet:
-            yield from parquet.iter_batches(batch_size=rows or table.rows_per_group, columns=columns)
+            yield from parquet.iter_batches(
+                batch_size=rows or table.rows_per_group, columns=columns
+            )
 
     def rows_with(
         self,
@@ -114,11 +138,13 @@ class DataRoot:
         columns: list[str],
         passages: Collection[str] | None = None,
     ) -> Iterator[pa.Table]:
-        """The rows of a month whose `column`, a text, is one of `values`, by row group. Raises as `read` does.
+        """The rows of a month whose `column`, a text, is one of `values`, by row group. Raises as
+        `read` does.
 
-        Row groups whose statistics exclude every value are not read: passages lie in the order of their papers.
-        passages: ids of passages that are all among the rows; only theirs are returned. Ids are in no order, so that
-        they alone would exclude no row group.
+        Row groups whose statistics exclude every value are not read: passages lie in the order of
+            their papers.
+        passages: ids of passages that are all among the rows; only theirs are returned. Ids are in
+        no order, so that they alone would exclude no row group.
         """
         key, keys = (column, values) if passages is None else ("passage_id", passages)
         read, wanted = list(dict.fromkeys([key, *columns])), pa.array(sorted(keys), pa.string())
@@ -137,8 +163,11 @@ class DataRoot:
         with self._open(table, month) as parquet:
             return int(parquet.num_row_groups)
 
-    def group(self, table: Table, month: str, number: int, columns: list[str] | None = None) -> pa.RecordBatch:
-        """One row group of a month, counted from 0, without the checks of `read`, for a worker process.
+    def group(
+        self, table: Table, month: str, number: int, columns: list[str] | None = None
+    ) -> pa.RecordBatch:
+        """One row group of a month, counted from 0, without the checks of `read`, for a worker
+        process.
 
         Raises PermanentFailure where it cannot be read.
         """
@@ -160,8 +189,9 @@ def _check_version(file: DataPath, version: int, table: Table, month: str) -> No
     if table == EMBEDDINGS:
         cost = "its vectors are computed again"
     raise PermanentFailure(
-        f"{file} has schema version {version}, and this citeloom reads {table.version}: run "
-        f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs; {cost}"
+        f"{file} has schema version {version}, and this citeloom reads {table.version}: run"
+        f" citeloom run --months {month} --until {table.name}, which makes it again from its"
+        f" inputs; {cost}"
     )
 
 
@@ -173,5 +203,6 @@ def _named_damage(file: DataPath, table: Table, month: str) -> Iterator[None]:
     except (OSError, pa.ArrowInvalid) as error:
         reason = one_line(str(error))
         raise PermanentFailure(
-            f"{file} is damaged ({reason}): run citeloom run --months {month} --select {table.name} --force"
+            f"{file} is damaged ({reason}): run citeloom run --months {month} --select"
+            f" {table.name} --force"
         ) from error

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# Those that other machines may write too. The first hold the locks of every machine that has them mounted.
+# Those that other machines may write too. The first hold the locks of every machine that has them
+# mounted.
 LOCKING = frozenset(("nfs4", "ceph", "fuse.ceph", "lustre", "beegfs", "gpfs"))
-NETWORK = LOCKING | frozenset((
-    "nfs", "cifs", "smb3", "9p", "virtiofs", "glusterfs", "fuse.glusterfs", "fuse.juicefs", "fuse.sshfs", "fuse.s3fs",
-    "fuse.gcsfuse",
-))  # fmt: skip
+NETWORK = LOCKING | frozenset(
+    (
+        "nfs",
+        "cifs",
+        "smb3",
+        "9p",
+        "virtiofs",
+        "glusterfs",
+        "fuse.glusterfs",
+        "fuse.juicefs",
+        "fuse.sshfs",
+        "fuse.s3fs",
+        "fuse.gcsfuse",
+    )
+)
 
 
 def mount_of(folder: Path) -> tuple[str, str]:
-    """Device and type of the file system that a folder is on; empty where the system does not list its mounts."""
+    """Device and type of the file system that a folder is on; empty where the system does not list
+    its mounts.
+    """
     import psutil
 
     try:

@@ -41,9 +41,11 @@ class Provenance:
 
 
 def read_provenance(file: DataPath) -> Provenance | None:
-    """What made a file; None where it does not exist. Raises PermanentFailure where citeloom did not write it.
+    """What made a file; None where it does not exist. Raises PermanentFailure where citeloom did
+    not write it.
 
-    On a store it takes one request; within `listing_cache` none for a file whose provenance was read before.
+    On a store it takes one request; within `listing_cache` none for a file whose provenance was
+    read before.
     """
     try:
         if isinstance(file, Path):
@@ -57,13 +59,17 @@ def read_provenance(file: DataPath) -> Provenance | None:
 
 
 def provenance_in(metadata: pq.FileMetaData, file: DataPath) -> Provenance:
-    """What made a file, from its footer. Raises PermanentFailure where citeloom did not write it."""
+    """What made a file, from its footer. Raises PermanentFailure where citeloom did not write
+    it.
+    """
     return _parsed(_entry(metadata, file), file)
 
 
 def foreign_file(file: DataPath, reason: object) -> PermanentFailure:
     """The error for a file in a table's place that citeloom did not write."""
-    return PermanentFailure(f"{file} is not a table that citeloom wrote ({reason}): move it away and run again")
+    return PermanentFailure(
+        f"{file} is not a table that citeloom wrote ({reason}): move it away and run again"
+    )
 
 
 def _entry(metadata: pq.FileMetaData, file: DataPath) -> bytes:
@@ -93,7 +99,9 @@ def _read_footer(file: StorePath) -> bytes:
 
 @lru_cache(maxsize=1 << 12)
 def _cached_footer(file: StorePath, etag: str) -> bytes:
-    """As `_read_footer`, cached on this machine's disk for as long as the file's etag is the same."""
+    """As `_read_footer`, cached on this machine's disk for as long as the file's etag is the
+    same.
+    """
     name = hashlib.sha256(f"{file} {METADATA_KEY!r}".encode()).hexdigest()[:32]
     cache_file = file.local / "cache" / "notes" / f"{name}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

@@ -13,12 +13,16 @@ import pyarrow.parquet as pq
 from pipeline.storage.store import DataPath
 
 FOOTER_BYTES = 64 << 10
-"""What is read ahead on a store. Most footers are under 30 KB; 100 row groups of 20 columns have one of 150 KB."""
+"""What is read ahead on a store. Most footers are under 30 KB; 100 row groups of 20 columns have
+one of 150 KB.
+"""
 
 
 @contextlib.contextmanager
 def open_file(file: DataPath) -> Iterator[Any]:
-    """A file in the form that pyarrow reads; it may be read several times. Raises FileNotFoundError."""
+    """A file in the form that pyarrow reads; it may be read several times. Raises
+    FileNotFoundError.
+    """
     if isinstance(file, Path):
         yield file
         return
@@ -28,7 +32,9 @@ def open_file(file: DataPath) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def open_parquet(file: DataPath, *, pre_buffer: bool = True) -> Iterator[pq.ParquetFile]:
-    """A Parquet file. pre_buffer: fetch column chunks ahead, and keep them. Raises what pyarrow raises."""
+    """A Parquet file. pre_buffer: fetch column chunks ahead, and keep them. Raises what pyarrow
+    raises.
+    """
     with open_file(file) as source, pq.ParquetFile(source, pre_buffer=pre_buffer) as parquet:
         yield parquet
 

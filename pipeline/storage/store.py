@@ -1,7 +1,8 @@
 """Files on an object store, with the few methods of `pathlib.Path` that a data root needs.
 
-Each method takes one request where possible, an upload is whole or absent, and every error of a store's library becomes
-one of ours. Neither pyarrow.fs nor universal-pathlib keeps this (docs/contributing/upstream.md).
+Each method takes one request where possible, an upload is whole or absent, and every error of a
+store's library becomes one of ours. Neither pyarrow.fs nor universal-pathlib keeps this
+(docs/contributing/upstream.md).
 """
 
 from __future__ import annotations
@@ -21,15 +22,29 @@ from pipeline.errors import SettingError, TransientFailure
 from pipeline.text import one_line
 
 _S3 = ("s3", "s3a")
-# Stores on which an upload is visible only once it is complete. Elsewhere it gets a temporary name until then.
+# Stores on which an upload is visible only once it is complete. Elsewhere it gets a temporary name
+# until then.
 _ATOMIC_UPLOADS = (*_S3, "gs", "gcs", "az", "abfs", "abfss", "adl")
 # For multipart uploads; by default s3fs holds ten parts of 50 MB in memory.
 _S3_UPLOAD: Mapping[str, int] = {"chunksize": 8 << 20, "max_concurrency": 4}
-# Where the listings of S3, GCS, Azure and fsspec say what version a file has, and when it was written.
-_ETAG_KEYS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "created")
+# Where the listings of S3, GCS, Azure and fsspec say what version a file has, and when it was
+# written.
+_ETAG_KEYS = (
+    "ETag",
+    "etag",
+    "md5Hash",
+    "content_md5",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "created",
+)
 _TIME_KEYS = ("LastModified", "last_modified", "mtime", "updated", "created")
-_CREDENTIALS = "give credentials as the store's own library reads them, for S3 AWS_ACCESS_KEY_ID and the like"
-# Exceptions for missing credentials, of libraries that may not be installed; none derives from PermissionError.
+_CREDENTIALS = (
+    "give credentials as the store's own library reads them, for S3 AWS_ACCESS_KEY_ID and the like"
+)
+# Exceptions for missing credentials, of libraries that may not be installed; none derives from
+# PermissionError.
 _CREDENTIAL_ERRORS = (
     "NoCredentialsError",
     "PartialCredentialsError",
@@ -42,7 +57,9 @@ Info = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """Size in bytes, time of writing in seconds, and a tag that differs whenever the content does."""
+    """Size in bytes, time of writing in seconds, and a tag that differs whenever the content
+    does.
+    """
 
     st_size: int
     st_mtime: float
@@ -53,10 +70,11 @@ class FileStat:
 class StorePath:
     """A file on an object store, or the prefix of several: a store has no folders.
 
-    address: for fsspec (`s3://bucket/corpus/papers/2024-03.parquet`). local: the folder on this machine's disk for
-    caches, locks and files that are about to be uploaded.
+    address: for fsspec (`s3://bucket/corpus/papers/2024-03.parquet`). local: the folder on this
+    machine's disk for caches, locks and files that are about to be uploaded.
 
-    Its methods raise SettingError where the store refuses access, TransientFailure where it does not answer.
+    Its methods raise SettingError where the store refuses access, TransientFailure where it does
+    not answer.
     """
 
     address: str
@@ -85,7 +103,8 @@ class StorePath:
         return self.address.partition("://")[0]
 
     def _connect(self) -> tuple[Any, str]:
-        """The fsspec file system and the file's key in it. Raises SettingError where no installed library fits.
+        """The fsspec file system and the file's key in it. Raises SettingError where no installed
+        library fits.
 
         fsspec caches no listings here: another machine may have changed them.
         """
@@ -94,8 +113,14 @@ class StorePath:
         try:
             system, key = url_to_fs(self.address, use_listings_cache=False)
         except (ImportError, ValueError) as error:
-            way_out = ": pip install --constraint constraints.txt --editable '.[s3]'" if self._protocol in _S3 else ""
-            raise SettingError(f"CITELOOM_DATA: {self} cannot be reached ({error}){way_out}") from error
+            way_out = (
+                ": pip install --constraint constraints.txt --editable '.[s3]'"
+                if self._protocol in _S3
+                else ""
+            )
+            raise SettingError(
+                f"CITELOOM_DATA: {self} cannot be reached ({error}){way_out}"
+            ) from error
         return system, str(key)
 
     def stat(self) -> FileStat:
@@ -122,7 +147,9 @@ class StorePath:
         return info if info["type"] == "file" else None
 
     def _list(self) -> Mapping[str, Info]:
-        """The files directly in this folder, by name; within `listing_cache` as they were when first listed."""
+        """The files directly in this folder, by name; within `listing_cache` as they were when
+        first listed.
+        """
         cache = _listings.get()
         if cache is not None and self in cache:
             return cache[self]
@@ -132,13 +159,17 @@ class StorePath:
                 entries = system.ls(key, detail=True)
             except FileNotFoundError:
                 entries = []
-        listing = {str(info["name"]).rpartition("/")[2]: info for info in entries if info["type"] == "file"}
+        listing = {
+            str(info["name"]).rpartition("/")[2]: info for info in entries if info["type"] == "file"
+        }
         if cache is not None:
             cache[self] = listing
         return listing
 
     def glob(self, pattern: str) -> Iterator[StorePath]:
-        """The files below whose names match, sorted. `*` does not match `/`: `*/key.json` is one level deeper."""
+        """The files below whose names match, sorted. `*` does not match `/`: `*/key.json` is one
+        level deeper.
+        """
         if "/" not in pattern:
             names = list(self._list())
         else:
@@ -147,7 +178,9 @@ class StorePath:
                 names = [str(name)[len(key) + 1 :] for name in system.find(key)]
         depth = pattern.count("/")
         return (
-            self / name for name in sorted(names) if name.count("/") == depth and fnmatch.fnmatchcase(name, pattern)
+            self / name
+            for name in sorted(names)
+            if name.count("/") == depth and fnmatch.fnmatchcase(name, pattern)
         )
 
     def read_bytes(self) -> bytes:
@@ -156,7 +189,8 @@ class StorePath:
             raise FileNotFoundError(None, "does not exist", str(self))
         with self._store_errors():
             system, key = self._connect()
-            # With an explicit start, since s3fs asks for the size first otherwise. No file that is read is empty.
+            # With an explicit start, since s3fs asks for the size first otherwise. No file that is
+            # read is empty.
             return bytes(system.cat_file(key, start=0))
 
     def read_text(self) -> str:
@@ -164,7 +198,9 @@ class StorePath:
         return self.read_bytes().decode()
 
     def read_end(self, length: int) -> bytes:
-        """The last bytes, fewer where the file is shorter. Raises FileNotFoundError where it does not exist."""
+        """The last bytes, fewer where the file is shorter. Raises FileNotFoundError where it does
+        not exist.
+        """
         with self._store_errors():
             system, key = self._connect()
             return bytes(system.cat_file(key, start=-length))
@@ -173,8 +209,8 @@ class StorePath:
     def open(self, read_ahead: int) -> Iterator[Any]:
         """The file, open for random reads, each of which fetches `read_ahead` bytes more.
 
-        A file that is replaced meanwhile is read to its old end or not at all. Raises FileNotFoundError where it does
-        not exist.
+        A file that is replaced meanwhile is read to its old end or not at all. Raises
+        FileNotFoundError where it does not exist.
         """
         with self._store_errors():
             system, key = self._connect()
@@ -200,17 +236,23 @@ class StorePath:
                     return
                 folder = key.rpartition("/")[0]
                 system.makedirs(folder, exist_ok=True)
-                for orphan in self.parent.glob(f".{self.name}.*.tmp"):  # of killed runs; the caller holds the lock
+                for orphan in self.parent.glob(
+                    f".{self.name}.*.tmp"
+                ):  # of killed runs; the caller holds the lock
                     orphan.unlink(missing_ok=True)
                 staged = f"{folder}/.{self.name}.{os.getpid()}.tmp"
                 put(system, staged)
                 system.mv(staged, key)
             except FileNotFoundError as error:
-                message = f"CITELOOM_DATA: {self} cannot be written ({error}): make the bucket first"
+                message = (
+                    f"CITELOOM_DATA: {self} cannot be written ({error}): make the bucket first"
+                )
                 raise SettingError(message) from error
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Remove the file. Raises FileNotFoundError where it does not exist, unless `missing_ok`; on S3 never."""
+        """Remove the file. Raises FileNotFoundError where it does not exist, unless `missing_ok`;
+        on S3 never.
+        """
         if missing_ok and _listings.get() is not None and self._info() is None:
             return
         ignored = (FileNotFoundError,) if missing_ok else ()
@@ -219,13 +261,17 @@ class StorePath:
             system.rm_file(key)
 
     def local_staging_file(self) -> Path:
-        """Where this process writes the file before its upload; leftovers of killed processes are removed."""
+        """Where this process writes the file before its upload; leftovers of killed processes are
+        removed.
+        """
         name = f"{hashlib.sha256(str(self).encode()).hexdigest()[:16]}.{self.name}"
         return staging_file(self.local / "staging" / name)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        """Drop the folder from `listing_cache` after the block, so that this process sees its own changes."""
+        """Drop the folder from `listing_cache` after the block, so that this process sees its own
+        changes.
+        """
         try:
             yield
         finally:
@@ -239,7 +285,9 @@ class StorePath:
         except (FileNotFoundError, SettingError, TransientFailure):
             raise
         except PermissionError as error:
-            raise SettingError(f"CITELOOM_DATA: the store denies access to {self} ({error}): {_CREDENTIALS}") from error
+            raise SettingError(
+                f"CITELOOM_DATA: the store denies access to {self} ({error}): {_CREDENTIALS}"
+            ) from error
         except NotImplementedError as error:
             message = f"CITELOOM_DATA: the store's library cannot write {self}: use another store"
             raise SettingError(message) from error
@@ -248,8 +296,8 @@ class StorePath:
                 raise SettingError(f"CITELOOM_DATA: {self}: {error}: {_CREDENTIALS}") from error
             reason = one_line(str(error))
             raise TransientFailure(
-                f"CITELOOM_DATA: {self} cannot be reached ({type(error).__name__}: {reason}): run again once the store "
-                "answers; finished months are kept"
+                f"CITELOOM_DATA: {self} cannot be reached ({type(error).__name__}: {reason}): run"
+                " again once the store answers; finished months are kept"
             ) from error
 
 
@@ -281,15 +329,18 @@ class _OpenFile:
         """Nothing: `StorePath.open` closes the file."""
 
 
-_listings: ContextVar[dict[StorePath, Mapping[str, Info]] | None] = ContextVar("listings", default=None)
+_listings: ContextVar[dict[StorePath, Mapping[str, Info]] | None] = ContextVar(
+    "listings", default=None
+)
 
 
 @contextlib.contextmanager
 def listing_cache() -> Iterator[None]:
-    """Within the block, list each folder of a store once, and ask for no file that the listing lacks.
+    """Within the block, list each folder of a store once, and ask for no file that the listing
+    lacks.
 
-    For reading many files and changing few: 24 months of 40 tables take 40 requests instead of 960. Changes by others
-    are not seen meanwhile.
+    For reading many files and changing few: 24 months of 40 tables take 40 requests instead of 960.
+    Changes by others are not seen meanwhile.
     """
     if _listings.get() is not None:
         yield
@@ -302,12 +353,16 @@ def listing_cache() -> Iterator[None]:
 
 
 def has_listing_cache() -> bool:
-    """Whether this is within `listing_cache`, where `StorePath.stat` costs no request of its own."""
+    """Whether this is within `listing_cache`, where `StorePath.stat` costs no request of its
+    own.
+    """
     return _listings.get() is not None
 
 
 def file_version(file: DataPath) -> tuple[object, ...]:
-    """A value that differs once the file was rewritten. Raises FileNotFoundError where it does not exist."""
+    """A value that differs once the file was rewritten. Raises FileNotFoundError where it does not
+    exist.
+    """
     if isinstance(file, StorePath):
         return (file.stat().etag,)
     status = file.stat()
@@ -317,7 +372,8 @@ def file_version(file: DataPath) -> tuple[object, ...]:
 def staging_file(file: Path) -> Path:
     """The temporary name beside a file on a disk, under which this process writes it.
 
-    Leftovers of killed processes are removed; the caller holds the file's lock, so nobody is writing them.
+    Leftovers of killed processes are removed; the caller holds the file's lock, so nobody is
+    writing them.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     for orphan in file.parent.glob(f".{file.name}.*.tmp"):
@@ -326,7 +382,9 @@ def staging_file(file: Path) -> Path:
 
 
 def etag_of(info: Info) -> str:
-    """The part of a store's listing that differs whenever a file was changed; empty if there is none."""
+    """The part of a store's listing that differs whenever a file was changed; empty if there is
+    none.
+    """
     return next((str(info[key]) for key in _ETAG_KEYS if info.get(key)), "")
 
 

@@ -1,7 +1,7 @@
 """Writing months of tables, and small files, whole or not at all.
 
-A month is written as zstd Parquet under a temporary name beside its own and moved into place; for an object store, on
-this machine's disk and then in one upload.
+A month is written as zstd Parquet under a temporary name beside its own and moved into place; for
+an object store, on this machine's disk and then in one upload.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _STALE_SECONDS = 24 * 3600.0
 class MonthWriter:
     """Writes one month of one table, whole or not at all.
 
-    A context manager: `add` and `add_batch` take rows, `commit` moves the file into place; without it the block leaves
-    no file. Holds less than one row group and one batch in memory.
+    A context manager: `add` and `add_batch` take rows, `commit` moves the file into place; without
+    it the block leaves no file. Holds less than one row group and one batch in memory.
     """
 
     def __init__(self, table: Table, file: DataPath) -> None:
@@ -48,13 +48,20 @@ class MonthWriter:
         file = self._file
         self._staged = staging_file(file) if isinstance(file, Path) else file.local_staging_file()
         # Floats rarely repeat: with a dictionary of them, vectors took three times as long to read.
-        columns = [leaf for column in self._table.schema for leaf in _leaves(column.name, column.type)]
+        columns = [
+            leaf for column in self._table.schema for leaf in _leaves(column.name, column.type)
+        ]
         repeating = [path for path, kind in columns if not pa.types.is_floating(kind)]
-        self._parquet = pq.ParquetWriter(self._staged, self._table.schema, compression="zstd", use_dictionary=repeating)
+        self._parquet = pq.ParquetWriter(
+            self._staged, self._table.schema, compression="zstd", use_dictionary=repeating
+        )
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with contextlib.suppress(OSError):
             self._parquet.close()
@@ -79,11 +86,15 @@ class MonthWriter:
         self._append(batch)
 
     def commit(self, provenance: Provenance) -> Provenance:
-        """Move the month into place. Returns its provenance, with row count and digest filled in."""
+        """Move the month into place. Returns its provenance, with row count and digest filled
+        in.
+        """
         self._convert_rows()
         self._write_group(self._pending)
         complete = replace(provenance, rows=self.added, rows_sha256=self._digest.hexdigest())
-        self._parquet.add_key_value_metadata({METADATA_KEY: json.dumps(asdict(complete), sort_keys=True).encode()})
+        self._parquet.add_key_value_metadata(
+            {METADATA_KEY: json.dumps(asdict(complete), sort_keys=True).encode()}
+        )
         self._parquet.close()
         if isinstance(self._file, Path):
             move_into_place(self._staged, self._file)
@@ -97,7 +108,9 @@ class MonthWriter:
             self._append(pa.RecordBatch.from_pylist(rows, schema=self._table.schema))
 
     def _append(self, batch: pa.RecordBatch) -> None:
-        pending = pa.concat_tables([self._pending, pa.Table.from_batches([batch], self._table.schema)])
+        pending = pa.concat_tables(
+            [self._pending, pa.Table.from_batches([batch], self._table.schema)]
+        )
         size = self._table.rows_per_group
         complete = pending.num_rows - pending.num_rows % size
         for start in range(0, complete, size):
@@ -105,12 +118,17 @@ class MonthWriter:
         self._pending = pending.slice(complete)
 
     def _write_group(self, rows: pa.Table) -> None:
-        """Write one row group. Groups and digest depend on the rows only, not on the batches they came in.
+        """Write one row group. Groups and digest depend on the rows only, not on the batches they
+        came in.
 
-        The digest covers nothing but rows, so downstream months stay valid where only a setting changed.
+        The digest covers nothing but rows, so downstream months stay valid where only a setting
+        changed.
         """
-        # `take` copies the rows: slices of other batches would serialise with bits of their neighbours.
-        for batch in rows.take(pa.array(range(rows.num_rows), pa.int32())).combine_chunks().to_batches():
+        # `take` copies the rows: slices of other batches would serialise with bits of their
+        # neighbours.
+        for batch in (
+            rows.take(pa.array(range(rows.num_rows), pa.int32())).combine_chunks().to_batches()
+        ):
             self._digest.update(batch.serialize())
             self._parquet.write_batch(batch)
 
@@ -143,8 +161,8 @@ def write_whole(file: DataPath, content: bytes) -> None:
 def write_cache_file(file: Path, content: bytes, pattern: str) -> None:
     """Write a small file, whole or not at all.
 
-    Of the files beside it that match the pattern, those that are a day old are removed, and what killed writes of such
-    files left.
+    Of the files beside it that match the pattern, those that are a day old are removed, and what
+    killed writes of such files left.
     """
     write_whole(file, content)
     for other in (*file.parent.glob(pattern), *file.parent.glob(f".{pattern}.*.tmp")):

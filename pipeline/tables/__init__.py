@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-# 2,000 passages of 1.5 KB are 3 MB: small enough for memory, large enough that Parquet's cost per group vanishes.
+# 2,000 passages of 1.5 KB are 3 MB: small enough for memory, large enough that Parquet's cost per
+# group vanishes.
 ROWS_PER_GROUP = 2_000
 
 TEXT, COUNT, FLAG = pa.string(), pa.int64(), pa.bool_()
@@ -22,7 +23,9 @@ Column = tuple[str, pa.DataType, str]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. row: what one row of it is. rows_per_group: how many rows are held in memory and written at once."""
+    """A table. row: what one row of it is. rows_per_group: how many rows are held in memory and
+    written at once.
+    """
 
     name: str
     row: str
@@ -33,13 +36,19 @@ class Table:
     def describe_columns(self) -> list[tuple[str, str, str]]:
         """(name, Arrow type, description) of every column, in order."""
         return [
-            (column.name, str(column.type), (column.metadata or {}).get(b"description", b"").decode())
+            (
+                column.name,
+                str(column.type),
+                (column.metadata or {}).get(b"description", b"").decode(),
+            )
             for column in self.schema
         ]
 
 
 def schema(*columns: Column) -> pa.Schema:
-    return pa.schema([pa.field(name, kind, metadata={"description": text}) for name, kind, text in columns])
+    return pa.schema(
+        [pa.field(name, kind, metadata={"description": text}) for name, kind, text in columns]
+    )
 
 
 def llm_usage(calls: str) -> tuple[Column, ...]:
@@ -51,14 +60,19 @@ def llm_usage(calls: str) -> tuple[Column, ...]:
     )
 
 
-# The corpus: dump, metadata, papers, passages, references, their index, and what runs record of them.
+# The corpus: dump, metadata, papers, passages, references, their index, and what runs record of
+# them.
 
 # Values of `papers.grade`, best first.
 GRADES = ("A", "B", "C", "D")
 
 AUTHOR = pa.struct({"name": TEXT, "affiliations": TEXTS, "emails": TEXTS})
-SECTION = pa.struct({"anchor": TEXT, "number": TEXT, "title": TEXT, "depth": pa.int32(), "path": TEXTS})
-BLOCK = pa.struct({"kind": TEXT, "anchor": TEXT, "section_path": TEXTS, "text": TEXT, "cited_keys": TEXTS})
+SECTION = pa.struct(
+    {"anchor": TEXT, "number": TEXT, "title": TEXT, "depth": pa.int32(), "path": TEXTS}
+)
+BLOCK = pa.struct(
+    {"kind": TEXT, "anchor": TEXT, "section_path": TEXTS, "text": TEXT, "cited_keys": TEXTS}
+)
 BIBLIOGRAPHY_ITEM = pa.struct(
     {
         "key": TEXT,
@@ -79,11 +93,23 @@ DUMP_MEMBERS = Table(
         ("arxiv_id", TEXT, "identifier without version, old ids with their slash"),
         ("subset", TEXT, "severity: no_problem, warning or error; unrated where nothing tells it"),
         ("zip", TEXT, "file name of the zip in the dump folder; empty for a page that lies loose"),
-        ("member", TEXT, "name of the member in the zip, or the loose page's path below the dump folder"),
-        ("offset", COUNT, "position of the member's local header in the zip, in bytes; 0 for a loose page"),
+        (
+            "member",
+            TEXT,
+            "name of the member in the zip, or the loose page's path below the dump folder",
+        ),
+        (
+            "offset",
+            COUNT,
+            "position of the member's local header in the zip, in bytes; 0 for a loose page",
+        ),
         ("bytes", COUNT, "size of the page, in bytes"),
         ("compressed_bytes", COUNT, "size in the zip, in bytes"),
-        ("crc32", pa.uint32(), "checksum (CRC-32) of the page; in a zip, as its directory states it"),
+        (
+            "crc32",
+            pa.uint32(),
+            "checksum (CRC-32) of the page; in a zip, as its directory states it",
+        ),
     ),
 )
 METADATA = Table(
@@ -115,9 +141,17 @@ PAPERS = Table(
         ("subset", TEXT, "severity of the page's conversion"),
         ("title", TEXT, "title, from the page or else from metadata"),
         ("title_source", TEXT, "heading or metadata"),
-        ("authors", pa.list_(AUTHOR), "authors with affiliations and e-mails, from the page or else from metadata"),
+        (
+            "authors",
+            pa.list_(AUTHOR),
+            "authors with affiliations and e-mails, from the page or else from metadata",
+        ),
         ("authors_source", TEXT, "page, metadata or none"),
-        ("authors_differ", COUNT, "names that only the page has or only metadata.authors; 0 where one has none"),
+        (
+            "authors_differ",
+            COUNT,
+            "names that only the page has or only metadata.authors; 0 where one has none",
+        ),
         ("abstract", TEXT, "abstract"),
         ("abstract_source", TEXT, "page, metadata or none"),
         ("categories", TEXTS, "all categories, primary first"),
@@ -130,7 +164,11 @@ PAPERS = Table(
         ("tables", COUNT, "tables"),
         ("figures", COUNT, "figures"),
         ("formulas", COUNT, "formulas, inline and display"),
-        ("chars_seen", COUNT, "characters of visible text on the page, a formula counted as its TeX"),
+        (
+            "chars_seen",
+            COUNT,
+            "characters of visible text on the page, a formula counted as its TeX",
+        ),
         ("chars_kept", COUNT, "characters kept in front matter, headings, blocks and bibliography"),
         ("kept", pa.map_(TEXT, COUNT), "characters kept, by kind of element"),
         ("losses", pa.map_(TEXT, COUNT), "characters seen and not kept, by kind of element"),
@@ -155,7 +193,11 @@ PASSAGES = Table(
         ("arxiv_id", TEXT, "paper"),
         ("ordinal", pa.int32(), "place in the paper, from 0"),
         ("anchor", TEXT, "id of the passage's first element in the page"),
-        ("kind", TEXT, "front_matter, abstract, paragraph, list, table, caption, theorem or algorithm"),
+        (
+            "kind",
+            TEXT,
+            "front_matter, abstract, paragraph, list, table, caption, theorem or algorithm",
+        ),
         ("title", TEXT, "title of the paper"),
         ("section_path", TEXTS, "titles of the sections around it, outermost first"),
         ("text", TEXT, "text; math as $TeX$, citations as [@key]"),
@@ -188,7 +230,11 @@ CITATIONS = Table(
         ("citing", TEXT, "citing paper, of the month"),
         ("cited", TEXT, "cited paper, of any month; rows are sorted by it"),
         ("keys", TEXTS, "the citing paper's bibliography items that are the cited paper"),
-        ("passage_ids", TEXTS, "passages of the citing paper that cite it, in order; empty if no passage does"),
+        (
+            "passage_ids",
+            TEXTS,
+            "passages of the citing paper that cite it, in order; empty if no passage does",
+        ),
     ),
 )
 EMBEDDINGS = Table(
@@ -206,7 +252,11 @@ EMBEDDINGS = Table(
             "token ids of the model's sparse vector, ascending; empty if it has none",
         ),
         ("sparse_weights", pa.list_(pa.float32()), "weights of these tokens"),
-        ("colbert", pa.list_(pa.list_(pa.float16())), "one vector per token; null unless asked for"),
+        (
+            "colbert",
+            pa.list_(pa.list_(pa.float16())),
+            "one vector per token; null unless asked for",
+        ),
         ("truncated", FLAG, "whether the text was longer than the model reads"),
     ),
     rows_per_group=500,  # with ColBERT vectors a passage of 300 tokens is 600 KB
@@ -221,7 +271,11 @@ INDEX_RECEIPTS = Table(
         ("expected", COUNT, "points that the embeddings table asks for"),
         ("present", COUNT, "of these, points found after the load"),
         ("missing", COUNT, "of these, points not found"),
-        ("stale", COUNT, "points of the month still there after the load that the table does not ask for"),
+        (
+            "stale",
+            COUNT,
+            "points of the month still there after the load that the table does not ask for",
+        ),
         ("ids_sha256", TEXT, "SHA-256 over the sorted ids and text hashes of the month"),
     ),
 )
@@ -240,15 +294,35 @@ RETRIEVAL_SCORES = Table(
     "retrieval_scores",
     "one metric of one way to search, over the month's queries",
     schema(
-        ("method", TEXT, "dense, lexical, sparse, fused, colbert, cross_encoder, or fused_minus_lexical"),
+        (
+            "method",
+            TEXT,
+            "dense, lexical, sparse, fused, colbert, cross_encoder, or fused_minus_lexical",
+        ),
         ("metric", TEXT, "R@1, R@5, R@10, R@50, RR@50 or nDCG@10, of papers"),
-        ("value", pa.float64(), "mean over the queries, 0 to 1; for fused_minus_lexical the mean difference"),
-        ("low", pa.float64(), "lower end of the 95 % interval; null where one paper asks every query"),
-        ("high", pa.float64(), "upper end of the 95 % interval; null where one paper asks every query"),
+        (
+            "value",
+            pa.float64(),
+            "mean over the queries, 0 to 1; for fused_minus_lexical the mean difference",
+        ),
+        (
+            "low",
+            pa.float64(),
+            "lower end of the 95 % interval; null where one paper asks every query",
+        ),
+        (
+            "high",
+            pa.float64(),
+            "upper end of the 95 % interval; null where one paper asks every query",
+        ),
         ("queries", COUNT, "queries asked"),
         ("papers", COUNT, "papers searched"),
         ("passages", COUNT, "passages searched"),
-        ("model", TEXT, "what ranked: the embedding model, the cross-encoder, or the settings of BM25"),
+        (
+            "model",
+            TEXT,
+            "what ranked: the embedding model, the cross-encoder, or the settings of BM25",
+        ),
     ),
     version=2,
 )
@@ -275,7 +349,8 @@ LEDGER = Table(
 
 # ChatCite and its baselines: tasks, key elements, summaries, their judgements and scores.
 
-# source: full_text, abstract or item, whichever is available; text: that text, null where it is in `papers`
+# source: full_text, abstract or item, whichever is available; text: that text, null where it is in
+# `papers`
 TASK_REFERENCE = pa.struct(
     {
         "number": pa.int32(),
@@ -288,21 +363,29 @@ TASK_REFERENCE = pa.struct(
         "text": TEXT,
     }
 )
-# passages: ids of the sentence's sources, where its system names them; support: the verdict of the system's own judge
-SUMMARY_SENTENCE = pa.struct({"text": TEXT, "references": pa.list_(pa.int32()), "passages": TEXTS, "support": TEXT})
+# passages: ids of the sentence's sources, where its system names them; support: the verdict of the
+# system's own judge
+SUMMARY_SENTENCE = pa.struct(
+    {"text": TEXT, "references": pa.list_(pa.int32()), "passages": TEXTS, "support": TEXT}
+)
 
 CRITERIA = ("consistency", "coherence", "comparative", "integrity", "fluency", "citation_accuracy")
 """Criteria that the G-Score and the human study mark from 1 to 5 (ChatCite, section 4)."""
 
 G_MARKS = pa.struct({"system": TEXT, "model": TEXT} | dict.fromkeys(CRITERIA, pa.int32()))
-# passage_id: id in `passages`, null for a work outside the corpus; anchor: id of the element in the page
+# passage_id: id in `passages`, null for a work outside the corpus; anchor: id of the element in the
+# page
 JUDGE_PASSAGE = pa.struct({"passage_id": TEXT, "anchor": TEXT, "text": TEXT})
 
 RELATED_WORK_TASKS = Table(
     "related_work_tasks",
     "one target with its references and its gold section",
     schema(
-        ("task_id", TEXT, "arXiv id of the target and anchor of the section taken out, or a file's own id"),
+        (
+            "task_id",
+            TEXT,
+            "arXiv id of the target and anchor of the section taken out, or a file's own id",
+        ),
         ("arxiv_id", TEXT, "target; null for a task from a file whose target is not on arXiv"),
         ("title", TEXT, "title of the target"),
         ("description", TEXT, "text of the target without its related work"),
@@ -341,9 +424,21 @@ SUMMARIES = Table(
     "one writer's related work for one task, once or several times",
     schema(
         ("task_id", TEXT, "task"),
-        ("system", TEXT, "system that wrote, as CITELOOM_SYSTEMS or the file of imported sections names it"),
-        ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
-        ("repeat", pa.int32(), "0 for the section that is compared with others; from 1, other samples of it"),
+        (
+            "system",
+            TEXT,
+            "system that wrote, as CITELOOM_SYSTEMS or the file of imported sections names it",
+        ),
+        (
+            "model",
+            TEXT,
+            "model that wrote; null for a system that calls none and for imported sections",
+        ),
+        (
+            "repeat",
+            pa.int32(),
+            "0 for the section that is compared with others; from 1, other samples of it",
+        ),
         ("settings", TEXT, "settings of the system, JSON"),
         ("text", TEXT, "the section, citations as [Reference i]"),
         (
@@ -363,9 +458,20 @@ G_SCORES = Table(
     "one judgement of one task: a conversation with a judge",
     schema(
         ("task_id", TEXT, "task"),
-        ("mode", TEXT, "together: all writers in one conversation, as the paper has it; alone: one writer by itself"),
+        (
+            "mode",
+            TEXT,
+            (
+                "together: all writers in one conversation, as the paper has it; alone: one writer"
+                " by itself"
+            ),
+        ),
         ("judge", TEXT, "judging model"),
-        ("repeat", pa.int32(), "together: from 0, each with an order of its own; alone: repeat of the section"),
+        (
+            "repeat",
+            pa.int32(),
+            "together: from 0, each with an order of its own; alone: repeat of the section",
+        ),
         ("order", TEXTS, "writers (system@model) in the order in which the judge saw them"),
         ("marks", pa.list_(G_MARKS), "six marks from 1 to 5 for each writer, in that order"),
         ("best", TEXT, "writer voted the best; null where one was judged alone"),
@@ -380,17 +486,33 @@ CITATION_SUPPORT = Table(
     schema(
         ("task_id", TEXT, "task"),
         ("system", TEXT, "system that wrote the sentence"),
-        ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
+        (
+            "model",
+            TEXT,
+            "model that wrote; null for a system that calls none and for imported sections",
+        ),
         ("sentence", pa.int32(), "place of the sentence in the section, from 1"),
         ("number", pa.int32(), "number in [Reference i]"),
         ("arxiv_id", TEXT, "cited paper; null where it is not on arXiv"),
-        ("source", TEXT, "what there is of the cited work: full_text, abstract or item; null where out of range"),
+        (
+            "source",
+            TEXT,
+            "what there is of the cited work: full_text, abstract or item; null where out of range",
+        ),
         ("verdict", TEXT, "supported, partly or not; null where nothing was judged"),
-        ("unjudged", TEXT, "why nothing was judged: out_of_range, no_text, unreadable_answer or over_the_limit"),
+        (
+            "unjudged",
+            TEXT,
+            "why nothing was judged: out_of_range, no_text, unreadable_answer or over_the_limit",
+        ),
         ("quote", TEXT, "words of the passage that the verdict rests on, as the judge gave them"),
         ("quote_found", FLAG, "whether these words are in a passage that the judge was shown"),
         ("passages", pa.list_(JUDGE_PASSAGE), "passages that the judge was shown, best first"),
-        ("quoted", pa.int32(), "place among them, from 0, of the passage that holds the quote; null for none"),
+        (
+            "quoted",
+            pa.int32(),
+            "place among them, from 0, of the passage that holds the quote; null for none",
+        ),
         ("judge", TEXT, "judging model"),
         *llm_usage("LLM calls that it took"),
     ),
@@ -402,17 +524,32 @@ SCORES = Table(
     schema(
         ("task_id", TEXT, "task"),
         ("system", TEXT, "system"),
-        ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
+        (
+            "model",
+            TEXT,
+            "model that wrote; null for a system that calls none and for imported sections",
+        ),
         (
             "metric",
             TEXT,
-            "rouge1, rouge2, rougeL, rougeLsum, g_consistency … g_score, g_vote, citation_precision …, words",
+            (
+                "rouge1, rouge2, rougeL, rougeLsum, g_consistency … g_score, g_vote,"
+                " citation_precision …, words"
+            ),
         ),
-        ("value", pa.float64(), "ROUGE F1 in percent; G-Score criteria 1 to 5; vote 0 or 1; shares 0 to 1"),
+        (
+            "value",
+            pa.float64(),
+            "ROUGE F1 in percent; G-Score criteria 1 to 5; vote 0 or 1; shares 0 to 1",
+        ),
         ("judge", TEXT, "judging model; null where none judged"),
         ("mode", TEXT, "together or alone, as the judge saw the writers; null where none judged"),
         ("order", TEXT, "writers in the order in which the judge saw them; null where none judged"),
-        ("repeat", pa.int32(), "together: repeat of the judgement, from 0; else repeat of the section"),
+        (
+            "repeat",
+            pa.int32(),
+            "together: repeat of the judgement, from 0; else repeat of the section",
+        ),
     ),
     version=3,
 )
@@ -424,10 +561,21 @@ HUMAN_RATINGS = Table(
         ("rater", TEXT, "name that the rater gave"),
         ("task_id", TEXT, "task"),
         ("system", TEXT, "system, which the rater was not told"),
-        ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
+        (
+            "model",
+            TEXT,
+            "model that wrote; null for a system that calls none and for imported sections",
+        ),
         ("label", TEXT, "what the rater saw in its place, such as T01-B"),
-        *((criterion, pa.int32(), "mark from 1 to 5; null where none was given") for criterion in CRITERIA),
-        ("preferred", FLAG, "whether the rater liked it best of the task; null where no choice was made"),
+        *(
+            (criterion, pa.int32(), "mark from 1 to 5; null where none was given")
+            for criterion in CRITERIA
+        ),
+        (
+            "preferred",
+            FLAG,
+            "whether the rater liked it best of the task; null where no choice was made",
+        ),
         ("comment", TEXT, "the rater's words"),
         ("text_sha256", TEXT, "SHA-256 of the section that was rated"),
     ),
@@ -501,7 +649,10 @@ QUESTIONS = Table(
         (
             "claims",
             pa.list_(GOLD_CLAIM),
-            "what a full answer holds: each fact, its paper, phrases that say so, and the passages that hold one",
+            (
+                "what a full answer holds: each fact, its paper, phrases that say so, and the"
+                " passages that hold one"
+            ),
         ),
     ),
 )
@@ -510,12 +661,31 @@ ANSWERS = Table(
     "one writer's answer to one question",
     schema(
         ("question_id", TEXT, "question"),
-        ("system", TEXT, "system that answered, as CITELOOM_ANSWER_SYSTEMS or the file of imported answers names it"),
-        ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
+        (
+            "system",
+            TEXT,
+            (
+                "system that answered, as CITELOOM_ANSWER_SYSTEMS or the file of imported answers"
+                " names it"
+            ),
+        ),
+        (
+            "model",
+            TEXT,
+            "model that answered; null for a system that calls none and for imported answers",
+        ),
         ("settings", TEXT, "settings of the system, JSON"),
         ("text", TEXT, "the answer"),
-        ("sentences", pa.list_(ANSWER_SENTENCE), "its sentences with the numbers of the claims that they rest on"),
-        ("claims", pa.list_(ANSWER_CLAIM), "claims with the passage that each rests on and the hop that brought it"),
+        (
+            "sentences",
+            pa.list_(ANSWER_SENTENCE),
+            "its sentences with the numbers of the claims that they rest on",
+        ),
+        (
+            "claims",
+            pa.list_(ANSWER_CLAIM),
+            "claims with the passage that each rests on and the hop that brought it",
+        ),
         ("queries", TEXTS, "the query of each hop"),
         ("shown", pa.list_(RETRIEVED_PASSAGE), "passages that the model read, hop by hop"),
         ("hops", pa.int32(), "searches made"),
@@ -531,18 +701,30 @@ ANSWER_GRADES = Table(
     schema(
         ("question_id", TEXT, "question"),
         ("system", TEXT, "system that answered"),
-        ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
+        (
+            "model",
+            TEXT,
+            "model that answered; null for a system that calls none and for imported answers",
+        ),
         ("judge", TEXT, "judging model"),
         ("kind", TEXT, "kind of the question"),
         ("date", TEXT, "date of the question's newest paper"),
         ("outcome", TEXT, "answered, abstained, claims_nothing or unreadable"),
-        ("claims", pa.list_(GRADED_CLAIM), "claims of the answer with verdict, quote and the passages shown"),
+        (
+            "claims",
+            pa.list_(GRADED_CLAIM),
+            "claims of the answer with verdict, quote and the passages shown",
+        ),
         (
             "gold",
             pa.list_(GRADED_GOLD),
             "gold claims: whether the answer holds them, and the hop that first showed one",
         ),
-        ("hops_shown", pa.list_(pa.float64()), "share of gold claims shown after each hop; null where none searched"),
+        (
+            "hops_shown",
+            pa.list_(pa.float64()),
+            "share of gold claims shown after each hop; null where none searched",
+        ),
         ("parts", COUNT, "parts in which the answer was split"),
         ("parts_full", COUNT, "parts that named as many claims as may be"),
         ("parts_cut", COUNT, "parts of which the end was not read"),
@@ -558,7 +740,11 @@ ANSWER_SCORES = Table(
     schema(
         ("question_id", TEXT, "question"),
         ("system", TEXT, "system that answered"),
-        ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
+        (
+            "model",
+            TEXT,
+            "model that answered; null for a system that calls none and for imported answers",
+        ),
         ("judge", TEXT, "judging model"),
         ("kind", TEXT, "kind of the question"),
         ("date", TEXT, "date of the question's newest paper"),
@@ -575,7 +761,11 @@ HUMAN_GRADES = Table(
         ("grader", TEXT, "name of the grader"),
         ("question_id", TEXT, "question"),
         ("system", TEXT, "system that answered, which the grader was not told"),
-        ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
+        (
+            "model",
+            TEXT,
+            "model that answered; null for a system that calls none and for imported answers",
+        ),
         ("label", TEXT, "what the grader saw in its place, such as Q03-B"),
         ("part", TEXT, "claim: what the answer claims; gold: what a full answer holds"),
         ("number", pa.int32(), "place among the claims, or gold claims, from 1"),
@@ -587,15 +777,44 @@ HUMAN_GRADES = Table(
     version=2,
 )
 
-RETIRED_TABLES = ("changes", "question_drafts", "question_reviews", "judge_checks", "estimates", "stability")
-"""Tables and other folders of data roots of before that nothing reads or writes any more: they can be deleted."""
+RETIRED_TABLES = (
+    "changes",
+    "question_drafts",
+    "question_reviews",
+    "judge_checks",
+    "estimates",
+    "stability",
+)
+"""Tables and other folders of data roots of before that nothing reads or writes any more: they can
+be deleted.
+"""
 
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
-        DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, REFERENCES, CITATIONS, EMBEDDINGS, INDEX_RECEIPTS, RETRIEVAL_QUERIES,
-        RETRIEVAL_SCORES, RELATED_WORK_TASKS, KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT,
-        SCORES, HUMAN_RATINGS, HUMAN_GRADES, QUESTIONS, ANSWERS, ANSWER_GRADES,
-        ANSWER_SCORES, REPORT, LEDGER,
+        DUMP_MEMBERS,
+        METADATA,
+        PAPERS,
+        PASSAGES,
+        REFERENCES,
+        CITATIONS,
+        EMBEDDINGS,
+        INDEX_RECEIPTS,
+        RETRIEVAL_QUERIES,
+        RETRIEVAL_SCORES,
+        RELATED_WORK_TASKS,
+        KEY_ELEMENTS,
+        SUMMARIES,
+        G_SCORES,
+        CITATION_SUPPORT,
+        SCORES,
+        HUMAN_RATINGS,
+        HUMAN_GRADES,
+        QUESTIONS,
+        ANSWERS,
+        ANSWER_GRADES,
+        ANSWER_SCORES,
+        REPORT,
+        LEDGER,
     )
-}  # fmt: skip
+}

@@ -1,4 +1,6 @@
-"""Writers: a system and the model that it calls, as the columns `system` and `model` of a table name them."""
+"""Writers: a system and the model that it calls, as the columns `system` and `model` of a table
+name them.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def writer_name(row: Mapping[str, Any]) -> str:
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Name of a writer → the name to show beside the others: the system alone where it has one model among them."""
+    """Name of a writer → the name to show beside the others: the system alone where it has one
+    model among them.
+    """
     distinct = sorted(set(names))
     models = Counter(parse_writer(name).system for name in distinct)
     systems = {name: parse_writer(name).system for name in distinct}
@@ -55,7 +59,8 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def full_name(name: str, names: Iterable[str]) -> str:
-    """The one of these writers' names that a name means: itself, or that of the only writer with this system.
+    """The one of these writers' names that a name means: itself, or that of the only writer with
+    this system.
 
     A name that means none of them, or several, is given back as it is.
     """
@@ -75,14 +80,18 @@ def with_writer_names(table: pa.Table, shown: Mapping[str, str] | None = None) -
 
     shown: name → the name to use in its place, as `short_names` gives it.
     """
-    at_model = pc.if_else(pc.is_null(table["model"]), "", pc.binary_join_element_wise("@", table["model"], ""))
+    at_model = pc.if_else(
+        pc.is_null(table["model"]), "", pc.binary_join_element_wise("@", table["model"], "")
+    )
     names = pc.binary_join_element_wise(table["system"], pc.fill_null(at_model, ""), "")
     if shown is not None:
         names = pa.array([shown.get(name, name) for name in names.to_pylist()], pa.string())
     return table.set_column(table.column_names.index("system"), "system", names)
 
 
-def with_shown_name(row: Mapping[str, Any], shown: Mapping[str, str] | None = None) -> dict[str, Any]:
+def with_shown_name(
+    row: Mapping[str, Any], shown: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """The row with its writer's name in its column `system`. shown: as for `with_writer_names`."""
     name = writer_name(row)
     return {**row, "system": (shown or {}).get(name, name)}

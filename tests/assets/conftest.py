@@ -1,4 +1,6 @@
-"""A data root on which every stage has run over the sample corpus, shared by the tests of this folder and tests/ui."""
+"""A data root on which every stage has run over the sample corpus, shared by the tests of this
+folder and tests/ui.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,14 @@ from tests.scripted_llm import ScriptedLlm
 from tests.sentinels import is_secret, sentinel
 
 MONTHS = ("2024-03", "2024-04", "2024-05")
-# The shared data root is made under these, so that test_secrets can look for them in all that it holds; but not under
-# Postgres's address, which would be used.
+# The shared data root is made under these, so that test_secrets can look for them in all that it
+# holds; but not under Postgres's address, which would be used.
 SECRETS = (
-    *(f"CITELOOM_{name.upper()}" for name in Settings.model_fields if is_secret(name) and name != "dagster_pg_url"),
+    *(
+        f"CITELOOM_{name.upper()}"
+        for name in Settings.model_fields
+        if is_secret(name) and name != "dagster_pg_url"
+    ),
     *("HF_TOKEN", "AWS_SECRET_ACCESS_KEY"),
     "STRICT_KEY",  # of a model in the file of CITELOOM_MODELS
 )
@@ -65,7 +71,9 @@ class Place:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """This process under the settings of this place and no others; the embedded index is let go at the end."""
+        """This process under the settings of this place and no others; the embedded index is let go
+        at the end.
+        """
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
                 patch.delenv(name)
@@ -78,32 +86,51 @@ class Place:
                 yield
             finally:
                 release_services()
-                # A command hands settings to its runs by the environment, and in a process of its own that ends there.
+                # A command hands settings to its runs by the environment, and in a process of its
+                # own that ends there.
                 for name in [
-                    name for name in os.environ if name.startswith("CITELOOM_") and name not in self.variables
+                    name
+                    for name in os.environ
+                    if name.startswith("CITELOOM_") and name not in self.variables
                 ]:
                     del os.environ[name]
 
     def citeloom(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command as a user does, in a process of its own."""
         return subprocess.run(
-            [COMMAND, *arguments], env=self._environment, cwd=self.root, capture_output=True, text=True
+            [COMMAND, *arguments],
+            env=self._environment,
+            cwd=self.root,
+            capture_output=True,
+            text=True,
         )
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start the command in a process group of its own, its progress lines to be read."""
         process = subprocess.Popen(
-            [COMMAND, *arguments], env=self._environment, cwd=self.root, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+            [COMMAND, *arguments],
+            env=self._environment,
+            cwd=self.root,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         end_with_tests(process)
         return process
 
     @property
     def _environment(self) -> dict[str, str]:
-        return {**environment_without_settings(), "COLUMNS": "200", "NO_COLOR": "1", **self.variables}
+        return {
+            **environment_without_settings(),
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+            **self.variables,
+        }
 
-    def run_months(self, stages: Sequence[Stage], months: Sequence[str], *, force: bool = False) -> RunReport:
+    def run_months(
+        self, stages: Sequence[Stage], months: Sequence[str], *, force: bool = False
+    ) -> RunReport:
         """Run stages as the command line does, and report them to Dagster as it does."""
         with self.entered():
             workspace = self.workspace()
@@ -116,7 +143,9 @@ class Place:
         with self.entered(), open_instance(dagster_home(self.workspace())) as instance:
             yield instance
 
-    def run_in_dagster(self, stages: Sequence[str], month: str, *, force: bool = False) -> dg.ExecuteInProcessResult:
+    def run_in_dagster(
+        self, stages: Sequence[str], month: str, *, force: bool = False
+    ) -> dg.ExecuteInProcessResult:
         """Run stages as a run of Dagster's does, in this process."""
         from pipeline.definitions import build_defs
 
@@ -127,10 +156,13 @@ class Place:
                 build_defs()
                 .resolve_job_def("refresh_corpus")
                 .execute_in_process(
-                    instance=instance, partition_key=month, asset_selection=[dg.AssetKey(name) for name in stages],
-                    run_config={"ops": config}, raise_on_error=False,
+                    instance=instance,
+                    partition_key=month,
+                    asset_selection=[dg.AssetKey(name) for name in stages],
+                    run_config={"ops": config},
+                    raise_on_error=False,
                 )
-            )  # fmt: skip
+            )
 
     def invoke(self, *arguments: str) -> Result:
         """Run the command within this process, where what is loaded need not be loaded again."""
@@ -142,7 +174,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A worker's copy of the shared data root, and what its run reported. Tests read it and leave it as it is."""
+    """A worker's copy of the shared data root, and what its run reported. Tests read it and leave
+    it as it is.
+    """
 
     place: Place
     computed: Sequence[tuple[str, str]]
@@ -159,7 +193,8 @@ def llm() -> Iterator[ScriptedLlm]:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Finished:
-    """Every stage of the three months of the sample corpus, run and reported to Dagster as the command line does.
+    """Every stage of the three months of the sample corpus, run and reported to Dagster as the
+    command line does.
 
     The first worker of pytest-xdist that needs it runs the stages; each worker has a copy.
     """
@@ -171,21 +206,31 @@ def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Fini
         if not summary.is_file():
             summary.write_text(json.dumps(run_all_stages(folder / "finished", llm)))
     run = json.loads(summary.read_text())
-    place = Place(folder / "finished", run["variables"]).copy_to(tmp_path_factory.mktemp("finished") / "data")
-    computed, failures = ([tuple(entry) for entry in run[name]] for name in ("computed", "failures"))
+    place = Place(folder / "finished", run["variables"]).copy_to(
+        tmp_path_factory.mktemp("finished") / "data"
+    )
+    computed, failures = (
+        [tuple(entry) for entry in run[name]] for name in ("computed", "failures")
+    )
     return Finished(place.with_settings(llm_url=llm.url), computed, failures)
 
 
 def run_all_stages(folder: Path, llm: ScriptedLlm) -> dict[str, object]:
-    """Run every stage in a new data root. Returns its variables and what the run reported, as JSON can hold it."""
+    """Run every stage in a new data root. Returns its variables and what the run reported, as JSON
+    can hold it.
+    """
     from pipeline.stages import STAGES
 
     place = make_place(folder, llm_url=llm.url, llm_model="scripted")
-    place = replace(place, variables={**place.variables, **{name: sentinel(name) for name in SECRETS}})
+    place = replace(
+        place, variables={**place.variables, **{name: sentinel(name) for name in SECRETS}}
+    )
     report = place.run_months(STAGES, MONTHS)
     return {
         "variables": dict(place.variables),
-        "computed": [(outcome.month, outcome.stage) for outcome in report.outcomes if not outcome.skipped],
+        "computed": [
+            (outcome.month, outcome.stage) for outcome in report.outcomes if not outcome.skipped
+        ],
         "failures": report.failures,
     }
 
@@ -217,8 +262,14 @@ def dump(tmp_path: Path) -> Path:
 def make_place(root: Path, **settings: object) -> Place:
     """A new place on the sample corpus, which asks no server but the scripted LLM."""
     root.mkdir(parents=True)
-    base = {"dump_dir": SAMPLE_DUMP, "metadata_snapshot": SAMPLE_SNAPSHOT, "data": root, "arxiv_api": "false"}
-    # The least that still samples, votes and chooses: 479 calls of the default settings are 150 here.
+    base = {
+        "dump_dir": SAMPLE_DUMP,
+        "metadata_snapshot": SAMPLE_SNAPSHOT,
+        "data": root,
+        "arxiv_api": "false",
+    }
+    # The least that still samples, votes and chooses: 479 calls of the default settings are 150
+    # here.
     small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "max_questions": 3}
     return Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(**{**base, **small, **settings})
 
@@ -233,7 +284,13 @@ def rewrite_zip(file: Path, changes: Mapping[str, bytes]) -> None:
 
 
 def digests(root: Path) -> dict[str, bytes]:
-    """Every table and every page of the report below a data root, by its path; not the page of what runs took."""
-    files = [*root.glob("*/*.parquet"), *root.glob("ledger/*/*.parquet"), *root.glob("reports/**/*")]
+    """Every table and every page of the report below a data root, by its path; not the page of what
+    runs took.
+    """
+    files = [
+        *root.glob("*/*.parquet"),
+        *root.glob("ledger/*/*.parquet"),
+        *root.glob("reports/**/*"),
+    ]
     pages = [file for file in sorted(files) if file.is_file() and file.name != RUN_PAGE]
     return {str(file.relative_to(root)): file.read_bytes() for file in pages}

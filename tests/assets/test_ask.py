@@ -1,4 +1,6 @@
-"""`citeloom ask` and `citeloom chat` as a user meets them: answers with sources, the work on demand, a conversation."""
+"""`citeloom ask` and `citeloom chat` as a user meets them: answers with sources, the work on
+demand, a conversation.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +25,26 @@ LINK = f"https://arxiv.org/html/{FERNS}#S1.p1"
 
 
 def reader(asked: Asked) -> str | Refusal | None:
-    """A model that says what the first passage says; nothing of races, and of broken things it breaks."""
+    """A model that says what the first passage says; nothing of races, and of broken things it
+    breaks.
+    """
     words = asked.prompt.rpartition("<question>")[2].partition("</question>")[0].strip()
     if "broken" in words:
         return Refusal(400, "no such thing")
     # Slow enough for a user to think better of it.
     time.sleep(30 if "slow" in words else 0)
-    claims = [] if "race" in words else [{"passage": 1, "claim": "So says [red]it[/] \x1b[2J:key:."}]
+    claims = (
+        [] if "race" in words else [{"passage": 1, "claim": "So says [red]it[/] \x1b[2J:key:."}]
+    )
     given: dict[str, Any] = {
         "Query": {"query": words},
         "FollowUp": {"question": f"{words} (of ferns)", "query": "ferns light"},
         "Claims": {"relevant": [1] if claims else [], "claims": claims},
         "Thought": {"reasoning": "It is there.", "enough": True, "query": ""},
-        "GroundedAnswer": {"answered": "yes", "sentences": [{"text": "By [bold]leaves[/].", "claims": [1]}]},
+        "GroundedAnswer": {
+            "answered": "yes",
+            "sentences": [{"text": "By [bold]leaves[/].", "claims": [1]}],
+        },
     }
     name = form_of(asked)
     return json.dumps(given[name]) if name in given else None
@@ -98,7 +107,14 @@ def test_json_is_one_document_with_the_work_where_asked(small: Place) -> None:
     assert told["passages"][0][0]["arxiv_id"] == FERNS
     assert "steps" not in told
     work = json.loads(invoke(small, "ask", PLANTS, "--json", "--show-work").stdout)
-    assert [step["stage"] for step in work["steps"]] == ["query", "search", "rank", "claims", "reflect", "answer"]
+    assert [step["stage"] for step in work["steps"]] == [
+        "query",
+        "search",
+        "rank",
+        "claims",
+        "reflect",
+        "answer",
+    ]
 
 
 def test_the_second_time_an_answer_is_free(small: Place, model: ScriptedLlm) -> None:
@@ -113,7 +129,9 @@ def test_what_the_corpus_does_not_hold_is_said_plainly(small: Place) -> None:
     done = invoke(small, "ask", "Who won the race?")
     assert (done.exit_code, done.stdout) == (0, f"{ABSTAINED}\n")
     assert "searched for: Who won the race?" in done.stderr
-    assert json.loads(invoke(small, "ask", "Who won the race?", "--json").stdout)["abstained"] is True
+    assert (
+        json.loads(invoke(small, "ask", "Who won the race?", "--json").stdout)["abstained"] is True
+    )
 
 
 def test_months_and_systems_are_chosen(small: Place) -> None:
@@ -151,7 +169,9 @@ def test_an_error_under_json_is_a_document(small: Place) -> None:
 
 
 def test_a_piped_conversation_answers_line_by_line(small: Place) -> None:
-    done = invoke(small, "chat", typed=f"\ufeff{PLANTS}\r\n\n  And in shade?\n/quit\nNever asked\n".encode())
+    done = invoke(
+        small, "chat", typed=f"\ufeff{PLANTS}\r\n\n  And in shade?\n/quit\nNever asked\n".encode()
+    )
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert [line for line in lines if line.startswith("> ")] == [f"> {PLANTS}", "> And in shade?"]
@@ -175,7 +195,9 @@ def test_work_is_turned_on_and_off(small: Place) -> None:
 
 
 def test_a_conversation_goes_on_after_a_question_that_failed(small: Place) -> None:
-    done = invoke(small, "chat", "--json", typed=f"What is broken?\n{PLANTS}\n".encode() + b"caf\xe9?\n")
+    done = invoke(
+        small, "chat", "--json", typed=f"What is broken?\n{PLANTS}\n".encode() + b"caf\xe9?\n"
+    )
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [("answer" in each, each.get("error")) for each in told] == [
         (False, told[0]["error"]), (True, None), (False, "SettingError"),

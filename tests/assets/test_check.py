@@ -65,13 +65,22 @@ def checked(workspace: Workspace) -> DraftCheck:
 
 
 def test_every_planted_fault_of_a_reference_is_found_and_nothing_else(checked: DraftCheck) -> None:
-    remarkable = {check.key: check for check in checked.references if check.status != "verified" or check.notes}
-    notes = {key: [note for note in check.notes if "published since" not in note] for key, check in remarkable.items()}
-    assert {key for key, check in remarkable.items() if check.status != "verified" or notes[key]} == set(
-        FAULTS["references"]
-    )
+    remarkable = {
+        check.key: check
+        for check in checked.references
+        if check.status != "verified" or check.notes
+    }
+    notes = {
+        key: [note for note in check.notes if "published since" not in note]
+        for key, check in remarkable.items()
+    }
+    assert {
+        key for key, check in remarkable.items() if check.status != "verified" or notes[key]
+    } == set(FAULTS["references"])
     for key, (status, words) in FAULTS["references"].items():
-        found = " ".join([*(difference.field for difference in remarkable[key].differences), *notes[key]])
+        found = " ".join(
+            [*(difference.field for difference in remarkable[key].differences), *notes[key]]
+        )
         assert (remarkable[key].status, words in found) == (status, True), (key, found)
 
 
@@ -102,8 +111,15 @@ def test_a_verdict_leads_to_its_passage(checked: DraftCheck, workspace: Workspac
 
 def test_the_result_as_json_counts_every_citation(checked: DraftCheck) -> None:
     result: dict[str, Any] = json.loads(json.dumps(checked.as_json()))
-    assert len(result["citations"]) == sum(len(sentence.keys) for sentence in checked.draft.sentences)
-    assert {each["status"] for each in result["references"]} == {"verified", "differs", "suspicious", "not_found"}
+    assert len(result["citations"]) == sum(
+        len(sentence.keys) for sentence in checked.draft.sentences
+    )
+    assert {each["status"] for each in result["references"]} == {
+        "verified",
+        "differs",
+        "suspicious",
+        "not_found",
+    }
     assert checked.counts()["contradicted"] == 2
     assert set(FAILURES) >= {kind for kind in checked.counts() if kind != "verified"}
 
@@ -116,7 +132,9 @@ def test_the_page_escapes_what_the_draft_says(workspace: Workspace, tmp_path: Pa
     assert "<b>x" not in page
 
 
-def test_a_corrected_bibliography_is_verified(workspace: Workspace, checked: DraftCheck, tmp_path: Path) -> None:
+def test_a_corrected_bibliography_is_verified(
+    workspace: Workspace, checked: DraftCheck, tmp_path: Path
+) -> None:
     target = tmp_path / "mended.bib"
     assert write_bibliography(EXAMPLE / "references.bib", checked.references, target) == 2
     again = check_draft(workspace, read_draft(EXAMPLE / "draft.tex", target))
@@ -125,12 +143,15 @@ def test_a_corrected_bibliography_is_verified(workspace: Workspace, checked: Dra
 
 def test_papers_that_fit_a_paragraph_are_suggested(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "draft.txt").write_text(
-        "A judge that reads several summaries in a list prefers the first of them more often than chance would, and "
-        "shuffling the order in which summaries are read removes most of this bias of position from its grades.\n"
+        "A judge that reads several summaries in a list prefers the first of them more often than"
+        " chance would, and shuffling the order in which summaries are read removes most of this"
+        " bias of position from its grades.\n"
     )
     missing = check_draft(workspace, read_draft(tmp_path / "draft.txt"), suggest=True).missing
     assert missing[0].arxiv_id == "2404.90009"
-    papers = papers_to_cite(workspace, "position bias of judges in graded summaries", EXAMPLE / "references.bib", 3)
+    papers = papers_to_cite(
+        workspace, "position bias of judges in graded summaries", EXAMPLE / "references.bib", 3
+    )
     assert papers[0].hit.arxiv_id == "2404.90009"
     assert papers[0].key is None
 
@@ -138,19 +159,39 @@ def test_papers_that_fit_a_paragraph_are_suggested(workspace: Workspace, tmp_pat
 @pytest.mark.parametrize(
     ("claim", "passage", "contradicts"),
     [
-        ("The set has 1,400 questions by students.", "The set has 1,200 questions by students.", True),
-        ("The set has 1,200 questions by students.", "The set has 1,200 questions by students.", False),
+        (
+            "The set has 1,400 questions by students.",
+            "The set has 1,200 questions by students.",
+            True,
+        ),
+        (
+            "The set has 1,200 questions by students.",
+            "The set has 1,200 questions by students.",
+            False,
+        ),
         ("More votes improve the final score.", "More votes do not improve the final score.", True),
-        ("More votes do not improve the final score.", "More votes never improve the final score.", False),
+        (
+            "More votes do not improve the final score.",
+            "More votes never improve the final score.",
+            False,
+        ),
         ("Ferries carry 12 seeds to islands.", "The set has 1,200 questions by students.", False),
-        ("It reaches a recall of 0.52 on it.", "It reaches a recall of 0.53 on it, and of 0.52 elsewhere.", False),
+        (
+            "It reaches a recall of 0.52 on it.",
+            "It reaches a recall of 0.53 on it, and of 0.52 elsewhere.",
+            False,
+        ),
     ],
 )
-def test_other_numbers_and_negations_contradict(claim: str, passage: str, contradicts: bool) -> None:
+def test_other_numbers_and_negations_contradict(
+    claim: str, passage: str, contradicts: bool
+) -> None:
     assert bool(contradicting_sentence(claim, [passage])) is contradicts
 
 
-def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished: Finished, tmp_path: Path) -> None:
+def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(
+    finished: Finished, tmp_path: Path
+) -> None:
     draft = str(EXAMPLE / "draft.tex")
     ended = finished.place.citeloom(
         "check", draft, "--json", "--fail-on", "contradicted", "--report", str(tmp_path / "page")
@@ -166,23 +207,37 @@ def test_a_section_for_the_draft_cites_its_own_keys(workspace: Workspace, tmp_pa
     related = relate_draft(workspace, EXAMPLE / "draft.tex", system="extractive")
     draft = read_draft(EXAMPLE / "draft.tex")
     assert set(related.keys.values()) <= draft.entries.keys()
-    cited = {key for keys in re.findall(r"\\cite\{([^}]*)\}", related.latex) for key in keys.split(",")}
+    cited = {
+        key for keys in re.findall(r"\\cite\{([^}]*)\}", related.latex) for key in keys.split(",")
+    }
     assert cited
     assert cited <= set(related.keys.values())
     (note,) = [note for note in related.notes if "not cited, since" in note]
     assert "tidepool" in note
 
 
-def test_references_by_key_in_zoteros_bibtex_and_by_id(workspace: Workspace, tmp_path: Path) -> None:
+def test_references_by_key_in_zoteros_bibtex_and_by_id(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     (tmp_path / "library.bib").write_text(ZOTERO)
     (tmp_path / "draft.md").write_text("# Passages\n\nWe search passages.\n")
     related = relate_draft(
-        workspace, tmp_path / "draft.md", tmp_path / "library.bib", ["halabi_tidepool_2024", "2403.90002"], "extractive"
+        workspace,
+        tmp_path / "draft.md",
+        tmp_path / "library.bib",
+        ["halabi_tidepool_2024", "2403.90002"],
+        "extractive",
     )
     assert related.keys[1] == "halabi_tidepool_2024"
     assert "eprint = {2403.90002}" in related.bibtex
     with pytest.raises(SettingError, match="--reference nowhere: its paper is not in the corpus"):
-        relate_draft(workspace, tmp_path / "draft.md", tmp_path / "library.bib", ["nowhere"], "extractive")
-    (tmp_path / "other.bib").write_text("@misc{nowhere, title = {A Work That Nobody Wrote}, year = {2001}}")
-    with pytest.raises(SettingError, match="none of the 1 entries of its bibliography is a paper of the corpus"):
+        relate_draft(
+            workspace, tmp_path / "draft.md", tmp_path / "library.bib", ["nowhere"], "extractive"
+        )
+    (tmp_path / "other.bib").write_text(
+        "@misc{nowhere, title = {A Work That Nobody Wrote}, year = {2001}}"
+    )
+    with pytest.raises(
+        SettingError, match="none of the 1 entries of its bibliography is a paper of the corpus"
+    ):
         relate_draft(workspace, tmp_path / "draft.md", tmp_path / "other.bib", system="extractive")

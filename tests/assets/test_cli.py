@@ -1,4 +1,6 @@
-"""The command as a user meets it: what it prints, how it ends, and one clear message for each thing that is wrong."""
+"""The command as a user meets it: what it prints, how it ends, and one clear message for each thing
+that is wrong.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,13 @@ from tests.scripted_llm import ScriptedLlm
 
 
 def one_message(done: CompletedProcess[str]) -> str:
-    """The message with which a command ended, being all that it wrote on standard error but what it was at."""
+    """The message with which a command ended, being all that it wrote on standard error but what it
+    was at.
+    """
     assert "Traceback" not in done.stderr + done.stdout
-    lines = [line for line in done.stderr.strip().splitlines() if line != "loading the model, searching"]
+    lines = [
+        line for line in done.stderr.strip().splitlines() if line != "loading the model, searching"
+    ]
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("error: ")
     return lines[0]
@@ -27,7 +33,9 @@ def one_message(done: CompletedProcess[str]) -> str:
 
 def errors_about(thing: str, done: CompletedProcess[str]) -> list[str]:
     """The error messages of a run that name a thing."""
-    return [line for line in done.stderr.splitlines() if line.startswith("error: ") and thing in line]
+    return [
+        line for line in done.stderr.splitlines() if line.startswith("error: ") and thing in line
+    ]
 
 
 def test_run_until_a_stage_runs_what_it_needs_and_no_more(empty: Place) -> None:
@@ -57,30 +65,41 @@ def test_a_second_run_keeps_everything_and_its_json_is_one_document(own: Place) 
 
 
 def test_run_select_runs_these_stages_alone(own: Place) -> None:
-    done = own.invoke("run", "--months", "2024-03", "--select", "papers,passages", "--force", "--json")
+    done = own.invoke(
+        "run", "--months", "2024-03", "--select", "papers,passages", "--force", "--json"
+    )
     assert done.exit_code == 0
     told = json.loads(done.stdout)["outcomes"]
-    assert [(outcome["stage"], outcome["skipped"]) for outcome in told] == [("papers", False), ("passages", False)]
+    assert [(outcome["stage"], outcome["skipped"]) for outcome in told] == [
+        ("papers", False),
+        ("passages", False),
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [(["--months", "2031-01"], "2031-01"), (["--select", "papers,passagez"], "passagez")],
 )
-def test_a_wrong_argument_ends_with_2_and_names_it(empty: Place, arguments: list[str], named: str) -> None:
+def test_a_wrong_argument_ends_with_2_and_names_it(
+    empty: Place, arguments: list[str], named: str
+) -> None:
     done = empty.citeloom("run", *arguments)
     assert done.returncode == 2
     assert named in one_message(done)
 
 
-@pytest.mark.parametrize(("name", "value"), [("temperature", "warm"), ("dump_dir", "/nowhere/at/all")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("temperature", "warm"), ("dump_dir", "/nowhere/at/all")]
+)
 def test_a_wrong_setting_ends_with_2_and_names_it(empty: Place, name: str, value: str) -> None:
     done = empty.with_settings(**{name: value}).citeloom("run", "--months", "2024-03")
     assert done.returncode == 2
     assert f"CITELOOM_{name.upper()}" in one_message(done)
 
 
-def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(own: Place, dump: Path) -> None:
+def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(
+    own: Place, dump: Path
+) -> None:
     bad = {"empty": b"", "text": b"this is no zip", "no-member": b"PK\5\6" + bytes(18)}
     for name, content in bad.items():
         (dump / f"ar5iv-04-2024-{name}.zip").write_bytes(content)
@@ -94,7 +113,9 @@ def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(own: Place
     after = digests(own.root)
     assert after.keys() == before.keys()
     # The first month's ledger tells of the zip, and its report of the ledger.
-    changed = {path for path in after if after[path] != before[path] and not path.startswith("reports/")}
+    changed = {
+        path for path in after if after[path] != before[path] and not path.startswith("reports/")
+    }
     assert {path.removeprefix("ledger/") for path in changed} == {
         "dump_members/2024-03.parquet", "report/2024-03.parquet",
     }  # fmt: skip
@@ -109,8 +130,12 @@ def test_zips_that_are_all_cut_off_end_the_run(empty: Place, dump: Path) -> None
     assert json.loads(done.stdout)["error"] == "MissingInput"
 
 
-def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(empty: Place, tmp_path: Path) -> None:
-    done = empty.with_settings(metadata_snapshot=tmp_path / "no.jsonl").citeloom("run", "--months", "2024-03")
+def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(
+    empty: Place, tmp_path: Path
+) -> None:
+    done = empty.with_settings(metadata_snapshot=tmp_path / "no.jsonl").citeloom(
+        "run", "--months", "2024-03"
+    )
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert len(errors_about("no.jsonl", done)) == 1, done.stderr
@@ -131,7 +156,9 @@ def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own: Place
     told = json.loads(elsewhere.invoke("status", "--json").stdout)
     assert [row["stage"] for row in told if row["state"] == "failed"] == asking
     told = json.loads(own.invoke("status", "--json").stdout)
-    assert {row["state"] for row in told} == {"done"}, "under the settings that it was made with, the month is done"
+    assert {row["state"] for row in told} == {"done"}, (
+        "under the settings that it was made with, the month is done"
+    )
 
 
 def test_a_key_that_is_refused_is_named_by_its_setting_and_written_nowhere(own: Place) -> None:
@@ -143,7 +170,9 @@ def test_a_key_that_is_refused_is_named_by_its_setting_and_written_nowhere(own: 
     assert done.exit_code != 0
     assert "CITELOOM_LLM_API_KEY" in done.output
     assert key not in done.output
-    holding = [file for file in own.root.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
+    holding = [
+        file for file in own.root.rglob("*") if file.is_file() and key.encode() in file.read_bytes()
+    ]
     assert holding == []
 
 
@@ -151,7 +180,9 @@ def test_status_tells_every_stage_of_every_month(place: Place) -> None:
     done = place.invoke("status", "--json")
     assert done.exit_code == 0
     told = json.loads(done.stdout)
-    assert {(row["month"], row["stage"]) for row in told} == {(m, stage.name) for m in MONTHS for stage in STAGES}
+    assert {(row["month"], row["stage"]) for row in told} == {
+        (m, stage.name) for m in MONTHS for stage in STAGES
+    }
     assert {row["state"] for row in told} == {"done"}
     papers = next(row for row in told if (row["month"], row["stage"]) == ("2024-04", "papers"))
     assert (papers["rows"], papers["left_out"]) == (8, {"not_computer_science": 1, "withdrawn": 1})
@@ -169,22 +200,41 @@ def test_search_finds_the_paper_that_says_it(place: Place) -> None:
     hits = search(place, "reciprocal rank fusion of dense and sparse retrieval", "--limit", "5")
     assert len(hits) == 5
     assert "2404.90001" in {hit["arxiv_id"] for hit in hits}
-    assert {"score", "arxiv_id", "title", "section_path", "anchor", "kind", "text"} <= hits[0].keys()
+    assert {"score", "arxiv_id", "title", "section_path", "anchor", "kind", "text"} <= hits[
+        0
+    ].keys()
 
 
 def test_search_keeps_to_months_and_category(place: Place) -> None:
-    hits = search(place, "passages of scientific papers", "--from", "2024-04", "--to", "2024-04", "--limit", "50")
+    hits = search(
+        place,
+        "passages of scientific papers",
+        "--from",
+        "2024-04",
+        "--to",
+        "2024-04",
+        "--limit",
+        "50",
+    )
     assert {str(hit["arxiv_id"])[:4] for hit in hits} == {"2404"}
-    databases = search(place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50", "--all")
+    databases = search(
+        place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50", "--all"
+    )
     assert {hit["arxiv_id"] for hit in databases} == {"2403.90009", "2404.90005", "2405.90002"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "named"),
-    [(["words", "--from", "2024-4"], 2, "2024-4"), (["  "], 2, "query"), (["words"], 1, "citeloom run")],
+    [
+        (["words", "--from", "2024-4"], 2, "2024-4"),
+        (["  "], 2, "query"),
+        (["words"], 1, "citeloom run"),
+    ],
     ids=["no month", "no words", "nothing indexed"],
 )
-def test_a_search_that_cannot_be_made_says_why(empty: Place, arguments: list[str], code: int, named: str) -> None:
+def test_a_search_that_cannot_be_made_says_why(
+    empty: Place, arguments: list[str], code: int, named: str
+) -> None:
     done = empty.citeloom("search", *arguments)
     assert done.returncode == code
     assert named in one_message(done)

@@ -53,7 +53,11 @@ def materializations(
     """The newest materializations of a month."""
     wanted = dg.AssetRecordsFilter(asset_key=dg.AssetKey(name), asset_partitions=[month])
     records = instance.fetch_materializations(wanted, limit=limit).records
-    return [record.asset_materialization for record in records if record.asset_materialization is not None]
+    return [
+        record.asset_materialization
+        for record in records
+        if record.asset_materialization is not None
+    ]
 
 
 def metadata_of(instance: dg.DagsterInstance, name: str, month: str) -> dict[str, Any]:
@@ -84,7 +88,9 @@ def test_a_preview_is_a_table_of_at_most_five_rows(instance: dg.DagsterInstance,
     columns = sum(is_readable(column) for column in tables.TABLES[name].schema)
     assert len(rows) == min(5, told["dagster/row_count"])
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in (head, rule, *rows)} == {columns + 1}
-    assert "&\\#" not in "".join(rows), "an escaped character within an HTML entity is shown as it stands"
+    assert "&\\#" not in "".join(rows), (
+        "an escaped character within an HTML entity is shown as it stands"
+    )
 
 
 def test_every_check_ran_on_every_month_and_passed(instance: dg.DagsterInstance) -> None:
@@ -100,7 +106,9 @@ def test_every_check_ran_on_every_month_and_passed(instance: dg.DagsterInstance)
 
 
 def test_a_failing_blocking_check_stops_its_month_in_both_doors(own: Place) -> None:
-    """An embedding without its passage: the month's index is not touched, and the check is asked again."""
+    """An embedding without its passage: the month's index is not touched, and the check is asked
+    again.
+    """
     short = replace(EMBEDDINGS, build=lambda job: job.rows(tables.EMBEDDINGS)[1:])
     receipt = own.root / "index_receipts" / f"{MONTH}.parquet"
     before = receipt.stat().st_mtime_ns
@@ -129,7 +137,9 @@ def test_a_failing_blocking_check_stops_its_month_in_both_doors(own: Place) -> N
 
 
 def test_a_check_that_failed_is_asked_again_before_anything_below_runs(own: Place) -> None:
-    """Else a second run would find the stage done, and go on below it as if the check had never failed."""
+    """Else a second run would find the stage done, and go on below it as if the check had never
+    failed.
+    """
     with own.entered():
         workspace = own.workspace()
         record_failure(workspace, "check-embeddings", MONTH, PermanentFailure("its check failed"))
@@ -189,7 +199,10 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty: Place) -> N
 
 
 def test_a_disabled_stage_cannot_be_materialized_and_says_why(place: Place) -> None:
-    definitions, name = definitions_of(place.with_settings(llm_url="", systems="extractive")), "citation_support"
+    definitions, name = (
+        definitions_of(place.with_settings(llm_url="", systems="extractive")),
+        "citation_support",
+    )
     specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
     assert "no endpoint is set" in (specs[name].description or "").partition("To enable it")[0]
     assert name not in {node.name for node in definitions.resolve_job_def("refresh_corpus").nodes}
@@ -205,10 +218,14 @@ def test_stages_that_read_a_disabled_one_run_in_both_doors(own: Place) -> None:
     assert [(outcome.rows, outcome.disabled) for outcome in report.outcomes] == [(0, True)]
 
 
-def test_the_means_of_each_system_can_be_plotted(place: Place, instance: dg.DagsterInstance) -> None:
+def test_the_means_of_each_system_can_be_plotted(
+    place: Place, instance: dg.DagsterInstance
+) -> None:
     figures = metadata_of(instance, "scores", MONTH)
     rows = place.workspace().root.rows(tables.SCORES, MONTH)
-    rouge = [row["value"] for row in rows if (row["metric"], row["system"]) == ("rouge1", "chatcite")]
+    rouge = [
+        row["value"] for row in rows if (row["metric"], row["system"]) == ("rouge1", "chatcite")
+    ]
     assert figures["ROUGE-1/chatcite@scripted"] == pytest.approx(sum(rouge) / len(rouge), abs=1e-4)
     assert 1 <= figures["G-Score/chatcite@scripted"] <= 5
     assert "ROUGE-1/chatcite@scripted" in figures["means"].replace("\\", "")
@@ -241,12 +258,19 @@ def test_months_are_offered_in_order_whenever_they_come() -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         for months in (["2024-05"], ["2024-03", "2024-05"], ["2024-06", "2024-04"]):
             offer_months(instance, months)
-        assert list(instance.get_dynamic_partitions("months")) == ["2024-03", "2024-04", "2024-05", "2024-06"]
+        assert list(instance.get_dynamic_partitions("months")) == [
+            "2024-03",
+            "2024-04",
+            "2024-05",
+            "2024-06",
+        ]
 
 
 def test_a_sensor_offers_the_months_of_the_dump(empty: Place) -> None:
     with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
-        context = dg.build_sensor_context(instance=instance, resources={"workspace": empty.workspace()})
+        context = dg.build_sensor_context(
+            instance=instance, resources={"workspace": empty.workspace()}
+        )
         new_months(context)
         assert tuple(instance.get_dynamic_partitions("months")) == MONTHS
 
@@ -279,17 +303,30 @@ def test_everything_in_dagster_has_an_owner_a_tag_and_a_description() -> None:
 def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
     """Stages and months that Dagster shows as out of date, and what reads one of these.
 
-    Dagster compares a month with its own inputs alone, `citeloom status` counts what is below as well.
+    Dagster compares a month with its own inputs alone, `citeloom status` counts what is below as
+    well.
     """
-    fields = " ".join(f'm{month.replace("-", "")}: staleStatus(partition: "{month}")' for month in MONTHS)
+    fields = " ".join(
+        f'm{month.replace("-", "")}: staleStatus(partition: "{month}")' for month in MONTHS
+    )
     keys = ", ".join(f'{{path: ["{name}"]}}' for name in NAMES)
     query = f"{{ assetNodes(assetKeys: [{keys}]) {{ assetKey {{ path }} {fields} }} }}"
     with place.entered():
         done = subprocess.run(
-            [str(Path(sys.executable).with_name("dagster-graphql")), "-m", "pipeline.definitions", "-t", query],
-            cwd=PROJECT, capture_output=True, text=True,
-        )  # fmt: skip
-    (answer,) = (line for line in done.stdout.splitlines() if line.startswith("{"))  # beside lines of logs
+            [
+                str(Path(sys.executable).with_name("dagster-graphql")),
+                "-m",
+                "pipeline.definitions",
+                "-t",
+                query,
+            ],
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+        )
+    (answer,) = (
+        line for line in done.stdout.splitlines() if line.startswith("{")
+    )  # beside lines of logs
     nodes = json.loads(answer)["data"]["assetNodes"]
     states = {node["assetKey"]["path"][-1]: node for node in nodes}
     stale: set[tuple[str, str]] = set()
@@ -313,7 +350,12 @@ def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own: Place) -
 
     fewer = own.with_settings(retrieval_queries=5, chatcite_samples=3)
     by_settings = stale_in_status(fewer)
-    assert {stage for stage, _ in by_settings} >= {"retrieval_queries", "retrieval_scores", "summaries", "report"}
+    assert {stage for stage, _ in by_settings} >= {
+        "retrieval_queries",
+        "retrieval_scores",
+        "summaries",
+        "report",
+    }
     assert stale_in_dagster(fewer) == by_settings
 
     strict = own.with_settings(page_errors="drop_page")
@@ -339,8 +381,12 @@ def definitions_of(place: Place) -> dg.Definitions:
 
 
 def test_a_month_that_the_dump_lacks_holds_nothing(empty: Place) -> None:
-    """The newest partition is the present month, which a dump never has: its run ends well, and with no row."""
-    assert empty.run_in_dagster([stage.name for stage in choose_stages("passages")], "2024-06").success
+    """The newest partition is the present month, which a dump never has: its run ends well, and
+    with no row.
+    """
+    assert empty.run_in_dagster(
+        [stage.name for stage in choose_stages("passages")], "2024-06"
+    ).success
     assert empty.workspace().root.read(tables.PASSAGES, "2024-06").num_rows == 0
 
 
@@ -354,13 +400,17 @@ def ask_sensor(place: Place, cursor: str | None) -> Any:
     """What the sensor answers, a SensorResult or a SkipReason, given what it remembers."""
     with place.entered(), dg.DagsterInstance.ephemeral() as instance:
         context = dg.build_sensor_context(
-            instance=instance, cursor=cursor, resources={"workspace": place.workspace()},
+            instance=instance,
+            cursor=cursor,
+            resources={"workspace": place.workspace()},
             repository_def=defs.get_repository_def(),
-        )  # fmt: skip
+        )
         return dump_folder(context)
 
 
-def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(empty: Place, dump: Path) -> None:
+def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(
+    empty: Place, dump: Path
+) -> None:
     here = empty.with_settings(dump_dir=dump)
     first = ask_sensor(here, None)
     assert months_asked_for(first) == list(MONTHS)
@@ -374,8 +424,15 @@ def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(emp
 
 
 def test_a_page_that_comes_and_goes_twice_is_asked_for_each_time(empty: Place, dump: Path) -> None:
-    """Dagster runs no run_key twice; the sensor's own memory keeps it from asking twice for the same state."""
-    here, page, cursor, keys = empty.with_settings(dump_dir=dump), dump / "2405" / "2405.90009.html", None, []
+    """Dagster runs no run_key twice; the sensor's own memory keeps it from asking twice for the
+    same state.
+    """
+    here, page, cursor, keys = (
+        empty.with_settings(dump_dir=dump),
+        dump / "2405" / "2405.90009.html",
+        None,
+        [],
+    )
     page.parent.mkdir()
     for there in (False, True, False, True):
         page.write_text("<html><body>new</body></html>") if there else page.unlink(missing_ok=True)
@@ -386,21 +443,27 @@ def test_a_page_that_comes_and_goes_twice_is_asked_for_each_time(empty: Place, d
     assert len(keys) == len(set(keys))
 
 
-def test_the_sensor_skips_with_a_reason_where_there_is_no_dump(empty: Place, tmp_path: Path) -> None:
+def test_the_sensor_skips_with_a_reason_where_there_is_no_dump(
+    empty: Place, tmp_path: Path
+) -> None:
     answer = ask_sensor(empty.with_settings(dump_dir=tmp_path / "nowhere"), None)
     assert isinstance(answer, dg.SkipReason)
     assert "nowhere" in (answer.skip_message or "")
 
 
 @pytest.mark.parametrize(
-    "command", ["dg check defs", "dagster definitions validate -w workspace.yaml"], ids=["dg", "dagster"]
+    "command",
+    ["dg check defs", "dagster definitions validate -w workspace.yaml"],
+    ids=["dg", "dagster"],
 )
 def test_the_code_location_passes_the_tools_own_check(command: str, tmp_path: Path) -> None:
     program, *arguments = command.split()
     done = subprocess.run(
         [str(Path(sys.executable).with_name(program)), *arguments],
-        cwd=PROJECT, env={**os.environ, "DAGSTER_HOME": str(tmp_path), "CITELOOM_DATA": str(tmp_path / "data")},
-        capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=PROJECT,
+        env={**os.environ, "DAGSTER_HOME": str(tmp_path), "CITELOOM_DATA": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Warning" not in done.stderr.replace("SupersessionWarning", "")

@@ -1,4 +1,6 @@
-"""Runs of Dagster whose process is gone are failed, so that their pools' slots become free; others are left alone."""
+"""Runs of Dagster whose process is gone are failed, so that their pools' slots become free; others
+are left alone.
+"""
 
 from __future__ import annotations
 
@@ -75,13 +77,21 @@ def test_a_process_number_that_a_younger_process_has_is_that_of_one_that_is_gone
 ) -> None:
     (run,) = instance.get_runs()
     events = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)
-    event = next(entry for entry in events if entry.dagster_event and "pid" in entry.dagster_event.message)
-    older = instance.create_run_for_job(dg.job(name="older")(lambda: None), status=dg.DagsterRunStatus.STARTED)
+    event = next(
+        entry for entry in events if entry.dagster_event and "pid" in entry.dagster_event.message
+    )
+    older = instance.create_run_for_job(
+        dg.job(name="older")(lambda: None), status=dg.DagsterRunStatus.STARTED
+    )
     instance.store_event(event._replace(run_id=older.run_id, timestamp=time.time() - 3600))
     assert [dead.run_id for dead in dead_runs(instance)] == [older.run_id]
 
 
-def test_a_run_whose_events_name_no_process_yet_is_left_to_run_monitoring(instance: dg.DagsterInstance) -> None:
-    run = instance.create_run_for_job(dg.job(name="new")(lambda: None), status=dg.DagsterRunStatus.STARTING)
+def test_a_run_whose_events_name_no_process_yet_is_left_to_run_monitoring(
+    instance: dg.DagsterInstance,
+) -> None:
+    run = instance.create_run_for_job(
+        dg.job(name="new")(lambda: None), status=dg.DagsterRunStatus.STARTING
+    )
     assert dead_runs(instance) == []
     assert status_of(instance, run) is dg.DagsterRunStatus.STARTING

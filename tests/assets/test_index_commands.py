@@ -17,7 +17,9 @@ def lose_points(place: Place, month: str, count: int) -> list[str]:
     """Delete points of a month behind everybody's back; their ids, in order."""
     with place.entered():
         workspace = place.workspace()
-        ids = sorted(row["passage_id"] for row in workspace.root.rows(tables.PASSAGES, month, ["passage_id"]))
+        ids = sorted(
+            row["passage_id"] for row in workspace.root.rows(tables.PASSAGES, month, ["passage_id"])
+        )
         live_index(workspace).delete(ids[:count])
     return ids[:count]
 
@@ -46,7 +48,9 @@ def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own: Place) ->
     assert told(own, "audit", "--months", "2024-03")["clean"]
     mended = told(own, "audit", "--repair")
     assert (mended["clean"], mended["found"]["clean"]) == (True, False)
-    assert all(outcome["skipped"] for outcome in told(own, "run", "--until", "index_receipts")["outcomes"])
+    assert all(
+        outcome["skipped"] for outcome in told(own, "run", "--until", "index_receipts")["outcomes"]
+    )
 
 
 def test_an_audit_of_a_month_that_is_not_there_ends_with_2(place: Place) -> None:
@@ -56,9 +60,13 @@ def test_an_audit_of_a_month_that_is_not_there_ends_with_2(place: Place) -> None
 def test_the_check_of_the_index_asks_the_index_itself(own: Place) -> None:
     (gone,) = lose_points(own, "2024-03", 1)
     key = dg.AssetCheckKey(dg.AssetKey("index_receipts"), "index_holds_the_embeddings")
-    job = defs.resolve_job_def("refresh_corpus").get_subset(asset_selection=set(), asset_check_selection={key})
+    job = defs.resolve_job_def("refresh_corpus").get_subset(
+        asset_selection=set(), asset_check_selection={key}
+    )
     with own.dagster() as instance:
-        run = job.execute_in_process(instance=instance, partition_key="2024-03", raise_on_error=False)
+        run = job.execute_in_process(
+            instance=instance, partition_key="2024-03", raise_on_error=False
+        )
         (found,) = run.get_asset_check_evaluations()
     assert not found.passed
     assert found.metadata["missing"].value == [gone]
@@ -75,7 +83,11 @@ def test_settings_of_another_layout_are_refused_before_anything_runs(own: Place)
 def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(own: Place) -> None:
     changed = own.with_settings(qdrant_quantization="binary")
     first = told(changed, "reindex")
-    assert (first["done"], first["audit"]["clean"], first["kept"]) == (True, True, [first["before"]])
+    assert (first["done"], first["audit"]["clean"], first["kept"]) == (
+        True,
+        True,
+        [first["before"]],
+    )
     assert told(changed, "audit")["clean"]
     assert told(changed, "search", "beam search", "--limit", "1")
     assert told(changed, "reindex", "--drop-old")["dropped"] == [first["before"]]

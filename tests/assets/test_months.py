@@ -1,4 +1,6 @@
-"""The checks over all months, the warnings of a month's data, and the message about a failed run."""
+"""The checks over all months, the warnings of a month's data, and the message about a failed
+run.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +49,17 @@ def test_where_all_is_well_the_check_says_so(place: Place) -> None:
 
 def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> None:
     with own.entered():
-        record_failure(own.workspace(), "scores", BAD, PermanentFailure("scores of | <b>x</b> are broken: mend them"))
+        record_failure(
+            own.workspace(),
+            "scores",
+            BAD,
+            PermanentFailure("scores of | <b>x</b> are broken: mend them"),
+        )
         (own.root / "scores" / f"{BAD}.parquet").unlink()
         run_stage(
-            choose_stages(select=["papers"])[0], own.with_settings(page_errors="drop_page").workspace(), MONTHS[2]
+            choose_stages(select=["papers"])[0],
+            own.with_settings(page_errors="drop_page").workspace(),
+            MONTHS[2],
         )
     found = check_months(own)["every_month_is_up_to_date"]
     facts = told(found)
@@ -88,7 +97,9 @@ def test_a_damaged_table_without_a_recorded_failure_is_repaired_by_a_run(own: Pl
 def test_months_that_were_never_run_are_no_fault_and_a_missing_dump_is_told(empty: Place) -> None:
     found = check_months(empty)["every_month_is_up_to_date"]
     assert (found.passed, told(found)["months"]) == (True, 3)
-    found = check_months(empty.with_settings(dump_dir=empty.root / "nowhere"))["every_month_is_up_to_date"]
+    found = check_months(empty.with_settings(dump_dir=empty.root / "nowhere"))[
+        "every_month_is_up_to_date"
+    ]
     assert not found.passed
     assert "nowhere" in told(found)["dump"]
 
@@ -102,7 +113,9 @@ def test_months_that_were_never_run_are_no_fault_and_a_missing_dump_is_told(empt
         (20, date(2024, 7, 21), "2024-06"),
     ],
 )
-def test_a_month_is_expected_so_many_days_after_its_end(days: int, today: date, expected: str) -> None:
+def test_a_month_is_expected_so_many_days_after_its_end(
+    days: int, today: date, expected: str
+) -> None:
     assert expected_month(today, days) == expected
 
 
@@ -141,7 +154,9 @@ def test_a_month_outside_the_bounds_warns_and_fails_nothing(own: Place) -> None:
         result = own.run_in_dagster(["papers"], BAD)
         assert result.success
         (found,) = [
-            check for check in result.get_asset_check_evaluations() if check.check_name == "most_pages_are_read_whole"
+            check
+            for check in result.get_asset_check_evaluations()
+            if check.check_name == "most_pages_are_read_whole"
         ]
     facts = told(found)
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
@@ -153,13 +168,19 @@ def failed_run(place: Place, instance: dg.DagsterInstance) -> Any:
     given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(place.workspace()))
     offer_months(instance, [BAD])
     done = given.resolve_job_def("refresh_corpus").execute_in_process(
-        instance=instance, partition_key=BAD, raise_on_error=False, asset_selection=[dg.AssetKey("papers")]
+        instance=instance,
+        partition_key=BAD,
+        raise_on_error=False,
+        asset_selection=[dg.AssetKey("papers")],
     )
     ended = next(event for event in done.all_events if event.is_job_failure)
     return dg.build_run_status_sensor_context(
-        sensor_name="failed_runs", dagster_instance=instance, dagster_run=done.dagster_run, dagster_event=ended,
+        sensor_name="failed_runs",
+        dagster_instance=instance,
+        dagster_run=done.dagster_run,
+        dagster_event=ended,
         resources={"workspace": place.workspace()},
-    ).for_run_failure()  # fmt: skip
+    ).for_run_failure()
 
 
 @pytest.mark.parametrize("status", [200, 404])
@@ -172,10 +193,14 @@ def test_a_failed_run_is_told_to_the_webhook_and_one_that_refuses_does_no_harm(
         answer = failed_runs(failed_run(here, instance))
     (request, _) = httpserver.log[0]
     text = json.loads(request.data)["text"]
-    assert text.startswith(f"citeloom: refresh_corpus failed for {BAD}\n• papers: papers of {BAD} needs dump_members")
+    assert text.startswith(
+        f"citeloom: refresh_corpus failed for {BAD}\n• papers: papers of {BAD} needs dump_members"
+    )
     assert f"citeloom run --failed --months {BAD}" in text
     assert isinstance(answer, dg.SkipReason)
-    assert ("sent a message for run" if status == 200 else "it answers 404") in (answer.skip_message or "")
+    assert ("sent a message for run" if status == 200 else "it answers 404") in (
+        answer.skip_message or ""
+    )
     assert "sEcReT" not in (answer.skip_message or "")
 
 

@@ -1,6 +1,8 @@
-"""Commands on a data root on an object store: the same tables as on a disk, nothing written twice, no secret on either.
+"""Commands on a data root on an object store: the same tables as on a disk, nothing written twice,
+no secret on either.
 
-Up to the index, since what a request costs is the same further down; all stages are in tests/faults.
+Up to the index, since what a request costs is the same further down; all stages are in
+tests/faults.
 """
 
 from __future__ import annotations
@@ -33,10 +35,14 @@ def store() -> Iterator[ObjectStore]:
 
 
 @pytest.fixture(scope="module")
-def there(store: ObjectStore, finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> Place:
+def there(
+    store: ObjectStore, finished: Finished, tmp_path_factory: pytest.TempPathFactory
+) -> Place:
     """A data root on the store, on which the months have been run."""
     folder = tmp_path_factory.mktemp("local")
-    place = replace(finished.place, root=folder).with_settings(data=f"s3://{BUCKET}/root", local=folder)
+    place = replace(finished.place, root=folder).with_settings(
+        data=f"s3://{BUCKET}/root", local=folder
+    )
     place = replace(place, variables={**place.variables, **store.variables})
     done = place.invoke(*RUN)
     assert done.exit_code == 0, done.output
@@ -45,8 +51,12 @@ def there(store: ObjectStore, finished: Finished, tmp_path_factory: pytest.TempP
 
 def test_the_tables_are_those_of_a_run_on_a_disk(there: Place, finished: Finished) -> None:
     with there.entered():
-        found = {(name, month): _rows_sha256(there, name, month) for name in STAGES for month in MONTHS}
-    assert found == {(name, month): _rows_sha256(finished.place, name, month) for name, month in found}
+        found = {
+            (name, month): _rows_sha256(there, name, month) for name in STAGES for month in MONTHS
+        }
+    assert found == {
+        (name, month): _rows_sha256(finished.place, name, month) for name, month in found
+    }
     assert not [file for file in there.root.rglob("*.parquet") if "cache" not in file.parts]
 
 
@@ -63,9 +73,11 @@ def test_a_second_run_writes_nothing_and_asks_little(there: Place, store: Object
     asked = store.counted()
     assert done.exit_code == 0, done.output
     assert all(outcome["skipped"] for outcome in json.loads(done.stdout)["outcomes"])
-    assert {name: each.written for name, each in store.objects().items() if not name.endswith(".writable")} == {
-        name: written for name, written in before.items() if not name.endswith(".writable")
-    }
+    assert {
+        name: each.written
+        for name, each in store.objects().items()
+        if not name.endswith(".writable")
+    } == {name: written for name, written in before.items() if not name.endswith(".writable")}
     assert asked["PUT"] == 1  # whether the data root can be written
     assert asked.total() < 60 * len(MONTHS), asked
 
@@ -75,14 +87,19 @@ def test_status_asks_for_each_folder_once(there: Place, store: ObjectStore) -> N
     assert {row["state"] for row in json.loads(shown.stdout) if row["stage"] in STAGES} == {"done"}
     store.counted()
     of_one = there.invoke("status", "--months", MONTHS[0], "--json"), store.counted().total()
-    of_two = there.invoke("status", "--months", f"{MONTHS[0]}..{MONTHS[1]}", "--json"), store.counted().total()
+    of_two = (
+        there.invoke("status", "--months", f"{MONTHS[0]}..{MONTHS[1]}", "--json"),
+        store.counted().total(),
+    )
     assert len(json.loads(of_two[0].stdout)) == 2 * len(json.loads(of_one[0].stdout))
     assert of_two[1] - of_one[1] <= 25, (of_one[1], of_two[1])  # of each month more
     assert of_one[1] <= 120
 
 
 def test_other_commands_work_there(there: Place, tmp_path: Path) -> None:
-    exported = there.invoke("export", "--to", str(tmp_path / "export"), "--tables", "passages,ledger", "--json")
+    exported = there.invoke(
+        "export", "--to", str(tmp_path / "export"), "--tables", "passages,ledger", "--json"
+    )
     assert exported.exit_code == 0, exported.output
     assert {file["rows"] > 0 for file in json.loads(exported.stdout)["files"]} == {True}
     told = there.invoke("doctor", "--json")
@@ -90,7 +107,9 @@ def test_other_commands_work_there(there: Place, tmp_path: Path) -> None:
     assert there.invoke("run", "--failed", "--json").exit_code == 0
 
 
-def test_no_secret_is_on_the_store_or_on_the_disk(there: Place, store: ObjectStore, tmp_path: Path) -> None:
+def test_no_secret_is_on_the_store_or_on_the_disk(
+    there: Place, store: ObjectStore, tmp_path: Path
+) -> None:
     for name, each in store.objects().items():
         file = tmp_path / "objects" / name
         file.parent.mkdir(parents=True, exist_ok=True)

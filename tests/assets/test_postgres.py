@@ -1,4 +1,6 @@
-"""Dagster's runs in Postgres, by one setting: they are recorded there, and the password is nowhere in the data root."""
+"""Dagster's runs in Postgres, by one setting: they are recorded there, and the password is nowhere
+in the data root.
+"""
 
 from __future__ import annotations
 

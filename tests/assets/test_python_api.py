@@ -48,7 +48,9 @@ def test_citations_agree_with_the_references_of_the_citing_papers(corpus: citelo
     cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
     assert cited
     for arxiv_id in cited:
-        own = next(citing for citing in corpus.cited_by(arxiv_id) if citing.arxiv_id == paper.arxiv_id)
+        own = next(
+            citing for citing in corpus.cited_by(arxiv_id) if citing.arxiv_id == paper.arxiv_id
+        )
         assert set(own.passage_ids) <= {passage.passage_id for passage in paper.passages}
     sentence = paper.abstract.split(". ")[0]
     source = corpus.find_quote(sentence)[0]
@@ -82,6 +84,11 @@ def test_a_folder_without_a_corpus_has_no_index(place: Place, tmp_path: Path) ->
 
 
 def test_the_import_is_light() -> None:
-    code = "import sys, citeloom; print(*sorted({'pyarrow', 'torch', 'numpy', 'pydantic'} & sys.modules.keys()))"
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    code = (
+        "import sys, citeloom; print(*sorted({'pyarrow', 'torch', 'numpy', 'pydantic'} &"
+        " sys.modules.keys()))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert printed.strip() == ""

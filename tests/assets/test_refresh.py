@@ -29,9 +29,13 @@ ALL_PREPARED = [stage.name for stage in CORPUS_STAGES]
 
 @pytest.fixture
 def here(own: Place, dump: Path, oai: FakeOai, tmp_path: Path) -> Place:
-    """A copy of the finished data root and of its dump, with an arXiv and an arXiv's pace of its own."""
+    """A copy of the finished data root and of its dump, with an arXiv and an arXiv's pace of its
+    own.
+    """
     place = own.with_settings(dump_dir=dump, questions=SAMPLE_QUESTIONS, oai_url=oai.url)
-    return replace(place, variables={**place.variables, "XDG_CACHE_HOME": str(tmp_path / "machine")})
+    return replace(
+        place, variables={**place.variables, "XDG_CACHE_HOME": str(tmp_path / "machine")}
+    )
 
 
 def refresh(place: Place, *arguments: str) -> dict[str, Any]:
@@ -65,7 +69,9 @@ def passages_of(place: Place, month: str, *papers: str) -> int:
     return sum(not papers or row["arxiv_id"] in papers for row in rows)
 
 
-def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(here: Place, oai: FakeOai) -> None:
+def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(
+    here: Place, oai: FakeOai
+) -> None:
     oai.script = [lambda request: error("badArgument")]
     done = here.invoke("refresh", "--json")
     told = json.loads(done.stdout)
@@ -77,13 +83,22 @@ def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(here: Place, o
 def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
     here: Place, dump: Path, oai: FakeOai, llm: ScriptedLlm
 ) -> None:
-    """A changed page, a new version, a withdrawn paper, a new month; then nothing; then what was left, in a budget."""
+    """A changed page, a new version, a withdrawn paper, a new month; then nothing; then what was
+    left, in a budget.
+    """
     passages, gone = passages_of(here, LAST), passages_of(here, LAST, "2405.90003")
     kept = {name: content for name, content in digests(here.root).items() if "summaries" in name}
-    put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" And a sentence that is new.</p>", 1))
+    put_page(
+        dump,
+        "2405.90001",
+        page_of("2405.90001").replace(b"</p>", b" And a sentence that is new.</p>", 1),
+    )
     put_page(dump, "2406.90001", page_of("2405.90002"))
     oai.list = [
-        [record("2405.90002", metadata=raw("2405.90002", versions=3)), deleted("2405.90003", "2024-11-10")],
+        [
+            record("2405.90002", metadata=raw("2405.90002", versions=3)),
+            deleted("2405.90003", "2024-11-10"),
+        ],
         [record("2406.90001")],
     ]
     asked = llm.generations
@@ -91,10 +106,15 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
 
     assert told["months"].keys() == {LAST, NEW}
     changed, new = told["months"][LAST], told["months"][NEW]
-    papers = {name: changed[f"papers_{name}"] for name in ("new", "revised", "withdrawn", "removed")}
+    papers = {
+        name: changed[f"papers_{name}"] for name in ("new", "revised", "withdrawn", "removed")
+    }
     assert papers == {"new": 0, "revised": 2, "withdrawn": 1, "removed": 0}
     assert changed["passages_removed"] - changed["passages_added"] == gone
-    assert passages_of(here, LAST) - passages == changed["passages_added"] - changed["passages_removed"]
+    assert (
+        passages_of(here, LAST) - passages
+        == changed["passages_added"] - changed["passages_removed"]
+    )
     assert changed["vectors_made"] == changed["passages_added"] + changed["passages_changed"] > 0
     assert (new["papers_new"], new["passages_added"]) == (1, passages_of(here, NEW))
     assert told["changes"] == {name: changed[name] + new[name] for name in changed}
@@ -103,10 +123,14 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
     assert told["out_of_date"].keys() == {LAST}
     assert llm.generations == asked
     assert {
-        name: content for name, content in digests(here.root).items() if "summaries" in name and NEW not in name
+        name: content
+        for name, content in digests(here.root).items()
+        if "summaries" in name and NEW not in name
     } == kept
     (written,) = (here.root / "refreshes").glob("*.json")
-    assert json.loads(written.read_text()) == {name: told[name] for name in told if not name.startswith("harvest")}
+    assert json.loads(written.read_text()) == {
+        name: told[name] for name in told if not name.startswith("harvest")
+    }
 
     with here.entered():
         shown = open_instance(dagster_home(here.workspace())).get_latest_materialization_event(
@@ -139,7 +163,10 @@ def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_ru
     with here.entered(), dg.DagsterInstance.ephemeral() as instance:
         done = defs.resolve_job_def("find_changes").execute_in_process(instance=instance)
         told = {
-            key: value.value for key, value in done.asset_materializations_for_node("arxiv_changes")[0].metadata.items()
+            key: value.value
+            for key, value in done.asset_materializations_for_node("arxiv_changes")[
+                0
+            ].metadata.items()
         }
         found = instance.get_run_by_id(done.run_id)
         assert found is not None
@@ -151,7 +178,9 @@ def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_ru
     assert request.tags[PART_TAG] == "corpus"
     assert request.tags[LLM_BUDGET_TAG] == f"refresh {done.run_id}"
     assert request.tags[STAGES_TAG].split(",") == [stage.name for stage in STAGES]
-    assert [file.stem.rpartition(".")[2] for file in (here.root / "refreshes").glob("*.before.*")] == [LAST]
+    assert [
+        file.stem.rpartition(".")[2] for file in (here.root / "refreshes").glob("*.before.*")
+    ] == [LAST]
 
 
 def follow(place: Place, instance: dg.DagsterInstance, run: dg.DagsterRun, job: str = "") -> Any:
@@ -183,11 +212,15 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
     if asks:
         assert request.asset_selection[0].path[-1] == "answers"
         assert request.tags[LLM_TOKENS_TAG] == str(tokens)
-        assert request.tags[LLM_BUDGET_TAG] == "refresh r1", "one budget for all runs of the refresh"
+        assert request.tags[LLM_BUDGET_TAG] == "refresh r1", (
+            "one budget for all runs of the refresh"
+        )
 
 
 def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own: Place) -> None:
-    """After its first part the root has tables of the corpus alone, and what it began with stands in its tags."""
+    """After its first part the root has tables of the corpus alone, and what it began with stands
+    in its tags.
+    """
     for stage in STAGES[len(CORPUS_STAGES) :]:
         for file in (own.root / stage.name).glob("*.parquet"):
             file.unlink()
@@ -203,10 +236,16 @@ def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own: Pla
             assert [request.asset_selection[0].path[-1] for request in answer] == [begins_with]
 
 
-def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(here: Place, dump: Path, oai: FakeOai) -> None:
+def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(
+    here: Place, dump: Path, oai: FakeOai
+) -> None:
     put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" New.</p>", 1))
-    ended = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags={**FOLLOWED, PART_TAG: "downstream"})
-    other = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=FOLLOWED, status=dg.DagsterRunStatus.STARTED)
+    ended = dg.DagsterRun(
+        "refresh_corpus", str(uuid.uuid4()), tags={**FOLLOWED, PART_TAG: "downstream"}
+    )
+    other = dg.DagsterRun(
+        "refresh_corpus", str(uuid.uuid4()), tags=FOLLOWED, status=dg.DagsterRunStatus.STARTED
+    )
     with here.entered(), dg.DagsterInstance.ephemeral() as instance:
         defs.resolve_job_def("find_changes").execute_in_process(instance=instance)
         instance.add_run(other)
@@ -237,7 +276,9 @@ def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
             ({LLM_TOKENS_TAG: "77", LLM_BUDGET_TAG: "refresh r1"}, (77, "refresh r1")),
             ({}, (own_settings.llm_budget_tokens, "")),
         ):
-            context = cast("dg.InitResourceContext", SimpleNamespace(run=SimpleNamespace(tags=tags)))
+            context = cast(
+                "dg.InitResourceContext", SimpleNamespace(run=SimpleNamespace(tags=tags))
+            )
             settings = build_resources()["workspace"].create_resource(context).settings
             assert (settings.llm_budget_tokens, settings.llm_budget_name) == expected
 

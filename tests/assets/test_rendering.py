@@ -88,12 +88,16 @@ def test_the_pages_of_each_subset_add_up(told: Mapping[str, Mapping[str, Any]]) 
 
 def test_what_could_be_markup_is_escaped_in_a_cell() -> None:
     assert cell("a|b <script>\n*c* [d](e)") == "a\\|b &lt;script&gt; \\*c\\* \\[d\\]\\(e\\)"
-    assert cell("\\|x\\*") == "\\\\\\|x\\\\\\*", "TeX brings backslashes of its own: none may undo ours"
+    assert cell("\\|x\\*") == "\\\\\\|x\\\\\\*", (
+        "TeX brings backslashes of its own: none may undo ours"
+    )
     assert markdown_table(["x"], [["1"], [2]]) == "| x |\n| --- |\n| 1 |\n| 2 |"
 
 
 def test_an_interval_and_its_value_lie_on_one_scale() -> None:
-    svg, _ = picture_of(intervals("i", {"nDCG": (0.5, 0.25, 0.75), "recall": (1.0, None, None)}, title="t"))
+    svg, _ = picture_of(
+        intervals("i", {"nDCG": (0.5, 0.25, 0.75), "recall": (1.0, None, None)}, title="t")
+    )
     root = fromstring(svg)
     dots = [float(dot.attrib["cx"]) for dot in root.iter("{http://www.w3.org/2000/svg}circle")]
     (line,) = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)"', svg)

@@ -34,7 +34,9 @@ def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Pat
 
 
 def test_where_reports_are_served_the_page_is_a_link(tmp_path: Path) -> None:
-    place = Workspace(load_settings(data=tmp_path, _env_file=None, serve_url="https://papers.example/"))
+    place = Workspace(
+        load_settings(data=tmp_path, _env_file=None, serve_url="https://papers.example/")
+    )
     assert (
         report_page(place, f"{MONTH}/index.html")["address"].value
         == f"https://papers.example/reports/{MONTH}/index.html"

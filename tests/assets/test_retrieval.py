@@ -15,7 +15,13 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.scoring import build_scores
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
-from tests.unit.evaluation.retrieval.corpus import APRIL, MARCH, WordEmbedder, small_corpus, workspace
+from tests.unit.evaluation.retrieval.corpus import (
+    APRIL,
+    MARCH,
+    WordEmbedder,
+    small_corpus,
+    workspace,
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +29,9 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A small corpus, scored: March without queries, April with three."""
     made = workspace(tmp_path_factory.mktemp("retrieval"))
     small_corpus(made)
-    build = partial(build_scores, make=lambda settings: WordEmbedder(), make_reranker=lambda settings: None)
+    build = partial(
+        build_scores, make=lambda settings: WordEmbedder(), make_reranker=lambda settings: None
+    )
     for month in (MARCH, APRIL):
         run_stage(RETRIEVAL_QUERIES, made, month)
         run_stage(replace(RETRIEVAL_SCORES, build=build), made, month)
@@ -40,7 +48,9 @@ def test_the_table_has_a_line_for_each_method(work: Workspace) -> None:
 def test_the_picture_is_an_svg_and_the_same_every_time(work: Workspace, tmp_path: Path) -> None:
     shown = [retrieval_details(work, APRIL)["picture"].value for _ in range(2)]
     assert shown[0] == shown[1]
-    (picture,) = re.findall(r"!\[nDCG@10\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", shown[0])
+    (picture,) = re.findall(
+        r"!\[nDCG@10\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", shown[0]
+    )
     assert base64.b64decode(picture, validate=True).startswith(b"<svg ")
 
 

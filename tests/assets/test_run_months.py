@@ -1,4 +1,6 @@
-"""The loop of the command line: its order, a month that fails and is run again, the webhook, an unreachable Dagster."""
+"""The loop of the command line: its order, a month that fails and is run again, the webhook, an
+unreachable Dagster.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def monthly(tmp_path: Path) -> Path:
     return folder
 
 
-def test_all_months_go_through_the_corpus_before_any_asks_a_language_model(finished: Finished) -> None:
+def test_all_months_go_through_the_corpus_before_any_asks_a_language_model(
+    finished: Finished,
+) -> None:
     corpus, others = list(CORPUS_STAGES), list(STAGES[len(CORPUS_STAGES) :])
     expected = [*product(MONTHS, corpus), *product(MONTHS, others)]
     assert finished.failures == []
@@ -77,13 +81,17 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
 
 def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty: Place) -> None:
     with empty.entered():
-        record_failure(empty.workspace(), "dump_members", MONTHS[0], PermanentFailure("a zip is broken"))
+        record_failure(
+            empty.workspace(), "dump_members", MONTHS[0], PermanentFailure("a zip is broken")
+        )
     listed = empty.invoke("status", "--failed", "--months", MONTHS[0])
     assert listed.stdout.startswith(f"dump_members of {MONTHS[0]}: a zip is broken (permanent: ")
     done = empty.invoke("run", "--failed", "--json")
     assert done.exit_code == 0, done.output
     outcomes = json.loads(done.stdout)["outcomes"]
-    assert [(outcome["month"], outcome["stage"]) for outcome in outcomes] == [(MONTHS[0], "dump_members")]
+    assert [(outcome["month"], outcome["stage"]) for outcome in outcomes] == [
+        (MONTHS[0], "dump_members")
+    ]
     for command in (["run", "--failed"], ["status", "--failed"]):
         assert "o failure is recorded" in empty.invoke(*command).output
     nothing = json.loads(empty.invoke("run", "--failed", "--json").stdout)
@@ -102,18 +110,25 @@ def test_ctrl_c_ends_the_command_and_records_no_failure(empty: Place) -> None:
     assert not list(empty.root.glob("failures/*.json"))
 
 
-def test_the_webhook_is_notified_once_of_all_failures_of_a_command(empty: Place, httpserver: HTTPServer) -> None:
+def test_the_webhook_is_notified_once_of_all_failures_of_a_command(
+    empty: Place, httpserver: HTTPServer
+) -> None:
     httpserver.expect_request("/sEcReT").respond_with_data("ok")
     here = empty.with_settings(webhook_url=httpserver.url_for("/sEcReT"))
     done = here.invoke("run", "--months", "2024-03,2024-04", "--select", "papers")
     assert done.exit_code == 1
     ((request, _),) = httpserver.log
     lines = json.loads(request.data)["text"].splitlines()
-    assert [line.split(":")[0] for line in lines[1:3]] == ["• papers of 2024-03", "• papers of 2024-04"]
+    assert [line.split(":")[0] for line in lines[1:3]] == [
+        "• papers of 2024-03",
+        "• papers of 2024-04",
+    ]
     assert "citeloom run --failed" in lines[-1]
 
 
-def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(empty: Place) -> None:
+def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(
+    empty: Place,
+) -> None:
     there = empty.with_settings(dagster_pg_url=f"postgresql://citeloom:{PASSWORD}@127.0.0.1:1/runs")
     done = there.citeloom("run", "--until", "metadata")
     assert done.returncode == 0, done.stderr
@@ -132,5 +147,10 @@ def test_a_check_that_is_evaluated_again_is_recorded_again(tmp_path: Path, month
     with place.dagster() as instance:
         key = dg.AssetCheckKey(dg.AssetKey("passages"), name)
         records = instance.event_log_storage.get_asset_check_execution_history(key, limit=10)
-    assert [bool(record.evaluation and record.evaluation.passed) for record in records] == [True, True]
-    assert {record.evaluation.metadata["month"].value for record in records if record.evaluation} == {"2024-03"}
+    assert [bool(record.evaluation and record.evaluation.passed) for record in records] == [
+        True,
+        True,
+    ]
+    assert {
+        record.evaluation.metadata["month"].value for record in records if record.evaluation
+    } == {"2024-03"}

@@ -1,6 +1,8 @@
-"""What a whole run leaves: no pickle, and no secret, each of which is set to words that nothing else holds.
+"""What a whole run leaves: no pickle, and no secret, each of which is set to words that nothing
+else holds.
 
-The shared data root is made under them (`conftest.finished`): every stage of three months, reported to Dagster.
+The shared data root is made under them (`conftest.finished`): every stage of three months, reported
+to Dagster.
 """
 
 from __future__ import annotations
@@ -30,11 +32,17 @@ def test_no_secret_is_in_anything_that_a_whole_run_leaves(place: Place) -> None:
 
 def is_pickle(content: bytes) -> bool:
     """From protocol 2 on, a pickle begins with its number and ends with a full stop."""
-    return content[:1] == b"\x80" and content[1:2] in (b"\2", b"\3", b"\4", b"\5") and content[-1:] == b"."
+    return (
+        content[:1] == b"\x80"
+        and content[1:2] in (b"\2", b"\3", b"\4", b"\5")
+        and content[-1:] == b"."
+    )
 
 
 def test_nothing_that_a_run_leaves_is_a_pickle(place: Place) -> None:
-    """So that nothing stored can be unpickled; `tests/unit/test_no_foreign_code.py` looks at the sources."""
+    """So that nothing stored can be unpickled; `tests/unit/test_no_foreign_code.py` looks at the
+    sources.
+    """
     assert is_pickle(pickle.dumps(place.root))
     assert [name for name, content in contents(place.root) if is_pickle(content)] == []
 
@@ -52,7 +60,9 @@ def telltale() -> Iterator[ScriptedLlm]:
 
 
 def _echo(request: Request) -> Response:
-    """A Qdrant server without collections that refuses every change in the words of a proxy that repeats headers."""
+    """A Qdrant server without collections that refuses every change in the words of a proxy that
+    repeats headers.
+    """
     known = {"/aliases": {"aliases": []}, "/collections/citeloom/exists": {"exists": False}}
     if request.path in known:
         return Response(json.dumps({"result": known[request.path], "status": "ok", "time": 0.0}))

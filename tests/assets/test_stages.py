@@ -49,7 +49,11 @@ def test_every_stage_has_rows_of_the_corpus(place: Place, stage: Stage) -> None:
 
 @pytest.mark.parametrize("month", MONTHS)
 def test_pages_are_papers_or_in_the_ledger(place: Place, month: str) -> None:
-    assert count(place, tables.DUMP_MEMBERS, month) == count(place, tables.METADATA, month) == PAGES[month]
+    assert (
+        count(place, tables.DUMP_MEMBERS, month)
+        == count(place, tables.METADATA, month)
+        == PAGES[month]
+    )
     assert count(place, tables.PAPERS, month) == PAGES[month] - len(ledger(place, "papers", month))
 
 
@@ -66,22 +70,34 @@ def test_passages_embeddings_and_points_agree(place: Place, month: str) -> None:
     receipt = root.rows(tables.INDEX_RECEIPTS, month)[0]
     passages = root.rows(tables.PASSAGES, month, ["passage_id"])
     assert root.rows(tables.EMBEDDINGS, month, ["passage_id"]) == passages
-    assert (receipt["expected"], receipt["present"], receipt["missing"]) == (len(passages), len(passages), 0)
+    assert (receipt["expected"], receipt["present"], receipt["missing"]) == (
+        len(passages),
+        len(passages),
+        0,
+    )
 
 
 @pytest.mark.parametrize("month", MONTHS)
 def test_bibliographies_become_references_item_by_item(place: Place, month: str) -> None:
     papers = place.workspace().root.rows(tables.PAPERS, month, ["bibliography"])
-    assert count(place, tables.REFERENCES, month) == sum(len(paper["bibliography"] or ()) for paper in papers)
+    assert count(place, tables.REFERENCES, month) == sum(
+        len(paper["bibliography"] or ()) for paper in papers
+    )
 
 
 @pytest.mark.parametrize("month", MONTHS)
 def test_each_task_has_its_elements_summaries_and_scores(place: Place, month: str) -> None:
     root = place.workspace().root
     tasks = root.rows(tables.RELATED_WORK_TASKS, month, ["task_id", "references"])
-    pairs = {(task["task_id"], system) for task in tasks for system in place.workspace().settings.systems}
-    assert count(place, tables.KEY_ELEMENTS, month) == sum(1 + len(task["references"]) for task in tasks)
-    assert {tuple(row.values()) for row in root.rows(tables.SUMMARIES, month, ["task_id", "system"])} == pairs
+    pairs = {
+        (task["task_id"], system) for task in tasks for system in place.workspace().settings.systems
+    }
+    assert count(place, tables.KEY_ELEMENTS, month) == sum(
+        1 + len(task["references"]) for task in tasks
+    )
+    assert {
+        tuple(row.values()) for row in root.rows(tables.SUMMARIES, month, ["task_id", "system"])
+    } == pairs
     scored = {tuple(row.values()) for row in root.rows(tables.SCORES, month, ["task_id", "system"])}
     floor = {(task["task_id"], FLOOR) for task in tasks} if len(tasks) > 1 else set()
     assert scored == pairs | floor
@@ -122,9 +138,13 @@ def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own: Pl
     assert made == ["related_work_tasks"]
 
 
-@pytest.mark.parametrize(("door", "force"), [("command", True), ("command", False), ("dagster", True)])
+@pytest.mark.parametrize(
+    ("door", "force"), [("command", True), ("command", False), ("dagster", True)]
+)
 def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool, door: str) -> None:
-    """Another run, or a search, can open it while this process is busy with the month's LLM stages."""
+    """Another run, or a search, can open it while this process is busy with the month's LLM
+    stages.
+    """
     look = (
         "import sys; from pathlib import Path; from pipeline.index.edge import EdgeCollections\n"
         "held = EdgeCollections(Path(sys.argv[1]), sys.argv[2])\n"
@@ -136,8 +156,12 @@ def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool, do
         if door == "dagster":
             assert own.run_in_dagster(["index_receipts"], "2024-03", force=force).success
         else:
-            assert not own.run_months(choose_stages(select=["index_receipts"]), ["2024-03"], force=force).failures
-        done = subprocess.run([sys.executable, "-c", look, folder, name], capture_output=True, text=True)
+            assert not own.run_months(
+                choose_stages(select=["index_receipts"]), ["2024-03"], force=force
+            ).failures
+        done = subprocess.run(
+            [sys.executable, "-c", look, folder, name], capture_output=True, text=True
+        )
     assert done.stdout.strip() == str(count(own, tables.PASSAGES, "2024-03")), done.stderr
 
 
@@ -148,8 +172,13 @@ def test_a_page_that_changed_is_read_again_and_only_its_month(own: Place, dump: 
     rewrite_zip(dump / NO_PROBLEM, {name: page.replace(b"Reciprocal", b"Rec1procal")})
     here = own.with_settings(dump_dir=dump)
     with here.entered():
-        # The rewritten zip holds every page at another place, hence all months are listed anew, but not read anew.
+        # The rewritten zip holds every page at another place, hence all months are listed anew, but
+        # not read anew.
         report = run_months(here.workspace(), MONTHS, choose_stages("passages"))
-    read = {outcome.month for outcome in report.outcomes if outcome.stage == "passages" and not outcome.skipped}
+    read = {
+        outcome.month
+        for outcome in report.outcomes
+        if outcome.stage == "passages" and not outcome.skipped
+    }
     assert report.failures == []
     assert read == {"2024-04"}

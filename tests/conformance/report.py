@@ -1,7 +1,8 @@
 """Error rates of names, bylines and bibliographies by field and by style, with every mistake.
 
-`python -m tests.conformance.report` scores the pages of examples/styles; `--dump2` scores names and affiliations of the
-second real dump and counts titles that are none by their look; `--mistakes` lists what was read wrongly.
+`python -m tests.conformance.report` scores the pages of examples/styles; `--dump2` scores names and
+affiliations of the second real dump and counts titles that are none by their look; `--mistakes`
+lists what was read wrongly.
 """
 
 from __future__ import annotations
@@ -27,11 +28,18 @@ from tests.conformance.scoring import (
 )
 
 TARGETS = {
-    "author names": 0.97, "affiliations": 0.95, "title": 0.98, "venue": 0.95, "year": 0.99, "DOI": 0.99,
+    "author names": 0.97,
+    "affiliations": 0.95,
+    "title": 0.98,
+    "venue": 0.95,
+    "year": 0.99,
+    "DOI": 0.99,
     "arXiv id": 0.99,
-}  # fmt: skip
+}
 YEAR = re.compile(r"\W*(?:19|20)\d\d[a-z]?\W*")
-VENUE_IN_TITLE = re.compile(r"[.,] [Ii]n:? |\bProceedings of\b|\bProc\.|\barXiv(?: preprint|:)|\bpp\.|\bpages \d")
+VENUE_IN_TITLE = re.compile(
+    r"[.,] [Ii]n:? |\bProceedings of\b|\bProc\.|\barXiv(?: preprint|:)|\bpp\.|\bpages \d"
+)
 FIELDS = (*BYLINE_FIELDS, *ITEM_FIELDS)
 DUMP2 = truth.PROJECT.parent / "shared" / "data" / "dump2"
 
@@ -50,7 +58,14 @@ def score_style(score: Score, style: str) -> None:
     paper = html.parse(page)
     text = page.decode("utf-8")
     expected = truth.true_title()
-    score.add(style, "title", "paper title", expected, paper.title, right=words(expected) == words(paper.title))
+    score.add(
+        style,
+        "title",
+        "paper title",
+        expected,
+        paper.title,
+        right=words(expected) == words(paper.title),
+    )
     score_byline(score, style, paper, truth.true_authors(style), text)
     read = {item.key: item for item in paper.bibliography}
     for printed, reference in match_references(printed_items(text), truth.true_references()):
@@ -58,7 +73,9 @@ def score_style(score: Score, style: str) -> None:
 
 
 def score_real_bylines(dump: Path = DUMP2) -> Score:
-    """Score the names and affiliations that are printed on the real pages; e-mails are not labelled."""
+    """Score the names and affiliations that are printed on the real pages; e-mails are not
+    labelled.
+    """
     score = Score()
     content = pages(dump)
     for paper_id, authors in truth.real_bylines(dump).items():
@@ -70,8 +87,12 @@ def score_real_bylines(dump: Path = DUMP2) -> Score:
 
 
 def title_faults(dump: Path = DUMP2) -> dict[str, float]:
-    """Shares of the bibliography items of the real pages whose title is no title by its look; needs no labels."""
-    titles = [item.title or "" for page in pages(dump).values() for item in html.parse(page).bibliography]
+    """Shares of the bibliography items of the real pages whose title is no title by its look; needs
+    no labels.
+    """
+    titles = [
+        item.title or "" for page in pages(dump).values() for item in html.parse(page).bibliography
+    ]
     counts = {
         "title is a year": sum(YEAR.fullmatch(title) is not None for title in titles),
         "title holds the venue": sum(VENUE_IN_TITLE.search(title) is not None for title in titles),
@@ -87,7 +108,10 @@ def table(score: Score) -> str:
     lines = [" " * 22 + " ".join(f"{name[:10]:>10}" for name in names)]
     for label, chosen in [*((page, [page]) for page in every_page), ("all", every_page)]:
         rates = [score.rate(name, chosen) for name in names]
-        lines.append(f"{label:<22}" + " ".join(f"{'-' if rate is None else f'{100 * rate:.1f}':>10}" for rate in rates))
+        lines.append(
+            f"{label:<22}"
+            + " ".join(f"{'-' if rate is None else f'{100 * rate:.1f}':>10}" for rate in rates)
+        )
     targets = [f"{100 * TARGETS[name]:.0f}" if name in TARGETS else "" for name in names]
     lines.append(f"{'target':<22}" + " ".join(f"{target:>10}" for target in targets))
     return "\n".join(lines)
@@ -101,16 +125,24 @@ def print_mistakes(mistakes: Sequence[Mistake]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", metavar="PAGE", help="styles, or with --dump2 papers; all unless named")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "pages", nargs="*", metavar="PAGE", help="styles, or with --dump2 papers; all unless named"
+    )
     parser.add_argument("--dump2", action="store_true", help="the bylines of ../shared/data/dump2")
     parser.add_argument("--mistakes", action="store_true", help="list every mistake")
     parser.add_argument("--field", choices=FIELDS, help="list mistakes of this field alone")
     arguments = parser.parse_args()
     score = score_real_bylines() if arguments.dump2 else score_styles(arguments.pages)
     if arguments.mistakes or arguments.field:
-        mistakes = [mistake for mistake in score.mistakes if arguments.field in (None, mistake.field)]
-        print_mistakes([one for one in mistakes if not arguments.pages or one.page in arguments.pages])
+        mistakes = [
+            mistake for mistake in score.mistakes if arguments.field in (None, mistake.field)
+        ]
+        print_mistakes(
+            [one for one in mistakes if not arguments.pages or one.page in arguments.pages]
+        )
     print(table(score))
     if arguments.dump2:
         for name, share in title_faults().items():

@@ -1,8 +1,9 @@
 """Compare what the parser reads from a page with what the page is known to say, field by field.
 
-A field counts where the page prints it or the parser reads something; it is right where both say the same. Case,
-punctuation, white space and the signs around math are no difference; accents are. Whether an item prints a field is
-looked up in the item's own text and links, read from the page without the parser.
+A field counts where the page prints it or the parser reads something; it is right where both say
+the same. Case, punctuation, white space and the signs around math are no difference; accents are.
+Whether an item prints a field is looked up in the item's own text and links, read from the page
+without the parser.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from urllib.parse import unquote
 from pipeline.corpus.parse.paper import Author, BibliographyItem, Paper
 from tests.conformance.truth import TrueAuthor, TrueReference
 
-BYLINE_FIELDS = ("paper title", "author names", "affiliations", "affiliations one by one", "e-mails")
+BYLINE_FIELDS = (
+    "paper title",
+    "author names",
+    "affiliations",
+    "affiliations one by one",
+    "e-mails",
+)
 ITEM_FIELDS = ("title", "item authors", "year", "venue", "DOI", "arXiv id")
 
 _WORD = re.compile(r"[^\W_]+")
@@ -45,7 +52,9 @@ class Score:
     total: Counter[tuple[str, str]] = field(default_factory=Counter)
     mistakes: list[Mistake] = field(default_factory=list)
 
-    def add(self, page: str, place: str, name: str, expected: object, read: object, *, right: bool) -> None:
+    def add(
+        self, page: str, place: str, name: str, expected: object, read: object, *, right: bool
+    ) -> None:
         """Count one field."""
         self.total[page, name] += 1
         self.right[page, name] += right
@@ -53,10 +62,20 @@ class Score:
             self.mistakes.append(Mistake(page, place, name, str(expected), str(read)))
 
     def rate(self, name: str, pages: Iterable[str] | None = None) -> float | None:
-        """The share of a field that is right, over all pages or some; None where it never counts."""
+        """The share of a field that is right, over all pages or some; None where it never
+        counts.
+        """
         chosen = {page for page, _ in self.total} if pages is None else set(pages)
-        total = sum(count for (page, field_name), count in self.total.items() if page in chosen and field_name == name)
-        right = sum(count for (page, field_name), count in self.right.items() if page in chosen and field_name == name)
+        total = sum(
+            count
+            for (page, field_name), count in self.total.items()
+            if page in chosen and field_name == name
+        )
+        right = sum(
+            count
+            for (page, field_name), count in self.right.items()
+            if page in chosen and field_name == name
+        )
         return right / total if total else None
 
 
@@ -64,26 +83,34 @@ def words(text: str | None) -> list[str]:
     """The words of a text in small letters, accents kept."""
     plain = _MATH_SIGNS.sub(" ", unicodedata.normalize("NFKC", text or "").casefold())
     # LaTeXML puts the accent of \'\i on a dotless i, which has no composed form.
-    return _WORD.findall(unicodedata.normalize("NFC", plain.replace("ı\N{COMBINING ACUTE ACCENT}", "í")))
+    return _WORD.findall(
+        unicodedata.normalize("NFC", plain.replace("ı\N{COMBINING ACUTE ACCENT}", "í"))
+    )
 
 
 # Bylines.
 
 
-def score_byline(score: Score, page: str, paper: Paper, authors: Sequence[TrueAuthor], text: str) -> None:
+def score_byline(
+    score: Score, page: str, paper: Paper, authors: Sequence[TrueAuthor], text: str
+) -> None:
     """Count the names, affiliations and e-mails of a page; `text` is the page's whole text."""
     score_names(score, page, paper.authors, authors)
     read = {" ".join(words(author.name)): author for author in paper.authors}
     for author in authors:
         mine = read.get(" ".join(words(author.name)), Author(""))
         score_affiliations(score, page, author, mine)
-        expected = {author.email} if author.email and is_address_printed(author.email, text) else set()
+        expected = (
+            {author.email} if author.email and is_address_printed(author.email, text) else set()
+        )
         if expected or mine.emails:
             right = set(mine.emails) == expected
             score.add(page, author.name, "e-mails", sorted(expected), mine.emails, right=right)
 
 
-def score_names(score: Score, page: str, read: Sequence[Author], authors: Sequence[TrueAuthor]) -> None:
+def score_names(
+    score: Score, page: str, read: Sequence[Author], authors: Sequence[TrueAuthor]
+) -> None:
     """Count names in order; a name too many is a mistake like one too few."""
     expected_words = [" ".join(words(author.name)) for author in authors]
     read_words = [" ".join(words(author.name)) for author in read]
@@ -97,7 +124,8 @@ def score_names(score: Score, page: str, read: Sequence[Author], authors: Sequen
 
 
 def score_affiliations(score: Score, page: str, author: TrueAuthor, read: Author) -> None:
-    """Count an author's affiliations: as the words of all of them, and as one string for each institution.
+    """Count an author's affiliations: as the words of all of them, and as one string for each
+    institution.
 
     "and" is no word of an affiliation, since it may stand between two.
     """
@@ -118,7 +146,10 @@ def is_address_printed(email: str, text: str) -> bool:
     """Whether a page has an address, be it as one of several: `{ada, bo}@x.example`."""
     name, _, host = email.partition("@")
     rest_of_group = r"(?:,\s*[\w.]+)*\}?\s?"
-    return re.search(rf"(?<![\w.]){re.escape(name)}{rest_of_group}@{re.escape(host)}", text) is not None
+    return (
+        re.search(rf"(?<![\w.]){re.escape(name)}{rest_of_group}@{re.escape(host)}", text)
+        is not None
+    )
 
 
 # Bibliographies.
@@ -155,11 +186,15 @@ def printed_items(html: str) -> list[PrintedItem]:
 def match_references(
     items: Sequence[PrintedItem], references: Sequence[TrueReference]
 ) -> list[tuple[PrintedItem, TrueReference]]:
-    """Each work with its item: the one that has its title, or its authors where the style prints no title."""
+    """Each work with its item: the one that has its title, or its authors where the style prints no
+    title.
+    """
     left = list(items)
     pairs = []
     for names_work in (names_title, names_authors):
-        for reference in [work for work in references if work not in [matched for _, matched in pairs]]:
+        for reference in [
+            work for work in references if work not in [matched for _, matched in pairs]
+        ]:
             item = next((item for item in left if names_work(item, reference)), None)
             if item is not None:
                 pairs.append((item, reference))
@@ -179,7 +214,9 @@ def names_authors(item: PrintedItem, reference: TrueReference) -> bool:
     return bool(printed) and printed == list(reference.authors)[: len(printed)] and dated
 
 
-def score_item(score: Score, page: str, printed: PrintedItem, reference: TrueReference, read: BibliographyItem) -> None:
+def score_item(
+    score: Score, page: str, printed: PrintedItem, reference: TrueReference, read: BibliographyItem
+) -> None:
     """Count every field of one item that it prints, or that the parser reads."""
 
     def add(name: str, expected: object, value: object, *, right: bool) -> None:
@@ -190,12 +227,24 @@ def score_item(score: Score, page: str, printed: PrintedItem, reference: TrueRef
     add("title", title, read.title, right=words(title) == words(read.title))
     authors = printed_authors(printed, reference)
     same = len(authors) == len(read.authors) and all(map(is_same_name, authors, read.authors))
-    add("item authors", authors, read.authors, right=same or read.authors == (reference.organization,))
+    add(
+        "item authors",
+        authors,
+        read.authors,
+        right=same or read.authors == (reference.organization,),
+    )
     year = reference.year if is_year_printed(printed, reference) else None
     add("year", year, read.year, right=year == read.year)
-    is_printed = any(contains(words(printed.text), words(venue)) for venue in reference.venue if venue)
+    is_printed = any(
+        contains(words(printed.text), words(venue)) for venue in reference.venue if venue
+    )
     venues = reference.venue if is_printed else ("",)
-    add("venue", " / ".join(venues), read.venue, right=any(is_same_venue(venue, read.venue) for venue in venues))
+    add(
+        "venue",
+        " / ".join(venues),
+        read.venue,
+        right=any(is_same_venue(venue, read.venue) for venue in venues),
+    )
     target = " ".join([printed.text, *printed.links]).casefold()
     doi = reference.doi if reference.doi and reference.doi.casefold() in target else None
     add("DOI", doi, read.doi, right=(doi or "").casefold() == (read.doi or "").casefold())
@@ -204,7 +253,9 @@ def score_item(score: Score, page: str, printed: PrintedItem, reference: TrueRef
 
 
 def is_same_venue(expected: str, read: str | None) -> bool:
-    """Whether a venue is the expected one, which "… " opens where the kind of work may stand before it."""
+    """Whether a venue is the expected one, which "… " opens where the kind of work may stand before
+    it.
+    """
     expected_words, read_words = words(expected), words(read)
     if expected.startswith("…"):
         read_words = read_words[-len(expected_words) :]
@@ -217,24 +268,35 @@ def contains(text: Sequence[str], part: Sequence[str]) -> bool:
 
 
 def printed_authors(item: PrintedItem, reference: TrueReference) -> list[str]:
-    """The authors of a work whose surnames an item prints outside of its title: "et al." leaves some out."""
+    """The authors of a work whose surnames an item prints outside of its title: "et al." leaves
+    some out.
+    """
     rest = " ".join(words(item.text)).replace(" ".join(words(reference.title)), " ").split()
-    return [author for author in reference.authors if contains(rest, words(author.partition(",")[0]))]
+    return [
+        author for author in reference.authors if contains(rest, words(author.partition(",")[0]))
+    ]
 
 
 def is_year_printed(item: PrintedItem, reference: TrueReference) -> bool:
     """Whether an item prints the year of a work."""
-    return reference.year is not None and re.search(rf"(?<!\d){reference.year}(?!\d)", item.text) is not None
+    return (
+        reference.year is not None
+        and re.search(rf"(?<!\d){reference.year}(?!\d)", item.text) is not None
+    )
 
 
 def is_same_name(expected: str, read: str) -> bool:
-    """Whether a name that was read is that of "Family, Given, Suffix", be its given names whole or initials."""
+    """Whether a name that was read is that of "Family, Given, Suffix", be its given names whole or
+    initials.
+    """
     family, given, suffix = [*expected.split(","), "", ""][:3]
     if not contains(words(read), words(family)):
         return False
     rest = f" {' '.join(words(read))} ".replace(f" {' '.join(words(family))} ", " ", 1).split()
     rest = [word for word in rest if word not in words(suffix)]
     whole = words(given)
-    initials = ["".join(word[0] for word in names) for names in (whole, words(given.replace("-", "")))]
+    initials = [
+        "".join(word[0] for word in names) for names in (whole, words(given.replace("-", "")))
+    ]
     same = all(word in (name, name[0]) for word, name in zip(rest, whole, strict=False))
     return "".join(rest) in initials or (len(rest) == len(whole) and same)

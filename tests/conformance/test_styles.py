@@ -1,4 +1,6 @@
-"""The parser on one paper and one bibliography in many styles: share of each field that is read as it is printed."""
+"""The parser on one paper and one bibliography in many styles: share of each field that is read as
+it is printed.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,24 @@ from tests.conformance.scoring import (
     score_item,
 )
 
-# A floor, a little below what was measured (targets: report.py). "affiliations one by one" has no target: it tells
-# affiliations that were read as one string, or as a string per line, from one string per institution.
+# A floor, a little below what was measured (targets: report.py). "affiliations one by one" has no
+# target: it tells affiliations that were read as one string, or as a string per line, from one
+# string per institution.
 FLOOR = {
-    "paper title": 0.99, "author names": 0.98, "affiliations": 0.98, "affiliations one by one": 0.93, "e-mails": 0.99,
-    "title": 0.98, "item authors": 0.98, "year": 0.99, "venue": 0.97, "DOI": 0.99, "arXiv id": 0.99,
-}  # fmt: skip
-# The page of 1904.90027 prints no name; the labels know no affiliations of 2003.90030, which prints them in a grid.
+    "paper title": 0.99,
+    "author names": 0.98,
+    "affiliations": 0.98,
+    "affiliations one by one": 0.93,
+    "e-mails": 0.99,
+    "title": 0.98,
+    "item authors": 0.98,
+    "year": 0.99,
+    "venue": 0.97,
+    "DOI": 0.99,
+    "arXiv id": 0.99,
+}
+# The page of 1904.90027 prints no name; the labels know no affiliations of 2003.90030, which prints
+# them in a grid.
 FLOOR_ON_REAL_PAGES = {"author names": 0.93, "affiliations": 0.94}
 
 
@@ -47,7 +60,9 @@ def test_a_field_is_read_as_it_is_printed(score: Score, field: str) -> None:
 def test_names_and_affiliations_of_real_pages_are_read_as_printed(shared_data: Path) -> None:
     score = score_real_bylines(shared_data / "dump2")
     rates = {field: score.rate(field) for field in FLOOR_ON_REAL_PAGES}
-    assert {field: rate for field, rate in rates.items() if (rate or 0) < FLOOR_ON_REAL_PAGES[field]} == {}
+    assert {
+        field: rate for field, rate in rates.items() if (rate or 0) < FLOOR_ON_REAL_PAGES[field]
+    } == {}
 
 
 def test_there_is_a_paper_and_a_page_for_every_style() -> None:
@@ -117,7 +132,9 @@ def test_what_an_item_does_not_print_is_right_only_where_nothing_is_read() -> No
     reference = truth.TrueReference("a", "A Title", ("One, Ada",), ("Journal",), 1999, "10.5555/x")
     printed = PrintedItem("bib.bib1", "A. One. 1999.", ())
     blank, wrong = Score(), Score()
-    score_item(blank, "page", printed, reference, BibliographyItem("bib.bib1", "", None, ("A. One",), 1999))
+    score_item(
+        blank, "page", printed, reference, BibliographyItem("bib.bib1", "", None, ("A. One",), 1999)
+    )
     item = BibliographyItem("bib.bib1", "", "1999", ("A. One",), 1999, "Journal", "10.5555/x")
     score_item(wrong, "page", printed, reference, item)
     assert blank.mistakes == []

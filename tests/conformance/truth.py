@@ -28,8 +28,9 @@ class TrueAuthor:
 
 @dataclass(frozen=True, slots=True)
 class TrueReference:
-    """One work of the bibliography. `authors` are "Family, Given" or "Family, Given, Suffix"; truth.toml explains
-    `venue` and `organization`."""
+    """One work of the bibliography. `authors` are "Family, Given" or "Family, Given, Suffix";
+    truth.toml explains `venue` and `organization`.
+    """
 
     key: str
     title: str
@@ -64,15 +65,27 @@ def true_authors(style: str, file: Path = TRUTH) -> list[TrueAuthor]:
     authors = []
     for name, author in zip(names, truth["authors"], strict=True):
         institutions = [truth["institutions"][key] for key in author["institutions"]]
-        printed = [", ".join(institution[part] for part in parts) for institution in institutions] if parts else []
-        authors.append(TrueAuthor(name, None if parts is False else tuple(printed), author["email"]))
+        printed = (
+            [", ".join(institution[part] for part in parts) for institution in institutions]
+            if parts
+            else []
+        )
+        authors.append(
+            TrueAuthor(name, None if parts is False else tuple(printed), author["email"])
+        )
     return authors
 
 
 def true_references() -> list[TrueReference]:
     """The bibliography, whole."""
     return [
-        TrueReference(key, **{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+        TrueReference(
+            key,
+            **{
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in row.items()
+            },
+        )
         for key, row in _read()["references"].items()
     ]
 
@@ -81,6 +94,8 @@ def real_bylines(dump: Path) -> dict[str, list[TrueAuthor]]:
     """The bylines of the second real dump, by paper."""
     rows = map(json.loads, (dump / "authors.jsonl").read_text(encoding="utf-8").splitlines())
     return {
-        row["id"]: [TrueAuthor(author["name"], tuple(author["affiliations"])) for author in row["authors"]]
+        row["id"]: [
+            TrueAuthor(author["name"], tuple(author["affiliations"])) for author in row["authors"]
+        ]
         for row in rows
     }

@@ -16,8 +16,9 @@ from tests.assets.conftest import Place, digests
 
 @dataclass(slots=True)
 class Watch:
-    """Looks at a data root after each fault. `torn` files bear their names and cannot be read; `lost` ones were whole
-    before and are gone or other now."""
+    """Looks at a data root after each fault. `torn` files bear their names and cannot be read;
+    `lost` ones were whole before and are gone or other now.
+    """
 
     root: Path
     torn: int = 0
@@ -28,7 +29,10 @@ class Watch:
         """See what stands now. Every table whose name or time is new is read to its end."""
         before, self.whole = self.whole, {}
         for file in [*self.root.glob("*/*.parquet"), *self.root.glob("ledger/*/*.parquet")]:
-            name, mark = str(file.relative_to(self.root)), f"{file.stat().st_mtime_ns} {file.stat().st_ino}"
+            name, mark = (
+                str(file.relative_to(self.root)),
+                f"{file.stat().st_mtime_ns} {file.stat().st_ino}",
+            )
             if before.get(name, "").startswith(mark):
                 self.whole[name] = before[name]
                 continue
@@ -44,7 +48,9 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A disturbed data root against the calm one: rows that it lacks, rows too many, and files that differ at all."""
+    """A disturbed data root against the calm one: rows that it lacks, rows too many, and files that
+    differ at all.
+    """
 
     lost: int
     duplicated: int
@@ -60,7 +66,9 @@ class Difference:
 def compare(calm: Path, disturbed: Path) -> Difference:
     """Tables, ledgers and pages of two data roots, byte by byte; rows only of those that differ."""
     ours, theirs = digests(disturbed), digests(calm)
-    differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    differing = sorted(
+        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
+    )
     lost, more = 0, 0
     for name in (name for name in differing if name.endswith(".parquet")):
         here, there = _rows(disturbed / name), _rows(calm / name)
@@ -71,7 +79,9 @@ def compare(calm: Path, disturbed: Path) -> Difference:
 def _rows(file: Path) -> Counter[str]:
     if not file.exists():
         return Counter()
-    return Counter(json.dumps(row, sort_keys=True, default=str) for row in pq.read_table(file).to_pylist())
+    return Counter(
+        json.dumps(row, sort_keys=True, default=str) for row in pq.read_table(file).to_pylist()
+    )
 
 
 def _broken_stores(root: Path) -> list[str]:
@@ -85,7 +95,9 @@ def _broken_stores(root: Path) -> list[str]:
 
 
 def audited(place: Place) -> dict[str, int]:
-    """What `citeloom audit` finds wrong in the index, over all months: points missing, duplicated, stale or foreign."""
+    """What `citeloom audit` finds wrong in the index, over all months: points missing, duplicated,
+    stale or foreign.
+    """
     result = place.invoke("audit", "--json")
     found = json.loads(result.stdout)
     counts: Counter[str] = Counter()

@@ -1,7 +1,9 @@
-"""What the tests of faults share: an undisturbed run, runs that start at once, and one JSON line for each result.
+"""What the tests of faults share: an undisturbed run, runs that start at once, and one JSON line
+for each result.
 
-This tier is not part of `make test`; `make test-faults` runs it. Where and when a fault strikes is drawn from a seed
-that is printed; CITELOOM_TEST_SEED sets another. CITELOOM_FAULTS_REPORT names a file to which the lines are added.
+This tier is not part of `make test`; `make test-faults` runs it. Where and when a fault strikes is
+drawn from a seed that is printed; CITELOOM_TEST_SEED sets another. CITELOOM_FAULTS_REPORT names a
+file to which the lines are added.
 """
 
 from __future__ import annotations
@@ -30,12 +32,16 @@ Tell = Callable[..., None]
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of this folder, and nothing else, is of the tier. The 200 kills take about as long as most of the rest, the
-    cluster eight minutes: groups of their own, for whichever worker is free."""
+    """All of this folder, and nothing else, is of the tier. The 200 kills take about as long as
+    most of the rest, the
+    cluster eight minutes: groups of their own, for whichever worker is free.
+    """
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.faults)
-            item.add_marker(pytest.mark.xdist_group(item.path.stem if item.path.stem in _APART else "faults"))
+            item.add_marker(
+                pytest.mark.xdist_group(item.path.stem if item.path.stem in _APART else "faults")
+            )
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +70,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """faulty.c, compiled."""
     made = tmp_path_factory.mktemp("library") / "faulty.so"
     try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(made), str(FOLDER / "faulty.c"), "-ldl"], check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O1", "-o", str(made), str(FOLDER / "faulty.c"), "-ldl"],
+            check=True,
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         if os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
             raise
@@ -98,13 +107,17 @@ def make(llm: ScriptedLlm) -> Callable[..., Place]:
     """Makes a place on the sample corpus, under settings of one's own."""
 
     def made(root: Path, **settings: object) -> Place:
-        return make_place(root, **{"llm_url": llm.url, "llm_model": "scripted", **SMALL, **settings})
+        return make_place(
+            root, **{"llm_url": llm.url, "llm_model": "scripted", **SMALL, **settings}
+        )
 
     return made
 
 
 @pytest.fixture(scope="session")
-def calm(zygote: Zygote, make: Callable[..., Place], tmp_path_factory: pytest.TempPathFactory) -> Place:
+def calm(
+    zygote: Zygote, make: Callable[..., Place], tmp_path_factory: pytest.TempPathFactory
+) -> Place:
     """A data root that every stage has run on, undisturbed."""
     place = make(tmp_path_factory.mktemp("calm") / "data")
     zygote.start(dict(place.variables), list(MONTHS), [])

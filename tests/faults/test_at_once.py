@@ -1,4 +1,6 @@
-"""Runs side by side: two of the same months, by either door, and four of the same 24 months, with both stores."""
+"""Runs side by side: two of the same months, by either door, and four of the same 24 months, with
+both stores.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from tests.faults.conftest import Tell
 from tests.faults.zygote import Door, Zygote
 from tests.postgres import postgres
 
-# As often as this is the target of the table of failures 10; one time is what fits beside the others.
+# As often as this is the target of the table of failures 10; one time is what fits beside the
+# others.
 REPEATS = int(os.environ.get("CITELOOM_FAULTS_REPEATS", "1"))
 MANY = [f"{year}-{month:02}" for year in (2022, 2023) for month in range(1, 13)]
 PAGES = 2
@@ -46,7 +49,13 @@ def test_two_runs_of_the_same_months_make_them_once(
     made = [*ends[0].made, *ends[1].made]
     after = compare(calm.root, place.root)
     twice = len(made) - len(set(made))
-    tell(made=len(made), made_twice=twice, lost=after.lost, duplicated=after.duplicated, torn=watch.torn)
+    tell(
+        made=len(made),
+        made_twice=twice,
+        lost=after.lost,
+        duplicated=after.duplicated,
+        torn=watch.torn,
+    )
     assert all(end.done for end in ends), ends
     assert twice == 0
     assert after.none
@@ -54,9 +63,13 @@ def test_two_runs_of_the_same_months_make_them_once(
 
 
 def small_months(folder: Path) -> dict[str, str]:
-    """A dump of 24 months of a few pages each, made of the sample's, with metadata; the settings that name them."""
+    """A dump of 24 months of a few pages each, made of the sample's, with metadata; the settings
+    that name them.
+    """
     with zipfile.ZipFile(next(SAMPLE_DUMP.glob("*no-problem*.zip"))) as sample:
-        pages = [sample.read(name) for name in sorted(sample.namelist()) if name.endswith(".html")][:PAGES]
+        pages = [sample.read(name) for name in sorted(sample.namelist()) if name.endswith(".html")][
+            :PAGES
+        ]
     record = json.loads(SAMPLE_SNAPSHOT.read_text().splitlines()[0])
     folder.mkdir()
     with (
@@ -85,20 +98,30 @@ def test_four_runs_of_the_same_24_months_make_them_once_and_meet_no_lock(
 ) -> None:
     settings = small_months(tmp_path / "dump")
     serial = make(tmp_path / "serial", **settings)
-    assert serial.citeloom("run", "--months", "all", "--until", "metadata", "--json").returncode == 0
+    assert (
+        serial.citeloom("run", "--months", "all", "--until", "metadata", "--json").returncode == 0
+    )
     failed, locked, differing, twice = 0, 0, 0, 0
     with _store(kind) as store:
         for number in range(REPEATS):
             place = make(tmp_path / f"{number}", **settings, **store)
-            runs = [place.start("run", "--months", "all", "--until", "metadata") for _ in range(RUNS)]
+            runs = [
+                place.start("run", "--months", "all", "--until", "metadata") for _ in range(RUNS)
+            ]
             said = "".join(run.communicate()[1] for run in runs)
             failed += sum(run.returncode != 0 for run in runs)
             locked += sum("locked" in line or "deadlock" in line for line in said.splitlines())
             differing += len(compare(serial.root, place.root).files)
             twice += _reported(place, "metadata") - len(MANY)
             shutil.rmtree(place.root)
-    tell(repeats=REPEATS, months=len(MANY), failed=failed, lock_errors=locked, files_that_differ=differing,
-         reported_twice=twice)  # fmt: skip
+    tell(
+        repeats=REPEATS,
+        months=len(MANY),
+        failed=failed,
+        lock_errors=locked,
+        files_that_differ=differing,
+        reported_twice=twice,
+    )
     assert (failed, locked, differing, twice) == (0, 0, 0, 0)
 
 

@@ -26,7 +26,13 @@ def test_a_clock_that_jumps_changes_nothing(
     zygote.start(dict(place.variables), list(MONTHS), [])
     again = zygote.end()
     after = compare(calm.root, place.root)
-    tell(jumps_of_seconds=JUMPS, redone=len(again.made), lost=after.lost, duplicated=after.duplicated, torn=watch.torn)
+    tell(
+        jumps_of_seconds=JUMPS,
+        redone=len(again.made),
+        lost=after.lost,
+        duplicated=after.duplicated,
+        torn=watch.torn,
+    )
     assert again.made == []
     assert after.none
     assert watch.torn == 0

@@ -1,4 +1,5 @@
-"""Dagster runs on a Ray cluster of two nodes: the same tables, also if a node is lost or a run's own process is killed.
+"""Dagster runs on a Ray cluster of two nodes: the same tables, also if a node is lost or a run's
+own process is killed.
 
 Both nodes are processes on this machine, which stand for two machines that share a folder.
 """
@@ -27,11 +28,12 @@ from tests.faults.conftest import Tell
 from tests.postgres import PASSWORD, postgres
 from tests.processes import wait_until
 from tests.sentinels import Search, sentinel
-from tests.server.conftest import KEY, qdrant_binary  # noqa: F401 - a fixture
+from tests.server.conftest import KEY, qdrant_binary  # noqa: F401
 from tests.server.faulty import MortalServer
 
 pytest.importorskip(
-    "dagster_ray", reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'"
+    "dagster_ray",
+    reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'",
 )
 
 CORPUS = ("dump_members", "metadata", "papers", "passages", "references", "embeddings")
@@ -60,7 +62,11 @@ def qdrant(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture(scope="module")
 def ray(store: str) -> Iterator[Cluster]:
     """Two nodes. Secrets are in their own environment, since none travels with a step."""
-    secrets = {"CITELOOM_DAGSTER_PG_URL": store, "CITELOOM_QDRANT_API_KEY": KEY, SECRET: sentinel(SECRET)}
+    secrets = {
+        "CITELOOM_DAGSTER_PG_URL": store,
+        "CITELOOM_QDRANT_API_KEY": KEY,
+        SECRET: sentinel(SECRET),
+    }
     with cluster(2, {**secrets, "OMP_NUM_THREADS": "1"}) as started:
         yield started
 
@@ -74,23 +80,35 @@ def place(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> Place:
-    """An empty data root whose Dagster runs have their steps on the cluster, with a collection of its own."""
+    """An empty data root whose Dagster runs have their steps on the cluster, with a collection of
+    its own.
+    """
     made = make(
-        tmp_path / "data", executor="ray", ray_address=ray.address, dagster_pg_url=store, llm_api_key=sentinel(SECRET),
-        qdrant_url=qdrant.at.url, qdrant_api_key=KEY, qdrant_grpc_port=qdrant.at.grpc_port,
+        tmp_path / "data",
+        executor="ray",
+        ray_address=ray.address,
+        dagster_pg_url=store,
+        llm_api_key=sentinel(SECRET),
+        qdrant_url=qdrant.at.url,
+        qdrant_api_key=KEY,
+        qdrant_grpc_port=qdrant.at.grpc_port,
         qdrant_collection=request.node.name[:40],
-    )  # fmt: skip
+    )
     return replace(made, variables={**made.variables, **ray.environment})
 
 
-def rows(place: Place, stages: Sequence[str], months: Sequence[str] = MONTHS) -> dict[str, str | None]:
+def rows(
+    place: Place, stages: Sequence[str], months: Sequence[str] = MONTHS
+) -> dict[str, str | None]:
     """The digest of the rows of each month of each table."""
     written = {
         f"{stage} {month}": read_provenance(place.root / stage / f"{month}.parquet")
         for stage in stages
         for month in months
     }
-    return {name: provenance.rows_sha256 if provenance else None for name, provenance in written.items()}
+    return {
+        name: provenance.rows_sha256 if provenance else None for name, provenance in written.items()
+    }
 
 
 def materialize(place: Place, month: str, stages: Sequence[str]) -> subprocess.Popen[str]:
@@ -101,12 +119,22 @@ def materialize(place: Place, month: str, stages: Sequence[str]) -> subprocess.P
             home
         ) as instance:  # as `citeloom ui` does first: the limits of the pools are then in Postgres
             offer_months(instance, [month])
-    command = [str(Path(sys.executable).with_name("dagster")), "asset", "materialize", "-m", "pipeline.definitions"]
+    command = [
+        str(Path(sys.executable).with_name("dagster")),
+        "asset",
+        "materialize",
+        "-m",
+        "pipeline.definitions",
+    ]
     return subprocess.Popen(
         [*command, "--select", ",".join(stages), "--partition", month],
         env={**base_environment(), **place.variables, "DAGSTER_HOME": str(home)},
-        cwd=place.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    )  # fmt: skip
+        cwd=place.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def finish(run: subprocess.Popen[str]) -> str:
@@ -119,21 +147,44 @@ def finish(run: subprocess.Popen[str]) -> str:
 @contextmanager
 def dagster_of(place: Place) -> Iterator[dg.DagsterInstance]:
     """The Dagster instance of a place."""
-    with place.entered(), dg.DagsterInstance.from_config(str(dagster_home(place.workspace()))) as instance:
+    with (
+        place.entered(),
+        dg.DagsterInstance.from_config(str(dagster_home(place.workspace()))) as instance,
+    ):
         yield instance
 
 
-def test_two_nodes_give_the_same_tables_and_keep_no_secret(ray: Cluster, place: Place, calm: Place, tell: Tell) -> None:
-    output = [finish(run) for run in [materialize(place, month, (*CORPUS, "index_receipts")) for month in MONTHS]]
+def test_two_nodes_give_the_same_tables_and_keep_no_secret(
+    ray: Cluster, place: Place, calm: Place, tell: Tell
+) -> None:
+    output = [
+        finish(run)
+        for run in [materialize(place, month, (*CORPUS, "index_receipts")) for month in MONTHS]
+    ]
     output.append(finish(materialize(place, TASKS_OF, WRITTEN)))
     ours = {**rows(place, CORPUS), **rows(place, WRITTEN, (TASKS_OF,))}
     expected = {**rows(calm, CORPUS), **rows(calm, WRITTEN, (TASKS_OF,))}
     differing = [name for name in expected if ours[name] != expected[name]]
     found = audited(place)
     search, jobs = Search([SECRET]), _jobs(ray)
-    leaks = [*search.in_folder(ray.folder), *search.in_folder(place.root), *search.in_text(*jobs, *output)]
-    passwords = [file for file in ray.folder.rglob("*") if file.is_file() and PASSWORD.encode() in file.read_bytes()]
-    tell(nodes=2, months=len(MONTHS), tables=len(expected), differing=len(differing), leaks=len(leaks), **found)
+    leaks = [
+        *search.in_folder(ray.folder),
+        *search.in_folder(place.root),
+        *search.in_text(*jobs, *output),
+    ]
+    passwords = [
+        file
+        for file in ray.folder.rglob("*")
+        if file.is_file() and PASSWORD.encode() in file.read_bytes()
+    ]
+    tell(
+        nodes=2,
+        months=len(MONTHS),
+        tables=len(expected),
+        differing=len(differing),
+        leaks=len(leaks),
+        **found,
+    )
     assert differing == []
     assert found == {"points_wrong": 0, "audit_code": 0}
     assert len(jobs) > len(MONTHS)
@@ -154,13 +205,18 @@ def _jobs(ray: Cluster) -> list[str]:
     )
     # In a process of its own: Ray reads its token once.
     done = subprocess.run(
-        [sys.executable, "-c", code, ray.address], env={**os.environ, **ray.environment}, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code, ray.address],
+        env={**os.environ, **ray.environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.splitlines()
 
 
-def test_a_node_lost_while_a_step_runs_costs_one_retry(ray: Cluster, place: Place, calm: Place, tell: Tell) -> None:
+def test_a_node_lost_while_a_step_runs_costs_one_retry(
+    ray: Cluster, place: Place, calm: Place, tell: Tell
+) -> None:
     stages, lost = CORPUS[:4], ray.nodes[-1]
     runs = [materialize(place, month, stages) for month in MONTHS]
     try:
@@ -181,7 +237,9 @@ def test_a_node_lost_while_a_step_runs_costs_one_retry(ray: Cluster, place: Plac
         retries = [
             event.dagster_event.step_key
             for run in instance.get_runs(limit=len(MONTHS))
-            for event in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_UP_FOR_RETRY)
+            for event in instance.all_logs(
+                run.run_id, of_type=dg.DagsterEventType.STEP_UP_FOR_RETRY
+            )
             if event.dagster_event is not None
         ]
     tell(nodes_killed=1, retries=len(retries), differing=len(differing), torn=watch.torn)
@@ -189,14 +247,18 @@ def test_a_node_lost_while_a_step_runs_costs_one_retry(ray: Cluster, place: Plac
     assert retries
 
 
-def test_steps_of_a_dead_run_are_stopped_by_the_next_run(ray: Cluster, place: Place, calm: Place, tell: Tell) -> None:
+def test_steps_of_a_dead_run_are_stopped_by_the_next_run(
+    ray: Cluster, place: Place, calm: Place, tell: Tell
+) -> None:
     month, stages = MONTHS[0], CORPUS[:4]
     first = materialize(place, month, stages)
     wait_until(lambda: any(node.steps() for node in ray.nodes) or first.poll() is not None)
     assert first.poll() is None, first.communicate()
     orphans = [process for node in ray.nodes for process in node.steps()]
     for process in [first.pid, *orphans]:
-        os.kill(process, signal.SIGKILL if process == first.pid else signal.SIGSTOP)  # so that the step is still there
+        os.kill(
+            process, signal.SIGKILL if process == first.pid else signal.SIGSTOP
+        )  # so that the step is still there
     first.wait()
     with dagster_of(place) as instance:  # as run monitoring does
         dead = instance.get_runs(limit=1)[0]
@@ -207,7 +269,11 @@ def test_steps_of_a_dead_run_are_stopped_by_the_next_run(ray: Cluster, place: Pl
         statuses = [run.status.value for run in instance.get_runs(limit=2)]
     ours, expected = rows(place, stages, (month,)), rows(calm, stages, (month,))
     left = [process for node in ray.nodes for process in node.steps()]
-    tell(killed=1, orphans=len(orphans), differing=sum(ours[name] != expected[name] for name in expected))
+    tell(
+        killed=1,
+        orphans=len(orphans),
+        differing=sum(ours[name] != expected[name] for name in expected),
+    )
     assert ours == expected
     assert statuses == ["SUCCESS", "FAILURE"]
     assert left == []

@@ -1,9 +1,10 @@
-"""Two hundred kills over the whole pipeline: nothing is lost, duplicated or torn, and nothing finished is made again.
-Of the calls of a model, only those in flight are repeated.
+"""Two hundred kills over the whole pipeline: nothing is lost, duplicated or torn, and nothing
+finished is made again. Of the calls of a model, only those in flight are repeated.
 
-Each run is killed at a moment that is drawn: by the clock, or in the middle of a write, a flush or a rename. The next
-one goes on in the same data root; when one comes to its end, the root is held against an undisturbed one and a new
-round begins. Each run comes by the door that is drawn, the command line or Dagster.
+Each run is killed at a moment that is drawn: by the clock, or in the middle of a write, a flush or
+a rename. The next one goes on in the same data root; when one comes to its end, the root is held
+against an undisturbed one and a new round begins. Each run comes by the door that is drawn, the
+command line or Dagster.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from tests.faults.zygote import Door, End, Fault, Zygote
 from tests.scripted_llm import ScriptedLlm
 
 KILLS = int(os.environ.get("CITELOOM_FAULTS_KILLS", "200"))
-# A month of a stage makes from 10 to 1,000 changing calls; as many kills among the first ten as after a thousand.
+# A month of a stage makes from 10 to 1,000 changing calls; as many kills among the first ten as
+# after a thousand.
 LAST_CALL = 2_000
 LAST_SECOND = 6.0
 
@@ -71,12 +73,22 @@ def test_kills_anywhere_change_nothing(
         assert end.done, end
         difference = compare(calm.root, place.root)
         counts.update(lost=difference.lost + watch.lost, duplicated=difference.duplicated)
-        counts.update(torn=watch.torn + len(difference.torn), files_that_differ=len(difference.files))
+        counts.update(
+            torn=watch.torn + len(difference.torn), files_that_differ=len(difference.files)
+        )
         counts.update(audited(place))
         texts = llm.requested_texts()
         counts["repeated"] += texts.total() - len(texts)
-    wrong = {name: counts[name] for name in ("lost", "duplicated", "torn", "redone", "files_that_differ")}
-    tell(kills=kills, rounds=rounds, **wrong, points_wrong=counts["points_wrong"], repeated=counts["repeated"])
+    wrong = {
+        name: counts[name] for name in ("lost", "duplicated", "torn", "redone", "files_that_differ")
+    }
+    tell(
+        kills=kills,
+        rounds=rounds,
+        **wrong,
+        points_wrong=counts["points_wrong"],
+        repeated=counts["repeated"],
+    )
     assert not any(wrong.values())
     assert counts["points_wrong"] == counts["audit_code"] == 0
     assert counts["repeated"] <= kills * load_settings(_env_file=None).llm_concurrency

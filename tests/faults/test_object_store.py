@@ -1,7 +1,8 @@
 """Kills in the middle of uploads to an object store: whole or absent, and the next run exact.
 
-The process is killed by the store itself, at the request that is drawn: before a part of a file, between parts, before
-its upload is completed, or while the store completes it for a client that is gone.
+The process is killed by the store itself, at the request that is drawn: before a part of a file,
+between parts, before its upload is completed, or while the store completes it for a client that is
+gone.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def store() -> Iterator[ObjectStore]:
 
 
 class Killer:
-    """Kills a process when the store is asked for the n-th change since; counts what was then about to happen."""
+    """Kills a process when the store is asked for the n-th change since; counts what was then about
+    to happen.
+    """
 
     def __init__(self, store: ObjectStore) -> None:
         self.counts: Counter[str] = Counter()
@@ -81,7 +84,11 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_whole_files_alone(
     for version in ("old", "new"):
         assert _write(store, tmp_path, version).wait() == 0
         expected[version] = {name: each.content for name, each in store.objects("root/").items()}
-    assert all(len(content) > 16 << 20 for name, content in expected["new"].items() if name.endswith("parquet"))
+    assert all(
+        len(content) > 16 << 20
+        for name, content in expected["new"].items()
+        if name.endswith("parquet")
+    )
     kills, version = 0, "old"
     while kills < KILLS:
         # Mostly in the large files, where there is more to tear.
@@ -94,12 +101,21 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_whole_files_alone(
         for name, each in store.objects("root/").items():
             torn += each.content not in (expected["old"][name], expected["new"][name])
         if code == 0:
-            assert {name: each.content for name, each in store.objects("root/").items()} == expected[version]
+            assert {
+                name: each.content for name, each in store.objects("root/").items()
+            } == expected[version]
             version = "new" if version == "old" else "old"
     assert _write(store, tmp_path, version).wait() == 0
-    assert {name: each.content for name, each in store.objects("root/").items()} == expected[version]
+    assert {name: each.content for name, each in store.objects("root/").items()} == expected[
+        version
+    ]
     assert not list((tmp_path / "staging").iterdir())
-    tell(kills=kills, torn=torn, unfinished_uploads=store.unfinished(), at=dict(sorted(killer.counts.items())))
+    tell(
+        kills=kills,
+        torn=torn,
+        unfinished_uploads=store.unfinished(),
+        at=dict(sorted(killer.counts.items())),
+    )
     assert torn == 0
 
 
@@ -117,7 +133,13 @@ def _settle(store: ObjectStore) -> None:
 
 
 def test_a_run_that_is_killed_at_the_store_is_gone_on_with(
-    store: ObjectStore, zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
+    store: ObjectStore,
+    zygote: Zygote,
+    calm: Place,
+    make: Callable[..., Place],
+    tmp_path: Path,
+    seed: int,
+    tell: Tell,
 ) -> None:
     chance, killer, kills, torn = random.Random(seed), Killer(store), 0, 0
     months = ["2024-03"]
@@ -133,7 +155,9 @@ def test_a_run_that_is_killed_at_the_store_is_gone_on_with(
         killer.aim(0, 0)
         made.update(end.made)
         _settle(store)
-        torn += sum(not _is_whole(name, each.content) for name, each in store.objects("root/").items())
+        torn += sum(
+            not _is_whole(name, each.content) for name, each in store.objects("root/").items()
+        )
         if end.code != -signal.SIGKILL:
             break
         kills += 1
@@ -144,9 +168,19 @@ def test_a_run_that_is_killed_at_the_store_is_gone_on_with(
         (fetched / name).write_bytes(each.content)
     found, undisturbed = digests(fetched), digests(calm.root)
     # The overall page tells of all months that there are, and the other root has more of them.
-    differing = [name for name, content in found.items() if undisturbed.get(name) != content and months[0] in name]
+    differing = [
+        name
+        for name, content in found.items()
+        if undisturbed.get(name) != content and months[0] in name
+    ]
     redone = sum(count - 1 for count in made.values())
-    tell(kills=kills, torn=torn, differing=differing, redone=redone, at=dict(sorted(killer.counts.items())))
+    tell(
+        kills=kills,
+        torn=torn,
+        differing=differing,
+        redone=redone,
+        at=dict(sorted(killer.counts.items())),
+    )
     assert kills >= 1
     assert not torn
     assert {name.partition("/")[0] for name in undisturbed if months[0] in name} == {

@@ -15,12 +15,13 @@ from tests.faults.accounts import Watch, audited, compare
 from tests.faults.conftest import Tell
 from tests.faults.zygote import End, Zygote
 from tests.scripted_llm import ScriptedLlm
-from tests.server.conftest import KEY, qdrant_binary  # noqa: F401 - a fixture
+from tests.server.conftest import KEY, qdrant_binary  # noqa: F401
 from tests.server.faulty import MortalServer
 
 MONTH = "2024-03"
 DEATHS = 5
-# Where nobody listens, the client tries for minutes before it gives up; here the server comes back sooner than that.
+# Where nobody listens, the client tries for minutes before it gives up; here the server comes back
+# sooner than that.
 AWAY_SECONDS = 2.0
 
 
@@ -33,7 +34,9 @@ def run(zygote: Zygote, place: Place, months: list[str], stages: list[str]) -> E
 def test_a_model_that_vanishes_and_returns_changes_nothing(
     zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
 ) -> None:
-    """Each time before it has answered all: whether the run waits for it or fails, what stands at the end is right."""
+    """Each time before it has answered all: whether the run waits for it or fails, what stands at
+    the end is right.
+    """
     chance, failed, done = random.Random(seed), 0, False
     with ScriptedLlm(latency=0.02) as first:
         port = int(first.url.split(":")[2].split("/")[0])
@@ -59,7 +62,13 @@ def test_a_model_that_vanishes_and_returns_changes_nothing(
         end = run(zygote, place, [MONTH], [])
     after = compare(calm.root, place.root)
     ours = [name for name in after.files if MONTH in name and "estimate" not in name]
-    tell(deaths=DEATHS, runs_failed=failed, lost=watch.lost, torn=watch.torn + len(after.torn), differing=len(ours))
+    tell(
+        deaths=DEATHS,
+        runs_failed=failed,
+        lost=watch.lost,
+        torn=watch.torn + len(after.torn),
+        differing=len(ours),
+    )
     assert end.done, end
     assert (ours, watch.lost, watch.torn, after.torn) == ([], 0, 0, [])
 
@@ -77,11 +86,26 @@ def mortal(qdrant_binary: Path, tmp_path: Path) -> Iterator[MortalServer]:  # no
 
 @pytest.mark.server
 def test_a_qdrant_server_that_is_killed_and_returns_holds_every_point(
-    mortal: MortalServer, zygote: Zygote, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
+    mortal: MortalServer,
+    zygote: Zygote,
+    make: Callable[..., Place],
+    tmp_path: Path,
+    seed: int,
+    tell: Tell,
 ) -> None:
     chance, failed = random.Random(seed), 0
-    place = make(tmp_path / "data", qdrant_url=mortal.at.url, qdrant_api_key=KEY, qdrant_grpc_port=mortal.at.grpc_port)
-    assert run(zygote, place, list(MONTHS), ["dump_members", "metadata", "papers", "passages", "embeddings"]).done
+    place = make(
+        tmp_path / "data",
+        qdrant_url=mortal.at.url,
+        qdrant_api_key=KEY,
+        qdrant_grpc_port=mortal.at.grpc_port,
+    )
+    assert run(
+        zygote,
+        place,
+        list(MONTHS),
+        ["dump_members", "metadata", "papers", "passages", "embeddings"],
+    ).done
     for _ in range(DEATHS):
         zygote.start(dict(place.variables), list(MONTHS), ["index_receipts"])
         time.sleep(chance.uniform(0.3, 4))

@@ -27,8 +27,9 @@ from tests.scripted_llm import ScriptedLlm
 
 MONTH = "2024-03"
 SIGNALS = 10
-# The targets: a service manager's patience, and ours with what outlives its parent, and with a run that shows as
-# running or holds a pool though its process is gone. Nothing else in these tests depends on time.
+# The targets: a service manager's patience, and ours with what outlives its parent, and with a run
+# that shows as running or holds a pool though its process is gone. Nothing else in these tests
+# depends on time.
 SECONDS_TO_EXIT, SECONDS_AS_ORPHAN, SECONDS_AS_STUCK = 30, 5, 120
 
 
@@ -42,7 +43,7 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(
         for _ in range(SIGNALS):
             wanted = llm.generations + chance.randint(1, 12)
             process = zygote.start(dict(place.variables), [MONTH], [])
-            wait_until(lambda: llm.generations >= wanted or not is_alive(process))  # noqa: B023 - asked at once
+            wait_until(lambda: llm.generations >= wanted or not is_alive(process))  # noqa: B023
             time.sleep(chance.uniform(0, 0.1))
             asked = time.monotonic()
             with suppress(ProcessLookupError):
@@ -57,8 +58,14 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(
     assert end.done, end
     after = compare(calm.root, place.root)
     ours = [name for name in after.files if MONTH in name]
-    tell(signals=SIGNALS, codes=dict(codes), longest_seconds=round(longest, 1), answers_asked_twice=twice,
-         lost=watch.lost + len(ours), torn=watch.torn)  # fmt: skip
+    tell(
+        signals=SIGNALS,
+        codes=dict(codes),
+        longest_seconds=round(longest, 1),
+        answers_asked_twice=twice,
+        lost=watch.lost + len(ours),
+        torn=watch.torn,
+    )
     assert codes.keys() <= {0, 130}
     assert codes[130] > 0
     assert longest < SECONDS_TO_EXIT
@@ -72,7 +79,9 @@ def _in_an_answer(place: Place, llm: ScriptedLlm) -> subprocess.Popen[str]:
     return process
 
 
-def test_a_stage_that_does_not_end_is_ended(make: Callable[..., Place], tmp_path: Path, tell: Tell) -> None:
+def test_a_stage_that_does_not_end_is_ended(
+    make: Callable[..., Place], tmp_path: Path, tell: Tell
+) -> None:
     with ScriptedLlm(latency=600) as llm:
         process = _in_an_answer(make(tmp_path / "data", llm_url=llm.url), llm)
         asked = time.monotonic()
@@ -110,15 +119,22 @@ class Ui:
 
     def launch(self) -> str:
         """Launch a run of the month; its id."""
-        selector = {"repositoryLocationName": "citeloom", "repositoryName": "__repository__",
-                    "jobName": "refresh_corpus"}  # fmt: skip
+        selector = {
+            "repositoryLocationName": "citeloom",
+            "repositoryName": "__repository__",
+            "jobName": "refresh_corpus",
+        }
         wait_until(lambda: self.ask("{ workspaceOrError { __typename } }"))
         found = self.ask(
             "mutation ($p: ExecutionParams!) { launchRun(executionParams: $p) { __typename "
             "... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }",
-            p={"selector": selector, "mode": "default", "runConfigData": {},
-               "executionMetadata": {"tags": [{"key": "dagster/partition", "value": MONTH}]}},
-        )  # fmt: skip
+            p={
+                "selector": selector,
+                "mode": "default",
+                "runConfigData": {},
+                "executionMetadata": {"tags": [{"key": "dagster/partition", "value": MONTH}]},
+            },
+        )
         return str(found["launchRun"]["run"]["runId"])
 
     def stored(self, run: str) -> str:
@@ -157,17 +173,25 @@ def slow(make: Callable[..., Place], tmp_path: Path) -> Iterator[Place]:
 
 def _run_process(ui: Ui, run: str) -> int:
     """The process that works on a run, once it asks the model."""
-    wait_until(lambda: (ui.place.root / "related_work_tasks" / f"{MONTH}.parquet").exists() and ui.taken())
+    wait_until(
+        lambda: (ui.place.root / "related_work_tasks" / f"{MONTH}.parquet").exists() and ui.taken()
+    )
     events = ui.ask(
         "query ($id: ID!) { logsForRun(runId: $id) "
         "{ ... on EventConnection { events { ... on MessageEvent { message } } } } }",
         id=run,
     )["logsForRun"]["events"]
-    said = next(event["message"] for event in events if event.get("message", "").startswith("Started process for run"))
+    said = next(
+        event["message"]
+        for event in events
+        if event.get("message", "").startswith("Started process for run")
+    )
     return int(said.split("pid: ")[1].split(")")[0])
 
 
-def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuck(slow: Place, tell: Tell) -> None:
+def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuck(
+    slow: Place, tell: Tell
+) -> None:
     ui = open_ui(slow)
     try:
         run = ui.launch()
@@ -188,14 +212,19 @@ def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuc
         third = open_ui(slow)
         started = time.monotonic()
         try:
-            wait_until(lambda: third.stored(second) in ("FAILURE", "CANCELED") and third.taken() == 0)
+            wait_until(
+                lambda: third.stored(second) in ("FAILURE", "CANCELED") and third.taken() == 0
+            )
             after_crash = time.monotonic() - started
         finally:
             third.crash()
     finally:
         again.crash()
-    tell(seconds_as_orphan=round(as_orphan, 2), seconds_stuck=round(as_stuck, 1),
-         seconds_stuck_after_crash=round(after_crash, 1))  # fmt: skip
+    tell(
+        seconds_as_orphan=round(as_orphan, 2),
+        seconds_stuck=round(as_stuck, 1),
+        seconds_stuck_after_crash=round(after_crash, 1),
+    )
     assert as_orphan < SECONDS_AS_ORPHAN
     assert as_stuck < SECONDS_AS_STUCK
     assert after_crash < SECONDS_AS_STUCK

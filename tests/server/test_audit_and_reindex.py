@@ -45,12 +45,17 @@ def test_an_audit_names_what_is_gone_and_a_repair_brings_it_back(workspace: Work
     assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
 
 
-def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(workspace: Workspace) -> None:
+def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
+    workspace: Workspace,
+) -> None:
     from qdrant_client import QdrantClient, models
 
     with pytest.warns(UserWarning, match="insecure"):
         client = QdrantClient(
-            url=workspace.settings.qdrant_url, api_key=KEY, check_compatibility=False, trust_env=False
+            url=workspace.settings.qdrant_url,
+            api_key=KEY,
+            check_compatibility=False,
+            trust_env=False,
         )
     strange = [
         models.PointStruct(id=number, vector={"dense": [1.0] * 384}, payload=payload)
@@ -65,7 +70,9 @@ def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
     assert live_index(workspace).count() == len(TEXTS)
 
 
-def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(workspace: Workspace) -> None:
+def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(
+    workspace: Workspace,
+) -> None:
     """As docs/how-to/operate.md describes it."""
     import httpx2
 
@@ -81,7 +88,10 @@ def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(wo
         assert upload.json()["result"] is True
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
-    assert (outcome.measured, open_collections(workspace).live()) == ({"sent": 0, "removed": 0}, live)
+    assert (outcome.measured, open_collections(workspace).live()) == (
+        {"sent": 0, "removed": 0},
+        live,
+    )
     assert audit_months(workspace).clean
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
     assert search(workspace, "light for plants")[0].text == TEXTS[5]
@@ -94,7 +104,10 @@ def _delete(workspace: Workspace, collection: str) -> None:
     close_indexes()
     with pytest.warns(UserWarning, match="insecure"):
         client = QdrantClient(
-            url=workspace.settings.qdrant_url, api_key=KEY, check_compatibility=False, trust_env=False
+            url=workspace.settings.qdrant_url,
+            api_key=KEY,
+            check_compatibility=False,
+            trust_env=False,
         )
     client.delete_collection(collection)
     client.close()

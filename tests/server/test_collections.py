@@ -46,12 +46,16 @@ def _make_strange(collections: ServerCollections, name: str) -> None:
 @pytest.fixture
 def grpc(qdrant: Server, request: pytest.FixtureRequest) -> Iterator[ServerCollections]:
     """Collections of an alias of the test's own, over gRPC."""
-    made = open_collections(qdrant, request.node.name.replace("_", "-"), "grpc", shards=2, on_disk=True)
+    made = open_collections(
+        qdrant, request.node.name.replace("_", "-"), "grpc", shards=2, on_disk=True
+    )
     yield made
     sweep(made)
 
 
-def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(grpc: ServerCollections) -> None:
+def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(
+    grpc: ServerCollections,
+) -> None:
     index = _made(grpc, replace(LAYOUT, colbert=True, quantization="int8"))
     info = _info(grpc, index.name)
     params = info.config.params
@@ -60,13 +64,17 @@ def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(grpc: Serve
     assert (dense.distance, dense.datatype, dense.on_disk) == ("Cosine", "float16", True)
     assert dense.quantization_config.scalar.type == "int8"
     assert (colbert.multivector_config.comparator, colbert.hnsw_config.m) == ("max_sim", 0)
-    vectors = {name: (each.modifier, each.index.on_disk) for name, each in params.sparse_vectors.items()}
+    vectors = {
+        name: (each.modifier, each.index.on_disk) for name, each in params.sparse_vectors.items()
+    }
     assert vectors == {"lexical": ("idf", True), "sparse": (None, True)}
     assert params.shard_number == 2
     assert set(info.payload_schema) == {*KEYWORDS, *INTEGERS}
 
 
-def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(grpc: ServerCollections) -> None:
+def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(
+    grpc: ServerCollections,
+) -> None:
     index = _made(grpc)
     grpc.connection.write(lambda client: client.delete_payload_index(index.name, "kind"))
     assert "kind" not in _info(grpc, index.name).payload_schema
@@ -74,14 +82,18 @@ def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(grpc:
     assert "kind" in _info(grpc, index.name).payload_schema
 
 
-def test_runs_that_make_a_collection_at_once_do_not_hinder_each_other(grpc: ServerCollections) -> None:
+def test_runs_that_make_a_collection_at_once_do_not_hinder_each_other(
+    grpc: ServerCollections,
+) -> None:
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: _made(grpc).layout(), range(4)))
     assert made == [LAYOUT] * 4
     assert set(_info(grpc, grpc.names()[0]).payload_schema) == {*KEYWORDS, *INTEGERS}
 
 
-def test_collections_of_another_alias_are_not_ours(collections: ServerCollections, qdrant: Server) -> None:
+def test_collections_of_another_alias_are_not_ours(
+    collections: ServerCollections, qdrant: Server
+) -> None:
     longer = open_collections(qdrant, f"{collections.alias}-longer", "grpc")
     _made(longer)
     first = _made(collections)
@@ -98,7 +110,9 @@ def test_a_collection_of_somebody_else_is_refused_and_left(collections: ServerCo
     _make_strange(collections, name)
     index = collections.collection(name)
     for call in (index.layout, lambda: index.create(LAYOUT), lambda: collections.make_live(name)):
-        with pytest.raises(PermanentFailure, match=f"{name} that citeloom did not make: set CITELOOM_QDRANT_COLL"):
+        with pytest.raises(
+            PermanentFailure, match=f"{name} that citeloom did not make: set CITELOOM_QDRANT_COLL"
+        ):
             call()
     with pytest.raises(PermanentFailure, match="did not make"):
         collections.drop(name)
@@ -108,7 +122,9 @@ def test_a_collection_of_somebody_else_is_refused_and_left(collections: ServerCo
 def test_a_collection_with_the_name_of_the_alias_is_refused(collections: ServerCollections) -> None:
     _make_strange(collections, collections.alias)
     for call in (collections.live, lambda: collections.make_live(_made(collections).name)):
-        with pytest.raises(PermanentFailure, match=f"{collections.alias} that citeloom did not make"):
+        with pytest.raises(
+            PermanentFailure, match=f"{collections.alias} that citeloom did not make"
+        ):
             call()
 
 
@@ -119,7 +135,9 @@ def test_an_alias_that_leads_to_somebody_elses_is_not_taken(collections: ServerC
     _make_strange(collections, theirs)
     lead = models.CreateAlias(collection_name=theirs, alias_name=collections.alias)
     collections.connection.write(
-        lambda client: client.update_collection_aliases([models.CreateAliasOperation(create_alias=lead)])
+        lambda client: client.update_collection_aliases(
+            [models.CreateAliasOperation(create_alias=lead)]
+        )
     )
     with pytest.raises(PermanentFailure, match="did not make"):
         collections.make_live(_made(collections).name)
@@ -138,7 +156,11 @@ def test_searches_during_a_swap_never_fail_and_never_mix(collections: ServerColl
     def search() -> None:
         while not enough.is_set():
             try:
-                found = find(collections.collection(collections.live() or ""), query(), Request(20, fields=("grade",)))
+                found = find(
+                    collections.collection(collections.live() or ""),
+                    query(),
+                    Request(20, fields=("grade",)),
+                )
                 seen.append({hit.payload["grade"] for hit in found})
             except BaseException as error:
                 failures.append(error)
@@ -159,11 +181,17 @@ def _many(count: int, dimensions: int) -> PointBatch:
     """Points with structure: a few directions, and a little of its own in each."""
     random = np.random.default_rng(7)
     centres = random.standard_normal((32, dimensions))
-    dense = (centres[random.integers(0, 32, count)] + 0.7 * random.standard_normal((count, dimensions))).astype("f4")
-    return replace(make_points(range(count)), dense=dense / np.linalg.norm(dense, axis=1, keepdims=True))
+    dense = (
+        centres[random.integers(0, 32, count)] + 0.7 * random.standard_normal((count, dimensions))
+    ).astype("f4")
+    return replace(
+        make_points(range(count)), dense=dense / np.linalg.norm(dense, axis=1, keepdims=True)
+    )
 
 
-@pytest.mark.parametrize(("quantization", "least"), [("none", 0.98), ("int8", 0.98), ("binary", 0.98)])
+@pytest.mark.parametrize(
+    ("quantization", "least"), [("none", 0.98), ("int8", 0.98), ("binary", 0.98)]
+)
 def test_a_built_collection_finds_what_comparing_with_every_point_finds(
     grpc: ServerCollections, quantization: Any, least: float
 ) -> None:
@@ -175,15 +203,23 @@ def test_a_built_collection_finds_what_comparing_with_every_point_finds(
     index.build_graph()
     optimizer = _info(grpc, index.name).config.optimizer_config
     assert optimizer.indexing_threshold > 0
-    assert optimizer.default_segment_number == 0  # filled in many, searched in as few as the server likes
+    assert (
+        optimizer.default_segment_number == 0
+    )  # filled in many, searched in as few as the server likes
     _build_small_ones_too(grpc, index.name)
     index.build_graph(wait=True)
     info = _info(grpc, index.name)
     assert info.status == "green"
     assert info.indexed_vectors_count >= 4_000
     asked = [replace(query(), dense=points.dense[number]) for number in range(0, 4_000, 200)]
-    found, exact = (index.search([(query, Request(10, exact=exact)) for query in asked]) for exact in (False, True))
-    pairs = [({a.passage_id for a in one}, {b.passage_id for b in two}) for one, two in zip(found, exact, strict=True)]
+    found, exact = (
+        index.search([(query, Request(10, exact=exact)) for query in asked])
+        for exact in (False, True)
+    )
+    pairs = [
+        ({a.passage_id for a in one}, {b.passage_id for b in two})
+        for one, two in zip(found, exact, strict=True)
+    ]
     assert sum(len(one & two) for one, two in pairs) / sum(len(two) for _, two in pairs) >= least
 
 

@@ -19,7 +19,15 @@ from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Collections, Layout, PassageIndex, Request, ScoredPassage
 from pipeline.index.server import ServerCollections
 from tests.server.conftest import Server, open_collections, sweep
-from tests.unit.index.building import LAYOUT, answers, find, make_points, passage_id, query, three_months
+from tests.unit.index.building import (
+    LAYOUT,
+    answers,
+    find,
+    make_points,
+    passage_id,
+    query,
+    three_months,
+)
 
 ENGINES = ("edge", "http", "grpc")
 MONTHS = ("2024-03", "2024-04", "2024-05", "2024-06")
@@ -74,13 +82,19 @@ def test_every_search_has_the_same_answer(every: list[Collections], quantization
     edge, *servers = [answers(_loaded(each, layout, three_months())) for each in every]
     assert all(edge)
     for server in servers:
-        assert [_without_scores(found) for found in server] == [_without_scores(found) for found in edge]
+        assert [_without_scores(found) for found in server] == [
+            _without_scores(found) for found in edge
+        ]
         for found, expected in zip(server, edge, strict=True):
             # Both keep 16 bits of a number, and do not round alike.
-            assert [hit[1] for hit in found] == pytest.approx([hit[1] for hit in expected], abs=5e-4)
+            assert [hit[1] for hit in found] == pytest.approx(
+                [hit[1] for hit in expected], abs=5e-4
+            )
 
 
-def _without_scores(found: list[tuple[str, float, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+def _without_scores(
+    found: list[tuple[str, float, dict[str, Any]]],
+) -> list[tuple[str, dict[str, Any]]]:
     return [(identifier, payload) for identifier, _, payload in found]
 
 
@@ -95,7 +109,9 @@ def test_ranking_by_colbert_is_the_same(every: list[Collections], by: Any) -> No
     indexes = [_loaded(each, layout, [make_points(range(40), colbert=True)]) for each in every]
     # Between two points, since those to the left and to the right of one are equally far.
     angles = (1.73, 2.73)
-    tokens = np.array([[math.cos(angle), 0, 0, 0, 0, 0, 0, math.sin(angle)] for angle in angles], np.float32)
+    tokens = np.array(
+        [[math.cos(angle), 0, 0, 0, 0, 0, 0, math.sin(angle)] for angle in angles], np.float32
+    )
     asked = [replace(query(), colbert=tokens)]
     edge, *servers = [_ranked(rank(index, asked, wanted)) for index in indexes]
     assert servers == [edge, edge]
@@ -145,7 +161,10 @@ def test_a_collection_is_made_once_and_with_one_layout(one: Collections) -> None
 
 
 def test_searches_follow_the_alias_and_nothing_is_mixed(one: Collections) -> None:
-    first, second = _loaded(one, LAYOUT, [make_points([1])]), _loaded(one, OTHER, [make_points([2])])
+    first, second = (
+        _loaded(one, LAYOUT, [make_points([1])]),
+        _loaded(one, OTHER, [make_points([2])]),
+    )
     assert one.live() is None
     for index in (first, second, first, first):
         one.make_live(index.name)
@@ -172,7 +191,9 @@ def test_what_is_not_there_cannot_be_made_live(one: Collections) -> None:
 
 
 def test_a_point_that_is_sent_again_replaces_the_one_before(one: Collections) -> None:
-    index = _loaded(one, LAYOUT, [make_points([1, 2]), make_points([1], content="second", month="2024-04")])
+    index = _loaded(
+        one, LAYOUT, [make_points([1, 2]), make_points([1], content="second", month="2024-04")]
+    )
     assert (index.count(), index.count("2024-03"), index.count("2024-04")) == (2, 1, 1)
 
 
@@ -195,14 +216,18 @@ def _broken(what: str) -> PointBatch:
 @pytest.mark.parametrize("what", ["dense", "sparse"])
 def test_a_point_that_cannot_be_is_named_and_none_is_sent(one: Collections, what: str) -> None:
     index = _loaded(one, LAYOUT, [])
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(6)} .*--months 2024-04 --select embeddings --force"):
+    with pytest.raises(
+        PermanentFailure, match=rf"{passage_id(6)} .*--months 2024-04 --select embeddings --force"
+    ):
         index.upsert(_broken(what))
     assert index.count() == 0
 
 
 def test_every_id_of_a_large_month_is_listed(one: Collections) -> None:
     index = _loaded(one, LAYOUT, [make_points(range(10_300))])
-    assert {identifier for identifier, _ in index.contents("2024-03")} == {passage_id(n) for n in range(10_300)}
+    assert {identifier for identifier, _ in index.contents("2024-03")} == {
+        passage_id(n) for n in range(10_300)
+    }
 
 
 def test_a_point_without_month_or_digest_is_outside_and_foreign(collections: Collections) -> None:
@@ -221,6 +246,8 @@ def test_ranking_by_colbert_where_there_is_none_is_refused(one: Collections) -> 
         find(index, query(colbert=True), Request(5, "colbert"))
 
 
-def test_searching_a_collection_that_is_not_there_says_what_to_run(collections: Collections) -> None:
+def test_searching_a_collection_that_is_not_there_says_what_to_run(
+    collections: Collections,
+) -> None:
     with pytest.raises(MissingInput, match="citeloom run --months all"):
         find(_of(collections), query(), Request(5))

@@ -1,4 +1,6 @@
-"""The doctor before a real Qdrant server: its version, its key, and a collection that fits the settings or does not."""
+"""The doctor before a real Qdrant server: its version, its key, and a collection that fits the
+settings or does not.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def workspace(qdrant: Server, tmp_path: Path) -> Iterator[Workspace]:
     sweep(open_collections(made))  # type: ignore[arg-type]
 
 
-def test_a_server_is_well_and_its_collection_is_told_to_be_another_models(workspace: Workspace) -> None:
+def test_a_server_is_well_and_its_collection_is_told_to_be_another_models(
+    workspace: Workspace,
+) -> None:
     before = list(probe_qdrant(workspace))
     assert {each.state for each in before} == {FindingState.OK}
     assert "1.16.3" in before[0].seen
@@ -34,7 +38,10 @@ def test_a_server_is_well_and_its_collection_is_told_to_be_another_models(worksp
     collections.collection(layout.collection(ALIAS)).create(layout)
     collections.make_live(layout.collection(ALIAS))
     after = {each.name: each for each in probe_qdrant(workspace)}
-    assert (after["collection"].state, "another model" in after["collection"].seen) == (FindingState.PROBLEM, True)
+    assert (after["collection"].state, "another model" in after["collection"].seen) == (
+        FindingState.PROBLEM,
+        True,
+    )
 
 
 def test_a_collection_that_fits_is_well(workspace: Workspace) -> None:
@@ -48,7 +55,9 @@ def test_a_collection_that_fits_is_well(workspace: Workspace) -> None:
     assert found["collection"].state is FindingState.OK
 
 
-def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(qdrant: Server, tmp_path: Path) -> None:
+def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(
+    qdrant: Server, tmp_path: Path
+) -> None:
     place = workspace_on(tmp_path, qdrant, ALIAS)
     place = Workspace(place.settings.model_copy(update={"qdrant_api_key": SecretStr("wrong")}))
     found = {each.name: each for each in probe_qdrant(place)}

@@ -1,7 +1,9 @@
-"""Loads that are disturbed on purpose, on a real server: whatever came in between, nothing acknowledged is lost, and
-once the load is run again, the audit finds every point once, as it should be.
+"""Loads that are disturbed on purpose, on a real server: whatever came in between, nothing
+acknowledged is lost, and once the load is run again, the audit finds every point once, as it should
+be.
 
-Where and when a fault strikes is drawn from a seed that each test prints; CITELOOM_TEST_SEED sets another.
+Where and when a fault strikes is drawn from a seed that each test prints; CITELOOM_TEST_SEED sets
+another.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ def batches(size: int = PER_REQUEST, **payload: str) -> Iterator[PointBatch]:
 
 
 class Watched:
-    """A collection that remembers what it has acknowledged, and calls `struck` after each request that it took."""
+    """A collection that remembers what it has acknowledged, and calls `struck` after each request
+    that it took.
+    """
 
     def __init__(self, index: ServerIndex, struck: Any = lambda number, points: None) -> None:
         self._index, self._struck, self._lock = index, struck, threading.Lock()
@@ -78,18 +82,23 @@ class Watched:
         self._index.upsert(points)
         with self._lock:
             self.acknowledged |= {
-                each: payload["digest"] for each, payload in zip(points.ids, points.payloads, strict=True)
+                each: payload["digest"]
+                for each, payload in zip(points.ids, points.payloads, strict=True)
             }
             self.requests += 1
             number = self.requests
         self._struck(number, points)
 
 
-def opened(server: Server, alias: str, *, over: str = "grpc", patience: float = 60.0) -> ServerCollections:
+def opened(
+    server: Server, alias: str, *, over: str = "grpc", patience: float = 60.0
+) -> ServerCollections:
     port = server.grpc_port if over == "grpc" else None
     # 64 empty segments would take seconds to make, and more than the small disk holds.
     few = Storage(segments=4)
-    return ServerCollections(server.url, alias, SecretStr(KEY), grpc_port=port, patience=patience, storage=few)
+    return ServerCollections(
+        server.url, alias, SecretStr(KEY), grpc_port=port, patience=patience, storage=few
+    )
 
 
 def made(collections: ServerCollections) -> ServerIndex:
@@ -99,8 +108,12 @@ def made(collections: ServerCollections) -> ServerIndex:
     return index
 
 
-def insist_on_whole(index: ServerIndex, acknowledged: dict[str, str], size: int = PER_REQUEST) -> int:
-    """Everything acknowledged is there; the load run again completes it; how many points that sent."""
+def insist_on_whole(
+    index: ServerIndex, acknowledged: dict[str, str], size: int = PER_REQUEST
+) -> int:
+    """Everything acknowledged is there; the load run again completes it; how many points that
+    sent.
+    """
     there = dict(index.contents(MONTH))
     assert [each for each, digest in acknowledged.items() if there.get(each) != digest] == []
     load = load_month(index, MONTH, batches(size=size), expected_rows=POINTS)
@@ -110,7 +123,9 @@ def insist_on_whole(index: ServerIndex, acknowledged: dict[str, str], size: int 
     return load.sent
 
 
-def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(mortal: MortalServer, seed: int) -> None:
+def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(
+    mortal: MortalServer, seed: int
+) -> None:
     """By turns the client gives up at once, and waits until the server is back."""
     draw = random.Random(seed)
     survived = acknowledged = sent_again = 0
@@ -132,7 +147,10 @@ def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(mortal: Morta
         sent_again += insist_on_whole(made(again), index.acknowledged)
         again.drop(again.names()[0])
         again.close()
-    print(f"{MOMENTS} kills: {survived} loads survived; {acknowledged} points acknowledged, {sent_again} sent again")
+    print(
+        f"{MOMENTS} kills: {survived} loads survived; {acknowledged} points acknowledged,"
+        f" {sent_again} sent again"
+    )
     assert 0 < survived < MOMENTS
 
 
@@ -160,12 +178,19 @@ class _Killing:
 
 @pytest.mark.parametrize("over", ["grpc", "http"])
 @pytest.mark.parametrize(("kind", "share"), [("cut", 0.05), ("half-cut", 0.03), ("delay", 0.2)])
-def test_a_load_over_a_bad_line_is_whole(mortal: MortalServer, seed: int, kind: Kind, share: float, over: str) -> None:
+def test_a_load_over_a_bad_line_is_whole(
+    mortal: MortalServer, seed: int, kind: Kind, share: float, over: str
+) -> None:
     number = seed + len(over)
-    lines = [CuttingProxy(port, kind, share, number) for port in (mortal.at.http_port, mortal.at.grpc_port)]
+    lines = [
+        CuttingProxy(port, kind, share, number)
+        for port in (mortal.at.http_port, mortal.at.grpc_port)
+    ]
     through = opened(Server(lines[0].port, lines[1].port), f"{kind}-{over}", over=over)
     index = Watched(made(through))
-    with suppress(TransientFailure):  # the line may have been bad for longer than anybody's patience
+    with suppress(
+        TransientFailure
+    ):  # the line may have been bad for longer than anybody's patience
         load_month(index, MONTH, batches(), expected_rows=POINTS)  # type: ignore[arg-type]
     for line in lines:
         line.close()
@@ -179,7 +204,9 @@ def test_a_load_over_a_bad_line_is_whole(mortal: MortalServer, seed: int, kind: 
 
 
 @pytest.mark.slow
-def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(mortal: MortalServer, seed: int) -> None:
+def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(
+    mortal: MortalServer, seed: int
+) -> None:
     """As a firewall does that forgot the connection. It takes half a minute to be noticed."""
     line = CuttingProxy(mortal.at.grpc_port, "swallow", 0.0, seed, most=1)
     through = opened(Server(mortal.at.http_port, line.port), "swallowed", patience=50.0)
@@ -192,9 +219,15 @@ def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(mortal
 
 
 @pytest.mark.parametrize("over", ["grpc", "http"])
-def test_a_load_is_whole_though_one_request_in_twenty_is_refused(mortal: MortalServer, seed: int, over: str) -> None:
+def test_a_load_is_whole_though_one_request_in_twenty_is_refused(
+    mortal: MortalServer, seed: int, over: str
+) -> None:
     """Half of those are done, and only their answer is lost."""
-    refusing, port = (refusing_grpc, mortal.at.grpc_port) if over == "grpc" else (refusing_http, mortal.at.http_port)
+    refusing, port = (
+        (refusing_grpc, mortal.at.grpc_port)
+        if over == "grpc"
+        else (refusing_http, mortal.at.http_port)
+    )
     with refusing(port, 0.05, seed) as (listening, done):
         server = Server(*((mortal.at.http_port, listening) if over == "grpc" else (listening, 0)))
         through = opened(server, f"refused-{over}", over=over)
@@ -211,38 +244,49 @@ def test_a_load_is_whole_though_one_request_in_twenty_is_refused(mortal: MortalS
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 800 MB in memory: Qdrant asks for 200 MB of room before it takes a point, and 400 MB were once
-    too few for it to come back on, with its log to be read again."""
+    """A file system of 800 MB in memory: Qdrant asks for 200 MB of room before it takes a point,
+    and 400 MB were once too few for it to come back on, with its log to be read again.
+    """
     with small_disk_in(tmp_path, 800) as disk:
         yield disk
 
 
-def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(qdrant_binary: Path, small_disk: Path, seed: int) -> None:
+def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(
+    qdrant_binary: Path, small_disk: Path, seed: int
+) -> None:
     server = MortalServer(qdrant_binary, small_disk)
     server.start()
     ballast = small_disk / "ballast"
     try:
         collections = opened(server.at, "full", patience=2.0)
         index = Watched(made(collections), lambda number, points: number == 10 and _fill(ballast))
-        # 120 MB that cannot be compressed: the server's files have room for 64 MB before they ask for more.
+        # 120 MB that cannot be compressed: the server's files have room for 64 MB before they ask
+        # for more.
         title = random.Random(seed).randbytes(20_000).hex()
         with pytest.raises(TransientFailure) as caught:
             load_month(index, MONTH, batches(title=title), expected_rows=POINTS)  # type: ignore[arg-type]
         collections.close()
         ballast.unlink()
-        died = server.revive()  # where a file that it has mapped cannot grow, the system ends it (SIGBUS)
+        died = (
+            server.revive()
+        )  # where a file that it has mapped cannot grow, the system ends it (SIGBUS)
         again = opened(server.at, "full")
         sent = insist_on_whole(made(again), index.acknowledged)
         again.close()
     finally:
         server.kill()
     fate = "died of it" if died else "went on"
-    print(f"disk full, the server {fate}: {len(index.acknowledged)} acknowledged, {sent} sent later; {caught.value}")
+    print(
+        f"disk full, the server {fate}: {len(index.acknowledged)} acknowledged, {sent} sent later;"
+        f" {caught.value}"
+    )
     assert index.acknowledged
 
 
 def _fill(ballast: Path) -> None:
-    """Take all the room that there is on the disk of the ballast, which the server takes of at the same time."""
+    """Take all the room that there is on the disk of the ballast, which the server takes of at the
+    same time.
+    """
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while file.write(bytes(1 << 20)):
             pass

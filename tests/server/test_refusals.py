@@ -18,8 +18,15 @@ def test_a_wrong_key_is_named_without_being_shown(qdrant: Server, over: str) -> 
     port = qdrant.grpc_port if over == "grpc" else None
     collections = ServerCollections(qdrant.url, "c", SecretStr("not the key"), grpc_port=port)
     index = collections.collection(LAYOUT.collection("c"))
-    for call in (lambda: index.create(LAYOUT), lambda: index.delete(["x"]), collections.live, collections.names):
-        with pytest.raises(SettingError, match=f"{qdrant.url}: CITELOOM_QDRANT_API_KEY is refused") as caught:
+    for call in (
+        lambda: index.create(LAYOUT),
+        lambda: index.delete(["x"]),
+        collections.live,
+        collections.names,
+    ):
+        with pytest.raises(
+            SettingError, match=f"{qdrant.url}: CITELOOM_QDRANT_API_KEY is refused"
+        ) as caught:
             call()
         assert "not the key" not in str(caught.value)
     collections.close()
@@ -55,14 +62,23 @@ def test_where_grpc_cannot_be_reached_points_go_over_http_and_the_log_says_so_on
         collections.close()
     told = [record.getMessage() for record in caplog.records]
     assert (
-        len([each for each in told if f"{qdrant.url} over HTTP" in each and "CITELOOM_QDRANT_GRPC_PORT" in each]) == 1
+        len(
+            [
+                each
+                for each in told
+                if f"{qdrant.url} over HTTP" in each and "CITELOOM_QDRANT_GRPC_PORT" in each
+            ]
+        )
+        == 1
     )
 
 
 def test_a_server_that_is_not_there_is_not_taken_for_one_without_grpc() -> None:
     with _listening(0) as http, _listening(0) as grpc:
         url = f"http://127.0.0.1:{http.getsockname()[1]}"
-        collections = ServerCollections(url, "c", SecretStr(KEY), grpc_port=grpc.getsockname()[1], patience=0.2)
+        collections = ServerCollections(
+            url, "c", SecretStr(KEY), grpc_port=grpc.getsockname()[1], patience=0.2
+        )
         with pytest.raises(TransientFailure, match=f"{url} does not answer"):
             collections.live()
     collections.close()

@@ -15,12 +15,20 @@ from tests.server.conftest import KEY, Server
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
 MONTHS = {"2024-03": ["cs.CL"], "2024-04": ["cs.IR", "stat.ML"], "2024-05": ["cs.DL", "cs.CL"]}
-# Lengths all differ: two passages that score alike in one list take its ranks in any order, and fusion goes by ranks.
+# Lengths all differ: two passages that score alike in one list take its ranks in any order, and
+# fusion goes by ranks.
 MORE = {
-    month: [f"{text} {'So it is. ' * (len(TEXTS) * place + number)}" for number, text in enumerate(TEXTS)]
+    month: [
+        f"{text} {'So it is. ' * (len(TEXTS) * place + number)}"
+        for number, text in enumerate(TEXTS)
+    ]
     for place, month in enumerate(MONTHS)
 }
-QUERIES = ["how do plants get energy from light?", "untranslated words", "rank fusion of retrievers in Rome"]
+QUERIES = [
+    "how do plants get energy from light?",
+    "untranslated words",
+    "rank fusion of retrievers in Rome",
+]
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"limit": 3, "offset": 2},
@@ -29,7 +37,12 @@ OPTIONS: list[dict[str, Any]] = [
     {"by": "dense", "exact": True},
     {"by": "lexical"},
     {"categories": ["cs.CL"], "first_month": "2024-04", "by": "dense"},
-    {"categories": ["stat", "cs.DL"], "kinds": ["paragraph"], "worst_grade": "C", "subsets": ["no_problem"]},
+    {
+        "categories": ["stat", "cs.DL"],
+        "kinds": ["paragraph"],
+        "worst_grade": "C",
+        "subsets": ["no_problem"],
+    },
     {"last_month": "2024-03", "limit": 1},
 ]
 
@@ -44,7 +57,11 @@ def _load(workspace: Workspace) -> Workspace:
 
 @pytest.fixture(scope="module")
 def on_server(qdrant: Server, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    settings = {"qdrant_url": qdrant.url, "qdrant_api_key": KEY, "qdrant_grpc_port": qdrant.grpc_port}
+    settings = {
+        "qdrant_url": qdrant.url,
+        "qdrant_api_key": KEY,
+        "qdrant_grpc_port": qdrant.grpc_port,
+    }
     folder = tmp_path_factory.mktemp("server") / "data"
     return _load(make_workspace(folder, qdrant_collection="searched", **settings))
 
@@ -55,9 +72,17 @@ def on_edge(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_both_engines_answer_alike(on_server: Workspace, on_edge: Workspace, options: dict[str, Any]) -> None:
+def test_both_engines_answer_alike(
+    on_server: Workspace, on_edge: Workspace, options: dict[str, Any]
+) -> None:
     wanted = SearchOptions(**options)
-    pairs = list(zip(search_many(on_server, QUERIES, wanted), search_many(on_edge, QUERIES, wanted), strict=True))
+    pairs = list(
+        zip(
+            search_many(on_server, QUERIES, wanted),
+            search_many(on_edge, QUERIES, wanted),
+            strict=True,
+        )
+    )
     for theirs, ours in pairs:
         assert [hit.passage_id for hit in theirs] == [hit.passage_id for hit in ours]
         assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in ours], rel=1e-4)

@@ -24,7 +24,9 @@ def corpus(qdrant: Server, tmp_path_factory: pytest.TempPathFactory) -> Workspac
 def test_pages_and_api_read_the_servers_index_also_while_a_run_loads_it(corpus: Workspace) -> None:
     with TestClient(make_app(corpus), base_url="http://127.0.0.1:8000") as client:
         with FileLock(corpus.cache("locks") / "pool-qdrant.lock"):
-            found = client.get("/api/search", params={"q": "reciprocal rank fusion of two ranked lists"}).json()
+            found = client.get(
+                "/api/search", params={"q": "reciprocal rank fusion of two ranked lists"}
+            ).json()
         assert found["papers"][0]["arxiv_id"] == FUSION
         assert client.get(f"/api/papers/{FUSION}/similar").status_code == 200
         page = client.get("/search", params={"q": FUSION}, headers={"Accept": "text/html"})

@@ -1,4 +1,6 @@
-"""The stage index_receipts and search on a real server: loads, kills, and whether a receipt still holds."""
+"""The stage index_receipts and search on a real server: loads, kills, and whether a receipt still
+holds.
+"""
 
 from __future__ import annotations
 
@@ -98,4 +100,8 @@ def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace: 
     assert live_index(workspace).count(MONTH) == 4
     assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == len(TEXTS) - 4
     (receipt,) = workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)
-    assert (receipt["expected"], receipt["present"], receipt["missing"]) == (len(TEXTS), len(TEXTS), 0)
+    assert (receipt["expected"], receipt["present"], receipt["missing"]) == (
+        len(TEXTS),
+        len(TEXTS),
+        0,
+    )

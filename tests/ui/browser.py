@@ -1,4 +1,6 @@
-"""Headless Chromium: pages opened, read, clicked and looked at in both colours and at both widths."""
+"""Headless Chromium: pages opened, read, clicked and looked at in both colours and at both
+widths.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,16 @@ WIDTHS = (1280, 390)
 COLOURS = {"light": "rgb(252, 251, 248)", "dark": "rgb(21, 23, 26)"}
 # Chromium as root in a container, with nothing that calls home.
 FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1600,1200",
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--window-size=1600,1200",
 )  # fmt: skip
 
 
 class Page:
-    """A browser on the UI: goes to places, waits for what should be there, clicks by what is written on things."""
+    """A browser on the UI: goes to places, waits for what should be there, clicks by what is
+    written on things.
+    """
 
     def __init__(self, driver: Any, url: str, shots: Path) -> None:
         self.driver, self.url, self._shots = driver, url, shots
@@ -64,7 +69,10 @@ class Page:
 
     def click(self, xpath: str) -> None:
         """Click the first displayed element of an XPath, once it takes clicks."""
-        from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
+        from selenium.common.exceptions import (
+            ElementClickInterceptedException,
+            StaleElementReferenceException,
+        )
 
         refusal: list[str] = []
 
@@ -83,7 +91,9 @@ class Page:
             raise AssertionError(f"{error}: {refusal}; the page says:\n{self.text}") from None
 
     def click_for(self, xpath: str, dialog: str) -> None:
-        """Click what opens a dialog until the dialog is there: a page that is still being drawn forgets a click."""
+        """Click what opens a dialog until the dialog is there: a page that is still being drawn
+        forgets a click.
+        """
 
         def opened() -> bool:
             self.click(xpath)
@@ -103,7 +113,9 @@ class Page:
 
 
 def tool(*names: str) -> str:
-    """The path of the first of some programs; without any the test skips, or fails where tools are required."""
+    """The path of the first of some programs; without any the test skips, or fails where tools are
+    required.
+    """
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None and os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
         pytest.fail(f"{names[0]} is not here, and CITELOOM_REQUIRE_TOOLS is 1")
@@ -124,7 +136,9 @@ def chrome_options(tmp_path_factory: pytest.TempPathFactory) -> ChromeOptions:
 
 @contextmanager
 def chrome(options: ChromeOptions) -> Iterator[Chrome]:
-    """Chromium and its driver, which end with the block; Ctrl-C alone does not reach them, but ends the tests."""
+    """Chromium and its driver, which end with the block; Ctrl-C alone does not reach them, but ends
+    the tests.
+    """
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -154,8 +168,12 @@ def look(driver: Any, width: int, colours: str = "light") -> None:
 
 
 def click(driver: Any, element: WebElement) -> None:
-    """Click an element once the middle of the window shows it: chromedriver's own scroll may stop at its edge."""
-    driver.execute_script("arguments[0].scrollIntoView({block: 'center', inline: 'center'})", element)
+    """Click an element once the middle of the window shows it: chromedriver's own scroll may stop
+    at its edge.
+    """
+    driver.execute_script(
+        "arguments[0].scrollIntoView({block: 'center', inline: 'center'})", element
+    )
     element.click()
 
 

@@ -1,4 +1,6 @@
-"""The pages of annotators in headless Chromium: nothing on them acts, and they can be read at every width."""
+"""The pages of annotators in headless Chromium: nothing on them acts, and they can be read at every
+width.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,25 @@ import pytest
 
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.export import write_files
-from tests.ui.browser import COLOURS, WIDTHS, assert_no_alert, background, chrome, chrome_options, look, overflow
+from tests.ui.browser import (
+    COLOURS,
+    WIDTHS,
+    assert_no_alert,
+    background,
+    chrome,
+    chrome_options,
+    look,
+    overflow,
+)
 from tests.unit.evaluation.annotation.people_month import give_out, write_answers
 from tests.unit.evaluation.annotation.studied import exported, workspace, write_month
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
 HOSTILE = (
-    "</script></style></textarea></title><script>document.title = 'taken'; alert(1)</script>"
-    "<img src=x onerror=alert(1)><svg onload=alert(1)><iframe src=https://evil.example/></iframe><base href=https://evil.example/>\u202e"
-    f"{'x' * 300} "
+    "</script></style></textarea></title><script>document.title = 'taken'; alert(1)</script><img"
+    " src=x onerror=alert(1)><svg onload=alert(1)><iframe src=https://evil.example/></iframe><base"
+    f" href=https://evil.example/>\u202e{'x' * 300} "
 )
 
 
@@ -55,7 +66,12 @@ def test_a_hostile_text_does_nothing_and_the_page_holds_in_both_colours_and_at_b
     assert "taken" not in browser.title
     loaded = "return performance.getEntriesByType('resource').map(entry => entry.name)"
     assert browser.execute_script(loaded) == []
-    assert browser.execute_script("return document.querySelectorAll('img, iframe, svg, base, script').length") == 0
+    assert (
+        browser.execute_script(
+            "return document.querySelectorAll('img, iframe, svg, base, script').length"
+        )
+        == 0
+    )
     assert [entry["message"] for entry in browser.get_log("browser")] == []
     for width in WIDTHS:
         for scheme, colour in COLOURS.items():

@@ -1,4 +1,6 @@
-"""A backfill from the page of the Dagster UI: three months, one of which lies in a bad zip; mended, and retried."""
+"""A backfill from the page of the Dagster UI: three months, one of which lies in a bad zip; mended,
+and retried.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm, dump: Path) -> Iterator[Running]:
+def running(
+    tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm, dump: Path
+) -> Iterator[Running]:
     """A `citeloom ui` on that dump."""
     tool("chromedriver")
     server = start(tmp_path_factory.mktemp("backfill"), llm, DUMP_DIR=dump)
@@ -68,7 +72,9 @@ def test_a_backfill_tells_which_month_failed_and_why_and_is_retried_once_mended(
 
 
 def _choose(page: Page, words: str) -> None:
-    """Choose from the menu of the page's actions, which closes where the page is drawn anew just then."""
+    """Choose from the menu of the page's actions, which closes where the page is drawn anew just
+    then.
+    """
 
     def chosen() -> bool:
         page.click("//button[not(normalize-space(.))]")
@@ -113,8 +119,12 @@ def made(running: Running) -> set[str]:
 
 def _the_failed_run_says_why(page: Page, backfill: str) -> None:
     page.open(f"{backfill}?tab=runs")
-    others = "".join(f" and not(contains(., 'partition: {month}'))" for month in MONTHS if month != BAD)
+    others = "".join(
+        f" and not(contains(., 'partition: {month}'))" for month in MONTHS if month != BAD
+    )
     row = f"ancestor::div[contains(., 'partition: {BAD}') and contains(., 'Failure'){others}]"
     page.click(f"//a[normalize-space(.)='View'][{row}]")
-    page.says(f"the dump has no page of {BAD}", BAD_ZIP, "is no zip, or is cut off", "fetch it again")
+    page.says(
+        f"the dump has no page of {BAD}", BAD_ZIP, "is no zip, or is cut off", "fetch it again"
+    )
     page.keep("explained")

@@ -1,7 +1,7 @@
 """A month's report in headless Chromium, from disk: clicks, hostile texts, layout, colours.
 
-The report is made of rows that `tests.unit.evaluation.made_up` writes; no model is asked. Screenshots stay in pytest's
-temporary folder, under `shots`.
+The report is made of rows that `tests.unit.evaluation.made_up` writes; no model is asked.
+Screenshots stay in pytest's temporary folder, under `shots`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ from pipeline.engine.run import run_stage
 from pipeline.report.formatting import task_file
 from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
-from tests.ui.browser import COLOURS, WIDTHS, assert_no_alert, background, chrome_options, click, look, overflow
+from tests.ui.browser import (
+    COLOURS,
+    WIDTHS,
+    assert_no_alert,
+    background,
+    chrome_options,
+    click,
+    look,
+    overflow,
+)
 from tests.ui.browser import chrome as open_chrome
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month
@@ -37,7 +46,8 @@ pytestmark = [pytest.mark.ui, pytest.mark.slow]
 MONTH = "2024-03"
 TASK = task_file(f"{MONTH[2:4]}{MONTH[5:]}.90001#S2")
 SYSTEMS = ("chatcite", "chatcite_grounded", "litllm", "zero_shot")
-# Runs before anything on a page, whatever the page's own policy: what calls one of these is noticed.
+# Runs before anything on a page, whatever the page's own policy: what calls one of these is
+# noticed.
 WATCH = """
 window.ran = [];
 for (const name of ["alert", "confirm", "prompt", "open", "fetch", "eval"]) window[name] = (...told) => ran.push(name);
@@ -63,9 +73,16 @@ def published(folder: Path, tasks: int, *, hostile: bool = False) -> Path:
     place = workspace(folder)
     text = (lambda told: f"{next(turn)} {told}") if hostile else same
     write_month(
-        place.root, MONTH, text=text, tasks=tasks, papers=tasks, systems=SYSTEMS, judges=("judge-one", "judge-two"),
-        repeats=4, raters=2,
-    )  # fmt: skip
+        place.root,
+        MONTH,
+        text=text,
+        tasks=tasks,
+        papers=tasks,
+        systems=SYSTEMS,
+        judges=("judge-one", "judge-two"),
+        repeats=4,
+        raters=2,
+    )
     write_answers(place.root, MONTH, text=text, questions=8, judges=("judge-one", "judge-two"))
     run_stage(REPORT, place, MONTH)
     return place.root.path / "reports" / MONTH
@@ -85,7 +102,11 @@ def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 def requests(chrome: Chrome) -> list[str]:
     """Addresses that were asked for since this was last called."""
     entries = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]  # type: ignore[no-untyped-call]
-    return [entry["params"]["request"]["url"] for entry in entries if entry["method"] == "Network.requestWillBeSent"]
+    return [
+        entry["params"]["request"]["url"]
+        for entry in entries
+        if entry["method"] == "Network.requestWillBeSent"
+    ]
 
 
 def css(chrome: Chrome, selector: str) -> Any:
@@ -141,7 +162,12 @@ def test_a_sentence_opens_by_the_keyboard_and_says_its_verdict(chrome: Chrome, p
 def test_all_pages_of_a_report_lead_to_one_another(chrome: Chrome, plain: Path) -> None:
     look(chrome, 1280)
     chrome.get((plain.parent / "index.html").as_uri())
-    for words in ("March 2024", "Learned Weights for Retrieval", "how the sections were written", "this task"):
+    for words in (
+        "March 2024",
+        "Learned Weights for Retrieval",
+        "how the sections were written",
+        "this task",
+    ):
         chrome.find_element("partial link text", words).click()
     assert chrome.current_url == (plain / TASK).as_uri()
     chrome.get((plain / "index.html").as_uri())
@@ -165,7 +191,10 @@ def test_the_leaderboard_is_sorted_by_a_click_on_a_column(chrome: Chrome, plain:
 def test_a_page_that_does_something_is_noticed(chrome: Chrome, tmp_path: Path) -> None:
     """What the next test rests on."""
     page = tmp_path / "page.html"
-    page.write_text("<img src=http://127.0.0.1:9/x.png><script>alert(1)</script><div style='width:3000px'>x</div>")
+    page.write_text(
+        "<img src=http://127.0.0.1:9/x.png><script>alert(1)</script><div"
+        " style='width:3000px'>x</div>"
+    )
     requests(chrome)
     look(chrome, 1280)
     chrome.get(page.as_uri())
@@ -181,12 +210,18 @@ def test_fifty_hostile_texts_do_nothing(chrome: Chrome, hostile: Path) -> None:
     for file in sorted(hostile.glob("*.html")):
         look(chrome, 1280)
         chrome.get(file.as_uri())
-        chrome.execute_script("document.querySelectorAll('details').forEach(each => each.open = true)")
-        chrome.execute_script("document.querySelectorAll('a, summary, p').forEach(each => each.focus())")
+        chrome.execute_script(
+            "document.querySelectorAll('details').forEach(each => each.open = true)"
+        )
+        chrome.execute_script(
+            "document.querySelectorAll('a, summary, p').forEach(each => each.focus())"
+        )
         assert_no_alert(chrome)
         assert chrome.execute_script("return ran") == [], file.name
         assert chrome.execute_script("return document.images.length") == 0
-        scripts = chrome.execute_script("return [...document.scripts].map(script => script.textContent.trim())")
+        scripts = chrome.execute_script(
+            "return [...document.scripts].map(script => script.textContent.trim())"
+        )
         assert set(scripts) <= {(TEMPLATES / "sort.js").read_text().strip()}, file.name
         assert chrome.current_url == file.as_uri()
         assert overflow(chrome) <= 0, f"{file.name} at 1280"
@@ -198,19 +233,27 @@ def test_fifty_hostile_texts_do_nothing(chrome: Chrome, hostile: Path) -> None:
 
 
 def test_every_hostile_title_is_read_as_it_was_written(chrome: Chrome, hostile: Path) -> None:
-    """The heading of each task's page is all of its title, and nothing on the page stands outside of it."""
+    """The heading of each task's page is all of its title, and nothing on the page stands outside
+    of it.
+    """
     headings = set()
     for file in sorted(hostile.glob("task-*-written.html")):
         chrome.get(file.as_uri())
         headings.add(css(chrome, "h1").get_property("textContent"))
         assert chrome.execute_script("return document.querySelectorAll('body > *').length") == 3
-    shown = [each for each in HOSTILE if each.isprintable() and any(told.startswith(each) for told in headings)]
+    shown = [
+        each
+        for each in HOSTILE
+        if each.isprintable() and any(told.startswith(each) for told in headings)
+    ]
     assert len(shown) >= len([each for each in HOSTILE if each.isprintable()]) // 2
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("colours", COLOURS)
-def test_the_pages_are_readable_in_light_and_dark(chrome: Chrome, plain: Path, width: int, colours: str) -> None:
+def test_the_pages_are_readable_in_light_and_dark(
+    chrome: Chrome, plain: Path, width: int, colours: str
+) -> None:
     look(chrome, width, colours)
     for name in (
         "index.html",
@@ -236,12 +279,16 @@ def contrast(one: str, other: str) -> float:
 
 def luminance(colour: str) -> float:
     parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(chrome: Chrome, tmp_path: Path, width: int) -> None:
+def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(
+    chrome: Chrome, tmp_path: Path, width: int
+) -> None:
     draft = Draft(tmp_path / "paper.tex")
     citations = []
     for number, payload in enumerate(HOSTILE):
@@ -249,16 +296,28 @@ def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(chrome: Chro
         draft.sentences.append(sentence)
         citations.append(
             CitationCheck(
-                payload, sentence, "contradicted", arxiv_id="2401.00001", quote=f"{payload} {QUOTE}",
+                payload,
+                sentence,
+                "contradicted",
+                arxiv_id="2401.00001",
+                quote=f"{payload} {QUOTE}",
                 url="https://arxiv.org/html/2401.00001#S3.p2",
             )
-        )  # fmt: skip
+        )
     references = [
-        ReferenceCheck(payload, "differs", "2401.00001", (Difference("title", payload, payload),), (payload,))
+        ReferenceCheck(
+            payload, "differs", "2401.00001", (Difference("title", payload, payload),), (payload,)
+        )
         for payload in HOSTILE
     ]
-    missing = [MissingPaper(0, HOSTILE[0], "2401.00001", HOSTILE[0], HOSTILE[0], "https://arxiv.org/abs/2401.00001")]
-    file = write_page(DraftCheck(draft, references, citations, missing, "overlap"), tmp_path / "check")
+    missing = [
+        MissingPaper(
+            0, HOSTILE[0], "2401.00001", HOSTILE[0], HOSTILE[0], "https://arxiv.org/abs/2401.00001"
+        )
+    ]
+    file = write_page(
+        DraftCheck(draft, references, citations, missing, "overlap"), tmp_path / "check"
+    )
     look(chrome, width)
     requests(chrome)
     chrome.get(file.as_uri())

@@ -1,4 +1,6 @@
-"""The schedule `refresh` under a real daemon, from its tick to the last month's answers. Slow: a tier of its own."""
+"""The schedule `refresh` under a real daemon, from its tick to the last month's answers. Slow: a
+tier of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +24,49 @@ __all__ = ["llm"]  # the fixture
 pytestmark = [pytest.mark.faults, pytest.mark.ui, pytest.mark.slow]
 
 MONTHS = ["2024-03", "2024-04", "2024-05"]
-SCHEDULE = {"repositoryName": "__repository__", "repositoryLocationName": "citeloom", "scheduleName": "refresh"}
+SCHEDULE = {
+    "repositoryName": "__repository__",
+    "repositoryLocationName": "citeloom",
+    "scheduleName": "refresh",
+}
 START = """mutation($schedule: ScheduleSelector!) { startSchedule(scheduleSelector: $schedule) {
     __typename ... on ScheduleStateResult { scheduleState { id status } } ... on PythonError { message } } }"""
 STOP = """mutation($id: String!) { stopRunningSchedule(id: $id) {
     __typename ... on ScheduleStateResult { scheduleState { status } } ... on PythonError { message } } }"""
-RUNS = "{ runsOrError(limit: 50) { ... on Runs { results { jobName status tags { key value } } } } }"
+RUNS = (
+    "{ runsOrError(limit: 50) { ... on Runs { results { jobName status tags { key value } } } } }"
+)
 ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
 
 
 @pytest.fixture
-def running(tmp_path: Path, llm: ScriptedLlm, oai: FakeOai, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+def running(
+    tmp_path: Path, llm: ScriptedLlm, oai: FakeOai, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Running]:
     """A `citeloom ui` on an empty data root, its schedule due every minute and with a budget."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))  # a pace of its own for asking arXiv
+    monkeypatch.setenv(
+        "XDG_CACHE_HOME", str(tmp_path / "machine")
+    )  # a pace of its own for asking arXiv
     (tmp_path / "data").mkdir()
     dump = write_monthly_dump(tmp_path / "dump")
     server = start(
-        tmp_path / "data", llm, DUMP_DIR=dump, OAI_URL=oai.url, REFRESH_CRON="* * * * *",
-        REFRESH_LLM_TOKENS=50_000_000, ANSWER_SYSTEMS="direct", SYSTEMS="zero_shot",
-    )  # fmt: skip
+        tmp_path / "data",
+        llm,
+        DUMP_DIR=dump,
+        OAI_URL=oai.url,
+        REFRESH_CRON="* * * * *",
+        REFRESH_LLM_TOKENS=50_000_000,
+        ANSWER_SYSTEMS="direct",
+        SYSTEMS="zero_shot",
+    )
     yield server
     server.stop()
 
 
 def runs(running: Running) -> list[tuple[str, str, dict[str, str]]]:
-    """Every run: its part of the refresh (the job, where it bears none), how it stands, its tags."""
+    """Every run: its part of the refresh (the job, where it bears none), how it stands, its
+    tags.
+    """
     found = []
     for run in ask_graphql(running.url, RUNS)["runsOrError"]["results"]:
         tags = {tag["key"]: tag["value"] for tag in run["tags"]}
@@ -54,35 +74,60 @@ def runs(running: Running) -> list[tuple[str, str, dict[str, str]]]:
     return found
 
 
-def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(running: Running, oai: FakeOai) -> None:
+def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(
+    running: Running, oai: FakeOai
+) -> None:
     state = ask_graphql(running.url, START, schedule=SCHEDULE)["startSchedule"]["scheduleState"]
     assert state["status"] == "RUNNING"
-    # Not before it works: at the end of its tick the daemon writes how the schedule stood at the tick's beginning.
+    # Not before it works: at the end of its tick the daemon writes how the schedule stood at the
+    # tick's beginning.
     at_work = {"STARTED", *ENDED}
-    wait_until(lambda: any(status in at_work for _, status, _ in runs(running)), "the schedule's first run")
-    assert ask_graphql(running.url, STOP, id=state["id"])["stopRunningSchedule"]["scheduleState"]["status"] == "STOPPED"
+    wait_until(
+        lambda: any(status in at_work for _, status, _ in runs(running)), "the schedule's first run"
+    )
+    assert (
+        ask_graphql(running.url, STOP, id=state["id"])["stopRunningSchedule"]["scheduleState"][
+            "status"
+        ]
+        == "STOPPED"
+    )
 
     def ended() -> list[tuple[str, str, dict[str, str]]] | None:
         there = runs(running)
         below = {tags["dagster/partition"] for part, _, tags in there if part == "downstream"}
-        return there if below == set(MONTHS) and all(status in ENDED for _, status, _ in there) else None
+        return (
+            there
+            if below == set(MONTHS) and all(status in ENDED for _, status, _ in there)
+            else None
+        )
 
     there = wait_until(ended, "the last run of the refresh")
     assert {status for _, status, _ in there} == {"SUCCESS"}
     for part in ("corpus", "downstream"):
-        assert sorted(tags["dagster/partition"] for each, _, tags in there if each == part) == MONTHS
-    assert len({tags["citeloom/llm_budget"] for part, _, tags in there if part == "downstream"}) == 1
+        assert (
+            sorted(tags["dagster/partition"] for each, _, tags in there if each == part) == MONTHS
+        )
+    assert (
+        len({tags["citeloom/llm_budget"] for part, _, tags in there if part == "downstream"}) == 1
+    )
     root = DataRoot(running.root)
     for table in (INDEX_RECEIPTS, SUMMARIES, ANSWERS):
         assert root.months(table) == MONTHS, table.name
     assert oai.asked, "the harvest asked"
 
     def summaries() -> list[dict[str, Any]]:
-        return [json.loads(file.read_text()) for file in (running.root / "refreshes").glob("*.json")]
+        return [
+            json.loads(file.read_text()) for file in (running.root / "refreshes").glob("*.json")
+        ]
 
-    wait_until(lambda: summaries() and not any(status not in ENDED for _, status, _ in runs(running)), "the summary")
+    wait_until(
+        lambda: summaries() and not any(status not in ENDED for _, status, _ in runs(running)),
+        "the summary",
+    )
     (summary,) = summaries()
     assert list(summary["months"]) == MONTHS
-    assert summary["changes"]["papers_new"] == sum(len(root.rows(PAPERS, month, ["arxiv_id"])) for month in MONTHS)
+    assert summary["changes"]["papers_new"] == sum(
+        len(root.rows(PAPERS, month, ["arxiv_id"])) for month in MONTHS
+    )
     assert summary["changes"]["vectors_made"] > 0
     assert summary["failures"] == []

@@ -1,4 +1,6 @@
-"""`citeloom serve` in headless Chromium: from a search to BibTeX, by mouse and keys, in both colours and widths."""
+"""`citeloom serve` in headless Chromium: from a search to BibTeX, by mouse and keys, in both
+colours and widths.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,17 @@ from tests.processes import (
     listening,
     wait_until,
 )
-from tests.ui.browser import COLOURS, WIDTHS, Page, assert_no_alert, background, browse, look, overflow, tool
+from tests.ui.browser import (
+    COLOURS,
+    WIDTHS,
+    Page,
+    assert_no_alert,
+    background,
+    browse,
+    look,
+    overflow,
+    tool,
+)
 from tests.ui.test_ui import with_default_signals
 from tests.unit.serve.corpus import FUSION, HOSTILE_TEXTS, RETRIEVAL, make_corpus, passage_id
 
@@ -45,7 +57,9 @@ PAGES = (
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A `citeloom serve` on the small corpus, and its process."""
     tool("chromedriver")
     folder = tmp_path_factory.mktemp("serve")
@@ -55,9 +69,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subp
     environment = {**environment_without_settings(), "CITELOOM_DATA": str(folder / "data")}
     with (folder / "serve.log").open("wb") as log:
         process = subprocess.Popen(
-            [COMMAND, "serve", "--port", str(port)], env=environment, cwd=folder,
-            stdout=log, stderr=log, start_new_session=True, preexec_fn=with_default_signals,
-        )  # fmt: skip
+            [COMMAND, "serve", "--port", str(port)],
+            env=environment,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=with_default_signals,
+        )
     end_with_tests(process)
     url = f"http://127.0.0.1:{port}"
 
@@ -88,7 +107,9 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     if npm is None:
         pytest.skip("npm is not here, which brings axe-core")
     folder = tmp_path_factory.mktemp("axe")
-    packed = subprocess.run([npm, "pack", AXE, "--silent"], cwd=folder, capture_output=True, text=True)
+    packed = subprocess.run(
+        [npm, "pack", AXE, "--silent"], cwd=folder, capture_output=True, text=True
+    )
     if packed.returncode:
         pytest.skip(f"npm could not bring {AXE}: {packed.stderr[-200:]}")
     with tarfile.open(folder / packed.stdout.split()[-1]) as archive:
@@ -117,9 +138,15 @@ def test_from_a_search_over_a_hit_a_reference_and_a_citing_paper_to_bibtex(page:
     page.click(f"//a[contains(@class, 'in-corpus') and @href='/paper/{RETRIEVAL}']")
     page.says("Sparse retrieval", "Cited by")
     page.click(f"//section[@aria-labelledby='cited-by']//a[starts-with(@href, '/paper/{FUSION}')]")
-    target = wait_until(lambda: run(page, "return document.querySelector(':target')?.textContent"), "target")
+    target = wait_until(
+        lambda: run(page, "return document.querySelector(':target')?.textContent"), "target"
+    )
     assert "Ranks outdo scores" in target
-    run(page, "navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
+    run(
+        page,
+        "navigator.clipboard.writeText = text => { window.copied = text; return"
+        " Promise.resolve(); }",
+    )
     page.click("//button[@data-copy]")
     page.says("Copied.")
     assert "@misc{lovelace2024fusion," in run(page, "return window.copied")
@@ -130,13 +157,19 @@ def test_filters_keep_their_state_in_the_address(page: Page) -> None:
     page.click("//summary[normalize-space()='Filters']")
     page.find("//select[@name='kind']").send_keys("paragraph")
     page.find("//input[@name='author']").send_keys("lovelace\n")
-    wait_until(lambda: "author=lovelace" in run(page, "return location.search"), "the filters in the address")
+    wait_until(
+        lambda: "author=lovelace" in run(page, "return location.search"),
+        "the filters in the address",
+    )
     address = run(page, "return location.search")
     assert ("kind=paragraph" in address, "category" in address) == (True, False)
     page.open(f"/search{address}")
     assert run(page, "return document.querySelector('select[name=kind]').value") == "paragraph"
     page.click("//p[@class='chosen']/a[starts-with(normalize-space(), 'author')]")
-    wait_until(lambda: "author" not in run(page, "return location.search"), "the address without the author")
+    wait_until(
+        lambda: "author" not in run(page, "return location.search"),
+        "the address without the author",
+    )
 
 
 def test_results_can_be_walked_by_keys(page: Page) -> None:
@@ -144,7 +177,9 @@ def test_results_can_be_walked_by_keys(page: Page) -> None:
 
     def press(key: str) -> str:
         page.driver.switch_to.active_element.send_keys(key)
-        return str(run(page, "return document.activeElement.id || document.activeElement.textContent"))
+        return str(
+            run(page, "return document.activeElement.id || document.activeElement.textContent")
+        )
 
     first, second = press("j"), press("j")
     assert press("k") == first != second
@@ -169,17 +204,26 @@ def test_axe_reports_no_serious_fault(page: Page, axe: str) -> None:
                 show(page, path, width, colours)
                 run(page, axe)
                 results = page.driver.execute_async_script(
-                    "const done = arguments[0];axe.run().then(done, error => done({violations: [{id: String(error)}]}))"
+                    "const done = arguments[0];axe.run().then(done, error => done({violations:"
+                    " [{id: String(error)}]}))"
                 )
                 faults += [
-                    (path, width, colours, fault["id"], [node["html"] for node in fault.get("nodes", [])][:2])
+                    (
+                        path,
+                        width,
+                        colours,
+                        fault["id"],
+                        [node["html"] for node in fault.get("nodes", [])][:2],
+                    )
                     for fault in results["violations"]
                     if fault.get("impact") in (None, "serious", "critical")
                 ]
     assert faults == []
 
 
-def test_hostile_titles_passages_and_queries_run_no_script(page: Page, server: tuple[str, Any]) -> None:
+def test_hostile_titles_passages_and_queries_run_no_script(
+    page: Page, server: tuple[str, Any]
+) -> None:
     # A script that ran would leave an alert open or another title.
     addresses = [f"/paper/2404.{number:05d}" for number in range(len(HOSTILE_TEXTS))]
     addresses += [f"/search?{urlencode({'q': text, 'all': '1'})}" for text in HOSTILE_TEXTS]
@@ -187,9 +231,20 @@ def test_hostile_titles_passages_and_queries_run_no_script(page: Page, server: t
         show(page, address)
         assert_no_alert(page.driver)
         assert run(page, "return document.title").endswith("· citeloom"), address
-        loaded = run(page, "return performance.getEntriesByType('resource').map(entry => new URL(entry.name).origin)")
+        loaded = run(
+            page,
+            "return performance.getEntriesByType('resource').map(entry => new"
+            " URL(entry.name).origin)",
+        )
         assert set(loaded) <= {server[0]}, address
-        assert run(page, "return document.querySelectorAll('img, iframe, object, embed, base, [onload]').length") == 0
+        assert (
+            run(
+                page,
+                "return document.querySelectorAll('img, iframe, object, embed, base,"
+                " [onload]').length",
+            )
+            == 0
+        )
 
 
 def test_the_server_listens_on_loopback_alone(server: tuple[str, subprocess.Popen[bytes]]) -> None:

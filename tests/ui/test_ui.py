@@ -1,4 +1,6 @@
-"""The Dagster UI as a user meets it: `citeloom ui` and headless Chromium on the sample corpus and the scripted LLM."""
+"""The Dagster UI as a user meets it: `citeloom ui` and headless Chromium on the sample corpus and
+the scripted LLM.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,9 @@ for asset in STAGE_ASSETS:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A `citeloom ui` at work: its address, its data root, its process, which leads a group of its own, and what that
-    process has for its environment."""
+    """A `citeloom ui` at work: its address, its data root, its process, which leads a group of its
+    own, and what that process has for its environment.
+    """
 
     url: str
     root: Path
@@ -52,7 +55,13 @@ class Running:
 
     def citeloom(self, *arguments: str) -> None:
         """Run another command on the same data root."""
-        subprocess.run([COMMAND, *arguments], env=self.environment, cwd=self.root, check=True, capture_output=True)
+        subprocess.run(
+            [COMMAND, *arguments],
+            env=self.environment,
+            cwd=self.root,
+            check=True,
+            capture_output=True,
+        )
 
     def stop(self) -> None:
         """End every process that it started: by Ctrl-C, as a user would, then by force."""
@@ -78,15 +87,21 @@ class Running:
         return True
 
     def answers(self) -> bool:
-        """Whether the webserver is up and has loaded every code location; raises where the command has ended.
+        """Whether the webserver is up and has loaded every code location; raises where the command
+        has ended.
 
-        On a busy machine a location may fail to load at first; Dagster starts its server again after a minute.
+        On a busy machine a location may fail to load at first; Dagster starts its server again
+        after a minute.
         """
         if self.process.poll() is not None:
             raise RuntimeError(
-                f"citeloom ui ended with {self.process.returncode}: {(self.root / 'ui.log').read_text()}"
+                f"citeloom ui ended with {self.process.returncode}:"
+                f" {(self.root / 'ui.log').read_text()}"
             )
-        query = "{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError { __typename } } } } }"
+        query = (
+            "{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError {"
+            " __typename } } } } }"
+        )
         try:
             entries = ask_graphql(self.url, query)["workspaceOrError"]["locationEntries"]
         except OSError:
@@ -96,27 +111,43 @@ class Running:
 
 
 def with_default_signals() -> None:
-    """Undo what the starter ignores: a shell in the background hands ignored SIGINT on to its children."""
+    """Undo what the starter ignores: a shell in the background hands ignored SIGINT on to its
+    children.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
 def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
-    """Start `citeloom ui` on an empty data root and wait until it answers. changes: settings, in capitals."""
+    """Start `citeloom ui` on an empty data root and wait until it answers. changes: settings, in
+    capitals.
+    """
     port = free_port()
     settings = {
-        "DATA": folder, "DUMP_DIR": SAMPLE_DUMP, "METADATA_SNAPSHOT": SAMPLE_SNAPSHOT, "ARXIV_API": "false",
-        "LLM_URL": llm.url, "LLM_MODEL": llm.model, "CHATCITE_SAMPLES": 2, "CHATCITE_VOTES": 2, "CHATCITE_KEPT": 1,
+        "DATA": folder,
+        "DUMP_DIR": SAMPLE_DUMP,
+        "METADATA_SNAPSHOT": SAMPLE_SNAPSHOT,
+        "ARXIV_API": "false",
+        "LLM_URL": llm.url,
+        "LLM_MODEL": llm.model,
+        "CHATCITE_SAMPLES": 2,
+        "CHATCITE_VOTES": 2,
+        "CHATCITE_KEPT": 1,
         "MAX_QUESTIONS": 3,
         **changes,
-    }  # fmt: skip
+    }
     variables = {f"CITELOOM_{name}": str(value) for name, value in settings.items()}
     environment = {**environment_without_settings(), **variables}
     with (folder / "ui.log").open("wb") as log:
         process = subprocess.Popen(
-            [COMMAND, "ui", "--port", str(port)], env=environment, cwd=folder, stdout=log, stderr=log,
-            start_new_session=True, preexec_fn=with_default_signals,
-        )  # fmt: skip
+            [COMMAND, "ui", "--port", str(port)],
+            env=environment,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=with_default_signals,
+        )
     end_with_tests(process)
     running = Running(f"http://127.0.0.1:{port}", folder, process, environment)
     try:
@@ -167,7 +198,9 @@ def test_all_that_the_ui_starts_listens_on_loopback_alone(running: Running) -> N
 
 
 def test_nothing_stands_between_a_new_user_and_the_graph(running: Running) -> None:
-    """Dagster's own invitation covers the page some seconds after it opened, unless dagster.yaml turns it off."""
+    """Dagster's own invitation covers the page some seconds after it opened, unless dagster.yaml
+    turns it off.
+    """
     assert ask_graphql(running.url, "{ shouldShowNux }") == {"shouldShowNux": False}
 
 
@@ -181,13 +214,17 @@ def test_the_page_of_an_asset_tells_what_it_is(page: Page) -> None:
 
 def test_jobs_sensors_and_schedules_are_there(page: Page) -> None:
     page.open("/automation")
-    page.says("dump_folder", "refreshed_months", "failed_runs", "stuck_runs", "hourly_check", "refresh\n")
+    page.says(
+        "dump_folder", "refreshed_months", "failed_runs", "stuck_runs", "hourly_check", "refresh\n"
+    )
     page.keep("automation")
     page.open("/locations/citeloom/jobs/refresh_corpus")
     page.says("Every stage of one month")
 
 
-def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(page: Page, running: Running) -> None:
+def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(
+    page: Page, running: Running
+) -> None:
     page.open("/locations/citeloom/jobs/refresh_corpus")
     page.click_for(MATERIALIZE_ALL, PARTITIONS)
     page.click(PARTITIONS)

@@ -1,4 +1,6 @@
-"""The settings a Ray cluster needs, what travels to its nodes, and what assets ask of it; no cluster is started."""
+"""The settings a Ray cluster needs, what travels to its nodes, and what assets ask of it; no
+cluster is started.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,12 @@ from tests.sentinels import is_secret, sentinel
 pytestmark = pytest.mark.slow
 
 VALID = {
-    "executor": "ray", "qdrant_url": "http://127.0.0.1:6333", "dagster_pg_url": "postgresql://u:p@127.0.0.1/runs",
-    "llm_url": "http://127.0.0.1:8000/v1", "llm_model": "some",
-}  # fmt: skip
+    "executor": "ray",
+    "qdrant_url": "http://127.0.0.1:6333",
+    "dagster_pg_url": "postgresql://u:p@127.0.0.1/runs",
+    "llm_url": "http://127.0.0.1:8000/v1",
+    "llm_model": "some",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -35,12 +40,18 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def without(*names: str, **others: object) -> Settings:
-    return load_settings(**{name: value for name, value in {**VALID, **others}.items() if name not in names})
+    return load_settings(
+        **{name: value for name, value in {**VALID, **others}.items() if name not in names}
+    )
 
 
 @pytest.mark.parametrize("name", ["qdrant_url", "dagster_pg_url", "llm_url"])
-def test_a_part_that_belongs_to_one_machine_is_refused_with_the_name_of_its_setting(name: str) -> None:
-    with pytest.raises(SettingError, match=f"^CITELOOM_EXECUTOR=ray needs CITELOOM_{name.upper()}: "):
+def test_a_part_that_belongs_to_one_machine_is_refused_with_the_name_of_its_setting(
+    name: str,
+) -> None:
+    with pytest.raises(
+        SettingError, match=f"^CITELOOM_EXECUTOR=ray needs CITELOOM_{name.upper()}: "
+    ):
         check_cluster(without(name), ["papers", "key_elements"])
 
 
@@ -48,16 +59,22 @@ def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(SettingError) as refused:
         check_cluster(load_settings(executor="ray"), ["key_elements"])
     assert [line.split()[2].rstrip(":") for line in str(refused.value).splitlines()] == [
-        "CITELOOM_QDRANT_URL", "CITELOOM_DAGSTER_PG_URL", "CITELOOM_LLM_URL",
-    ]  # fmt: skip
+        "CITELOOM_QDRANT_URL",
+        "CITELOOM_DAGSTER_PG_URL",
+        "CITELOOM_LLM_URL",
+    ]
 
 
 def test_stages_without_a_language_model_need_none() -> None:
-    check_cluster(without("llm_url", llm_budget_calls=10), ["papers", "embeddings", "index_receipts"])
+    check_cluster(
+        without("llm_url", llm_budget_calls=10), ["papers", "embeddings", "index_receipts"]
+    )
 
 
 def test_a_budget_that_steps_could_not_share_is_refused() -> None:
-    with pytest.raises(SettingError, match="CITELOOM_LLM_BUDGET_TOKENS need CITELOOM_LLM_BUDGET_NAME"):
+    with pytest.raises(
+        SettingError, match="CITELOOM_LLM_BUDGET_TOKENS need CITELOOM_LLM_BUDGET_NAME"
+    ):
         check_cluster(without(llm_budget_tokens=1000), ["key_elements"])
     check_cluster(without(llm_budget_tokens=1000, llm_budget_name="march"), ["key_elements"])
 
@@ -67,17 +84,33 @@ def test_other_executors_need_none_of_it(executor: str) -> None:
     check_cluster(load_settings(executor=executor), ["papers", "key_elements"])
 
 
-def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     here = load_settings(
-        **VALID, subsets="warning,error", metadata_snapshot="", workers=3, temperature=0.25,
-        arxiv_api=False, questions="questions.yaml",
-    )  # fmt: skip
-    for name, value in {**node_environment(here), "CITELOOM_DAGSTER_PG_URL": VALID["dagster_pg_url"]}.items():
+        **VALID,
+        subsets="warning,error",
+        metadata_snapshot="",
+        workers=3,
+        temperature=0.25,
+        arxiv_api=False,
+        questions="questions.yaml",
+    )
+    for name, value in {
+        **node_environment(here),
+        "CITELOOM_DAGSTER_PG_URL": VALID["dagster_pg_url"],
+    }.items():
         monkeypatch.setenv(name, value)
     there = load_settings()
-    differing = {name for name in Settings.model_fields if getattr(there, name) != getattr(here, name)}
+    differing = {
+        name for name in Settings.model_fields if getattr(there, name) != getattr(here, name)
+    }
     assert differing <= {"data", "local", "workers"}
-    assert (there.data_root, there.local_root, there.workers) == (here.data_root, here.local_root, 3)
+    assert (there.data_root, there.local_root, there.workers) == (
+        here.data_root,
+        here.local_root,
+        3,
+    )
 
 
 def test_no_secret_travels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,19 +124,25 @@ def test_no_secret_travels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_cluster_that_does_not_answer_is_named() -> None:
     pytest.importorskip("dagster_ray")
-    with pytest.raises(TransientFailure, match=r"CITELOOM_RAY_ADDRESS: no Ray job server at http://127.0.0.1:9"):
+    with pytest.raises(
+        TransientFailure, match=r"CITELOOM_RAY_ADDRESS: no Ray job server at http://127.0.0.1:9"
+    ):
         job_client(without(ray_address="http://127.0.0.1:9"))
 
 
 def test_on_ray_a_lost_step_is_retried_and_only_the_step_that_embeds_takes_a_gpu() -> None:
     """In a process of its own: assets are defined when the code location is loaded."""
     pytest.importorskip("dagster_ray")
-    definitions = _definitions({"CITELOOM_EXECUTOR": "ray", "CITELOOM_EMBEDDING_GPUS": "1", "CITELOOM_WORKERS": "2"})
+    definitions = _definitions(
+        {"CITELOOM_EXECUTOR": "ray", "CITELOOM_EMBEDDING_GPUS": "1", "CITELOOM_WORKERS": "2"}
+    )
     assert definitions["executor"] == "ray"
-    assert {name: json.loads(tags["dagster-ray/config"]) for name, tags in definitions["tags"].items()} == {
-        "embeddings": {"num_gpus": 1.0}
-    }
-    limits = json.loads(definitions["tags"]["embeddings"]["dagster-k8s/config"])["container_config"]["resources"]
+    assert {
+        name: json.loads(tags["dagster-ray/config"]) for name, tags in definitions["tags"].items()
+    } == {"embeddings": {"num_gpus": 1.0}}
+    limits = json.loads(definitions["tags"]["embeddings"]["dagster-k8s/config"])[
+        "container_config"
+    ]["resources"]
     assert limits == {"limits": {"nvidia.com/gpu": "1"}}
     assert "gpu" not in definitions["pools"]
     assert definitions["retries"] == [placement.LOST_STEPS]
@@ -111,7 +150,11 @@ def test_on_ray_a_lost_step_is_retried_and_only_the_step_that_embeds_takes_a_gpu
 
 def test_without_a_cluster_no_step_asks_for_a_gpu_and_a_pool_shares_it() -> None:
     definitions = _definitions({"CITELOOM_EMBEDDING_GPUS": "1"})
-    assert (definitions["executor"], definitions["tags"], definitions["retries"]) == ("in_process", {}, [0])
+    assert (definitions["executor"], definitions["tags"], definitions["retries"]) == (
+        "in_process",
+        {},
+        [0],
+    )
     assert tuple(definitions["pools"]) == ("arxiv_api", "gpu", "llm", "qdrant")
 
 
@@ -133,8 +176,11 @@ print(json.dumps({
 def _definitions(variables: Mapping[str, str]) -> dict[str, Any]:
     """How the job and its steps are defined with these variables set."""
     done = subprocess.run(
-        [sys.executable, "-c", _PRINT_DEFINITIONS], env={**os.environ, **variables}, capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", _PRINT_DEFINITIONS],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     definitions: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return definitions

@@ -1,4 +1,6 @@
-"""The command line before a command runs: help, wrong arguments, completion; and what its tables and progress show."""
+"""The command line before a command runs: help, wrong arguments, completion; and what its tables
+and progress show.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ COMMANDS = [
     *((group, name) for group, (_, commands) in GROUPS.items() for name in commands),
 ]
 HEAVY = {
-    "dagster", "torch", "pyarrow", "qdrant_client", "openai", "numpy", "pydantic", "pipeline.settings",
-    "pipeline.stages", "pipeline.engine.stage",
+    "dagster", "torch", "pyarrow", "qdrant_client", "openai", "numpy", "pydantic",
+    "pipeline.settings", "pipeline.stages", "pipeline.engine.stage",
 }  # fmt: skip
 
 
@@ -52,9 +54,12 @@ def modules_after(folder: Path, *arguments: str) -> tuple[int, set[str]]:
         "except SystemExit as end:\n    print(json.dumps([end.code or 0, list(sys.modules)]))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True,
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    )
     code, modules = json.loads(done.stdout.splitlines()[-1])
     return code, set(modules)
 
@@ -70,7 +75,9 @@ def modules_after(folder: Path, *arguments: str) -> tuple[int, set[str]]:
         (["search"], 2),
     ],
 )
-def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path: Path, arguments: list[str], code: int) -> None:
+def test_help_and_wrong_arguments_import_no_heavy_package(
+    tmp_path: Path, arguments: list[str], code: int
+) -> None:
     ended, modules = modules_after(tmp_path, *arguments)
     assert (ended, modules & HEAVY) == (code, set())
 
@@ -109,7 +116,11 @@ def test_help_of_run_lists_every_stage() -> None:
     ],
 )
 def test_a_shell_completes_commands_stages_and_systems(typed: str, completed: list[str]) -> None:
-    shell = {"_CITELOOM_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    shell = {
+        "_CITELOOM_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
     done = CliRunner().invoke(app, [], prog_name="citeloom", env=shell)
     assert done.stdout.split() == completed
 
@@ -120,7 +131,9 @@ def test_an_unknown_command_is_answered_with_one_suggestion() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REMOVED.keys() - {words[0] for words in COMMANDS}))
-@pytest.mark.parametrize("arguments", [["--json"], ["x", "--months", "2024-03", "--json"], ["--help", "--json"]])
+@pytest.mark.parametrize(
+    "arguments", [["--json"], ["x", "--months", "2024-03", "--json"], ["--help", "--json"]]
+)
 def test_a_command_that_left_is_refused_with_its_replacement_and_is_not_in_the_help(
     name: str, arguments: list[str]
 ) -> None:
@@ -158,7 +171,18 @@ def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
         (["refresh", "--until", "passagez"], "passages"),
         (["ask", "What?", "--system", "arxivbott"], "arxivbot"),
         (["chat", "--system", "arxivbott"], "arxivbot"),
-        (["relate", "--target", "draft.md", "--reference", "2403.00001", "--system", "zero_shott"], "zero_shot"),
+        (
+            [
+                "relate",
+                "--target",
+                "draft.md",
+                "--reference",
+                "2403.00001",
+                "--system",
+                "zero_shott",
+            ],
+            "zero_shot",
+        ),
     ],
 )
 def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
@@ -174,9 +198,15 @@ def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
 def status_row(stage: str, month: str, state: str = "done", off: str = "") -> StatusRow:
     rows = None if state == "missing" else 10
     return {
-        "month": month, "stage": stage, "state": state, "rows": rows, "written_at": None if rows is None else 0.0,
-        "left_out": {}, "off": off, "failure": None,
-    }  # fmt: skip
+        "month": month,
+        "stage": stage,
+        "state": state,
+        "rows": rows,
+        "written_at": None if rows is None else 0.0,
+        "left_out": {},
+        "off": off,
+        "failure": None,
+    }
 
 
 def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
@@ -188,7 +218,9 @@ def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
 
 
 @pytest.mark.parametrize("command", ["run", "status", "refresh"])
-def test_a_data_root_of_wikipedia_is_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_root_of_wikipedia_is_refused(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "holds-wikipedia").write_text("2024-09\n")
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path))
@@ -211,8 +243,13 @@ def test_status_leaves_out_stages_that_no_month_has_reached_and_those_that_are_o
 def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month_has() -> None:
     months = [f"2024-{number:02}" for number in range(1, 13)] + ["2025-01"]
     rows = [status_row("papers", month) for month in months]
-    rows += [status_row("passages", month, "done" if month == months[0] else "missing") for month in months]
-    rows += [status_row(stage, month, "missing") for stage in ("scores", "report") for month in months]
+    rows += [
+        status_row("passages", month, "done" if month == months[0] else "missing")
+        for month in months
+    ]
+    rows += [
+        status_row(stage, month, "missing") for stage in ("scores", "report") for month in months
+    ]
     tables = [part for part in status_report(rows) if isinstance(part, Table)]
     (table,) = tables
     missing = next(list(column.cells) for column in table.columns if column.header == "missing")
@@ -228,11 +265,15 @@ def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
 
 
 def test_status_of_a_new_data_root_lists_no_stage() -> None:
-    (line,) = printed([status_row(stage, "2024-03", "missing") for stage in ("papers", "passages")], width=200)
+    (line,) = printed(
+        [status_row(stage, "2024-03", "missing") for stage in ("papers", "passages")], width=200
+    )
     assert "papers" in line
 
 
-def test_tables_of_earlier_versions_are_named_in_one_line_and_disturb_nothing(tmp_path: Path) -> None:
+def test_tables_of_earlier_versions_are_named_in_one_line_and_disturb_nothing(
+    tmp_path: Path,
+) -> None:
     for folder in ("question_drafts", "ledger/question_drafts", "reports/changes", "failures"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "reports/changes/index.html").touch()
@@ -240,7 +281,10 @@ def test_tables_of_earlier_versions_are_named_in_one_line_and_disturb_nothing(tm
         (tmp_path / name / "2024-03.parquet").write_bytes(b"PAR1 of another version")
     (tmp_path / "failures/question_drafts-2024-03.json").write_text('{"message": "no endpoint"}')
     done = CliRunner().invoke(app, ["status", "--json"], env={"CITELOOM_DATA": str(tmp_path)})
-    assert (done.exit_code, {row["failure"] for row in json.loads(done.stdout)}) == (0, {None}), done.output
+    assert (done.exit_code, {row["failure"] for row in json.loads(done.stdout)}) == (
+        0,
+        {None},
+    ), done.output
     (line,) = [line for line in done.stderr.splitlines() if "can be deleted" in line]
     assert "reports/changes, question_drafts, ledger/question_drafts in" in line
 

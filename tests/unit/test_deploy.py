@@ -1,5 +1,5 @@
-"""What the deployment image is made of: every package pinned, with hashes, at the version that citeloom was tried
-with.
+"""What the deployment image is made of: every package pinned, with hashes, at the version that
+citeloom was tried with.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def _needs(wanted: Requirement) -> Iterator[Requirement]:
     except PackageNotFoundError:
         return
     for each in map(Requirement, told):
-        if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)):
+        if each.marker is None or any(
+            each.marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)
+        ):
             yield each
 
 
@@ -88,7 +90,11 @@ def test_every_package_of_the_image_is_pinned_by_hash(name: str) -> None:
 
 def test_the_image_holds_the_versions_that_citeloom_was_tried_with() -> None:
     tried, image = constrained(), versions(DEPLOY / "requirements.txt")
-    other = {name: (version, tried[name]) for name, version in image.items() if tried.get(name, version) != version}
+    other = {
+        name: (version, tried[name])
+        for name, version in image.items()
+        if tried.get(name, version) != version
+    }
     assert other == {}, "constraints.txt says otherwise: run make lock"
     assert NOT_OF_PROJECT in image
 
@@ -99,7 +105,9 @@ def test_the_image_holds_all_that_citeloom_needs() -> None:
 
 
 def test_every_extra_of_a_deployment_is_in_the_image() -> None:
-    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     asked = set(re.findall(r"--extra (\S+)", (DEPLOY / "lock").read_text()))
     assert asked == extras.keys() - {"dev", "docs", "bench"}
     wanted = {canonicalize_name(Requirement(each).name) for name in asked for each in extras[name]}
@@ -107,8 +115,12 @@ def test_every_extra_of_a_deployment_is_in_the_image() -> None:
 
 
 def test_the_image_installs_by_hash_and_runs_without_rights() -> None:
-    installs = [line for line in IMAGE.splitlines() if "pip install" in line and not line.startswith("#")]
-    assert all("--require-hashes --no-deps" in line or "--no-index --no-deps" in line for line in installs)
+    installs = [
+        line for line in IMAGE.splitlines() if "pip install" in line and not line.startswith("#")
+    ]
+    assert all(
+        "--require-hashes --no-deps" in line or "--no-index --no-deps" in line for line in installs
+    )
     last = IMAGE.rpartition("\nFROM")[2]
     assert re.search(r"^USER citeloom$", last, re.MULTILINE)
     assert "COPY --from=build /opt/citeloom /opt/citeloom\n" in last
@@ -137,7 +149,14 @@ def compose_services(environment: dict[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def test_the_compose_file_fits_its_schema() -> None:
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
+    check = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.compose-spec",
+        str(COMPOSE),
+    ]
     checked = subprocess.run(check, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
 
@@ -156,7 +175,9 @@ def test_the_compose_file_keeps_no_secret() -> None:
     assert all("${" in value for _, value in names)
 
 
-@pytest.mark.parametrize("llm", [{}, {"CITELOOM_LLM_URL": "http://127.0.0.1:8000/v1", "CITELOOM_LLM_MODEL": "m"}])
+@pytest.mark.parametrize(
+    "llm", [{}, {"CITELOOM_LLM_URL": "http://127.0.0.1:8000/v1", "CITELOOM_LLM_MODEL": "m"}]
+)
 def test_the_variables_of_the_compose_file_are_settings(
     llm: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

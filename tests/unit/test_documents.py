@@ -1,4 +1,6 @@
-"""README and docs/ agree with the code: commands, options, settings, scripts, targets, links, generated pages."""
+"""README and docs/ agree with the code: commands, options, settings, scripts, targets, links,
+generated pages.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_a_command_that_a_page_names_is_there_with_its_options(page: Path) -> No
         if CALL.match(line.text):
             words = CALL.sub("", line.text).split()
             try:
-                gone = {word for word in words if word.startswith("--")} - _options(_command(words)[0])
+                gone = {word for word in words if word.startswith("--")} - _options(
+                    _command(words)[0]
+                )
             except AssertionError as error:
                 wrong.append(f"{line.place}: {error}")
             else:
@@ -77,12 +81,16 @@ def test_a_command_that_a_page_names_is_there_with_its_options(page: Path) -> No
 
 
 def test_the_page_on_scale_holds_what_its_script_prints() -> None:
-    assert scale.PAGE.read_text() == scale.page(Assumed()), "python -m experiments.scale --write makes the tables anew"
+    assert scale.PAGE.read_text() == scale.page(Assumed()), (
+        "python -m experiments.scale --write makes the tables anew"
+    )
 
 
 @pytest.mark.parametrize("name", PAGES_WRITTEN)
 def test_a_generated_page_is_up_to_date(name: str) -> None:
-    assert (DOCS / "reference" / name).read_text() == PAGES_WRITTEN[name](), "run python -m tools.generate_reference"
+    assert (DOCS / "reference" / name).read_text() == PAGES_WRITTEN[name](), (
+        "run python -m tools.generate_reference"
+    )
 
 
 def test_every_command_that_the_reference_links_to_a_page_exists() -> None:
@@ -105,10 +113,20 @@ def test_a_script_a_module_or_a_target_that_a_page_names_is_there(page: Path) ->
     text = page.read_text()
     modules = re.findall(r"python -m ((?:benchmarks|experiments|tools|tests)[\w.]*)", text)
     scripts = re.findall(r"\bpython (experiments/[\w/-]+\.py)|`(experiments/[\w/-]+\.py)`", text)
-    made = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[0].split()
-    typed = [line.text.split() for line in (*fenced(text), *inline(text)) if line.text.startswith("make ")]
+    made = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[
+        0
+    ].split()
+    typed = [
+        line.text.split()
+        for line in (*fenced(text), *inline(text))
+        if line.text.startswith("make ")
+    ]
     targets = {word for words in typed for word in words[1:] if "=" not in word}
-    gone = [name for name in modules if not PROJECT.joinpath(*name.split(".")).with_suffix(".py").is_file()]
+    gone = [
+        name
+        for name in modules
+        if not PROJECT.joinpath(*name.split(".")).with_suffix(".py").is_file()
+    ]
     gone += [name for pair in scripts for name in pair if name and not (PROJECT / name).is_file()]
     assert gone == []
     assert targets <= set(made)

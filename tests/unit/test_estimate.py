@@ -58,7 +58,9 @@ def calls_of(found: Estimate) -> list[tuple[str, str | None, int, int]]:
 
 
 @pytest.mark.parametrize(("samples", "votes", "kept"), [(3, 5, 2), (1, 1, 1), (2, 3, 4)])
-def test_calls_are_those_that_the_run_then_makes(tmp_path: Path, samples: int, votes: int, kept: int) -> None:
+def test_calls_are_those_that_the_run_then_makes(
+    tmp_path: Path, samples: int, votes: int, kept: int
+) -> None:
     chosen = {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept}
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, **SETTINGS | chosen)
@@ -66,7 +68,11 @@ def test_calls_are_those_that_the_run_then_makes(tmp_path: Path, samples: int, v
         found = estimate(place, [MONTH])
         assert llm.requests == []
         outcomes = run_all(place)
-    asked = {outcome.stage: outcome.measured.get("llm_calls", 0) for outcome in outcomes if not outcome.disabled}
+    asked = {
+        outcome.stage: outcome.measured.get("llm_calls", 0)
+        for outcome in outcomes
+        if not outcome.disabled
+    }
     paid = {
         outcome.stage: asked[outcome.stage] - outcome.measured.get("llm_cached", 0)
         for outcome in outcomes
@@ -81,15 +87,23 @@ def test_calls_are_those_that_the_run_then_makes(tmp_path: Path, samples: int, v
     assert found.total().money > 0
 
 
-def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed_length(tmp_path: Path) -> None:
-    no_limit = {"draft_tokens": 0, "element_tokens": 0, "systems": "chatcite,chatcite_no_incremental,few_shot"}
+def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed_length(
+    tmp_path: Path,
+) -> None:
+    no_limit = {
+        "draft_tokens": 0,
+        "element_tokens": 0,
+        "systems": "chatcite,chatcite_no_incremental,few_shot",
+    }
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, **SETTINGS | no_limit)
         write_corpus(place, TASKS)
         found = estimate(place, [MONTH])
         run_all(place)
     assert found.total().to_pay == llm.generations
-    written = {part.system: part.completion_tokens / part.to_pay for part in found.parts if part.system}
+    written = {
+        part.system: part.completion_tokens / part.to_pay for part in found.parts if part.system
+    }
     assert set(written.values()) == {ASSUMED_UNLIMITED}
     assert f"{ASSUMED_UNLIMITED} tokens where there is none" in found.notes[0]
 
@@ -127,7 +141,8 @@ def test_what_is_done_or_answered_is_not_to_be_paid(tmp_path: Path) -> None:
     assert [part.calls for part in done.parts] == [part.calls for part in before.parts]
     by_name = {(part.stage, part.system): part for part in more.parts}
     assert by_name["key_elements", None].to_pay == by_name["summaries", "zero_shot"].to_pay == 0
-    # The first round's samples and five of its seven votes are kept, with their real texts; what comes after depends.
+    # The first round's samples and five of its seven votes are kept, with their real texts; what
+    # comes after depends.
     chatcite = by_name["summaries", "chatcite"]
     assert 0 < chatcite.to_pay < chatcite.calls
 
@@ -156,26 +171,42 @@ def test_time_is_that_of_calls_that_wait_for_one_another(tmp_path: Path) -> None
         place = workspace(llm, tmp_path, **SETTINGS, llm_concurrency=100)
         write_corpus(place, TASKS)
         settings = place.settings
-        see(place, {7 * settings.element_tokens + 200: 3.0, settings.draft_tokens: 2.0, vote_tokens(settings): 1.0})
+        see(
+            place,
+            {
+                7 * settings.element_tokens + 200: 3.0,
+                settings.draft_tokens: 2.0,
+                vote_tokens(settings): 1.0,
+            },
+        )
         see(place, {64 + 128 * 2: 5.0})
         free = estimate(place, [MONTH])
         narrow = estimate(workspace(llm, tmp_path, **SETTINGS, llm_concurrency=1), [MONTH])
-    # Key elements at once; three rounds of a draft and a vote for the longer task; the baseline; a judgement.
+    # Key elements at once; three rounds of a draft and a vote for the longer task; the baseline; a
+    # judgement.
     assert free.total().seconds == pytest.approx(3 + 3 * (2 + 1) + 2 + 5)
     assert {part.system or part.stage: round(part.seconds, 6) for part in free.parts} == {
-        "key_elements": 3.0, "chatcite": 9.0, "zero_shot": 2.0, "g_scores": 5.0, "citation_support": 0,
-    }  # fmt: skip
+        "key_elements": 3.0,
+        "chatcite": 9.0,
+        "zero_shot": 2.0,
+        "g_scores": 5.0,
+        "citation_support": 0,
+    }
     # One slot: every sample is a request of its own, and none has company.
     calls = {part.system or part.stage: part.to_pay for part in narrow.parts}
     drafts, votes = calls["chatcite"] - 5 * 5 + calls["zero_shot"], 5 * 5
-    assert narrow.total().seconds == pytest.approx(3 * calls["key_elements"] + 2 * drafts + votes + 5 * 2)
+    assert narrow.total().seconds == pytest.approx(
+        3 * calls["key_elements"] + 2 * drafts + votes + 5 * 2
+    )
     assert "of the last 20 requests" in free.notes[0]
 
 
 def test_a_month_without_tasks_says_what_to_run_first(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
-        with pytest.raises(MissingInput, match=r"run --months 2024-05 --until related_work_tasks first"):
+        with pytest.raises(
+            MissingInput, match=r"run --months 2024-05 --until related_work_tasks first"
+        ):
             estimate(place, [MONTH])
         write_corpus(place, TASKS)
         found = estimate(place, ["2024-03", MONTH])
@@ -202,7 +233,9 @@ def test_an_estimate_over_the_budget_says_so(tmp_path: Path) -> None:
 
 
 def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path: Path) -> None:
-    place = plain_workspace(tmp_path, dump_dir=tmp_path / "dump", systems="extractive,lead", judges="overlap")
+    place = plain_workspace(
+        tmp_path, dump_dir=tmp_path / "dump", systems="extractive,lead", judges="overlap"
+    )
     write_corpus(place, TASKS)
     found = estimate(place, [MONTH])
     assert (found.parts, found.total().calls, found.months) == ((), 0, (MONTH,))
@@ -212,7 +245,9 @@ def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path: Path) -> 
 def test_money_of_a_judge_alone_is_money_too(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         file = write_models(tmp_path / "settings", llm.url, "judge", price="1/0")
-        place = workspace(llm, tmp_path, **SETTINGS | {"models": file, "judges": "judge", "llm_price": ""})
+        place = workspace(
+            llm, tmp_path, **SETTINGS | {"models": file, "judges": "judge", "llm_price": ""}
+        )
         write_corpus(place, TASKS)
         found = estimate(place, [MONTH])
     assert found.priced
@@ -231,21 +266,30 @@ def test_the_json_of_an_estimate_has_parts_and_total(tmp_path: Path) -> None:
         write_corpus(place, TASKS)
         told = estimate(place, [MONTH]).as_json()
     assert [(part["stage"], part["system"], part["model"]) for part in told["parts"]] == [
-        ("key_elements", None, "scripted"), ("summaries", "chatcite", "scripted"),
-        ("summaries", "zero_shot", "scripted"), ("g_scores", None, None),
+        ("key_elements", None, "scripted"),
+        ("summaries", "chatcite", "scripted"),
+        ("summaries", "zero_shot", "scripted"),
+        ("g_scores", None, None),
         ("citation_support", None, None),
-    ]  # fmt: skip
+    ]
     assert told["total"]["to_pay"] == sum(part["to_pay"] for part in told["parts"])
     assert "month" not in told["total"]
 
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ScriptedLlm, Path]]:
-    """The settings of a command that is run in this process: a data root with tasks, a scripted endpoint."""
+    """The settings of a command that is run in this process: a data root with tasks, a scripted
+    endpoint.
+    """
     with ScriptedLlm() as llm:
         write_corpus(workspace(llm, tmp_path), TASKS)
         (tmp_path / "dump").symlink_to(SAMPLE_DUMP)  # its months, and not its questions
-        given = {"data": tmp_path, "dump_dir": tmp_path / "dump", "llm_url": llm.url, "llm_model": llm.model}
+        given = {
+            "data": tmp_path,
+            "dump_dir": tmp_path / "dump",
+            "llm_url": llm.url,
+            "llm_model": llm.model,
+        }
         for name, value in given.items():
             monkeypatch.setenv(f"CITELOOM_{name.upper()}", str(value))
         monkeypatch.setenv("COLUMNS", "160")
@@ -257,8 +301,14 @@ def test_the_command_prints_a_table_and_asks_nobody(command: tuple[ScriptedLlm, 
     assert done.exit_code == 0, done.output
     assert "g_scores" in done.stdout
     assert "summaries" in done.stdout
-    printed = CliRunner().invoke(app, ["estimate", "--months", MONTH, "--systems", "zero_shot", "--json"]).stdout
-    writers = {part["system"] for part in json.loads(printed)["parts"] if part["stage"] == "summaries"}
+    printed = (
+        CliRunner()
+        .invoke(app, ["estimate", "--months", MONTH, "--systems", "zero_shot", "--json"])
+        .stdout
+    )
+    writers = {
+        part["system"] for part in json.loads(printed)["parts"] if part["stage"] == "summaries"
+    }
     assert {name.partition("@")[0] for name in writers} == {"zero_shot"}
     assert "chatcite" not in done.stdout
     assert "key_elements" not in done.stdout  # which zero_shot does not read
@@ -286,7 +336,11 @@ def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path:
         run_all(undisturbed)
     with ScriptedLlm() as llm:
         write_corpus(workspace(llm, tmp_path / "stopped", **SETTINGS), TASKS)
-        for limit in (20, 21, 22):  # each another ceiling, hence a budget of its own, as a process has
+        for limit in (
+            20,
+            21,
+            22,
+        ):  # each another ceiling, hence a budget of its own, as a process has
             place = workspace(llm, tmp_path / "stopped", **SETTINGS, llm_budget_calls=limit)
             try:
                 run_all(place)
@@ -294,7 +348,10 @@ def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path:
                 assert estimate(place, [MONTH]).total().to_pay == needed - llm.generations
         assert llm.generations == needed
     for table in (stage.table for stage in LLM_STAGES):
-        assert place.root.file(table, MONTH).read_bytes() == undisturbed.root.file(table, MONTH).read_bytes()
+        assert (
+            place.root.file(table, MONTH).read_bytes()
+            == undisturbed.root.file(table, MONTH).read_bytes()
+        )
 
 
 def asking_place(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
@@ -307,7 +364,9 @@ def asking_place(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
 
 
 def as_assumed(asked: Asked) -> str | None:
-    """A model that does what an estimate supposes: every hop is taken, a search made, one claim in each text."""
+    """A model that does what an estimate supposes: every hop is taken, a search made, one claim in
+    each text.
+    """
     own = f"It says {asked.digest % 9973}."
     one = {"sentences": [{"text": own, "claims": [1]}]}
     given = {
@@ -315,7 +374,10 @@ def as_assumed(asked: Asked) -> str | None:
         "Search": {"search": "yes", "question": "", "query": own},
         "Thought": {"reasoning": own, "enough": False, "query": own},
         "GroundedAnswer": {"answered": "yes"} | one,
-        "RefinedAnswer": dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), 90) | one,
+        "RefinedAnswer": dict.fromkeys(
+            ("relevant", "natural", "non_repetitive", "temporally_correct"), 90
+        )
+        | one,
         "SplitClaims": {"claims": [own]},
         "AnswerClaims": {"claims": [own]},
         "Text": own,
@@ -323,22 +385,29 @@ def as_assumed(asked: Asked) -> str | None:
     return given if given is None or isinstance(given, str) else json.dumps(given)
 
 
-def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(tmp_path: Path) -> None:
+def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm(as_assumed, reading) as llm:
         place = asking_place(llm, tmp_path, answer_systems=",".join(SYSTEMS))
         found = estimate(place, [MARCH])
         assert llm.requests == []
         outcomes = [run_stage(stage, place, MARCH) for stage in ASKING]
-    asked = {outcome.stage: (outcome.measured["llm_calls"], outcome.measured["llm_cached"]) for outcome in outcomes}
+    asked = {
+        outcome.stage: (outcome.measured["llm_calls"], outcome.measured["llm_cached"])
+        for outcome in outcomes
+    }
     parts = {stage: [part for part in found.parts if part.stage == stage] for stage in asked}
     planned = {
-        stage: (sum(part.calls for part in mine), sum(part.answered for part in mine)) for stage, mine in parts.items()
+        stage: (sum(part.calls for part in mine), sum(part.answered for part in mine))
+        for stage, mine in parts.items()
     }
     assert planned == asked
     assert found.total().to_pay == llm.generations
     assert {part.system for part in found.parts if part.calls} == {
-        None, *(name for name, system in SYSTEMS.items() if system.calls_model)
-    }  # fmt: skip
+        None,
+        *(name for name, system in SYSTEMS.items() if system.calls_model),
+    }
 
 
 def test_an_estimate_of_answers_supposes_every_hop_that_may_be(tmp_path: Path) -> None:
@@ -347,7 +416,10 @@ def test_an_estimate_of_answers_supposes_every_hop_that_may_be(tmp_path: Path) -
         parts = {part.system: part.calls for part in estimate(place, [MARCH]).parts}
         run_stage(ANSWERS, place, MARCH)
     asked = len(place.root.rows(tables.QUESTIONS, MARCH))
-    taken = {system: sum(row["calls"] for row in answers_of(place, system)) for system in ("arxivbot", "direct")}
+    taken = {
+        system: sum(row["calls"] for row in answers_of(place, system))
+        for system in ("arxivbot", "direct")
+    }
     assert parts["direct"] == taken["direct"] == asked
     assert parts["arxivbot"] == asked * answering_calls("arxivbot", place.settings)
     assert taken["arxivbot"] == asked * answering_calls("arxivbot", place.settings, hops=1)
@@ -367,14 +439,20 @@ def test_a_writer_that_is_added_is_all_that_is_to_be_paid(tmp_path: Path) -> Non
         outcomes = [run_stage(stage, more, MONTH) for stage in LLM_STAGES[:3]]
     paid = [outcome.measured["llm_calls"] - outcome.measured["llm_cached"] for outcome in outcomes]
     to_pay = {(part.stage, part.system, part.model): part.to_pay for part in found.parts}
-    assert to_pay["summaries", "chatcite", "scripted"] == to_pay["summaries", "zero_shot", "scripted"] == 0
+    assert (
+        to_pay["summaries", "chatcite", "scripted"]
+        == to_pay["summaries", "zero_shot", "scripted"]
+        == 0
+    )
     assert to_pay["key_elements", None, "scripted"] == 0
     assert to_pay["key_elements", None, "large"] == paid[0] > 0
     assert to_pay["summaries", "chatcite", "large"] == paid[1] > 0
     assert sum(to_pay.values()) == llm.generations - asked
 
 
-def test_answers_that_are_done_are_not_to_be_paid_and_those_that_are_not_yet_are(tmp_path: Path) -> None:
+def test_answers_that_are_done_are_not_to_be_paid_and_those_that_are_not_yet_are(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm(as_assumed, reading) as llm:
         place = asking_place(llm, tmp_path)
         before = {part.stage: part for part in estimate(place, [MARCH]).parts}
@@ -394,6 +472,9 @@ def test_questions_that_are_out_of_date_or_not_there_are_told(tmp_path: Path) ->
         write_set(tmp_path, BEAM)
         notes = estimate(place, [MARCH]).notes
         place.root.file(tables.QUESTIONS, MARCH).unlink()
-        with pytest.raises(MissingInput, match=r"no questions and related_work_tasks yet.*--until related_work_tasks"):
+        with pytest.raises(
+            MissingInput,
+            match=r"no questions and related_work_tasks yet.*--until related_work_tasks",
+        ):
             estimate(place, [MARCH])
     assert any(note.startswith("questions of 2024-03: out of date") for note in notes)

@@ -29,7 +29,9 @@ from pipeline.arxiv.identifiers import (
         ("error/0012/math-ph0012001.html", "math-ph/0012001", "2000-12", "error"),
     ],
 )
-def test_a_member_name_tells_id_month_and_folder(name: str, arxiv_id: str, month: str, folder: str | None) -> None:
+def test_a_member_name_tells_id_month_and_folder(
+    name: str, arxiv_id: str, month: str, folder: str | None
+) -> None:
     assert read_member_name(name) == MemberName(arxiv_id, month, folder)
 
 
@@ -47,7 +49,9 @@ def test_a_member_name_tells_id_month_and_folder(name: str, arxiv_id: str, month
         ("", None),
     ],
 )
-def test_a_name_that_is_no_page_says_why_and_keeps_its_month(name: str, claimed: str | None) -> None:
+def test_a_name_that_is_no_page_says_why_and_keeps_its_month(
+    name: str, claimed: str | None
+) -> None:
     said = read_member_name(name)
     assert isinstance(said, NotAPage)
     assert said.month == claimed

@@ -1,4 +1,6 @@
-"""The values file for Dagster's Helm chart agrees with the settings, the image, the code location and step tags."""
+"""The values file for Dagster's Helm chart agrees with the settings, the image, the code location
+and step tags.
+"""
 
 from __future__ import annotations
 
@@ -61,19 +63,28 @@ def test_the_code_server_loads_the_code_location() -> None:
 
 def test_pods_run_as_the_user_of_the_image_which_has_no_entry_point() -> None:
     (user,) = re.findall(r"useradd --uid (\d+)", IMAGE)
-    run = VALUES["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]["podSpecConfig"]["securityContext"]
+    run = VALUES["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]["podSpecConfig"][
+        "securityContext"
+    ]
     assert {int(user)} == {*DEPLOYMENT["podSecurityContext"].values(), *run.values()}
-    images = [VALUES[part]["image"] for part in ("dagsterWebserver", "dagsterDaemon", "pipelineRun")]
+    images = [
+        VALUES[part]["image"] for part in ("dagsterWebserver", "dagsterDaemon", "pipelineRun")
+    ]
     assert [image for image in images if image != DEPLOYMENT["image"]] == []
     assert re.search(r"^ENTRYPOINT \[\]$", (KUBERNETES / "Dockerfile").read_text(), re.MULTILINE)
 
 
-def test_the_pod_of_a_step_has_the_variables_secrets_and_volumes_of_the_file(settings: Settings) -> None:
+def test_the_pod_of_a_step_has_the_variables_secrets_and_volumes_of_the_file(
+    settings: Settings,
+) -> None:
     embedding = _job(gpu_tags(settings))
     (container,) = embedding["spec"]["template"]["spec"]["containers"]
     assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
     assert {"secretRef": {"name": "citeloom"}} in container["envFrom"]
-    assert VARIABLES.items() <= {variable["name"]: variable.get("value") for variable in container["env"]}.items()
+    assert (
+        VARIABLES.items()
+        <= {variable["name"]: variable.get("value") for variable in container["env"]}.items()
+    )
     assert DEPLOYMENT["volumeMounts"][0] in container["volumeMounts"]
     assert embedding["spec"]["template"]["spec"]["securityContext"]["fsGroup"] == 10001
     (other,) = _job({})["spec"]["template"]["spec"]["containers"]
@@ -83,7 +94,11 @@ def test_the_pod_of_a_step_has_the_variables_secrets_and_volumes_of_the_file(set
 def _job(tags: dict[str, str]) -> dict[str, Any]:
     """The Kubernetes job that dagster-k8s makes for a step with these tags."""
     from dagster_k8s.container_context import K8sContainerContext
-    from dagster_k8s.job import DagsterK8sJobConfig, construct_dagster_k8s_job, get_user_defined_k8s_config
+    from dagster_k8s.job import (
+        DagsterK8sJobConfig,
+        construct_dagster_k8s_job,
+        get_user_defined_k8s_config,
+    )
     from kubernetes.client import ApiClient
 
     container_context = {
@@ -93,17 +108,26 @@ def _job(tags: dict[str, str]) -> dict[str, Any]:
         "volume_mounts": DEPLOYMENT["volumeMounts"],
         "resources": DEPLOYMENT["resources"],
         "run_k8s_config": {
-            "pod_spec_config": VALUES["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]["podSpecConfig"]
+            "pod_spec_config": VALUES["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"][
+                "podSpecConfig"
+            ]
         },
     }
     context = K8sContainerContext.create_from_config({"k8s": container_context})
     config = DagsterK8sJobConfig(
-        job_image="citeloom", dagster_home=VALUES["global"]["dagsterHome"], instance_config_map="instance",
+        job_image="citeloom",
+        dagster_home=VALUES["global"]["dagsterHome"],
+        instance_config_map="instance",
         postgres_password_secret=VALUES["global"]["postgresqlSecretName"],
-    )  # fmt: skip
-    merged = context.merge(K8sContainerContext(run_k8s_config=get_user_defined_k8s_config(dict(tags))))
+    )
+    merged = context.merge(
+        K8sContainerContext(run_k8s_config=get_user_defined_k8s_config(dict(tags)))
+    )
     job = construct_dagster_k8s_job(
-        config, args=["dagster", "api", "execute_step"], job_name="step", user_defined_k8s_config=merged.run_k8s_config
+        config,
+        args=["dagster", "api", "execute_step"],
+        job_name="step",
+        user_defined_k8s_config=merged.run_k8s_config,
     )
     serialized: dict[str, Any] = ApiClient().sanitize_for_serialization(job)
     return serialized

@@ -42,7 +42,8 @@ def test_a_wrong_selection_is_refused_in_words(selection: str, said: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("1991-07", True), ("2024-00", False), ("1890-01", False), ("24-01", False)]
+    ("text", "expected"),
+    [("1991-07", True), ("2024-00", False), ("1890-01", False), ("24-01", False)],
 )
 def test_months_begin_with_arxiv(text: str, expected: bool) -> None:
     assert is_month(text) is expected

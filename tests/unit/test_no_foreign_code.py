@@ -1,4 +1,6 @@
-"""Nothing that is read may run: no pickle, no code of a model's, no unsafe YAML, no shell, in the product's sources."""
+"""Nothing that is read may run: no pickle, no code of a model's, no unsafe YAML, no shell, in the
+product's sources.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,17 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCES = [
-    file for folder in ("pipeline", "assets", "resources", "sensors") for file in (PROJECT / folder).rglob("*.py")
+    file
+    for folder in ("pipeline", "assets", "resources", "sensors")
+    for file in (PROJECT / folder).rglob("*.py")
 ]
 # Each loads what a file or a peer made by running it.
 LOADERS = {
-    "pickle", "_pickle", "cPickle", "shelve", "marshal", "dill", "cloudpickle", "joblib", "jsonpickle", "diskcache",
-    "runpy", "code",
+    "pickle", "_pickle", "cPickle", "shelve", "marshal", "dill", "cloudpickle", "joblib",
+    "jsonpickle", "diskcache", "runpy", "code",
 }  # fmt: skip
-# The pipe between a process and the workers that it starts, which nobody else has: no file, no socket with a name.
+# The pipe between a process and the workers that it starts, which nobody else has: no file, no
+# socket with a name.
 OWN_PIPE = ("pipeline/engine/process_pool.py", "imports pickle")
 SAFE_YAML = {"safe_load", "safe_dump", "compose", "SafeLoader", "YAMLError", "SequenceNode"}
 
@@ -37,7 +42,11 @@ def faults(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Call):
             given = {keyword.arg or "": ast.unparse(keyword.value) for keyword in node.keywords}
             yield from _of_call(ast.unparse(node.func), given)
-        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "yaml" and node.attr not in SAFE_YAML:
+        elif (
+            isinstance(node, ast.Attribute)
+            and ast.unparse(node.value) == "yaml"
+            and node.attr not in SAFE_YAML
+        ):
             yield f"uses yaml.{node.attr}"
 
 
@@ -49,7 +58,9 @@ def _of_call(name: str, given: dict[str, str]) -> Iterator[str]:
     if given.get("shell", "False") != "False" and "subprocess" in name:
         yield f"calls {name} with a shell"
     yield from (
-        f"gives {each}" for each in ("trust_remote_code", "allow_pickle") if given.get(each, "False") != "False"
+        f"gives {each}"
+        for each in ("trust_remote_code", "allow_pickle")
+        if given.get(each, "False") != "False"
     )
 
 

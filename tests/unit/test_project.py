@@ -1,4 +1,6 @@
-"""Rules of the project: what loading the code location imports, what the wheel holds, and what the docs list."""
+"""Rules of the project: what loading the code location imports, what the wheel holds, and what the
+docs list.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +22,30 @@ PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES = ("citeloom", "pipeline", "assets", "resources", "sensors")
 
 HEAVY = {
-    "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",
-    "openai", "bs4", "mwparserfromhtml", "arxiv", "duckdb", "ray", "nltk",
+    "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client",
+    "qdrant_edge", "xllamacpp", "openai", "bs4", "mwparserfromhtml", "arxiv", "duckdb", "ray",
+    "nltk",
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str | None]]:
-    """Modules, with their files, that are loaded after `import pipeline.definitions` in a fresh process.
+    """Modules, with their files, that are loaded after `import pipeline.definitions` in a fresh
+    process.
 
-    It starts in a folder of its own, so that packages come from where the installation says, as under `citeloom`.
+    It starts in a folder of its own, so that packages come from where the installation says, as
+    under `citeloom`.
     """
     code = (
-        "import json, sys, citeloom, pipeline.definitions\n"
-        "print(json.dumps({name: getattr(m, '__file__', None) for name, m in list(sys.modules.items())}))"
+        "import json, sys, citeloom, pipeline.definitions\nprint(json.dumps({name: getattr(m,"
+        " '__file__', None) for name, m in list(sys.modules.items())}))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=tmp_path_factory.mktemp("elsewhere"), capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path_factory.mktemp("elsewhere"),
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     files: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
     heavy = {name: file for name, file in files.items() if name.split(".")[0] in HEAVY}
@@ -53,21 +60,30 @@ def test_each_package_is_the_one_of_this_checkout(loaded: dict[str, dict[str, st
     )
 
 
-def test_loading_the_code_location_loads_nothing_heavy(loaded: dict[str, dict[str, str | None]]) -> None:
+def test_loading_the_code_location_loads_nothing_heavy(
+    loaded: dict[str, dict[str, str | None]],
+) -> None:
     assert sorted({name.split(".")[0] for name in loaded["heavy"]}) == []
 
 
 # Part of what the project is: each stays a dependency, and is imported by the product.
 REQUIRED = {
-    "dagster": "dagster", "beautifulsoup4": "bs4", "mwparserfromhtml": "mwparserfromhtml",
+    "dagster": "dagster",
+    "beautifulsoup4": "bs4",
+    "mwparserfromhtml": "mwparserfromhtml",
     "FlagEmbedding": "FlagEmbedding",
-    "torch": "torch", "qdrant-client": "qdrant_client", "pyarrow": "pyarrow", "arxiv": "arxiv",
-}  # fmt: skip
+    "torch": "torch",
+    "qdrant-client": "qdrant_client",
+    "pyarrow": "pyarrow",
+    "arxiv": "arxiv",
+}
 
 
 @pytest.mark.parametrize("package", REQUIRED)
 def test_a_required_package_is_a_dependency_that_the_product_imports(package: str) -> None:
-    dependencies = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
+    dependencies = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"][
+        "dependencies"
+    ]
     assert any(re.match(rf"{package}\b(?!-)", line) for line in dependencies)
     imported = re.compile(rf"^\s*(?:import|from) {REQUIRED[package]}\b", re.MULTILINE)
     files = [file for name in PACKAGES for file in (PROJECT / name).rglob("*.py")]
@@ -84,7 +100,9 @@ def test_both_ways_to_load_the_code_location_agree() -> None:
 
 
 def test_the_wheel_holds_every_package() -> None:
-    build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
+        "targets"
+    ]["wheel"]
     assert sorted(build["packages"]) == sorted(PACKAGES)
 
 
@@ -95,7 +113,9 @@ def test_a_setting_says_what_it_is(name: str) -> None:
 
 def test_the_example_of_an_env_file_names_only_settings() -> None:
     known = {f"CITELOOM_{name.upper()}" for name in Settings.model_fields}
-    assert set(re.findall(r"CITELOOM_[A-Z_]+[A-Z]", (PROJECT / ".env.example").read_text())) <= known
+    assert (
+        set(re.findall(r"CITELOOM_[A-Z_]+[A-Z]", (PROJECT / ".env.example").read_text())) <= known
+    )
 
 
 def test_a_setting_that_a_stage_names_is_there() -> None:

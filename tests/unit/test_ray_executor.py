@@ -9,7 +9,8 @@ import dagster as dg
 import pytest
 
 pytest.importorskip(
-    "dagster_ray", reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'"
+    "dagster_ray",
+    reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'",
 )
 
 from resources.ray_cluster import RunAwareStepHandler
@@ -41,7 +42,9 @@ class JobServer:
 
 
 def handler(server: JobServer) -> RunAwareStepHandler:
-    nothing: dict[str, Any] = dict.fromkeys(("env_vars", "runtime_env", "num_gpus", "memory", "resources"))
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("env_vars", "runtime_env", "num_gpus", "memory", "resources")
+    )
     return RunAwareStepHandler(client=server, num_cpus=1.0, **nothing)
 
 
@@ -53,7 +56,13 @@ def step() -> Any:
 
 @pytest.mark.parametrize(
     ("status", "healthy"),
-    [("PENDING", True), ("RUNNING", True), ("SUCCEEDED", True), ("FAILED", False), ("STOPPED", False)],
+    [
+        ("PENDING", True),
+        ("RUNNING", True),
+        ("SUCCEEDED", True),
+        ("FAILED", False),
+        ("STOPPED", False),
+    ],
 )
 def test_a_job_that_failed_or_was_stopped_is_a_lost_step(status: str, healthy: bool) -> None:
     server = JobServer()
@@ -64,7 +73,10 @@ def test_a_job_that_failed_or_was_stopped_is_a_lost_step(status: str, healthy: b
 def test_jobs_of_ended_runs_are_stopped_and_no_others() -> None:
     server = JobServer()
     with dg.DagsterInstance.ephemeral() as instance:
-        ended, going = (instance.create_run_for_job(_job, status=dg.DagsterRunStatus.STARTED).run_id for _ in range(2))
+        ended, going = (
+            instance.create_run_for_job(_job, status=dg.DagsterRunStatus.STARTED).run_id
+            for _ in range(2)
+        )
         run = instance.get_run_by_id(ended)
         assert run is not None
         instance.report_run_failed(run)

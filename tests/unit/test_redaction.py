@@ -11,7 +11,13 @@ from urllib.parse import quote
 import pytest
 
 from pipeline.cli.exit_codes import run_command
-from pipeline.engine.redaction import LIBRARY_SECRETS, MIN_SECRET_LENGTH, collect_secrets, redact, redact_error
+from pipeline.engine.redaction import (
+    LIBRARY_SECRETS,
+    MIN_SECRET_LENGTH,
+    collect_secrets,
+    redact,
+    redact_error,
+)
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
 from pipeline.settings import Settings, load_settings
 from tests.sentinels import Search, is_secret, sentinel
@@ -42,13 +48,15 @@ def secrets() -> frozenset[str]:
 
 
 def caught(words: str, kind: type[Exception] = PermanentFailure) -> Exception:
-    """An error of our own about one of a library about one of a socket, the last two of which hold the words."""
+    """An error of our own about one of a library about one of a socket, the last two of which hold
+    the words.
+    """
     try:
         try:
             try:
                 raise OSError(words)
             except OSError:
-                raise ValueError(f"answer: {words}")  # noqa: B904 - its context, as most libraries leave it
+                raise ValueError(f"answer: {words}")  # noqa: B904
         except ValueError as error:
             raise kind("the server refuses: mend it") from error
     except kind as error:
@@ -56,7 +64,9 @@ def caught(words: str, kind: type[Exception] = PermanentFailure) -> Exception:
 
 
 @pytest.mark.parametrize("name", [*NAMES, *LIBRARY_SECRETS])
-def test_every_secret_is_taken_out_however_it_is_written(name: str, secrets: frozenset[str]) -> None:
+def test_every_secret_is_taken_out_however_it_is_written(
+    name: str, secrets: frozenset[str]
+) -> None:
     said = f"{sentinel(name)} {quote(sentinel(name), safe='')} {quote(sentinel(name))}"
     assert redact(said, secrets) == "*** *** ***"
 
@@ -83,14 +93,21 @@ def test_an_error_of_our_own_keeps_its_kind(secrets: frozenset[str]) -> None:
 
 
 def test_errors_in_a_group_are_told_of_without_their_words(secrets: frozenset[str]) -> None:
-    error = redact_error(ExceptionGroup("two failed", [OSError(KEY), CiteloomError("fine")]), secrets)
+    error = redact_error(
+        ExceptionGroup("two failed", [OSError(KEY), CiteloomError("fine")]), secrets
+    )
     assert Search(NAMES).in_text("".join(traceback.format_exception(error))) == []
 
 
 def test_the_password_of_an_address_is_a_secret_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CITELOOM_DAGSTER_PG_URL", "postgresql://me:sesame-sentinel@db.example.org/dagster")
+    monkeypatch.setenv(
+        "CITELOOM_DAGSTER_PG_URL", "postgresql://me:sesame-sentinel@db.example.org/dagster"
+    )
     said = 'password authentication failed for "me" with sesame-sentinel'
-    assert redact(said, collect_secrets(load_settings())) == 'password authentication failed for "me" with ***'
+    assert (
+        redact(said, collect_secrets(load_settings()))
+        == 'password authentication failed for "me" with ***'
+    )
 
 
 def test_a_short_word_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,9 @@ def test_a_request_is_sent_as_often_as_allowed_with_pauses_that_double() -> None
     def fail() -> None:
         raise TransientFailure("down")
 
-    retries = Retries(lambda error: 0.0, first_pause=10.0, longest_pause=25.0, attempts=5, clock=fake.clock)
+    retries = Retries(
+        lambda error: 0.0, first_pause=10.0, longest_pause=25.0, attempts=5, clock=fake.clock
+    )
     with pytest.raises(TransientFailure, match="down"):
         retries.call(fail, lambda error, pause: announced.append((str(error), pause)))
     assert fake.pauses == [10.0, 20.0, 25.0, 25.0]
@@ -28,10 +30,16 @@ def test_a_request_is_sent_as_often_as_allowed_with_pauses_that_double() -> None
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("7", 7.0), ("0.5", 0.5), ("-5", 0.0), (formatdate(0, usegmt=True), 0.0), ("later", None), ("", None),
-        ("inf", None), (None, None),
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-5", 0.0),
+        (formatdate(0, usegmt=True), 0.0),
+        ("later", None),
+        ("", None),
+        ("inf", None),
+        (None, None),
     ],
-)  # fmt: skip
+)
 def test_retry_after_is_read_as_seconds(text: str | None, seconds: float | None) -> None:
     assert read_retry_after(text) == seconds
 

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.arxiv.categories import CLOSED_ARCHIVES, SUBJECTS, is_category, nearest_categories, normalize_category
+from pipeline.arxiv.categories import (
+    CLOSED_ARCHIVES,
+    SUBJECTS,
+    is_category,
+    nearest_categories,
+    normalize_category,
+)
 from pipeline.errors import SettingError
 from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
 from pipeline.settings.fields import GROUPS
@@ -41,8 +47,12 @@ def test_the_sample_and_a_real_dump_never_share_a_data_root(tmp_path: Path) -> N
     assert load_settings(data=tmp_path / "mine").data_root == tmp_path / "mine"
 
 
-def test_the_environment_and_dotenv_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("CITELOOM_LLM_MODEL=from-file\nCITELOOM_SUBSETS=error\nOTHER=1\n")
+def test_the_environment_and_dotenv_are_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text(
+        "CITELOOM_LLM_MODEL=from-file\nCITELOOM_SUBSETS=error\nOTHER=1\n"
+    )
     monkeypatch.setenv("CITELOOM_SUBSETS", "no_problem, warning")
     settings = load_settings()
     assert settings.llm_model == "from-file"
@@ -81,9 +91,14 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
 
 
 def test_the_embedded_model_has_defaults_of_its_own() -> None:
-    embedded, served = load_settings(), load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some")
+    embedded, served = (
+        load_settings(),
+        load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some"),
+    )
     assert {name: getattr(embedded, name) for name in EMBEDDED_LLM} == EMBEDDED_LLM
-    assert all(getattr(served, name) == Settings.model_fields[name].default for name in EMBEDDED_LLM)
+    assert all(
+        getattr(served, name) == Settings.model_fields[name].default for name in EMBEDDED_LLM
+    )
     assert (embedded.embedded_llm, served.embedded_llm) == (True, False)
 
 
@@ -95,7 +110,9 @@ def test_an_endpoint_without_a_model_is_refused() -> None:
 
 class TestCategories:
     def test_they_are_written_as_arxiv_does(self) -> None:
-        settings = load_settings(_env_file=None, categories="CS.cl, cs.CL,stat,Physics.Optics,cmp-lg")
+        settings = load_settings(
+            _env_file=None, categories="CS.cl, cs.CL,stat,Physics.Optics,cmp-lg"
+        )
         assert settings.categories == ("cs.CL", "stat", "physics.optics", "cmp-lg")
 
     @pytest.mark.parametrize(
@@ -108,14 +125,20 @@ class TestCategories:
             ("quantph", "quant-ph"),
         ],
     )
-    def test_one_that_arxiv_does_not_have_is_refused_with_the_nearest(self, text: str, meant: str) -> None:
+    def test_one_that_arxiv_does_not_have_is_refused_with_the_nearest(
+        self, text: str, meant: str
+    ) -> None:
         (line,) = refusal(categories=f"cs,{text}")
         assert line.startswith("CITELOOM_CATEGORIES: ")
         assert meant in nearest_categories(text)
         assert meant in line.partition("did you mean")[2]
 
     def test_every_archive_and_category_is_written_as_it_is_listed(self) -> None:
-        listed = {f"{archive}.{subject}" for archive, subjects in SUBJECTS.items() for subject in subjects.split()}
+        listed = {
+            f"{archive}.{subject}"
+            for archive, subjects in SUBJECTS.items()
+            for subject in subjects.split()
+        }
         for name in (*listed, *SUBJECTS, *CLOSED_ARCHIVES):
             assert normalize_category(name) == name
             assert is_category(name)
@@ -147,7 +170,13 @@ class TestNames:
         assert len(lines) == 3
 
     def test_names_of_the_tests_and_of_kubernetes_are_let_through(self) -> None:
-        names = ("CITELOOM_TEST_SEED", "CITELOOM_FAULTS_KILLS", "CITELOOM_REQUIRE_TOOLS", "citeloom_subsets", "HOME")
+        names = (
+            "CITELOOM_TEST_SEED",
+            "CITELOOM_FAULTS_KILLS",
+            "CITELOOM_REQUIRE_TOOLS",
+            "citeloom_subsets",
+            "HOME",
+        )
         assert list(check_names(dict.fromkeys(names, "here"))) == []
         services = (
             "CITELOOM_SERVICE_HOST",
@@ -156,14 +185,18 @@ class TestNames:
             "CITELOOM_SERVICE_PORT",
         )
         assert len(list(check_names(dict.fromkeys(services, "here")))) == len(services)
-        assert list(check_names(dict.fromkeys((*services, "KUBERNETES_SERVICE_HOST"), "here"))) == []
+        assert (
+            list(check_names(dict.fromkeys((*services, "KUBERNETES_SERVICE_HOST"), "here"))) == []
+        )
 
     def test_a_command_ends_with_2(self, tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", "from pipeline.cli.app import main; main()", "status"],
             env={**os.environ, "CITELOOM_QDRANT_ULR": "http://127.0.0.1:9"},
-            cwd=tmp_path, capture_output=True, text=True,
-        )  # fmt: skip
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 2
         assert "CITELOOM_QDRANT_URL" in done.stderr
         assert "Traceback" not in done.stderr
@@ -173,7 +206,9 @@ class TestEnvFile:
     def test_a_line_that_cannot_be_read_is_named_once_with_its_number(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        (tmp_path / ".env").write_text("# head\nCITELOOM_SUBSETS=error\n\nsesame sentinel\nCITELOOM_DATA\n")
+        (tmp_path / ".env").write_text(
+            "# head\nCITELOOM_SUBSETS=error\n\nsesame sentinel\nCITELOOM_DATA\n"
+        )
         lines = refusal()
         assert [line.partition(":")[0] for line in lines] == [".env line 4", ".env line 5"]
         assert "sesame" not in "".join(lines)
@@ -190,9 +225,13 @@ def test_a_secret_is_not_shown() -> None:
     assert "sesame-sentinel" not in f"{settings!r} {settings} {settings.model_dump_json()}"
 
 
-@pytest.mark.parametrize("name", ["llm_url", "arxiv_api_url", "dump_dir", "qdrant_url", "embedder_path"])
+@pytest.mark.parametrize(
+    "name", ["llm_url", "arxiv_api_url", "dump_dir", "qdrant_url", "embedder_path"]
+)
 def test_a_password_in_an_address_is_refused_and_not_shown(name: str) -> None:
-    with pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}: holds a name or password") as caught:
+    with pytest.raises(
+        SettingError, match=f"CITELOOM_{name.upper()}: holds a name or password"
+    ) as caught:
         load_settings(**{name: "https://me:sesame-sentinel@host/folder"})
     assert "sesame" not in str(caught.value)
 
@@ -210,6 +249,9 @@ def test_every_setting_is_in_one_group() -> None:
 
 
 def test_loading_the_settings_loads_no_file_system_of_an_object_store() -> None:
-    code = "import sys, pipeline.settings as s; s.load_settings(); print({'fsspec'} & sys.modules.keys())"
+    code = (
+        "import sys, pipeline.settings as s; s.load_settings(); print({'fsspec'} &"
+        " sys.modules.keys())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr

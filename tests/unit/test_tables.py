@@ -23,7 +23,9 @@ def entry(number: int) -> dict[str, str]:
     return {"subject": str(number), "stage": "papers", "reason": "withdrawn", "detail": ""}
 
 
-def write(root: DataRoot, count: int, provenance: Provenance = PROVENANCE, table: Table = LEDGER) -> Provenance:
+def write(
+    root: DataRoot, count: int, provenance: Provenance = PROVENANCE, table: Table = LEDGER
+) -> Provenance:
     with MonthWriter(table, root.file(table, "2024-03")) as writer:
         for number in range(count):
             writer.add(entry(number))
@@ -34,7 +36,9 @@ def write(root: DataRoot, count: int, provenance: Provenance = PROVENANCE, table
 def test_what_is_written_is_read(tmp_path: Path, count: int) -> None:
     root = DataRoot(tmp_path)
     written = write(root, count)
-    assert [row["subject"] for row in root.iterate(LEDGER, "2024-03")] == [str(number) for number in range(count)]
+    assert [row["subject"] for row in root.iterate(LEDGER, "2024-03")] == [
+        str(number) for number in range(count)
+    ]
     assert root.rows(LEDGER, "2024-03") == [entry(number) for number in range(count)]
     assert written.rows == count
     assert read_provenance(root.file(LEDGER, "2024-03")) == written
@@ -43,7 +47,9 @@ def test_what_is_written_is_read(tmp_path: Path, count: int) -> None:
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write(DataRoot(tmp_path / name), 3000)
-    one, two = (DataRoot(tmp_path / name).file(LEDGER, "2024-03").read_bytes() for name in ("one", "two"))
+    one, two = (
+        DataRoot(tmp_path / name).file(LEDGER, "2024-03").read_bytes() for name in ("one", "two")
+    )
     assert one == two
 
 
@@ -57,7 +63,15 @@ NESTED = Table(
             ("words", pa.list_(pa.string())),
             (
                 "parts",
-                pa.list_(pa.struct([("name", pa.string()), ("number", pa.int32()), ("all", pa.list_(pa.int64()))])),
+                pa.list_(
+                    pa.struct(
+                        [
+                            ("name", pa.string()),
+                            ("number", pa.int32()),
+                            ("all", pa.list_(pa.int64())),
+                        ]
+                    )
+                ),
             ),
             ("counts", pa.map_(pa.string(), pa.int64())),
             ("half", pa.float16()),
@@ -106,13 +120,18 @@ def test_rows_give_the_same_bytes_in_whatever_batches_they_come(
 
 
 def test_a_batch_of_other_columns_is_refused(tmp_path: Path) -> None:
-    with MonthWriter(LEDGER, tmp_path / "x.parquet") as writer, pytest.raises(ValueError, match="other columns"):
+    with (
+        MonthWriter(LEDGER, tmp_path / "x.parquet") as writer,
+        pytest.raises(ValueError, match="other columns"),
+    ):
         writer.add_batch(pa.RecordBatch.from_pydict({"colour": ["blue"]}))
 
 
 def test_the_digest_is_of_the_rows_alone(tmp_path: Path) -> None:
     one = write(DataRoot(tmp_path / "one"), 5)
-    other = write(DataRoot(tmp_path / "two"), 5, Provenance("ledger", "2024-03", 1, 2, "9", "g", {}, {}))
+    other = write(
+        DataRoot(tmp_path / "two"), 5, Provenance("ledger", "2024-03", 1, 2, "9", "g", {}, {})
+    )
     assert one.rows_sha256 == other.rows_sha256
     assert write(DataRoot(tmp_path / "three"), 6).rows_sha256 != one.rows_sha256
 
@@ -123,7 +142,9 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(KeyError), MonthWriter(LEDGER, root.file(LEDGER, "2024-03")) as writer:
         writer.add({"colour": "blue"})
     assert len(root.rows(LEDGER, "2024-03")) == 2
-    assert [file.name for file in root.file(LEDGER, "2024-03").parent.iterdir()] == ["2024-03.parquet"]
+    assert [file.name for file in root.file(LEDGER, "2024-03").parent.iterdir()] == [
+        "2024-03.parquet"
+    ]
 
 
 def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
@@ -141,7 +162,9 @@ def test_an_absent_month_names_the_command_that_makes_it(tmp_path: Path) -> None
 
 def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     write(DataRoot(tmp_path), 1, Provenance("ledger", "2024-03", 7, 1, "0", "f", {}, {}))
-    with pytest.raises(PermanentFailure, match=r"schema version 7.*citeloom run --months 2024-03 --until ledger"):
+    with pytest.raises(
+        PermanentFailure, match=r"schema version 7.*citeloom run --months 2024-03 --until ledger"
+    ):
         DataRoot(tmp_path).read(LEDGER, "2024-03")
 
 
@@ -163,7 +186,10 @@ def test_a_foreign_parquet_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_column_that_the_table_lacks_is_refused(tmp_path: Path) -> None:
-    with MonthWriter(LEDGER, tmp_path / "x.parquet") as writer, pytest.raises(KeyError, match="colour"):
+    with (
+        MonthWriter(LEDGER, tmp_path / "x.parquet") as writer,
+        pytest.raises(KeyError, match="colour"),
+    ):
         writer.add({"colour": "blue"})
 
 
@@ -179,22 +205,40 @@ def test_damaged_pages_under_a_whole_footer_are_named(tmp_path: Path, way: str) 
     content = bytearray(file.read_bytes())
     content[4:200] = b"\xff" * 196
     file.write_bytes(content)
-    with pytest.raises(PermanentFailure, match=r"2024-03\.parquet is damaged.*--select ledger --force"):
+    with pytest.raises(
+        PermanentFailure, match=r"2024-03\.parquet is damaged.*--select ledger --force"
+    ):
         list(root.iterate(LEDGER, "2024-03") if way == "iterate" else root.rows(LEDGER, "2024-03"))
 
 
 def test_texts_have_a_dictionary_and_vectors_none(tmp_path: Path) -> None:
     """Down to the innermost columns, as Parquet names them."""
-    row = {"passage_id": "p", "dense": [0.5, 0.25], "sparse_ids": [1], "sparse_weights": [0.5], "colbert": [[0.5]]}
+    row = {
+        "passage_id": "p",
+        "dense": [0.5, 0.25],
+        "sparse_ids": [1],
+        "sparse_weights": [0.5],
+        "colbert": [[0.5]],
+    }
     file = tmp_path / "2024-03.parquet"
     with MonthWriter(EMBEDDINGS, file) as writer:
         writer.add(row)
-        writer.commit(Provenance("embeddings", "2024-03", EMBEDDINGS.version, 1, "0", "made by a test", {}, {}))
+        writer.commit(
+            Provenance(
+                "embeddings", "2024-03", EMBEDDINGS.version, 1, "0", "made by a test", {}, {}
+            )
+        )
     group = pq.read_metadata(file).row_group(0)
     columns = [group.column(number) for number in range(group.num_columns)]
-    named = {column.path_in_schema for column in columns if column.dictionary_page_offset is not None}
+    named = {
+        column.path_in_schema for column in columns if column.dictionary_page_offset is not None
+    }
     assert {"passage_id", "sparse_ids.list.element"} <= named
-    assert not named & {"dense.list.element", "sparse_weights.list.element", "colbert.list.element.list.element"}
+    assert not named & {
+        "dense.list.element",
+        "sparse_weights.list.element",
+        "colbert.list.element.list.element",
+    }
 
 
 def test_reading_a_month_by_batches_does_not_hold_the_month(tmp_path: Path) -> None:
@@ -202,12 +246,17 @@ def test_reading_a_month_by_batches_does_not_hold_the_month(tmp_path: Path) -> N
     root, random = DataRoot(tmp_path), np.random.default_rng(0)
     with MonthWriter(EMBEDDINGS, root.file(EMBEDDINGS, "2024-03")) as writer:
         for _ in range(20):
-            vectors = list(random.standard_normal((EMBEDDINGS.rows_per_group, 512)).astype(np.float16))
+            vectors = list(
+                random.standard_normal((EMBEDDINGS.rows_per_group, 512)).astype(np.float16)
+            )
             nothing = {
-                name: pa.nulls(len(vectors), EMBEDDINGS.schema.field(name).type) for name in EMBEDDINGS.schema.names
+                name: pa.nulls(len(vectors), EMBEDDINGS.schema.field(name).type)
+                for name in EMBEDDINGS.schema.names
             }
             columns = nothing | {"dense": pa.array(vectors, EMBEDDINGS.schema.field("dense").type)}
-            writer.add_batch(pa.RecordBatch.from_arrays([*columns.values()], schema=EMBEDDINGS.schema))
+            writer.add_batch(
+                pa.RecordBatch.from_arrays([*columns.values()], schema=EMBEDDINGS.schema)
+            )
         writer.commit(PROVENANCE)
     before = pa.total_allocated_bytes()
     held = max(pa.total_allocated_bytes() - before for _ in root.batches(EMBEDDINGS, "2024-03"))

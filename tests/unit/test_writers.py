@@ -33,7 +33,10 @@ def test_a_name_and_its_writer_are_the_same(name: str) -> None:
 
 def test_a_system_without_a_model_means_the_default_one_or_none() -> None:
     assert writers("lead", "chatcite") == ["chatcite@small", "lead"]
-    assert writers("chatcite@gpt-4", "chatcite", "chatcite@small") == ["chatcite@gpt-4", "chatcite@small"]
+    assert writers("chatcite@gpt-4", "chatcite", "chatcite@small") == [
+        "chatcite@gpt-4",
+        "chatcite@small",
+    ]
 
 
 def test_unknown_systems_and_models_that_are_not_called_are_wrong_settings() -> None:
@@ -57,8 +60,11 @@ def test_the_settings_of_a_model_have_its_name_and_context(tmp_path: Path) -> No
 
 def test_a_model_is_shown_where_its_system_has_several() -> None:
     assert short_names(["chatcite@a", "chatcite@b", "few_shot@a", "lead"]) == {
-        "chatcite@a": "chatcite@a", "chatcite@b": "chatcite@b", "few_shot@a": "few_shot", "lead": "lead"
-    }  # fmt: skip
+        "chatcite@a": "chatcite@a",
+        "chatcite@b": "chatcite@b",
+        "few_shot@a": "few_shot",
+        "lead": "lead",
+    }
     assert full_name("few_shot", ["few_shot@a", "chatcite@a"]) == "few_shot@a"
     assert full_name("chatcite", ["chatcite@a", "chatcite@b"]) == "chatcite"
 
@@ -66,7 +72,11 @@ def test_a_model_is_shown_where_its_system_has_several() -> None:
 def test_rows_get_their_writers_names() -> None:
     table = pa.table({"system": ["chatcite", "chatcite", "lead"], "model": ["a", "b", None]})
     assert with_writer_names(table)["system"].to_pylist() == ["chatcite@a", "chatcite@b", "lead"]
-    assert with_writer_names(table, {"chatcite@a": "x"})["system"].to_pylist() == ["x", "chatcite@b", "lead"]
+    assert with_writer_names(table, {"chatcite@a": "x"})["system"].to_pylist() == [
+        "x",
+        "chatcite@b",
+        "lead",
+    ]
     empty = pa.table({"system": pa.array([], pa.string()), "model": pa.array([], pa.string())})
     assert with_writer_names(empty).num_rows == 0
     assert Writer("lead").columns == {"system": "lead", "model": None}

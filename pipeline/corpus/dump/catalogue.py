@@ -1,6 +1,7 @@
 """The dump as a whole: its months, and for each month the pages, the strays and a digest of both.
 
-Of a zip only the directory is read, once; its listing is cached (`listing.py`). Beside the zips lie loose pages, of
+Of a zip only the directory is read, once; its listing is cached (`listing.py`). Beside the zips lie
+loose pages, of
 months that are in no zip yet: `<yymm>/<id>.html` and `<subset>/<yymm>/<id>.html`.
 """
 
@@ -21,7 +22,14 @@ from deflate import crc32
 from pipeline.arxiv.identifiers import MemberName, folder_month, read_member_name
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.folder import DumpFolder, FileState, open_folder
-from pipeline.corpus.dump.listing import Fault, Listing, Part, build_listing, cached_listing, list_zip
+from pipeline.corpus.dump.listing import (
+    Fault,
+    Listing,
+    Part,
+    build_listing,
+    cached_listing,
+    list_zip,
+)
 from pipeline.corpus.dump.member import LARGEST_PAGE, as_text, is_subset_folder, place_of, subset_of
 from pipeline.errors import MissingInput, SettingError
 from pipeline.settings import SUBSETS, Settings
@@ -53,7 +61,9 @@ class Dump:
         """Months `YYYY-MM` that have pages, oldest first."""
         parts = [part for _, listing in self.zips for part in listing.parts]
         months = {part.month for part in parts if not part.strays and part.subset in self.subsets}
-        return sorted(months.union(folder.month for folder in self.loose if folder.subset in self.subsets))
+        return sorted(
+            months.union(folder.month for folder in self.loose if folder.subset in self.subsets)
+        )
 
     def count_pages(self, month: str) -> int:
         """How many pages the month has, duplicates included; no row is read."""
@@ -62,10 +72,13 @@ class Dump:
     def pages(self, month: str) -> pa.Table:
         """The month's pages, columns as in the table dump_members, sorted by identifier.
 
-        Duplicates of one identifier are sorted by preference: a loose page before those in zips, because it is newer;
-        then the better conversion; of one name twice in a zip the last, as zip tools do.
+        Duplicates of one identifier are sorted by preference: a loose page before those in zips,
+        because it is newer; then the better conversion; of one name twice in a zip the last, as zip
+        tools do.
         """
-        parts = [(name, listing, part) for name, listing, part in self._parts(month) if not part.strays]
+        parts = [
+            (name, listing, part) for name, listing, part in self._parts(month) if not part.strays
+        ]
         tables = [_as_members(name, part, listing.rows_of(part)) for name, listing, part in parts]
         pages = pa.concat_tables([DUMP_MEMBERS.schema.empty_table(), *tables])
         zipped = pc.not_equal(pages["zip"], "")
@@ -78,7 +91,9 @@ class Dump:
         return pages.take(order)
 
     def strays(self, month: str) -> Iterator[Stray]:
-        """The month's strays. Those of no month, and zips that cannot be used, belong to the dump's first month."""
+        """The month's strays. Those of no month, and zips that cannot be used, belong to the dump's
+        first month.
+        """
         if month in self.months[:1]:
             yield from ((name, "unreadable_zip", message) for name, message in self.broken.items())
         for zip_name, listing, part in self._parts(month):
@@ -87,7 +102,9 @@ class Dump:
                     yield place_of(zip_name, row["member"]), row["reason"], row["detail"]
 
     def digest(self, month: str) -> str:
-        """A digest of the month's pages and strays; copying or touching a zip does not change it."""
+        """A digest of the month's pages and strays; copying or touching a zip does not change
+        it.
+        """
         digest = hashlib.sha256()
         for zip_name, _, part in self._parts(month):
             digest.update(repr((zip_name, part)).encode())
@@ -96,7 +113,9 @@ class Dump:
         return digest.hexdigest()
 
     def _parts(self, month: str) -> Iterator[tuple[str, Listing, Part]]:
-        """(zip or empty, listing, part) of a month's pages and strays; strays of no month are the first month's."""
+        """(zip or empty, listing, part) of a month's pages and strays; strays of no month are the
+        first month's.
+        """
         listings: list[tuple[str, Listing]] = list(self.zips)
         for loose_folder in self.loose:
             if loose_folder.month == month and loose_folder.subset in self.subsets:
@@ -136,19 +155,22 @@ def broken_zips(settings: Settings) -> list[str]:
 def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
     """The present contents of the dump folder.
 
-    Raises SettingError where there is no such folder, it cannot be listed, or it holds neither a zip nor a loose page
-    (unless it `may_be_empty`); MissingInput where it holds nothing but zips that cannot be used.
+    Raises SettingError where there is no such folder, it cannot be listed, or it holds neither a
+    zip nor a loose page (unless it `may_be_empty`); MissingInput where it holds nothing but zips
+    that cannot be used.
     """
     place, cache = settings.dump_dir, settings.local_root / "cache" / "zips"
     folder = open_folder(place) if isinstance(place, Path) else _remote_folder(place)
     with _listing_errors(folder):
-        top = sorted((name, is_folder) for name, is_folder in folder.names() if not name.startswith("."))
+        top = sorted(
+            (name, is_folder) for name, is_folder in folder.names() if not name.startswith(".")
+        )
         loose = find_loose_folders(folder, top)
     names = [name for name, is_folder in top if name.lower().endswith(".zip") and not is_folder]
     if not names and not loose and not may_be_empty:
         raise SettingError(
-            f"CITELOOM_DUMP_DIR: no .zip file is in {folder.address}, nor any page in a folder <yymm>: set it to the "
-            "folder of the ar5iv zips"
+            f"CITELOOM_DUMP_DIR: no .zip file is in {folder.address}, nor any page in a folder"
+            " <yymm>: set it to the folder of the ar5iv zips"
         )
     zips: list[tuple[str, Listing]] = []
     broken: dict[str, str] = {}
@@ -175,17 +197,18 @@ def _listing_errors(folder: DumpFolder) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
         raise SettingError(
-            f"CITELOOM_DUMP_DIR: there is no folder {folder.address}: set it to the folder of the ar5iv zips"
+            f"CITELOOM_DUMP_DIR: there is no folder {folder.address}: set it to the folder of the"
+            " ar5iv zips"
         ) from error
     except OSError as error:
         raise SettingError(
-            f"CITELOOM_DUMP_DIR: {folder.address} cannot be listed ({error.strerror or error}): make it readable, or "
-            "set another folder"
+            f"CITELOOM_DUMP_DIR: {folder.address} cannot be listed ({error.strerror or error}):"
+            " make it readable, or set another folder"
         ) from error
 
 
-# The listing of a zip, or why it cannot be used, while its state is the same: `citeloom status` reads the dump once
-# for each month, 400 times 5 ms for three zips.
+# The listing of a zip, or why it cannot be used, while its state is the same: `citeloom status`
+# reads the dump once for each month, 400 times 5 ms for three zips.
 _known_zips: dict[tuple[str, Path], tuple[FileState, Listing | str]] = {}
 
 
@@ -206,8 +229,8 @@ def _list_zip(folder: DumpFolder, name: str, cache: Path) -> Listing:
             _known_zips[key] = (state, listing)
     except OSError as error:
         raise MissingInput(
-            f"{address} cannot be read ({error.strerror or error}): put it in place and make it readable, or move it "
-            "out of CITELOOM_DUMP_DIR"
+            f"{address} cannot be read ({error.strerror or error}): put it in place and make it"
+            " readable, or move it out of CITELOOM_DUMP_DIR"
         ) from error
     if isinstance(listing, str):
         raise MissingInput(listing)
@@ -217,7 +240,9 @@ def _list_zip(folder: DumpFolder, name: str, cache: Path) -> Listing:
 def _read_zip(folder: DumpFolder, name: str) -> Listing:
     """The listing of a zip by its directory. Raises MissingInput where it is broken, OSError."""
     with contextlib.closing(folder.open(name)) as file:
-        return list_zip(read_directory(f"{folder.address}/{name}", folder.state(name).bytes, file.read), name)
+        return list_zip(
+            read_directory(f"{folder.address}/{name}", folder.state(name).bytes, file.read), name
+        )
 
 
 def _describe_dump_without_pages(dump: Dump) -> str:
@@ -226,9 +251,10 @@ def _describe_dump_without_pages(dump: Dump) -> str:
     strays = list(dump.strays(""))
     example = f", for example {strays[0][0]} ({strays[0][2]})" if strays else ""
     return (
-        f"CITELOOM_DUMP_DIR: no arXiv page is in {dump.folder.address}: its zips hold {others:,} pages of subsets that "
-        f"are not chosen, and {len(strays):,} names that are no page{example}; a page is <subset>/<yymm>/<id>.html, or "
-        f"<yymm>/<id>.html in a zip named after its subset; CITELOOM_SUBSETS is {','.join(dump.subsets)}"
+        f"CITELOOM_DUMP_DIR: no arXiv page is in {dump.folder.address}: its zips hold"
+        f" {others:,} pages of subsets that are not chosen, and {len(strays):,} names that are no"
+        f" page{example}; a page is <subset>/<yymm>/<id>.html, or <yymm>/<id>.html in a zip named"
+        f" after its subset; CITELOOM_SUBSETS is {','.join(dump.subsets)}"
     )
 
 
@@ -241,11 +267,14 @@ class LooseFolder:
     subset: str
 
     def list_pages(self, folder: DumpFolder, cache: Path) -> Listing:
-        """Its present contents. Checksums are cached: only new pages, and those that have changed, are read for them.
+        """Its present contents. Checksums are cached: only new pages, and those that have changed,
+        are read for them.
 
         Raises OSError where the folder cannot be listed.
         """
-        cache_file = cache / (hashlib.sha256(f"{folder.address}/{self.path}".encode()).hexdigest()[:32] + ".json")
+        cache_file = cache / (
+            hashlib.sha256(f"{folder.address}/{self.path}".encode()).hexdigest()[:32] + ".json"
+        )
         cached = _read_facts(cache_file)
         facts: dict[str, tuple[int, str, int]] = {}
         faults: dict[int, Fault] = {}
@@ -256,11 +285,24 @@ class LooseFolder:
             except OSError as error:
                 faults[place] = ("unreadable", f"it cannot be read ({error.strerror or error})")
         if facts != cached:
-            with contextlib.suppress(OSError):  # if it cannot be written, checksums are computed again next time
+            with contextlib.suppress(
+                OSError
+            ):  # if it cannot be written, checksums are computed again next time
                 write_whole(cache_file, json.dumps(facts).encode())
-        sizes, _, checksums = zip(*(facts.get(name, (0, "", 0)) for name in names), strict=True) if names else ((),) * 3
-        numbers = {"offset": [0] * len(names), "bytes": sizes, "compressed_bytes": sizes, "crc32": checksums}
-        return build_listing("", [([f"{self.path}/{as_text(name)}" for name in names], numbers, faults)])
+        sizes, _, checksums = (
+            zip(*(facts.get(name, (0, "", 0)) for name in names), strict=True)
+            if names
+            else ((),) * 3
+        )
+        numbers = {
+            "offset": [0] * len(names),
+            "bytes": sizes,
+            "compressed_bytes": sizes,
+            "crc32": checksums,
+        }
+        return build_listing(
+            "", [([f"{self.path}/{as_text(name)}" for name in names], numbers, faults)]
+        )
 
     def _examine(self, folder: DumpFolder, name: str, cached: FileFacts) -> tuple[int, str, int]:
         path = f"{self.path}/{name}"
@@ -274,7 +316,8 @@ class LooseFolder:
 
 
 def find_loose_folders(folder: DumpFolder, top: list[tuple[str, bool]]) -> list[LooseFolder]:
-    """The folders of a dump folder that hold loose pages; `top` are the names directly in it, sorted.
+    """The folders of a dump folder that hold loose pages; `top` are the names directly in it,
+    sorted.
 
     Raises OSError where one cannot be listed.
     """
@@ -282,8 +325,12 @@ def find_loose_folders(folder: DumpFolder, top: list[tuple[str, bool]]) -> list[
     for name, is_folder in top:
         if is_folder and is_subset_folder(name):
             inside = sorted(folder.names(name))
-            paths += [f"{name}/{yymm}" for yymm, is_below in inside if is_below and folder_month(yymm)]
-    with_pages = [path for path in paths if any(_is_page(f"{path}/{name}") for name, _ in folder.names(path))]
+            paths += [
+                f"{name}/{yymm}" for yymm, is_below in inside if is_below and folder_month(yymm)
+            ]
+    with_pages = [
+        path for path in paths if any(_is_page(f"{path}/{name}") for name, _ in folder.names(path))
+    ]
     return [_loose_folder(path) for path in with_pages]
 
 
@@ -299,6 +346,9 @@ def _is_page(path: str) -> bool:
 def _read_facts(file: Path) -> FileFacts:
     try:
         facts = json.loads(file.read_bytes())
-        return {name: (int(size), str(mark), int(checksum)) for name, (size, mark, checksum) in facts.items()}
+        return {
+            name: (int(size), str(mark), int(checksum))
+            for name, (size, mark, checksum) in facts.items()
+        }
     except (OSError, ValueError, TypeError, AttributeError):
         return {}

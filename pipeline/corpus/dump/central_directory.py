@@ -1,7 +1,9 @@
-"""A zip's central directory, read in one pass: the place of each entry, or why the zip cannot be used.
+"""A zip's central directory, read in one pass: the place of each entry, or why the zip cannot be
+used.
 
-Layout: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3.7 to 4.3.16. The largest zip of the
-dump names 1.3 M entries in some 120 MB, hence columns of numbers instead of an object for each entry.
+Layout: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3.7 to 4.3.16. The
+largest zip of the dump names 1.3 M entries in some 120 MB, hence columns of numbers instead of an
+object for each entry.
 """
 
 from __future__ import annotations
@@ -25,7 +27,15 @@ LOCAL_SIGNATURE, _ENTRY_SIGNATURE = b"PK\3\4", b"PK\1\2"
 LOCAL_HEADER = struct.Struct("<4s5H3L2H")
 _ENTRY = np.dtype(
     {
-        "names": ["flags", "crc32", "compressed_bytes", "bytes", "name_length", "extra_length", "offset"],
+        "names": [
+            "flags",
+            "crc32",
+            "compressed_bytes",
+            "bytes",
+            "name_length",
+            "extra_length",
+            "offset",
+        ],
         "formats": ["<u2", "<u4", "<u4", "<u4", "<u2", "<u2", "<u4"],
         "offsets": [8, 16, 20, 24, 28, 30, 42],
         "itemsize": 46,
@@ -45,7 +55,8 @@ _IN_ZIP64_FIELD = 0xFFFFFFFF
 # No zip is that long; a larger number is wrong, and would not fit an int64 once the base is added.
 _ABOVE_ANY_ZIP = 1 << 62
 _MOST_END_RECORDS = 1000
-# Local headers to read of entries that share bytes: 30 ms each on an object store. A zip with more of them is a bomb.
+# Local headers to read of entries that share bytes: 30 ms each on an object store. A zip with more
+# of them is a bomb.
 _MOST_LOCAL_HEADERS = 1000
 # Eight times that of the largest zip; a longer directory is not the dump's, and would fill memory.
 _LONGEST_DIRECTORY = 1 << 30
@@ -53,7 +64,8 @@ _LONGEST_DIRECTORY = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """All entries of a zip, in the directory's order: one item of each column per entry, sizes and positions in bytes.
+    """All entries of a zip, in the directory's order: one item of each column per entry, sizes and
+    positions in bytes.
 
     faults: why an entry cannot be used, by its place in the columns.
     """
@@ -74,12 +86,15 @@ class Entries:
     def names(self, first: int, last: int) -> list[str]:
         """Names of the entries from `first` up to but not including `last`.
 
-        A flag of each entry says whether its name is UTF-8; if not, it is code page 437 by the standard.
+        A flag of each entry says whether its name is UTF-8; if not, it is code page 437 by the
+        standard.
         """
         columns = (self.names_at, self.name_length, self.flags)
         starts, lengths, flags = (column[first:last].tolist() for column in columns)
         return [
-            self.directory[start : start + length].decode("utf-8" if flag & _UTF8_FLAG else "cp437", "replace")
+            self.directory[start : start + length].decode(
+                "utf-8" if flag & _UTF8_FLAG else "cp437", "replace"
+            )
             for start, length, flag in zip(starts, lengths, flags, strict=True)
         ]
 
@@ -87,21 +102,31 @@ class Entries:
 def read_directory(file: str, size: int, read: Read) -> Entries:
     """The entries of a zip of `size` bytes; `file` names it in messages.
 
-    Raises MissingInput where the file is no zip, is cut off, or holds nothing; OSError where it cannot be read.
+    Raises MissingInput where the file is no zip, is cut off, or holds nothing; OSError where it
+    cannot be read.
     """
     tail_start = max(0, size - _LONGEST_TAIL)
     tail = read(tail_start, size - tail_start)
     count, length, stated_start, end = _find_directory(file, size, tail, read)
     start = end - length
-    base = start - stated_start  # bytes before the zip proper, which are missing from the stated offsets
+    base = (
+        start - stated_start
+    )  # bytes before the zip proper, which are missing from the stated offsets
     if base < 0 or start < 0 or length > _LONGEST_DIRECTORY:
-        raise MissingInput(f"{file} is cut off or broken: its directory lies outside of it; fetch it again")
+        raise MissingInput(
+            f"{file} is cut off or broken: its directory lies outside of it; fetch it again"
+        )
     entries = _parse_entries(file, read(start, length), length, base)
     # A 16-bit count wraps round where a zip of more entries was written without zip64.
     if len(entries) != count and (len(entries) - count) % 0x10000:
-        raise MissingInput(f"{file} is broken: it names {count:,} entries and holds {len(entries):,}; fetch it again")
+        raise MissingInput(
+            f"{file} is broken: it names {count:,} entries and holds {len(entries):,}; fetch it"
+            " again"
+        )
     if not len(entries):
-        raise MissingInput(f"{file} is an empty zip: fetch it again, or move it out of CITELOOM_DUMP_DIR")
+        raise MissingInput(
+            f"{file} is an empty zip: fetch it again, or move it out of CITELOOM_DUMP_DIR"
+        )
     return _with_byte_faults(entries, start, read)
 
 
@@ -109,14 +134,17 @@ def _find_directory(file: str, size: int, tail: bytes, read: Read) -> tuple[int,
     """(entries, bytes of the directory, its stated start, its end) of a zip."""
     place = _find_end_record(tail)
     if place is None:
-        raise MissingInput(f"{file} is no zip, or is cut off: fetch it again, or move it out of CITELOOM_DUMP_DIR")
+        raise MissingInput(
+            f"{file} is no zip, or is cut off: fetch it again, or move it out of CITELOOM_DUMP_DIR"
+        )
     _, _, _, _, count, length, start, _ = _END.unpack_from(tail, place)
     end = size - len(tail) + place
     locator = place - _END_LOCATOR_64.size
     if locator < 0 or tail[locator : locator + 4] != b"PK\6\7":
         return count, length, start, end
     stated = _END_LOCATOR_64.unpack_from(tail, locator)[2]
-    # Also right before its locator: where bytes lie before the zip proper, the stated place is short of them.
+    # Also right before its locator: where bytes lie before the zip proper, the stated place is
+    # short of them.
     for at in (stated, end - _END_LOCATOR_64.size - _END_64.size):
         record = read(at, _END_64.size) if 0 <= at < size else b""
         if len(record) == _END_64.size and record[:4] == b"PK\6\6":
@@ -126,7 +154,8 @@ def _find_directory(file: str, size: int, tail: bytes, read: Read) -> tuple[int,
 
 
 def _find_end_record(tail: bytes) -> int | None:
-    """Start of the end record in a zip's last bytes: the last whose comment ends with the file, else the last.
+    """Start of the end record in a zip's last bytes: the last whose comment ends with the file,
+    else the last.
 
     A comment may hold what looks like an end record.
     """
@@ -161,12 +190,16 @@ def _structs_at(content: bytes, places: Numbers, kind: np.dtype[np.void]) -> NDA
     return windows[places].view(kind)[:, 0]
 
 
-def _widen(directory: bytes, columns: dict[str, Numbers], extra_at: Numbers, extra_length: Numbers) -> dict[int, str]:
-    """Replace the numbers of entries that are full by those of their zip64 fields; faults of those that have none."""
+def _widen(
+    directory: bytes, columns: dict[str, Numbers], extra_at: Numbers, extra_length: Numbers
+) -> dict[int, str]:
+    """Replace the numbers of entries that are full by those of their zip64 fields; faults of those
+    that have none.
+    """
     names = ("bytes", "compressed_bytes", "offset")  # the order of the zip64 field
     full = {name: columns[name] == _IN_ZIP64_FIELD for name in names}
-    # Nearly all entries of a zip above 4 GB have the offset as their only wide number. One by one they took as long as
-    # the rest of the directory.
+    # Nearly all entries of a zip above 4 GB have the offset as their only wide number. One by one
+    # they took as long as the rest of the directory.
     only_offset = full["offset"] & ~full["bytes"] & ~full["compressed_bytes"]
     likely = np.flatnonzero(only_offset & (extra_length >= _WIDE_OFFSET.itemsize))
     fields = _structs_at(directory, extra_at[likely], _WIDE_OFFSET)
@@ -196,27 +229,36 @@ def _entry_places(file: str, directory: bytes, length: int) -> Numbers:
     places, place = array("q"), 0
     while directory.startswith(_ENTRY_SIGNATURE, place) and place + _ENTRY.itemsize <= length:
         places.append(place)
-        place += _ENTRY.itemsize + sum(_ENTRY_LENGTHS.unpack_from(directory, place + _ENTRY_LENGTHS_AT))
+        place += _ENTRY.itemsize + sum(
+            _ENTRY_LENGTHS.unpack_from(directory, place + _ENTRY_LENGTHS_AT)
+        )
     if place != length:
         raise MissingInput(f"{file} is broken: its directory ends early; fetch it again")
     return np.frombuffer(places, np.int64)
 
 
 def _zip64_numbers(extra: bytes) -> Sequence[int]:
-    """The numbers of the zip64 field among an entry's extra fields; none if there is no such field, or only part."""
+    """The numbers of the zip64 field among an entry's extra fields; none if there is no such field,
+    or only part.
+    """
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
         at += 4 + length
         if kind == 1:
-            return struct.unpack_from(f"<{length // 8}Q", extra, at - length) if at <= len(extra) else ()
+            return (
+                struct.unpack_from(f"<{length // 8}Q", extra, at - length)
+                if at <= len(extra)
+                else ()
+            )
     return ()
 
 
 def _with_byte_faults(entries: Entries, limit: int, read: Read) -> Entries:
     """The entries, with a fault for each that reaches past `limit` or shares bytes with another.
 
-    Entries that share bytes are how a small zip unpacks to petabytes (D. Fifield, "A better zip bomb", WOOT 2019).
+    Entries that share bytes are how a small zip unpacks to petabytes (D. Fifield, "A better zip
+    bomb", WOOT 2019).
     """
     faults = dict(entries.faults)
     # Where the page ends if its local header has no extra fields: it cannot end earlier.
@@ -227,7 +269,9 @@ def _with_byte_faults(entries: Entries, limit: int, read: Read) -> Entries:
     overlapping = _overlapping(usable, entries.offset, end)
     shared: set[int] = set()
     if len(overlapping) <= _MOST_LOCAL_HEADERS:
-        shared |= {place for place in overlapping.tolist() if not _has_local_header(entries, place, read)}
+        shared |= {
+            place for place in overlapping.tolist() if not _has_local_header(entries, place, read)
+        }
     rest = np.setdiff1d(overlapping, list(shared))
     in_order = rest[np.argsort(entries.offset[rest], kind="stable")]
     # An entry that contains the start of the next claims bytes that are not its own.

@@ -1,4 +1,6 @@
-"""The folder of the dump, on a disk or on an object store that fsspec knows, and byte ranges of its files."""
+"""The folder of the dump, on a disk or on an object store that fsspec knows, and byte ranges of its
+files.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ Range = tuple[int, int]
 
 # `citeloom status` asks for a month's state 400 times; a listing costs an object store some 50 ms.
 _LISTING_SECONDS = 10.0
-# A request to an object store costs 10 to 50 ms and then brings some 50 to 100 MB a second, so a gap of 1 MB costs no
-# more than a second request would.
+# A request to an object store costs 10 to 50 ms and then brings some 50 to 100 MB a second, so a
+# gap of 1 MB costs no more than a second request would.
 WIDEST_GAP = 1024 * 1024
-# Held in memory for every zip that is read; eight times as much would save one request in a hundred pages.
+# Held in memory for every zip that is read; eight times as much would save one request in a hundred
+# pages.
 LONGEST_SPAN = 16 * 1024 * 1024
 
 
@@ -36,14 +39,18 @@ class FileState:
 
 
 class LocalFolder:
-    """A folder on a disk. Names are paths below it, with `/` between folders; methods raise OSError."""
+    """A folder on a disk. Names are paths below it, with `/` between folders; methods raise
+    OSError.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
         self.address = str(self._path)
 
     def names(self, below: str = "") -> Iterator[tuple[str, bool]]:
-        """(last part of the name, whether it is a folder) of everything directly in a folder, in any order."""
+        """(last part of the name, whether it is a folder) of everything directly in a folder, in
+        any order.
+        """
         with os.scandir(self._path / below) as entries:
             yield from ((entry.name, entry.is_dir()) for entry in entries)
 
@@ -83,7 +90,9 @@ class LocalFile:
 
 
 class RemoteFolder:
-    """A folder on an object store, with the methods of LocalFolder. A listing is used for `listing_seconds`."""
+    """A folder on an object store, with the methods of LocalFolder. A listing is used for
+    `listing_seconds`.
+    """
 
     def __init__(self, address: str, listing_seconds: float = _LISTING_SECONDS) -> None:
         from fsspec.core import url_to_fs
@@ -93,7 +102,9 @@ class RemoteFolder:
         try:
             self._system, path = url_to_fs(address)
         except (ImportError, ValueError, OSError) as error:
-            raise SettingError(f"CITELOOM_DUMP_DIR: {self.address} cannot be reached: {error}") from error
+            raise SettingError(
+                f"CITELOOM_DUMP_DIR: {self.address} cannot be reached: {error}"
+            ) from error
         self._path = str(path).rstrip("/")
         self._listings: dict[str, tuple[float, dict[str, Any]]] = {}
 
@@ -129,7 +140,9 @@ class RemoteFolder:
 
 
 class RemoteFile:
-    """A file on an object store, which holds the last span that it fetched. `fetch(start, end)` brings bytes."""
+    """A file on an object store, which holds the last span that it fetched. `fetch(start, end)`
+    brings bytes.
+    """
 
     def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
         self._size, self._fetch = size, fetch
@@ -141,7 +154,9 @@ class RemoteFile:
 
         within = [(start, min(end, self._size)) for start, end in ranges if 0 <= start < self._size]
         starts, ends = [start for start, _ in within], [end for _, end in within]
-        _, starts, ends = merge_offset_ranges([""] * len(within), starts, ends, WIDEST_GAP, LONGEST_SPAN)
+        _, starts, ends = merge_offset_ranges(
+            [""] * len(within), starts, ends, WIDEST_GAP, LONGEST_SPAN
+        )
         self._planned = list(zip(starts, ends, strict=True))
 
     def read(self, start: int, length: int) -> bytes:
@@ -179,5 +194,7 @@ DumpFile = LocalFile | RemoteFile
 
 
 def open_folder(place: Path | str) -> DumpFolder:
-    """The dump folder at a path or an address. Raises SettingError where no library here reads such addresses."""
+    """The dump folder at a path or an address. Raises SettingError where no library here reads such
+    addresses.
+    """
     return LocalFolder(place) if isinstance(place, Path) else RemoteFolder(place)

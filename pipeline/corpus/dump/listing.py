@@ -1,7 +1,8 @@
 """The contents of a zip or of a folder of loose pages: rows of pages and strays, cached on disk.
 
-A stray is a name that is not a readable arXiv page. A listing has a part for each month and subset. A zip's listing
-is kept as one Parquet file with a row group for each part, so that the zip's directory is read once.
+A stray is a name that is not a readable arXiv page. A listing has a part for each month and subset.
+A zip's listing is kept as one Parquet file with a row group for each part, so that the zip's
+directory is read once.
 """
 
 from __future__ import annotations
@@ -24,10 +25,22 @@ from pipeline.corpus.dump.member import subset_of
 from pipeline.errors import MissingInput
 from pipeline.storage.writing import write_cache_file
 
-NUMBERS = {"offset": pa.int64(), "bytes": pa.int64(), "compressed_bytes": pa.int64(), "crc32": pa.uint32()}
-# A stray has a reason and a detail for the ledger, and no identifier; a page has only the identifier.
+NUMBERS = {
+    "offset": pa.int64(),
+    "bytes": pa.int64(),
+    "compressed_bytes": pa.int64(),
+    "crc32": pa.uint32(),
+}
+# A stray has a reason and a detail for the ledger, and no identifier; a page has only the
+# identifier.
 ROWS = pa.schema(
-    {"arxiv_id": pa.string(), "member": pa.string(), **NUMBERS, "reason": pa.string(), "detail": pa.string()}
+    {
+        "arxiv_id": pa.string(),
+        "member": pa.string(),
+        **NUMBERS,
+        "reason": pa.string(),
+        "detail": pa.string(),
+    }
 )
 _PART = pa.schema({"month": pa.string(), "subset": pa.string(), "strays": pa.bool_()})
 _CLASSIFIED_ROWS = pa.unify_schemas([_PART, ROWS])
@@ -41,14 +54,17 @@ _DAMAGE = (OSError, pa.ArrowException, KeyError, TypeError, ValueError)
 Fault = tuple[str, str]
 """A ledger's reason, and its detail."""
 Chunk = tuple[Sequence[str], Mapping[str, Any], Mapping[int, Fault]]
-"""Names; for each of NUMBERS a column of the same length; faults of pages by their place among the names."""
+"""Names; for each of NUMBERS a column of the same length; faults of pages by their place among the
+names.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """Some rows of a listing: the pages of one month and subset, or the strays in their folders.
 
-    month: empty for strays whose folder names no month. sha256: over the rows, independent of the file they lie in.
+    month: empty for strays whose folder names no month. sha256: over the rows, independent of the
+        file they lie in.
     """
 
     month: str
@@ -60,7 +76,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A listing. `parts` are sorted. Its rows, those of the parts one after another, are in memory or in a file."""
+    """A listing. `parts` are sorted. Its rows, those of the parts one after another, are in memory
+    or in a file.
+    """
 
     parts: tuple[Part, ...]
     rows: pa.Table | Path
@@ -79,7 +97,9 @@ class Listing:
                 return file.read_row_group(place)
         except _DAMAGE as error:
             self.rows.unlink(missing_ok=True)
-            raise MissingInput(f"{self.rows} cannot be read ({error}): run again, which makes it anew") from error
+            raise MissingInput(
+                f"{self.rows} cannot be read ({error}): run again, which makes it anew"
+            ) from error
 
 
 def list_zip(entries: Entries, zip_name: str) -> Listing:
@@ -92,18 +112,24 @@ def _zip_chunks(entries: Entries) -> Iterator[Chunk]:
         last = min(first + _NAMES_PER_CHUNK, len(entries))
         numbers = {name: getattr(entries, name)[first:last] for name in NUMBERS}
         faults = {
-            place - first: ("corrupt_member", fault) for place, fault in entries.faults.items() if first <= place < last
+            place - first: ("corrupt_member", fault)
+            for place, fault in entries.faults.items()
+            if first <= place < last
         }
         yield entries.names(first, last), numbers, faults
 
 
 def build_listing(zip_name: str, chunks: Iterable[Chunk]) -> Listing:
-    """The listing of names with their numbers; within a part, in their order. `zip_name` is empty for loose pages."""
+    """The listing of names with their numbers; within a part, in their order. `zip_name` is empty
+    for loose pages.
+    """
     batches = [_CLASSIFIED_ROWS.empty_table()]
     for names, numbers, faults in chunks:
         files = [place for place, name in enumerate(names) if not name.endswith("/")]
         classified = [_classify(names[place], faults.get(place), zip_name) for place in files]
-        months, subsets, strays, ids, reasons, details = zip(*classified, strict=True) if classified else ((),) * 6
+        months, subsets, strays, ids, reasons, details = (
+            zip(*classified, strict=True) if classified else ((),) * 6
+        )
         columns = {
             "month": months,
             "subset": subsets,
@@ -131,7 +157,9 @@ def _classify(
     """(month, subset, is stray, identifier, reason, detail) of a name."""
     # An absolute name, or one that goes up. Nothing is ever unpacked, but no page has such a name.
     leads_out = name.startswith("/") or (".." in name and ".." in name.split("/"))
-    parsed = NotAPage("its name leads out of its folder", None) if leads_out else read_member_name(name)
+    parsed = (
+        NotAPage("its name leads out of its folder", None) if leads_out else read_member_name(name)
+    )
     if isinstance(parsed, NotAPage):
         subset = subset_of(name.rpartition("/")[0], zip_name)
         return parsed.month or "", subset, True, None, "not_an_arxiv_page", parsed.reason
@@ -153,10 +181,14 @@ def _digest(rows: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def cached_listing(folder: Path, address: str, state: FileState, make: Callable[[], Listing]) -> Listing:
-    """The listing of the zip at an address in this state: from its file in the folder, else made by `make`.
+def cached_listing(
+    folder: Path, address: str, state: FileState, make: Callable[[], Listing]
+) -> Listing:
+    """The listing of the zip at an address in this state: from its file in the folder, else made by
+    `make`.
 
-    Its rows stay in memory where the file cannot be written, as below a data root that is read-only.
+    Its rows stay in memory where the file cannot be written, as below a data root that is
+    read-only.
     """
     zip_digest = hashlib.sha256(address.encode()).hexdigest()[:32]
     state_digest = hashlib.sha256(repr((_FORMAT, state)).encode()).hexdigest()[:32]
@@ -178,7 +210,9 @@ def cached_listing(folder: Path, address: str, state: FileState, make: Callable[
 
 def _as_parquet(listing: Listing) -> pa.Buffer:
     """The content of a listing's file: a row group for each part."""
-    schema = ROWS.with_metadata({_METADATA_KEY: json.dumps([asdict(part) for part in listing.parts])})
+    schema = ROWS.with_metadata(
+        {_METADATA_KEY: json.dumps([asdict(part) for part in listing.parts])}
+    )
     content = pa.BufferOutputStream()
     with pq.ParquetWriter(content, schema, compression="zstd", write_page_checksum=True) as writer:
         for part in listing.parts:

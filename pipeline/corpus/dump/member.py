@@ -1,4 +1,6 @@
-"""One page of the dump: its record, why it cannot be read, and the severity of its conversion by its names."""
+"""One page of the dump: its record, why it cannot be read, and the severity of its conversion by
+its names.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-# The largest page of the 04.2024 set is below 100 MB; one takes twice its size while it is unpacked.
+# The largest page of the 04.2024 set is below 100 MB; one takes twice its size while it is
+# unpacked.
 LARGEST_PAGE = 128 * 1024 * 1024
 
 UNRATED = "unrated"
@@ -21,7 +24,8 @@ _SUBSETS = (
 class MemberError(Exception):
     """A page that cannot be read.
 
-    `reason` is one of the ledger's: encrypted, unsupported_compression, too_large, corrupt_member, unreadable.
+    `reason` is one of the ledger's: encrypted, unsupported_compression, too_large, corrupt_member,
+    unreadable.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -33,8 +37,8 @@ class MemberError(Exception):
 class Member:
     """One page of the dump; sizes and positions are in bytes.
 
-    In a zip `offset` is that of the member's local header. A loose page has no zip (`zip` is empty), and `member` is
-    its path below the dump folder.
+    In a zip `offset` is that of the member's local header. A loose page has no zip (`zip` is
+    empty), and `member` is its path below the dump folder.
     """
 
     arxiv_id: str
@@ -64,7 +68,9 @@ def as_text(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def subset_of(folder: str | None, zip_name: str) -> str:
-    """The subset of a page by the word for it in its folder's name, else in its zip's, else `unrated`."""
+    """The subset of a page by the word for it in its folder's name, else in its zip's, else
+    `unrated`.
+    """
     for name in (folder or "", zip_name):
         for pattern, subset in _SUBSETS:
             if pattern.search(name):

@@ -25,11 +25,16 @@ from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
 
 _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
-_WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
+_WITH = re.compile(
+    r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])"
+)
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
-_ALSO_AT = re.compile(r"^(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])")
+_ALSO_AT = re.compile(
+    r"^(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])"
+)
 _BETWEEN_PLACES = re.compile(r"\s*;\s*|,\s+and\s+(?:the\s+)?")
-# A full stop ends a place unless a capital, or one of the words that places are cut short to, is before it.
+# A full stop ends a place unless a capital, or one of the words that places are cut short to, is
+# before it.
 _END = re.compile(
     rf"[(;{EMAIL}]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)(?<!\bEng)(?<!\bSci)(?<!\bInc)"
     r"(?<!\bCo)(?<!\bLtd)\.(?=\s|$)"
@@ -43,7 +48,8 @@ _SENTENCE = re.compile(
 _ADDRESS = re.compile(r"\b[Aa]ddress: ")
 # Where a place ended that ran on into the next sentence, as "U.S.A." ends nothing by itself.
 _NEXT = re.compile(r"\.\s(?=[^\W\d_a-z])")
-# No list of authors and no place is longer; what a hostile page has there is not searched whole each time.
+# No list of authors and no place is longer; what a hostile page has there is not searched whole
+# each time.
 _LONGEST = 400
 _EVERYBODY = re.compile(r"\bauthors\b", re.IGNORECASE)
 _EDGES = " .,:;"
@@ -55,7 +61,9 @@ def without_full_stop(text: str) -> str:
 
 
 def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
-    """(marks, text) of the affiliations in a line; marks are before what they mark, or all of them after."""
+    """(marks, text) of the affiliations in a line; marks are before what they mark, or all of them
+    after.
+    """
     pieces = line.split(MARK)
     texts = [_ALSO_AT.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
     marks = [split_marks(piece) for piece in pieces[1::2]]
@@ -72,14 +80,20 @@ def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
 
 
 def split_places(text: str) -> list[str]:
-    """The affiliations of a text, which semicolons or "and" separate where each has an organisation or a location."""
+    """The affiliations of a text, which semicolons or "and" separate where each has an organisation
+    or a location.
+    """
     parts = _BETWEEN_PLACES.split(text)
-    whole = all(not kinds_of(part).isdisjoint({"organisation", "institute", "location"}) for part in parts)
+    whole = all(
+        not kinds_of(part).isdisjoint({"organisation", "institute", "location"}) for part in parts
+    )
     return parts if whole else [text]
 
 
 def contact_affiliations(contacts: Sequence[str]) -> list[str]:
-    """The affiliations of contacts: one of several lines stands for itself, those of one line may be parts of one."""
+    """The affiliations of contacts: one of several lines stands for itself, those of one line may
+    be parts of one.
+    """
     affiliations: list[str] = []
     for contact in contacts:
         lines = [plain_line(without_addresses(line)).strip(EDGES) for line in contact.split(LINE)]
@@ -89,7 +103,9 @@ def contact_affiliations(contacts: Sequence[str]) -> list[str]:
 
 
 def join_lines(lines: Sequence[str]) -> list[str]:
-    """Lines of one address as one affiliation; a second organisation, or what follows a location, begins another."""
+    """Lines of one address as one affiliation; a second organisation, or what follows a location,
+    begins another.
+    """
     kinds = [kinds_of(line) for line in lines]
     affiliations: list[list[str]] = []
     seen: set[str] = set()
@@ -98,22 +114,33 @@ def join_lines(lines: Sequence[str]) -> list[str]:
         text = _LEADING_AND.sub("", line.strip(EDGES))
         second = "organisation" in seen and not of_line.isdisjoint({"organisation", "institute"})
         after_location = "location" in seen and ("location" not in of_line or "," in text)
-        of_next = "unit" in of_line and "organisation" in seen and any("organisation" in k for k in kinds[place + 1 :])
+        of_next = (
+            "unit" in of_line
+            and "organisation" in seen
+            and any("organisation" in k for k in kinds[place + 1 :])
+        )
         if ended or second or after_location or of_next or text != line.strip(EDGES):
             affiliations.append([])
             # What no rule knows is an organisation, unless it is an acronym of a unit: LTI, umiacs.
-            seen = {"organisation"} if not of_line and text[:1].isupper() and not text.isupper() else set()
+            seen = (
+                {"organisation"}
+                if not of_line and text[:1].isupper() and not text.isupper()
+                else set()
+            )
         ended = _TRAILING_AND.search(text) is not None
         affiliations[-1].append(without_full_stop(_TRAILING_AND.sub("", text)))
         seen |= of_line
     return [", ".join(filter(None, parts)) for parts in affiliations]
 
 
-def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]) -> list[Author]:
-    """The authors with the places that their thanks name; one who has an affiliation already keeps that alone.
+def add_workplaces(
+    authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]
+) -> list[Author]:
+    """The authors with the places that their thanks name; one who has an affiliation already keeps
+    that alone.
 
-    thanks: texts with EMAIL in place of e-mails, each with the one author that it belongs to, None where there are
-    several.
+    thanks: texts with EMAIL in place of e-mails, each with the one author that it belongs to, None
+    where there are several.
     """
     found: dict[str, list[str]] = {author.name: [] for author in authors}
     also: dict[str, list[str]] = {author.name: [] for author in authors}
@@ -129,7 +156,12 @@ def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | 
             for name in meant:
                 found[name].append(place)
     return [
-        author._replace(affiliations=(*(author.affiliations or dict.fromkeys(found[author.name])), *also[author.name]))
+        author._replace(
+            affiliations=(
+                *(author.affiliations or dict.fromkeys(found[author.name])),
+                *also[author.name],
+            )
+        )
         for author in authors
     ]
 
@@ -140,11 +172,15 @@ def has_sentence(text: str) -> bool:
 
 
 def _places(text: str) -> list[tuple[str, str]]:
-    """(of whom, place) for every place that a text names; of whom is empty where it is the place alone."""
+    """(of whom, place) for every place that a text names; of whom is empty where it is the place
+    alone.
+    """
     sentences = list(_WITH.finditer(text))
     if not sentences:
         place = _until_end(_ADDRESS.split(text)[-1])
-        if _SENTENCE.search(place) or not (is_affiliation(place) or (EMAIL in text and _can_be_place(place))):
+        if _SENTENCE.search(place) or not (
+            is_affiliation(place) or (EMAIL in text and _can_be_place(place))
+        ):
             return []
         return [("", part) for part in split_places(place)]
     found, start = [], 0
@@ -154,12 +190,18 @@ def _places(text: str) -> list[tuple[str, str]]:
         if after is not None and sentence.end() + len(named) >= after.start():
             named = _NEXT.split(named, maxsplit=1)[0]
         start = sentence.end() + len(named)
-        found += [(who, place) for part in _ALSO.split(named) if (place := part.strip(_EDGES))[:1].isupper()]
+        found += [
+            (who, place)
+            for part in _ALSO.split(named)
+            if (place := part.strip(_EDGES))[:1].isupper()
+        ]
     return found
 
 
 def _can_be_place(text: str) -> bool:
-    """Whether a text that no rule knows can be the place before an e-mail: "Acme Analytics. E-mail: a@acme.org"."""
+    """Whether a text that no rule knows can be the place before an e-mail: "Acme Analytics. E-mail:
+    a@acme.org".
+    """
     words = [word for word in text.split() if word not in ("of", "for", "and", "the", "&")]
     return bool(words) and all(word[0].isupper() for word in words) and not kinds_of(text)
 
@@ -170,11 +212,16 @@ def _until_end(text: str) -> str:
 
 
 def _meant(who: str, authors: Sequence[Author]) -> list[str] | None:
-    """The names that a sentence speaks of, by surname, with initials where a surname is that of several; None where it
-    has nobody's."""
+    """The names that a sentence speaks of, by surname, with initials where a surname is that of
+    several; None where it has nobody's.
+    """
     if _EVERYBODY.search(who):
         return [author.name for author in authors]
-    named = [author.name for author in authors if re.search(rf"\b{re.escape(_surname(author.name))}\b", who)]
+    named = [
+        author.name
+        for author in authors
+        if re.search(rf"\b{re.escape(_surname(author.name))}\b", who)
+    ]
     surnames = Counter(map(_surname, named))
     certain = [
         name

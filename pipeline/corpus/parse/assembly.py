@@ -1,4 +1,6 @@
-"""From what a walk over a page found to the Paper: the same for both parsers, which never share the walk itself."""
+"""From what a walk over a page found to the Paper: the same for both parsers, which never share the
+walk itself.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from pipeline.corpus.parse.front_matter import (
     letters_of,
     without_empty,
 )
-from pipeline.corpus.parse.measures import characters_of_authors, kept_characters, unconverted_macros
+from pipeline.corpus.parse.measures import (
+    characters_of_authors,
+    kept_characters,
+    unconverted_macros,
+)
 from pipeline.corpus.parse.paper import BibliographyItem, Block, PageError, Paper, Section
 from pipeline.corpus.parse.policies import (
     AUTHOR,
@@ -37,7 +43,9 @@ _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ER
 
 @dataclass(slots=True)
 class Findings:
-    """What one walk over one page found. `seen` counts visible characters, with each formula as its TeX."""
+    """What one walk over one page found. `seen` counts visible characters, with each formula as its
+    TeX.
+    """
 
     title: str | None = None
     subtitle: str | None = None
@@ -65,8 +73,11 @@ class Findings:
     """Characters that tables hold more than once: heads over several columns."""
 
 
-def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors: int, truncated: bool) -> Paper:
-    """The paper of a page; `html` are its bytes as they came, `errors` LaTeXML's error marks in them.
+def assemble(
+    found: Findings, html: bytes, known: Sequence[str] = (), *, errors: int, truncated: bool
+) -> Paper:
+    """The paper of a page; `html` are its bytes as they came, `errors` LaTeXML's error marks in
+    them.
 
     known: the paper's authors as arXiv's metadata names them.
 
@@ -87,7 +98,12 @@ def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors:
     of_authors, marks = characters_of_authors(authors, notes, _byline_text(found))
     losses = _losses(found, headed) + Counter(author_mark=marks)
     kept = kept_characters(
-        f"{found.title or ''}{found.subtitle or ''}", of_authors, abstract, headed, blocks, bibliography
+        f"{found.title or ''}{found.subtitle or ''}",
+        of_authors,
+        abstract,
+        headed,
+        blocks,
+        bibliography,
     )
     if "table" in kept:
         kept["table"] -= min(found.repeated, kept["table"])
@@ -124,11 +140,15 @@ def take_unmarked(found: Findings, known: Sequence[str]) -> None:
     if unmarked is not None:
         found.title, byline, letters = unmarked
         found.bylines.append(Byline(byline))
-        found.blocks[:] = [b for b in found.blocks if b.section_path or letters_of(b.text) not in letters]
+        found.blocks[:] = [
+            b for b in found.blocks if b.section_path or letters_of(b.text) not in letters
+        ]
 
 
 def take_affiliations(found: Findings) -> None:
-    """Make institutes of paragraphs that are affiliations, of a page whose authors have a number for each of them."""
+    """Make institutes of paragraphs that are affiliations, of a page whose authors have a number
+    for each of them.
+    """
     numbers = {mark for byline in found.bylines for mark in byline.marks if mark.isdigit()}
     paragraphs = affiliation_paragraphs(found.blocks) if numbers and not found.institutes else []
     if paragraphs and numbers == {str(number) for number in range(1, len(paragraphs) + 1)}:
@@ -139,9 +159,13 @@ def take_affiliations(found: Findings) -> None:
 def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:
     losses = Counter({name: visible("".join(texts)) for name, texts in found.lost.items()})
     shown = visible("".join(shown for _, shown in found.citations))
-    losses["citation_label"] = shown - visible(without_markers("".join(text for text, _ in found.citations)))
+    losses["citation_label"] = shown - visible(
+        without_markers("".join(text for text, _ in found.citations))
+    )
     left = {id(section) for section in headed}
-    losses["empty_section"] = sum(visible(section.title) for section in found.sections if id(section) not in left)
+    losses["empty_section"] = sum(
+        visible(section.title) for section in found.sections if id(section) not in left
+    )
     return +losses
 
 

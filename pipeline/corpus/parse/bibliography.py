@@ -1,8 +1,10 @@
-"""A page's bibliography to items: title, authors, year, venue, DOI, arXiv id, as far as its style shows them.
+"""A page's bibliography to items: title, authors, year, venue, DOI, arXiv id, as far as its style
+shows them.
 
-A style prints names, a year, a title and a venue, in blocks or in one run of text, and marks them by place, quotation
-marks, italics and punctuation. They are read one after the other, and each ends where a rule of `bibliography_rules.py`
-says. Where an item leaves open how its names end, most items of its list decide.
+A style prints names, a year, a title and a venue, in blocks or in one run of text, and marks them
+by place, quotation marks, italics and punctuation. They are read one after the other, and each ends
+where a rule of `bibliography_rules.py` says. Where an item leaves open how its names end, most
+items of its list decide.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ _WORD = re.compile(rf"{_LETTER}{{2}}")
 
 @dataclass(slots=True)
 class ItemParts:
-    """An item as the page lays it out: its label, blocks, words in italics, links, and fields that LaTeXML named."""
+    """An item as the page lays it out: its label, blocks, words in italics, links, and fields that
+    LaTeXML named.
+    """
 
     key: str
     raw: str = ""
@@ -51,7 +55,9 @@ class ItemParts:
 
 @dataclass(slots=True)
 class _Reading:
-    """What is read of one item; `names_end` is the rule by which its names end, "" where none were found."""
+    """What is read of one item; `names_end` is the rule by which its names end, "" where none were
+    found.
+    """
 
     names: str = ""
     names_end: str = ""
@@ -86,19 +92,25 @@ def _to_item(parts: ItemParts, reading: _Reading) -> BibliographyItem:
 
 
 def _read(parts: ItemParts, usual: str) -> _Reading:
-    """Names, year, title and venue of an item. `usual`: how names end in most items of its list, "" if unknown."""
+    """Names, year, title and venue of an item. `usual`: how names end in most items of its list, ""
+    if unknown.
+    """
     named = _from_fields(parts.fields) if parts.fields else None
     if named:
         return named
     text = "\n".join(filter(None, parts.blocks)) or parts.raw
     # No volume, no "et al.", no archive: words that may be a title or a venue.
-    italics = tuple(words for words in parts.emphases if len(words) > 3 and not _NO_FIELD.match(words))
+    italics = tuple(
+        words for words in parts.emphases if len(words) > 3 and not _NO_FIELD.match(words)
+    )
     reading = _Reading(italics=italics)
     rest = _take_names(text, parts.label, usual, reading)
     if reading.names_end or not _is_remark(parts):
         own_block = reading.names_end in ("", "block") or rest.lstrip(" ")[:1] == "\n"
         commas = reading.names_end == "comma"
-        reading.title, reading.venue = _split_title(rest, italics, own_block=own_block, commas=commas)
+        reading.title, reading.venue = _split_title(
+            rest, italics, own_block=own_block, commas=commas
+        )
     return reading
 
 
@@ -110,14 +122,26 @@ def _from_fields(fields: Sequence[tuple[str, str]]) -> _Reading | None:
     first = dict(reversed(fields))
     if "title" not in first:
         return None
-    venue = next(filter(None, map(first.get, ("journal", "inbook", "crossref", "booktitle", "publisher"))), "")
+    venue = next(
+        filter(None, map(first.get, ("journal", "inbook", "crossref", "booktitle", "publisher"))),
+        "",
+    )
     year = _YEAR.search(first.get("year") or first.get("date") or "")
-    return _Reading(first.get("author", ""), "fields", int(year[0]) if year else None, first["title"], venue)
+    return _Reading(
+        first.get("author", ""), "fields", int(year[0]) if year else None, first["title"], venue
+    )
 
 
 def _is_remark(parts: ItemParts) -> bool:
-    """Whether an item is a note among references: a run of words without names, year, italics and address."""
-    bare = len(parts.blocks) < 2 and not parts.emphases and not parts.links and not _YEAR.search(parts.raw)
+    """Whether an item is a note among references: a run of words without names, year, italics and
+    address.
+    """
+    bare = (
+        len(parts.blocks) < 2
+        and not parts.emphases
+        and not parts.links
+        and not _YEAR.search(parts.raw)
+    )
     return bare and parts.raw.count(" ") > _WORDS_OF_AN_ORGANISATION
 
 
@@ -133,7 +157,9 @@ _USUAL_ENDS = {
     "bracketed_year": re.compile(rf"[(\[]{DATE}[)\]][.,:;]*"),
     "bare_year": re.compile(rf"\s{YEAR}[a-z]?"),
 }
-_YEAR_FIRST = re.compile(rf"(?:[(\[](?:({YEAR})[a-z]?|[Nn]\. ?d\.)[)\]]|({YEAR})[a-z]?(?=\.?\n))[.,:]*\s")
+_YEAR_FIRST = re.compile(
+    rf"(?:[(\[](?:({YEAR})[a-z]?|[Nn]\. ?d\.)[)\]]|({YEAR})[a-z]?(?=\.?\n))[.,:]*\s"
+)
 _YEAR_AT_END = re.compile(rf"\s[(\[]?({DATE})[^\n]{{0,12}}$")
 _YEAR_AFTER_NAMES = re.compile(
     rf"(?:[\s,.(]*[Ee]d(?:itor)?s?\b\.?\)?)?"
@@ -142,14 +168,16 @@ _YEAR_AFTER_NAMES = re.compile(
 )
 _SENTENCE = re.compile(rf"(?<={_LETTER}{{2}})\.\s+")
 
-# Lists with initials. Groups are atomic: a name is taken whole or not at all, so a list of a thousand is read once.
+# Lists with initials. Groups are atomic: a name is taken whole or not at all, so a list of a
+# thousand is read once.
 _LAST = rf"(?:(?:d[aeu]|del|der|den|van|von|l[ae]) +){{0,3}}{_LETTER}[\w’'`$\\{{}}^-]+"
 _FIRST = rf"(?:{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
 _BARE = rf"{_LAST}(?: {_LAST})? [A-Z](?: ?[A-Z]){{0,2}}"  # medicine's "Roe AB"
 _NAME = (
     rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b){_LAST})?(?:, Jr\.?)?|{_LAST}(?: {_LAST})?, {_FIRST}|"
     rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]))"
-    # "J. Fluid Mech. 508" is a journal: a volume follows where a year would not; so is "J. Mach. Learn. Res."
+    # "J. Fluid Mech. 508" is a journal: a volume follows where a year would not; so is "J. Mach.
+    # Learn. Res."
     r"(?!\.?\s+(?!(?:19|20)\d\d\b)\d|\.\s+[A-Z][a-z]{0,5}\.)"
 )
 _NAMES_WITH_INITIALS = re.compile(
@@ -158,10 +186,13 @@ _NAMES_WITH_INITIALS = re.compile(
 )
 # Lists of full names before a comma: "Ann Lee, Bob van Roe and Cid Moe, On words".
 _FULL_NAME = (
-    rf"(?>{_CAPITAL}[\w’'-]+(?: (?:{_CAPITAL}\.)+)*(?: (?:van|von|de|der|den|del|la|di|da|dos|du|el|bin))*"
+    rf"(?>{_CAPITAL}[\w’'-]+(?: (?:{_CAPITAL}\.)+)*(?:"
+    r" (?:van|von|de|der|den|del|la|di|da|dos|du|el|bin))*"
     rf"(?: {_CAPITAL}[\w’'-]+){{1,2}}(?:,? Jr\.?)?)"
 )
-_FULL_NAMES = re.compile(rf"{_FULL_NAME}(?:, (?!and\b){_FULL_NAME})*+(?:,? (?:and|&) {_FULL_NAME})?(?=,\s|\s*\([Ee]d)")
+_FULL_NAMES = re.compile(
+    rf"{_FULL_NAME}(?:, (?!and\b){_FULL_NAME})*+(?:,? (?:and|&) {_FULL_NAME})?(?=,\s|\s*\([Ee]d)"
+)
 
 # A question, a number or the end of a sentence is in no list of names.
 _NO_NAMES = re.compile(r"[?!\d:.](?:(?<=[?!\d])|(?<=:)\s|(?<=[a-z]{3}\.)(?<!eds\.)\s)")
@@ -170,7 +201,19 @@ _PUBLISHER = re.compile(PUBLISHER)
 _SEPARATORS = (",", ";", " and ", " & ")
 _MARK_OF_A_NAME = re.compile(rf"\b{_LETTER}\.|\bet al\b|\s[A-Z]{{1,3}}$")
 _BETWEEN_NAMES = PARTICLES | {"and", "et", "others", "eds", "editors", "editor"}
-_IN_ORGANISATIONS = _BETWEEN_NAMES | {"of", "for", "on", "the", "in", "at", "to", "with", "und", "für", "its"}
+_IN_ORGANISATIONS = _BETWEEN_NAMES | {
+    "of",
+    "for",
+    "on",
+    "the",
+    "in",
+    "at",
+    "to",
+    "with",
+    "und",
+    "für",
+    "its",
+}
 _WORDS_OF_A_NAME, _WORDS_OF_AN_ORGANISATION = 5, 10
 
 
@@ -195,7 +238,9 @@ def _take_names(text: str, label: str, usual: str, reading: _Reading) -> str:
 
 
 def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[str, int, int]]:
-    """Where the names of an item may end, the likeliest place first: (rule, end of the names, start of the rest)."""
+    """Where the names of an item may end, the likeliest place first: (rule, end of the names, start
+    of the rest).
+    """
     line = text.find("\n")
     if line > 0:
         dated = _YEAR_AT_END.search(text, max(0, line - 24), line)
@@ -205,8 +250,14 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
         yield found.lastgroup or "", found.start(), found.end()
     names = _NAMES_WITH_INITIALS.match(text)
     if names:
-        yield "comma" if text[names.end() :].lstrip().startswith(",") else "initials", names.end(), names.end()
-    place = next((place for words in italics if " " in words and (place := text.find(words)) > 0), 0)
+        yield (
+            "comma" if text[names.end() :].lstrip().startswith(",") else "initials",
+            names.end(),
+            names.end(),
+        )
+    place = next(
+        (place for words in italics if " " in words and (place := text.find(words)) > 0), 0
+    )
     if place:
         yield "comma" if text[:place].rstrip().endswith(",") else "italics", place, place
     names = _FULL_NAMES.match(text)
@@ -221,8 +272,12 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
         yield "sentence", sentence.start(), sentence.end()
 
 
-def _are_names(text: str, rule: str, end: int, start: int, label: str, usual: str, italics: Italics) -> bool:
-    """Whether the text up to a place is the names of an item, by its form, its label, or the habit of its list."""
+def _are_names(
+    text: str, rule: str, end: int, start: int, label: str, usual: str, italics: Italics
+) -> bool:
+    """Whether the text up to a place is the names of an item, by its form, its label, or the habit
+    of its list.
+    """
     head = text[:end].strip(_EDGES + "([")
     if not head or any(words in head for words in italics):
         return not head and rule in _YEAR_RULES
@@ -231,26 +286,36 @@ def _are_names(text: str, rule: str, end: int, start: int, label: str, usual: st
         return not _PUBLISHER.search(head)
     if not listed and rule == "year" and _confirms(label, head, text[end:start]):
         return True
-    by_habit = rule == usual and rule not in ("block", "comma") and not _NO_ORGANISATION.search(head)
+    by_habit = (
+        rule == usual and rule not in ("block", "comma") and not _NO_ORGANISATION.search(head)
+    )
     if listed is None or (not listed and by_habit and head.count(" ") < _WORDS_OF_AN_ORGANISATION):
         return label.startswith(head) or not _reads_as_venue(text[start:], italics)
     return listed
 
 
 def _reads_as_names(head: str) -> bool | None:
-    """Whether a text is a list of names by its form; None where it may be an organisation, one name or a title."""
+    """Whether a text is a list of names by its form; None where it may be an organisation, one name
+    or a title.
+    """
     if _NO_NAMES.search(head) or ", in " in head:
         return False
     small = {word.rstrip(".") for word in head.replace(",", " ").split() if word[0].islower()}
     words, names = head.count(" ") + 1, sum(map(head.count, _SEPARATORS)) + 1
     few_small = not small or 3 * len(small - _BETWEEN_NAMES) <= names - 1
-    if few_small and words <= _WORDS_OF_A_NAME * names and (names > 1 or _MARK_OF_A_NAME.search(head)):
+    if (
+        few_small
+        and words <= _WORDS_OF_A_NAME * names
+        and (names > 1 or _MARK_OF_A_NAME.search(head))
+    ):
         return True
     return None if words <= _WORDS_OF_AN_ORGANISATION and small <= _IN_ORGANISATIONS else False
 
 
 def _confirms(label: str, head: str, date: str) -> bool:
-    """Whether an author-year label, as "Lee et al. (1999a)", names the first author and the year of an item."""
+    """Whether an author-year label, as "Lee et al. (1999a)", names the first author and the year of
+    an item.
+    """
     year, family = _YEAR.search(label), _LABEL_NAME.search(label)
     named = year is not None and family is not None and year[0] in date and family[0] in head
     return named and not _NUMBER_OR_MARK.search(head)
@@ -289,11 +354,13 @@ _WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
 _NO_TITLE = re.compile(
-    r"\(?(?:[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Uu]ntitled|[Tt]o appear|[Ii]n prep|[Ii]n press|"
+    r"\(?(?:[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Uu]ntitled|[Tt]o appear|[Ii]n"
+    r" prep|[Ii]n press|"
     r"[Ss]ubmitted|[Pp]reprint)"
 )
 _VENUE_FIRST = re.compile(
-    rf"[Ii]n: |in (?=[A-Z\d“])|In (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|[Aa]ccessed|ar[Xx]iv|Co[Rr][Rr]|"
+    rf"[Ii]n: |in (?=[A-Z\d“])|In"
+    rf" (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|[Aa]ccessed|ar[Xx]iv|Co[Rr][Rr]|"
     rf"[Tt]ech(?:nical|\.) [Rr]ep|{THESIS}|{JOURNAL}"
 )
 _VOLUME_AFTER = re.compile(rf"[\s,.(]*(?:(?!{YEAR})\d+(?!st|nd|rd|th|\d)|{YEAR}[,;)]*\s\d)")
@@ -303,8 +370,8 @@ _NUMBER_AFTER = re.compile(rf"[\s,.(]*(?:[Vv]ol|[Nn]o\.|pp?\.|pages)|{_VOLUME_AF
 def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) -> tuple[str, str]:
     """What follows the names as (title, rest).
 
-    `own_block`: the title has a block of its own if there are more. `commas`: a comma ends the names, so that one may
-    end the title.
+    `own_block`: the title has a block of its own if there are more. `commas`: a comma ends the
+    names, so that one may end the title.
     """
     rest = rest.lstrip(_EDGES + ")–—")
     quoted = _QUOTED.match(rest) if rest[:1] in _OPENING else None
@@ -314,7 +381,9 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     own_block = own_block and bool(line)
     if _NO_TITLE.match(rest):
         return "", rest
-    whole = next((words for words in italics if rest.startswith(words) and _ends_title(rest, len(words))), "")
+    whole = next(
+        (words for words in italics if rest.startswith(words) and _ends_title(rest, len(words))), ""
+    )
     if whole and not _VOLUME_AFTER.match(rest, len(whole)):
         return whole, rest[len(whole) :]
     if not own_block and _reads_as_venue(rest, italics):
@@ -326,12 +395,18 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     return (title[:place], rest[place:]) if place else (title, later)
 
 
-def _end_of_title(title: str, italics: Italics, *, own_block: bool, commas: bool) -> re.Match[str] | None:
-    """The stop at which a title ends within its block, None where it is all of it or ends without a stop."""
+def _end_of_title(
+    title: str, italics: Italics, *, own_block: bool, commas: bool
+) -> re.Match[str] | None:
+    """The stop at which a title ends within its block, None where it is all of it or ends without a
+    stop.
+    """
     stops = list(_STOP.finditer(title))
     marked = (stop for stop in stops if stop[0][0] == "[" or _is_marked(title, stop.end(), italics))
     after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
-    end = next(marked, None) or next((stop for stop in stops if after_title.match(title, stop.end())), None)
+    end = next(marked, None) or next(
+        (stop for stop in stops if after_title.match(title, stop.end())), None
+    )
     if end and end[0][0] == "," and not commas:
         return _FIRST_STOP.search(title, 0, end.start()) or end
     if end or own_block or not stops:
@@ -353,7 +428,9 @@ def _ends_title(text: str, end: int) -> bool:
 
 
 def _reads_as_venue(text: str, italics: Italics) -> bool:
-    """Whether a text begins with a venue, its number or an address, not with a title; so does an empty one."""
+    """Whether a text begins with a venue, its number or an address, not with a title; so does an
+    empty one.
+    """
     text = text.lstrip(_EDGES)
     if not text or _VENUE_FIRST.match(text):
         return True
@@ -380,19 +457,25 @@ _BEFORE_VENUE = alternation(rules.BEFORE_VENUE)
 _AFTER_VENUE = alternation(rules.AFTER_VENUE, rules.VENUE_MARK)
 _LONGEST_VENUE = 600
 _NO_VENUE = re.compile(
-    rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:https?:|www\.|[Aa]ccessed|[Rr]etrieved|[Vv]ersion \d|URL|doi|DOI|"
-    rf"[Mm]anuscript|[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Ii]n prep|\[?Online|{YEAR}\W*$|pp?\.|ISBN|ISSN|"
-    rf"\d[\d\s–-]*(?:pages|pp)?\W*$|$|(?i:n/a|preprint|thesis|submitted|to appear|in press)[\W\d]*$)"
+    rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:https?:|www\.|[Aa]ccessed|[Rr]etrieved|[Vv]ersion"
+    r" \d|URL|doi|DOI|"
+    r"[Mm]anuscript|[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Ii]n"
+    rf" prep|\[?Online|{YEAR}\W*$|pp?\.|ISBN|ISSN|"
+    rf"\d[\d\s–-]*(?:pages|pp)?\W*$|$|(?i:n/a|preprint|thesis|submitted|to appear|in"
+    rf" press)[\W\d]*$)"
 )
 _ARCHIVE_IN_TITLE = re.compile(r"[\s,.(\[]ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint)")
 _ARCHIVE_MARKS = ("rXiv", "rxiv", "CoRR", "Corr", "abs/", "quant-ph archive")
 # The archive is the venue where nothing that may be one is before it.
 _ARCHIVE = re.compile(
-    r"(?:.{0,12}?|(?:(?:\S+ )?(?:[Pp]re|[Ee]-?)print|[Aa]vailable|[Uu]npub|[Ss]ubmitted|[Mm]anus|[Tt]ech).{0,60}?)"
+    r"(?:.{0,12}?|(?:(?:\S+"
+    r" )?(?:[Pp]re|[Ee]-?)print|[Aa]vailable|[Uu]npub|[Ss]ubmitted|[Mm]anus|[Tt]ech).{0,60}?)"
     r"\b([Aa]r[Xx]iv|Co[Rr][Rr]\b|abs/|quant-ph archive)",
     re.DOTALL,
 )
-_SERIES_BEFORE = re.compile(rf"{_LETTER}{{3}}.*(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Nn]umber) ?\w+ (?:of|in) $")
+_SERIES_BEFORE = re.compile(
+    rf"{_LETTER}{{3}}.*(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Nn]umber) ?\w+ (?:of|in) $"
+)
 _VENUE_SENTENCE = re.compile(rf"{SENTENCE_END}(?=[A-Z][\w’-]+(?![\w’.-]))")
 _VOLUME_AT_END = re.compile(rf"[\s,](?!{YEAR})\d+$")
 
@@ -409,7 +492,9 @@ def _tidy_venue(text: str, italics: Italics) -> str | None:
     archive = _ARCHIVE.match(text) if any(mark in text for mark in _ARCHIVE_MARKS) else None
     if archive:
         return "CoRR" if archive[1][0] == "C" else "arXiv"
-    words = next((words for words in italics if words in text and _may_begin(text[: text.find(words)])), "")
+    words = next(
+        (words for words in italics if words in text and _may_begin(text[: text.find(words)])), ""
+    )
     venue = words or text
     before = _BEFORE_VENUE.match(venue)
     while before and (before.lastgroup != "editors" or is_name(split_names(before[0])[0])):
@@ -431,23 +516,31 @@ def _tidy_venue(text: str, italics: Italics) -> str | None:
 
 
 def _may_begin(before: str) -> bool:
-    """Whether a venue may begin behind a text: not within a name, nor at the series of a book that is named before."""
+    """Whether a venue may begin behind a text: not within a name, nor at the series of a book that
+    is named before.
+    """
     if before and before.rstrip()[-1:] not in ",.:;)(" and not before.endswith(("n ", "of ")):
         return False
     return not _SERIES_BEFORE.search(before)
 
 
 def _without_publisher(venue: str) -> str:
-    """Of "Six lectures, Springer, New York" the lectures, of "Springer, New York" the publisher alone."""
+    """Of "Six lectures, Springer, New York" the lectures, of "Springer, New York" the publisher
+    alone.
+    """
     if ", " not in venue or not _PUBLISHER.search(venue):
         return venue
     pieces = venue.split(", ")
-    house = next((number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece)), len(pieces))
+    house = next(
+        (number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece)), len(pieces)
+    )
     return ", ".join(pieces[: house or 1])
 
 
 def _close(venue: str, text: str) -> str | None:
-    """The venue with its bracket closed or gone and its last abbreviation's stop; None where no word is left."""
+    """The venue with its bracket closed or gone and its last abbreviation's stop; None where no
+    word is left.
+    """
     if venue.count("(") > venue.count(")"):
         venue = f"{venue})" if f"{venue})" in text else venue[: venue.rindex("(")].strip(_EDGES)
     if "." in venue and f"{venue}." in text:
@@ -464,12 +557,20 @@ _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"<>]{1,200}")
 _PLAIN_ID = re.compile(r"(?:arXiv[:,\s(]{1,4}|abs/)(\d{4}\.\d{4,5})(?!\d)")
 _OLD_NUMBER = re.compile(r"/\d{7}")
 _ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may be before the word
-_OLD_ARCHIVE = re.compile(r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b")
+_OLD_ARCHIVE = re.compile(
+    r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b"
+)
 
 
 def _find_year(text: str) -> int | None:
-    """The last year in brackets, else the last at all, before what is said of other prints of the work."""
-    lone = (year for year in _LONE_YEAR.finditer(text, 0, _end_of_first_print(text)) if not _in_address(text, year))
+    """The last year in brackets, else the last at all, before what is said of other prints of the
+    work.
+    """
+    lone = (
+        year
+        for year in _LONE_YEAR.finditer(text, 0, _end_of_first_print(text))
+        if not _in_address(text, year)
+    )
     years = list(lone)
     bracketed = [year for year in years if text[year.start() - 1 : year.start()] == "("]
     last = next(reversed(bracketed or years), None)

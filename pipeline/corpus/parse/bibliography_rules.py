@@ -1,7 +1,10 @@
-"""What bibliography styles print around names, titles and venues: tables of patterns, each with an example.
+"""What bibliography styles print around names, titles and venues: tables of patterns, each with an
+example.
 
-In the examples `|` is the end of a block (`\\newblock`), which is a newline in the text that patterns are tried on. The
-rules of a table are one pattern: a mark that they all begin with, by which a search passes over words, then theirs.
+In the examples `|` is the end of a block (`\\newblock`), which is a newline in the text that
+patterns are tried on. The
+rules of a table are one pattern: a mark that they all begin with, by which a search passes over
+words, then theirs.
 """
 
 from __future__ import annotations
@@ -23,144 +26,341 @@ Rules = tuple[Rule, ...]
 
 
 def alternation(table: Rules, mark: str = "") -> re.Pattern[str]:
-    """One pattern of all rules of a table, earlier ones first; the group that matches bears its rule's name."""
+    """One pattern of all rules of a table, earlier ones first; the group that matches bears its
+    rule's name.
+    """
     return re.compile(f"{mark}(?:{'|'.join(f'(?P<{rule.name}>{rule.pattern})' for rule in table)})")
 
 
 YEAR = r"(?:19|20)\d\d(?!\d)"
-_NO_DATE = r"[Nn]\. ?d\.|[Ii]n press|[Tt]o appear|[Ff]orthcoming|[Ss]ubmitted|[Ii]n preparation|[Uu]nder review"
+_NO_DATE = (
+    r"[Nn]\. ?d\.|[Ii]n press|[Tt]o appear|[Ff]orthcoming|[Ss]ubmitted|[Ii]n preparation|[Uu]nder"
+    r" review"
+)
 DATE = rf"(?:{YEAR}[a-z]?|{_NO_DATE})"
-MONTH = r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov|[Dd]ec)[a-z]*\.?"
+MONTH = (
+    r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov"
+    r"|[Dd]ec)[a-z]*\.?"
+)
 ORDINAL = r"(?:\d+(?:st|nd|rd|th)|[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth|[Ff]ifth|[Rr]evised)"
 THESIS = r"(?:[\w.’']+ ){0,2}(?:[Tt]hesis|[Dd]issertation)\b"
-# Behind a long word a stop ends a sentence, unless the word, told by its last letters, is an abbreviation as journals
-# have it.
+# Behind a long word a stop ends a sentence, unless the word, told by its last letters, is an
+# abbreviation as journals have it.
 _ABBREVIATIONS = (
-    "ommun omput ntell chnol strum ecogn atist stron ctron ophys ychol ochem obiol ernat ombin lgebr lectr nform ntern "
-    "ybern eoret rosci ysiol nduct"
+    "ommun omput ntell chnol strum ecogn atist stron ctron ophys ychol ochem obiol ernat ombin"
+    " lgebr lectr nform ntern ybern eoret rosci ysiol nduct"
 )
-SENTENCE_END = "(?<=[a-z]{5})" + "".join(f"(?<!{letters})" for letters in _ABBREVIATIONS.split()) + r"\. "
+SENTENCE_END = (
+    "(?<=[a-z]{5})" + "".join(f"(?<!{letters})" for letters in _ABBREVIATIONS.split()) + r"\. "
+)
 # The name of a journal in abbreviations or capitals, up to its volume.
 JOURNAL = (
     rf"[^\W\d_](?:(?! [a-z]{{4}}|{SENTENCE_END})[^,;?!()\n\d]){{1,70}}?,?\s"
     rf"(?!{YEAR})[A-Z]?\d[\d.–-]*\s*(?:[,(;]|:?\d|$)"
 )
-PUBLISHER = r"(?:Springer|Press\b|Publi[sc]|Verlag|Wiley|Elsevier|Birkh|McGraw|American Mathematical Soc)"
+PUBLISHER = (
+    r"(?:Springer|Press\b|Publi[sc]|Verlag|Wiley|Elsevier|Birkh|McGraw|American Mathematical Soc)"
+)
 _INITIALS_AND_NAME = r"(?:[^\W\d_]\. ?-?)+[^\n,]{2,40}"
 
 # Where a list of names ends, after a space, a bracket or a colon. An example yields the list.
 NAMES_MARK = r"[\s(\[:]"
 AFTER_NAMES: Rules = (
-    Rule("block", r"(?<=\n)", "Ann Lee and Bob Roe.|On words.|J. Words, 1999.", "Ann Lee and Bob Roe."),
-    Rule("quote", r"(?<!The.)(?<!\b[AO]n.)(?<!\bA.)(?<!\bof.)(?=[“‘\"«]|``)", "A. Lee and B. Roe, “On words,” J. Words",
-         "A. Lee and B. Roe,"),
-    Rule("bracketed_year", rf"(?<=[(\[])(?:{MONTH},? )?{DATE}(?:, [^()\[\]\n]{{3,20}})?[)\]][.,:;]*",
-         "Lee, A., & Roe, B. (1999, May). On words. J. Words.", "Lee, A., & Roe, B. "),
-    Rule("year", rf"(?<=[.,]\s){DATE}(?:[.,:;]+(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
-         "Lee, Ann. 1999. On words. J. Words.", "Lee, Ann."),
-    Rule("bare_year", rf"(?<=[A-Z]\s){YEAR}[a-z]?,?(?=\s)|(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘])",
-         "Lee A and Roe B 1999 J. Words 12 1", "Lee A and Roe B"),
-    Rule("colon", r"(?<=[.)l]:)\s", "Lee, A., Roe, B.: On words. J. Words 1 (1999)", "Lee, A., Roe, B."),
-)  # fmt: skip
+    Rule(
+        "block",
+        r"(?<=\n)",
+        "Ann Lee and Bob Roe.|On words.|J. Words, 1999.",
+        "Ann Lee and Bob Roe.",
+    ),
+    Rule(
+        "quote",
+        r"(?<!The.)(?<!\b[AO]n.)(?<!\bA.)(?<!\bof.)(?=[“‘\"«]|``)",
+        "A. Lee and B. Roe, “On words,” J. Words",
+        "A. Lee and B. Roe,",
+    ),
+    Rule(
+        "bracketed_year",
+        rf"(?<=[(\[])(?:{MONTH},? )?{DATE}(?:, [^()\[\]\n]{{3,20}})?[)\]][.,:;]*",
+        "Lee, A., & Roe, B. (1999, May). On words. J. Words.",
+        "Lee, A., & Roe, B. ",
+    ),
+    Rule(
+        "year",
+        rf"(?<=[.,]\s){DATE}(?:[.,:;]+(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
+        "Lee, Ann. 1999. On words. J. Words.",
+        "Lee, Ann.",
+    ),
+    Rule(
+        "bare_year",
+        rf"(?<=[A-Z]\s){YEAR}[a-z]?,?(?=\s)|(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘])",
+        "Lee A and Roe B 1999 J. Words 12 1",
+        "Lee A and Roe B",
+    ),
+    Rule(
+        "colon",
+        r"(?<=[.)l]:)\s",
+        "Lee, A., Roe, B.: On words. J. Words 1 (1999)",
+        "Lee, A., Roe, B.",
+    ),
+)
 
 # A title in quotation marks. An example yields the title, marks and all.
 QUOTED: Rules = (
-    Rule("double", r"“(?:“[^”]{0,200}”|[^“]){1,600}?”", "“How the world says “Maybe”?,” J. Words",
-         "“How the world says “Maybe”?,”"),
-    Rule("single", r"‘(?!‘).{1,600}?(?:[,.?!]’|’(?=[,.;:\n]|$|\s+(?:[Ii]n\b|[A-Z])))", "‘The reader’s words’, J. Words",
-         "‘The reader’s words’"),
+    Rule(
+        "double",
+        r"“(?:“[^”]{0,200}”|[^“]){1,600}?”",
+        "“How the world says “Maybe”?,” J. Words",
+        "“How the world says “Maybe”?,”",
+    ),
+    Rule(
+        "single",
+        r"‘(?!‘).{1,600}?(?:[,.?!]’|’(?=[,.;:\n]|$|\s+(?:[Ii]n\b|[A-Z])))",
+        "‘The reader’s words’, J. Words",
+        "‘The reader’s words’",
+    ),
     Rule("closing", r"”[^”]{1,600}”", "”On words” J. Words", "”On words”"),
     Rule("straight", r'"[^"]{1,600}"', '"On words," J. Words', '"On words,"'),
     Rule("doubled", r"(?:``|‘‘).{1,600}?(?:''|’’|”)", "``On words,'' J. Words", "``On words,''"),
     Rule("angled", r"«[^»]{1,600}»", "« Sur les mots », J. Words", "« Sur les mots »"),
-)  # fmt: skip
+)
 
-# What follows the title within its block, tried after each comma and stop. An example yields the title.
+# What follows the title within its block, tried after each comma and stop. An example yields the
+# title.
 AFTER_TITLE: Rules = (
-    Rule("archive", r"ar[Xx]iv(?:\s?:\s*\d|:[a-z-]+/\d|,? e?-?[Pp]rint|,? [Pp]reprint|,? \(?\d|,? abs|$)|Co[Rr][Rr]\b",
-         "Rounded arXiv: a data set of words, arXiv:1909.01234", "Rounded arXiv: a data set of words"),
-    Rule("thesis", THESIS, "Words, and how to count them. PhD thesis, X", "Words, and how to count them"),
-    Rule("report", r"[Tt]ech(?:nical|\.) [Rr]ep|[Rr]esearch [Rr]ep|[Ww]orking [Pp]aper\b", "On words, Tech. Rep. 12, X",
-         "On words"),
-    Rule("address", r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|ISBN|ISSN|\[[Oo]nline|Available|Accessed|Retrieved",
-         "On words: a tool, https://words.org", "On words: a tool"),
-    Rule("number", r"(?:[Vv]ol(?:ume|\.)|[Nn]o\.|[Nn]umber|pp?\.|[Pp]ages?) ?\d+(?: of|[-–.,\s]|$)",
-         "On words, volume 3 of Lectures", "On words"),
-    Rule("date", rf"\(?(?:{MONTH}[\s-](?:\d{{1,2}},? )?)?{YEAR}[a-z]?(?=\)?[.,;:]*\s*(?:$|\n|http|\()|\)[.,;:])",
-         "On words, 1999.", "On words"),
-    Rule("edition", rf"\(?{ORDINAL} [Ee]d(?:\.|n\b|ition\b)", "On words, 2nd ed., X, 1999", "On words"),
-)  # fmt: skip
+    Rule(
+        "archive",
+        r"ar[Xx]iv(?:\s?:\s*\d|:[a-z-]+/\d|,? e?-?[Pp]rint|,? [Pp]reprint|,? \(?\d|,?"
+        r" abs|$)|Co[Rr][Rr]\b",
+        "Rounded arXiv: a data set of words, arXiv:1909.01234",
+        "Rounded arXiv: a data set of words",
+    ),
+    Rule(
+        "thesis",
+        THESIS,
+        "Words, and how to count them. PhD thesis, X",
+        "Words, and how to count them",
+    ),
+    Rule(
+        "report",
+        r"[Tt]ech(?:nical|\.) [Rr]ep|[Rr]esearch [Rr]ep|[Ww]orking [Pp]aper\b",
+        "On words, Tech. Rep. 12, X",
+        "On words",
+    ),
+    Rule(
+        "address",
+        r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|ISBN|ISSN|\[[Oo]nline|Available|Accessed|Retrieved",
+        "On words: a tool, https://words.org",
+        "On words: a tool",
+    ),
+    Rule(
+        "number",
+        r"(?:[Vv]ol(?:ume|\.)|[Nn]o\.|[Nn]umber|pp?\.|[Pp]ages?) ?\d+(?: of|[-–.,\s]|$)",
+        "On words, volume 3 of Lectures",
+        "On words",
+    ),
+    Rule(
+        "date",
+        rf"\(?(?:{MONTH}[\s-](?:\d{{1,2}},?"
+        rf" )?)?{YEAR}[a-z]?(?=\)?[.,;:]*\s*(?:$|\n|http|\()|\)[.,;:])",
+        "On words, 1999.",
+        "On words",
+    ),
+    Rule(
+        "edition",
+        rf"\(?{ORDINAL} [Ee]d(?:\.|n\b|ition\b)",
+        "On words, 2nd ed., X, 1999",
+        "On words",
+    ),
+)
 
-# What follows the title where nothing but commas and stops tells: names of venues, by their words and numbers.
+# What follows the title where nothing but commas and stops tells: names of venues, by their words
+# and numbers.
 AFTER_TITLE_IN_A_RUN: Rules = (
-    Rule("state", r"[Tt]o appear|[Tt]o be published|[Ss]ubmitted|[Mm]anuscript|[Ii]n press|[Ii]n preparation|"
-         r"[Aa]ccepted|[Pp]ersonal comm|[Pp]rivate comm|[Ff]orthcoming|[Uu]npublished|[Pp]reprint",
-         "On words, submitted to X", "On words"),
-    Rule("journal", rf"(?!Vol|Part )(?=[A-Z]){JOURNAL}", "Ledgers, Logs and Lists, J. Words 12 (1999) 1–9",
-         "Ledgers, Logs and Lists"),
-    Rule("journal_by_issue", r"[A-Z][^.,;:?!()\n\d]{1,90}?,?\s(?:vol\. ?)?\d+(?: ?\(\d+|, ?\d+[–-]|:\d)",
-         "Ledgers, Logs and Lists, Computation of words 12(3), 1–9", "Ledgers, Logs and Lists"),
-    Rule("journal_by_year", rf"[A-Z](?:(?! [a-z]{{4}})[^,.;:?!()\n\d]){{1,70}}?,? \(?{YEAR}", "On words, Nature, 1999",
-         "On words"),
-    Rule("meeting", rf"(?!Vol|Part )(?:[A-Z\d](?:(?!{SENTENCE_END})[^,;:?!()\n]){{0,60}})?\b(?:"
-         r"Proc(?:eedings|\.|s\b)|Symp(?:osium|\.)|Conf(?:erence|\.)|Workshop|Congress|Journal|Trans(?:actions\b|\.)|"
-         r"Lett(?:ers\b|\.)|Magazine|Annals|Bulletin|Lecture [Nn]otes|Advances in|J\. |Acta )",
-         "Words, and more. Neural Words Workshop, X", "Words, and more"),
-    Rule("publisher", rf"[A-Z][^,.;:?!()\n]{{0,40}}(?:{PUBLISHER}|Universit)|(?:{PUBLISHER}|Kluwer|North[- ]Holland|"
-         r"Addison|Prentice|Morgan|Chapman|Dover|Cambridge|Oxford|IEEE|ACM|AMS)\b", "Words and Worlds, Dover, New York",
-         "Words and Worlds"),
-)  # fmt: skip
+    Rule(
+        "state",
+        r"[Tt]o appear|[Tt]o be published|[Ss]ubmitted|[Mm]anuscript|[Ii]n press|[Ii]n preparation|"
+        r"[Aa]ccepted|[Pp]ersonal comm|[Pp]rivate comm|[Ff]orthcoming|[Uu]npublished|[Pp]reprint",
+        "On words, submitted to X",
+        "On words",
+    ),
+    Rule(
+        "journal",
+        rf"(?!Vol|Part )(?=[A-Z]){JOURNAL}",
+        "Ledgers, Logs and Lists, J. Words 12 (1999) 1–9",
+        "Ledgers, Logs and Lists",
+    ),
+    Rule(
+        "journal_by_issue",
+        r"[A-Z][^.,;:?!()\n\d]{1,90}?,?\s(?:vol\. ?)?\d+(?: ?\(\d+|, ?\d+[–-]|:\d)",
+        "Ledgers, Logs and Lists, Computation of words 12(3), 1–9",
+        "Ledgers, Logs and Lists",
+    ),
+    Rule(
+        "journal_by_year",
+        rf"[A-Z](?:(?! [a-z]{{4}})[^,.;:?!()\n\d]){{1,70}}?,? \(?{YEAR}",
+        "On words, Nature, 1999",
+        "On words",
+    ),
+    Rule(
+        "meeting",
+        rf"(?!Vol|Part )(?:[A-Z\d](?:(?!{SENTENCE_END})[^,;:?!()\n]){{0,60}})?\b(?:"
+        r"Proc(?:eedings|\.|s\b)|Symp(?:osium|\.)|Conf(?:erence|\.)|Workshop|Congress|Journal|Trans(?:actions\b|\.)|"
+        r"Lett(?:ers\b|\.)|Magazine|Annals|Bulletin|Lecture [Nn]otes|Advances in|J\. |Acta )",
+        "Words, and more. Neural Words Workshop, X",
+        "Words, and more",
+    ),
+    Rule(
+        "publisher",
+        rf"[A-Z][^,.;:?!()\n]{{0,40}}(?:{PUBLISHER}|Universit)|(?:{PUBLISHER}|Kluwer|North[-"
+        r" ]Holland|"
+        r"Addison|Prentice|Morgan|Chapman|Dover|Cambridge|Oxford|IEEE|ACM|AMS)\b",
+        "Words and Worlds, Dover, New York",
+        "Words and Worlds",
+    ),
+)
 
 # What styles hang on to a title. An example yields the title.
 TAIL_MARK = r"[\s,.(\[][\s,.;(\[]{0,3}"
 TITLE_TAIL: Rules = (
     Rule("address", r"https?:|www\.|URL\b|[Oo]nline\]", "On words. https://words.org", "On words"),
-    Rule("archive", r"ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint|\s\d{4})", "On words. arXiv preprint 1909.01",
-         "On words"),
-    Rule("date", rf"(?<=[,.(\[].)(?:{MONTH},?\s+)?{YEAR}[a-z]?[).,\s]*$|(?<=\(){YEAR}\)$", "Words at large, Sept. 2021",
-         "Words at large"),
-    Rule("edition", rf"(?<=[,.].){ORDINAL} [Ee]d(?:\.|n\.?|ition)?\)?[.,]*$", "Words at large, Second Edition",
-         "Words at large"),
+    Rule(
+        "archive",
+        r"ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint|\s\d{4})",
+        "On words. arXiv preprint 1909.01",
+        "On words",
+    ),
+    Rule(
+        "date",
+        rf"(?<=[,.(\[].)(?:{MONTH},?\s+)?{YEAR}[a-z]?[).,\s]*$|(?<=\(){YEAR}\)$",
+        "Words at large, Sept. 2021",
+        "Words at large",
+    ),
+    Rule(
+        "edition",
+        rf"(?<=[,.].){ORDINAL} [Ee]d(?:\.|n\.?|ition)?\)?[.,]*$",
+        "Words at large, Second Edition",
+        "Words at large",
+    ),
     Rule("kind", r"(?<=\[)[^\]]{1,40}\]$", "On words [Computer software]", "On words"),
-    Rule("journal_number", r"\d{1,4},\s\w?\d{3,}$", "Thermodynamics of words 71, 054508", "Thermodynamics of words"),
-)  # fmt: skip
+    Rule(
+        "journal_number",
+        r"\d{1,4},\s\w?\d{3,}$",
+        "Thermodynamics of words 71, 054508",
+        "Thermodynamics of words",
+    ),
+)
 
 # What is between a title and the name of its venue. An example yields the venue.
 BEFORE_VENUE: Rules = (
     Rule("within", r"[Ii]n:?\s+", "In: Journal of Words", "Journal of Words"),
     Rule("date", rf"\(?{YEAR}[a-z]?\)?[.,;]+\s*", "(1999), Words Press", "Words Press"),
-    Rule("volume", r"(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Pp]ages?|pp\.) ?\d[\d–-]*(?: of:?|[,.])\s",
-         "volume 301 of Foundations of Words", "Foundations of Words"),
-    Rule("editors", r"[^\n]{3,300}?(?:\([Ee]ds?\.?\)[.,:]?|, ?[Ee]d(?:itor)?s?\.?[,.]|[Ee]ds\.[,:])\s(?=\S)(?![A-Z]\.)",
-         "Able, A. and Baker, B. (eds.), Findings of Words", "Findings of Words"),
-    Rule("thesis", rf"\(?{THESIS}\)?[.,:]?\s(?:at (?:the )?)?\(?", "PhD thesis, University of Words",
-         "University of Words"),
-    Rule("report", r"(?:[Tt]ech(?:nical|\.)|[Rr]esearch) [Rr]ep(?:ort|\.)(?: [\w/-]*\d[\w./-]*)?, ",
-         "Technical Report MA-12, Words Institute", "Words Institute"),
-    Rule("place", rf"[A-Z][^\n:\d]{{2,30}}: (?=[^\n]{{0,30}}{PUBLISHER})", "New York: Words Press", "Words Press"),
-    Rule("edition", rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\.?|ition)\)?[.,]*\s|\.\n)", "2nd ed., Words Press", "Words Press"),
-    Rule("kind", r"\[[^\]\n]{1,40}\][.,]?\s", "[PhD thesis]. University of Words", "University of Words"),
-    Rule("state", r"(?:[Tt]o appear in|[Aa]ccepted (?:by|to|at|for)|[Ss]ubmitted to|[Pp]resented at)(?: the)? ",
-         "to appear in J. Words", "J. Words"),
-)  # fmt: skip
+    Rule(
+        "volume",
+        r"(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Pp]ages?|pp\.) ?\d[\d–-]*(?: of:?|[,.])\s",
+        "volume 301 of Foundations of Words",
+        "Foundations of Words",
+    ),
+    Rule(
+        "editors",
+        r"[^\n]{3,300}?(?:\([Ee]ds?\.?\)[.,:]?|,"
+        r" ?[Ee]d(?:itor)?s?\.?[,.]|[Ee]ds\.[,:])\s(?=\S)(?![A-Z]\.)",
+        "Able, A. and Baker, B. (eds.), Findings of Words",
+        "Findings of Words",
+    ),
+    Rule(
+        "thesis",
+        rf"\(?{THESIS}\)?[.,:]?\s(?:at (?:the )?)?\(?",
+        "PhD thesis, University of Words",
+        "University of Words",
+    ),
+    Rule(
+        "report",
+        r"(?:[Tt]ech(?:nical|\.)|[Rr]esearch) [Rr]ep(?:ort|\.)(?: [\w/-]*\d[\w./-]*)?, ",
+        "Technical Report MA-12, Words Institute",
+        "Words Institute",
+    ),
+    Rule(
+        "place",
+        rf"[A-Z][^\n:\d]{{2,30}}: (?=[^\n]{{0,30}}{PUBLISHER})",
+        "New York: Words Press",
+        "Words Press",
+    ),
+    Rule(
+        "edition",
+        rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\.?|ition)\)?[.,]*\s|\.\n)",
+        "2nd ed., Words Press",
+        "Words Press",
+    ),
+    Rule(
+        "kind",
+        r"\[[^\]\n]{1,40}\][.,]?\s",
+        "[PhD thesis]. University of Words",
+        "University of Words",
+    ),
+    Rule(
+        "state",
+        r"(?:[Tt]o appear in|[Aa]ccepted (?:by|to|at|for)|[Ss]ubmitted to|[Pp]resented at)(?:"
+        r" the)? ",
+        "to appear in J. Words",
+        "J. Words",
+    ),
+)
 
 # What follows the name of a venue. An example yields the venue.
 VENUE_MARK = r"[\s,.;)][\s,.;]{0,3}"
 AFTER_VENUE: Rules = (
     Rule("block", r"(?<=\n)", "J. Words|doi: 10.1/2", "J. Words"),
-    Rule("address", r"https?:|www\.|doi:|DOI|URL|ISSN|ISBN|\[Online", "J. Words. URL https://words.org", "J. Words"),
-    Rule("locator", r"\(?(?:[Vv]ol(?:\.|umes?) ?[\dIVX(]|[Nn]os?\.|[Nn]umber \d|pp?\.|[Pp]ages?\b|pp\b|"
-         r"[Aa]rticle\b|[Aa]rt\.|[Cc]h(?:ap)?(?:ter|\.) ?\d|[Tt]ech(?:nical|\.) [Rr]ep|ser(?:ies\b|\.)|[Ii]ssue\b)",
-         "Learning of Words, Volume 1, pages 1–9", "Learning of Words"),
-    Rule("number", rf"(?<=,\s)#?[A-Z]?\d|(?!{YEAR})[A-Z]?\d+(?:[-–]\d+)?\s*[(:,;]", "J. Words 12(3), 1–9", "J. Words"),
-    Rule("date", rf"\(?{MONTH}[\s-](?:\d{{1,2}}(?:\s?[-–]\s?\d+)?,? )?{YEAR}|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
-         "Words Press (June 1999)", "Words Press"),
-    Rule("state", r"(?<=[,.;]\s)(?:[Ii]n press|[Tt]o appear|[Ss]ubmitted|[Aa]ccepted|[Pp]reprint|ar[Xx]iv)",
-         "J. Words, to appear", "J. Words"),
+    Rule(
+        "address",
+        r"https?:|www\.|doi:|DOI|URL|ISSN|ISBN|\[Online",
+        "J. Words. URL https://words.org",
+        "J. Words",
+    ),
+    Rule(
+        "locator",
+        r"\(?(?:[Vv]ol(?:\.|umes?) ?[\dIVX(]|[Nn]os?\.|[Nn]umber \d|pp?\.|[Pp]ages?\b|pp\b|"
+        r"[Aa]rticle\b|[Aa]rt\.|[Cc]h(?:ap)?(?:ter|\.) ?\d|[Tt]ech(?:nical|\.)"
+        r" [Rr]ep|ser(?:ies\b|\.)|[Ii]ssue\b)",
+        "Learning of Words, Volume 1, pages 1–9",
+        "Learning of Words",
+    ),
+    Rule(
+        "number",
+        rf"(?<=,\s)#?[A-Z]?\d|(?!{YEAR})[A-Z]?\d+(?:[-–]\d+)?\s*[(:,;]",
+        "J. Words 12(3), 1–9",
+        "J. Words",
+    ),
+    Rule(
+        "date",
+        rf"\(?{MONTH}[\s-](?:\d{{1,2}}(?:\s?[-–]\s?\d+)?,?"
+        rf" )?{YEAR}|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
+        "Words Press (June 1999)",
+        "Words Press",
+    ),
+    Rule(
+        "state",
+        r"(?<=[,.;]\s)(?:[Ii]n press|[Tt]o appear|[Ss]ubmitted|[Aa]ccepted|[Pp]reprint|ar[Xx]iv)",
+        "J. Words, to appear",
+        "J. Words",
+    ),
     Rule("edition", rf"(?<=,\s){ORDINAL} [Ee]d", "Words Press, second edition", "Words Press"),
-    Rule("editors", rf"(?<=,\s){_INITIALS_AND_NAME}(?:,? (?:and )?{_INITIALS_AND_NAME}){{0,9}}, [Ee]ds?\.|"
-         r"(?<=[,.]\s)[Ee]d(?:s|ited)?\b|\([Ee]ds?\.", "Text and Machine, H. Dahl, ed., X", "Text and Machine"),
-    Rule("town", r"\([A-Z][a-z]+(?:, [^()]+)?\)(?=[,.\n]|$)", "Proceedings of Words (Bergen, Norway), X",
-         "Proceedings of Words"),
-    Rule("bracket", r"(?<=\)\.\s)|(?<=;\s)", "Conference on Words (CoW). New York", "Conference on Words (CoW"),
-)  # fmt: skip
+    Rule(
+        "editors",
+        rf"(?<=,\s){_INITIALS_AND_NAME}(?:,? (?:and )?{_INITIALS_AND_NAME}){{0,9}}, [Ee]ds?\.|"
+        r"(?<=[,.]\s)[Ee]d(?:s|ited)?\b|\([Ee]ds?\.",
+        "Text and Machine, H. Dahl, ed., X",
+        "Text and Machine",
+    ),
+    Rule(
+        "town",
+        r"\([A-Z][a-z]+(?:, [^()]+)?\)(?=[,.\n]|$)",
+        "Proceedings of Words (Bergen, Norway), X",
+        "Proceedings of Words",
+    ),
+    Rule(
+        "bracket",
+        r"(?<=\)\.\s)|(?<=;\s)",
+        "Conference on Words (CoW). New York",
+        "Conference on Words (CoW",
+    ),
+)

@@ -1,6 +1,8 @@
-"""A page as a browser would read it, for pages that are not what LaTeXML writes: selectolax's lexbor, to our own nodes.
+"""A page as a browser would read it, for pages that are not what LaTeXML writes: selectolax's
+lexbor, to our own nodes.
 
-HTML's rules for tags that do not nest are lexbor's alone; here is what must not reach it, and the way back.
+HTML's rules for tags that do not nest are lexbor's alone; here is what must not reach it, and the
+way back.
 """
 
 from __future__ import annotations
@@ -17,19 +19,26 @@ from pipeline.corpus.parse.tree import DEEPEST, VOID, Node, node_of, root, tag_t
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-# lexbor takes time by the square of a tag's attributes and of the depth: 25 s for 200,000 of either.
+# lexbor takes time by the square of a tag's attributes and of the depth: 25 s for 200,000 of
+# either.
 _LONG_TAG = re.compile(r"<([A-Za-z][\w:-]*)([^<>]{1000,})>")
-_NEEDED = re.compile(r"""\s(?:id|class|style|href|alt|alttext|encoding|colspan|rowspan)\s*=\s*(?:"[^"]*"|'[^']*')""")
+_NEEDED = re.compile(
+    r"""\s(?:id|class|style|href|alt|alttext|encoding|colspan|rowspan)\s*=\s*(?:"[^"]*"|'[^']*')"""
+)
 _MOST_OPEN = 2_000
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:-]*)([^<>]*)")
 # Elements that end where another of their kind begins.
-_SELF_ENDING = frozenset({"p", "li", "dt", "dd", "td", "th", "tr", "option", "tbody", "thead", "tfoot", "html", "body"})
+_SELF_ENDING = frozenset(
+    {"p", "li", "dt", "dd", "td", "th", "tr", "option", "tbody", "thead", "tfoot", "html", "body"}
+)
 _PLACE = "data-formula"
 _SELF_CLOSED = re.compile(r'<([A-Za-z][\w:-]*)((?:\s+[\w:-]+\s*=\s*"[^"]*")*)\s*/>')
 
 
 def browse(source: Source) -> tuple[Node, str]:
-    """The body of a page, and all its text without the formulas. Raises PageError for what nests too deep."""
+    """The body of a page, and all its text without the formulas. Raises PageError for what nests
+    too deep.
+    """
     from selectolax.lexbor import LexborHTMLParser
 
     page = _LONG_TAG.sub(_shortened, source.text)
@@ -50,7 +59,9 @@ def _shortened(match: re.Match[str]) -> str:
 
 
 def _refuse_depth(page: str) -> None:
-    """Raise PageError for a page whose open elements would become a deep tree: a few are left open by mistake."""
+    """Raise PageError for a page whose open elements would become a deep tree: a few are left open
+    by mistake.
+    """
     depth, opened = 0, Counter[str]()
     for match in _TAG.finditer(page):
         name = match[2].lower()

@@ -1,8 +1,9 @@
 """Bylines to authors: names with the affiliations and e-mails that belong to them, and remarks.
 
-LaTeXML gives one byline per author where the class is known to it, and one for all of them, with line breaks and
-superscripts, where it is not. Either way `byline_lines` makes groups of them: names, and what is below them. Marks
-then lead from names to affiliations on the whole page.
+LaTeXML gives one byline per author where the class is known to it, and one for all of them, with
+line breaks and
+superscripts, where it is not. Either way `byline_lines` makes groups of them: names, and what is
+below them. Marks then lead from names to affiliations on the whole page.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ from pipeline.corpus.parse.printed_byline import AFFILIATION_ROLES, Byline, join
 
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")
-# Lists of thousands of authors name a few addresses; each is compared with no more names than these.
+# Lists of thousands of authors name a few addresses; each is compared with no more names than
+# these.
 _MOST_NAMES = 300
 
 
@@ -48,8 +50,9 @@ def read_bylines(
 ) -> tuple[tuple[Author, ...], list[str]]:
     """(authors in order, remarks that are no affiliation).
 
-    institutes: affiliations and e-mails given for all authors at once (LNCS's `\\institute`). known: the authors as
-    arXiv's metadata names them; where a page prints most of them, they tell names from anything else.
+    institutes: affiliations and e-mails given for all authors at once (LNCS's `\\institute`).
+    known: the authors as arXiv's metadata names them; where a page prints most of them, they tell
+    names from anything else.
     """
     known_names = KnownNames(known)
     bylines = join_split_bylines(bylines, known_names)
@@ -86,8 +89,12 @@ class _Linker:
         """Add a byline: the groups and remarks of its lines, its contacts, footnotes and thanks."""
         self.groups += groups
         self.remarks += [(text, None) for text in remarks]
-        affiliations = contact_affiliations([text for role, text in byline.contacts if role in AFFILIATION_ROLES])
-        emails = find_emails(*(text for _, text in (*byline.contacts, *byline.notes)), *byline.remarks)
+        affiliations = contact_affiliations(
+            [text for role, text in byline.contacts if role in AFFILIATION_ROLES]
+        )
+        emails = find_emails(
+            *(text for _, text in (*byline.contacts, *byline.notes)), *byline.remarks
+        )
         self.contacts.append(_Contacts(groups, affiliations, emails))
         names = names_of(groups)
         owner = names[0] if len(names) == 1 else None
@@ -98,12 +105,18 @@ class _Linker:
             else:
                 self.remarks.append((fold(text), owner))
         thanks = [text for role, text in byline.contacts if role == "thanks"]
-        for text in [*thanks, *(part for remark in byline.remarks for part in _NEXT_REMARK.split(remark) if part)]:
+        for text in [
+            *thanks,
+            *(part for remark in byline.remarks for part in _NEXT_REMARK.split(remark) if part),
+        ]:
             if marks := doubled_marks(text):
                 for name in names:
                     name.marks |= marks
-            elif affiliations and is_affiliation(text) and not has_sentence(text) and "@" not in text:
-                # LaTeXML gives the second affiliation of acmart and amsart as bare text beside the first.
+            elif (
+                affiliations and is_affiliation(text) and not has_sentence(text) and "@" not in text
+            ):
+                # LaTeXML gives the second affiliation of acmart and amsart as bare text beside the
+                # first.
                 affiliations.append(text.strip(EDGES))
             else:
                 self.remarks.append((text, owner))
@@ -111,11 +124,16 @@ class _Linker:
     def link(self, institutes: Sequence[str]) -> None:
         """Fill in the affiliations and e-mails of all names."""
         names = names_of(self.groups)
-        places = [place for place in (fold(without_addresses(text)) for text in institutes) if place]
+        places = [
+            place for place in (fold(without_addresses(text)) for text in institutes) if place
+        ]
         self._follow_marks(names, places)
         marks = {mark for name in names for mark in name.marks}
         for group in self.groups:
-            _share(group.names, [text for of_line, text in group.affiliation_lines if marks.isdisjoint(of_line)])
+            _share(
+                group.names,
+                [text for of_line, text in group.affiliation_lines if marks.isdisjoint(of_line)],
+            )
             for name in group.names:
                 name.affiliations += join_lines(name.column)
             _give_emails(group.names, group.emails, names)
@@ -128,7 +146,9 @@ class _Linker:
     def _follow_marks(self, names: Sequence[PrintedName], institutes: Sequence[str]) -> None:
         """Give names the affiliations that are behind their marks; institutes are numbered."""
         lines = [line for group in self.groups for line in group.affiliation_lines]
-        if any(marks for marks, _ in lines) and all(mark.startswith(NOTE) for name in names for mark in name.marks):
+        if any(marks for marks, _ in lines) and all(
+            mark.startswith(NOTE) for name in names for mark in name.marks
+        ):
             # \footnotemark[1] beside names, 1 before affiliations.
             for name in names:
                 name.marks |= {mark.removeprefix(NOTE) for mark in name.marks}
@@ -145,14 +165,18 @@ class _Linker:
                 name.affiliations += [text for single in digits for text in by_mark.get(single, ())]
 
     def _share_contacts(self) -> None:
-        """Affiliations in contacts: a byline's own, or those of all since the last that had some."""
+        """Affiliations in contacts: a byline's own, or those of all since the last that had
+        some.
+        """
         thanked = {name for text, name in self.remarks if is_affiliation(text) or "@" in text}
         waiting: list[PrintedName] = []
         for contacts in self.contacts:
             names = names_of(contacts.groups)
             count, everybody = len(join_lines(contacts.affiliations)), [*waiting, *names]
             alone = count == 1 and not any(name.affiliations for name in names)
-            _share(everybody if alone or 1 < count == len(everybody) else names, contacts.affiliations)
+            _share(
+                everybody if alone or 1 < count == len(everybody) else names, contacts.affiliations
+            )
             left = [] if contacts.affiliations else everybody
             waiting = [name for name in left if not name.affiliations and name not in thanked]
 
@@ -165,20 +189,32 @@ class _Linker:
             places = [text for group in self.groups for _, text in group.affiliation_lines]
             return (Author(places[0]),) if len(places) == len(self.contacts) == 1 else ()  # OpenAI
         authors = [
-            Author(name.text, tuple(dict.fromkeys(name.affiliations)), tuple(dict.fromkeys(name.emails)))
+            Author(
+                name.text,
+                tuple(dict.fromkeys(name.affiliations)),
+                tuple(dict.fromkeys(name.emails)),
+            )
             for name in names.values()
         ]
-        thanks = [(take_emails(text)[0], owner.text if owner else None) for text, owner in self.remarks]
+        thanks = [
+            (take_emails(text)[0], owner.text if owner else None) for text, owner in self.remarks
+        ]
         return tuple(map(_with_plain_affiliations, add_workplaces(authors, thanks)))
 
 
 def _with_plain_affiliations(author: Author) -> Author:
     """The author with affiliations as printed: one may hold a mark that no other rule took out."""
-    return author._replace(affiliations=tuple(filter(None, dict.fromkeys(map(plain_line, author.affiliations)))))
+    return author._replace(
+        affiliations=tuple(filter(None, dict.fromkeys(map(plain_line, author.affiliations))))
+    )
 
 
-def _give_emails(names: Sequence[PrintedName], emails: Sequence[str], everybody: Sequence[PrintedName]) -> None:
-    """Give each e-mail to the one of the names that it fits, or of everybody, the rest to the names in order."""
+def _give_emails(
+    names: Sequence[PrintedName], emails: Sequence[str], everybody: Sequence[PrintedName]
+) -> None:
+    """Give each e-mail to the one of the names that it fits, or of everybody, the rest to the names
+    in order.
+    """
     left = []
     for email in dict.fromkeys(emails):
         owners = [name for name in names if name.fits(email)]
@@ -196,7 +232,9 @@ def _give_emails(names: Sequence[PrintedName], emails: Sequence[str], everybody:
 
 
 def _share(names: Sequence[PrintedName], lines: Sequence[str]) -> None:
-    """Give the affiliations in some lines to each of the names, or one to each where there are as many."""
+    """Give the affiliations in some lines to each of the names, or one to each where there are as
+    many.
+    """
     affiliations = join_lines(lines)
     parts = affiliations[0].split(", ") if len(affiliations) == 1 else []
     if len(parts) == len(names) > 1 and all("organisation" in kinds_of(part) for part in parts):
@@ -210,7 +248,9 @@ def _share(names: Sequence[PrintedName], lines: Sequence[str]) -> None:
 
 
 def _give_institutes(names: Sequence[PrintedName], institutes: Sequence[str]) -> None:
-    """Give the only institute to all without one, others to the names before them: Springer's "A. Lee, B. Roe at X"."""
+    """Give the only institute to all without one, others to the names before them: Springer's "A.
+    Lee, B. Roe at X".
+    """
     if len(institutes) == 1:
         for name in names:
             name.affiliations = name.affiliations or list(institutes)

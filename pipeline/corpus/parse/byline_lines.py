@@ -1,6 +1,7 @@
 """Lines of a byline to groups of names and what is below them.
 
-`byline_rules` says what a text is, `person_names` what a name is; the place of a line decides what they leave open.
+`byline_rules` says what a text is, `person_names` what a name is; the place of a line decides what
+they leave open.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from pipeline.corpus.parse.byline_rules import (
 from pipeline.corpus.parse.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, PLACE, fold
 from pipeline.corpus.parse.printed_byline import AFFILIATION_ROLES, Byline
 
-# What separates authors: LaTeX's column sign left over from \And, as "&Ann Lee", or the macro itself.
+# What separates authors: LaTeX's column sign left over from \And, as "&Ann Lee", or the macro
+# itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
 _BETWEEN_NAMES = re.compile(rf"\s*(?:[,;·•|{CELL}]|\band\b|&)\s*")
 # An affiliation in brackets behind a name: "Ann Lee (University of X)".
@@ -37,11 +39,13 @@ _BRACKETED = re.compile(r"\(([^()]{3,300})\)")
 _ENDS_OPEN = re.compile(r"(?:,|;|&|·|\band)$")
 _SOURCE_BREAK = re.compile(r"[ \t]*\n[ \t\n]*")
 _GAP = re.compile(r"\s*[\u2001\u2003\u3000]\s*|[ \xa0]{2,}")
-# A number or letter that was meant as a mark, before an affiliation or after a name: "1 University of X", "Ann Lee1,2".
+# A number or letter that was meant as a mark, before an affiliation or after a name: "1 University
+# of X", "Ann Lee1,2".
 _LEADING_MARK = re.compile(r"\s*[(\[]?(\d{1,2}|[a-z])[)\].]?\s*(?=[^\W\d_a-z])")
 _TRAILING_MARK = re.compile(r"(?<=[^\W\d_])\s?(\d{1,2}(?:,\s?\d{1,2})*)(?=\s*(?:,|;|$|\band\b))")
 _LONGEST_NAME, _LONGEST_AFFILIATION = 6, 600
-# Lists of thousands of authors name a few addresses; a line below names is compared with no more than these.
+# Lists of thousands of authors name a few addresses; a line below names is compared with no more
+# than these.
 _MOST_ADDRESSES = 500
 _NO_LETTER = re.compile(r"[^a-z]+")
 
@@ -57,19 +61,29 @@ class PrintedName:
     affiliations: list[str] = field(default_factory=list)
     emails: list[str] = field(default_factory=list)
     local_parts: list[str] = field(init=False)
-    """What an address made of the name may have before its @: combinations of its words, then each word."""
+    """What an address made of the name may have before its @: combinations of its words, then each
+    word.
+    """
 
     def __post_init__(self) -> None:
         words = [word for word in title_words(self.text) if not is_suffix(word)]
         first, last = (words[0], words[-1]) if words else ("", "")
         initials = "".join(word[0] for word in words)
-        self.local_parts = [initials, first[:1] + last, last + first[:1], first + last[:1], last + first, *words]
+        self.local_parts = [
+            initials,
+            first[:1] + last,
+            last + first[:1],
+            first + last[:1],
+            last + first,
+            *words,
+        ]
 
     def fits(self, email: str) -> bool:
         """Whether an address is made of the name."""
         local = _NO_LETTER.sub("", email.partition("@")[0].lower())
         return bool(local) and (
-            local in self.local_parts or any(len(word) > 2 and word in local for word in self.local_parts[4:])
+            local in self.local_parts
+            or any(len(word) > 2 and word in local for word in self.local_parts[4:])
         )
 
 
@@ -94,11 +108,17 @@ def names_of(groups: Sequence[AuthorGroup]) -> list[PrintedName]:
 
 
 class LineReader:
-    """Reads the bylines of one page, one by one, since later lines follow the layout of earlier ones."""
+    """Reads the bylines of one page, one by one, since later lines follow the layout of earlier
+    ones.
+    """
 
-    def __init__(self, bylines: Sequence[Byline], institutes: Sequence[str], known: KnownNames) -> None:
+    def __init__(
+        self, bylines: Sequence[Byline], institutes: Sequence[str], known: KnownNames
+    ) -> None:
         self.known, self.all_are_known = _trusted(known, bylines)
-        of_bylines = (normalize(text) for byline in bylines for text in byline.texts() if "@" in text)
+        of_bylines = (
+            normalize(text) for byline in bylines for text in byline.texts() if "@" in text
+        )
         self.addresses = find_emails(*institutes, *of_bylines)
         self.has_several_bylines = len(bylines) > 1
         self.one_author_a_block = False
@@ -106,7 +126,9 @@ class LineReader:
         self.affiliations_beside_names = False
         """Whether names and their affiliation are on one line: "Ann Lee, University of X"."""
         self.expects_name = False
-        """Whether the line before says that a name follows: it was an e-mail, or ended with a comma behind a name."""
+        """Whether the line before says that a name follows: it was an e-mail, or ended with a comma
+        behind a name.
+        """
         self.marks: set[str] = set()
         """The marks of all names so far."""
         self.groups: list[AuthorGroup] = []
@@ -117,7 +139,9 @@ class LineReader:
         self.groups, self.remarks = [], []
         text, emails = take_emails(LINE.join(map(_lay_out, normalize(byline.names).split(LINE))))
         blocks = [
-            block for block in _NEXT_AUTHOR.sub(AUTHOR, text).split(AUTHOR) if has_letters(block) or EMAIL in block
+            block
+            for block in _NEXT_AUTHOR.sub(AUTHOR, text).split(AUTHOR)
+            if has_letters(block) or EMAIL in block
         ]
         self.one_author_a_block = self.has_several_bylines or len(blocks) > 1
         list_of_names = not self.one_author_a_block and _is_list_of_names(text, byline)
@@ -136,8 +160,12 @@ class LineReader:
             emails = list(islice(addresses, line.count(EMAIL)))
             rest = without_addresses(line)
             if has_letters(rest):
-                above_affiliation = self.groups[-1].is_complete and is_affiliation(plain_line(following))
-                self.expects_name |= list_of_names or (above_affiliation and not self.one_author_a_block)
+                above_affiliation = self.groups[-1].is_complete and is_affiliation(
+                    plain_line(following)
+                )
+                self.expects_name |= list_of_names or (
+                    above_affiliation and not self.one_author_a_block
+                )
                 self._read_brackets(rest)
                 self.expects_name &= _ENDS_OPEN.search(plain_line(line)) is not None
             elif emails:
@@ -159,7 +187,9 @@ class LineReader:
         self._read_line(line)
 
     def _read_line(self, line: str) -> None:
-        """Sort a line: names open a group or go on with it, anything else is an affiliation of the group."""
+        """Sort a line: names open a group or go on with it, anything else is an affiliation of the
+        group.
+        """
         kinds = kinds_of(plain_line(line))
         if "nothing" in kinds:
             return
@@ -179,7 +209,9 @@ class LineReader:
         if affiliation:
             self._add_affiliation(affiliation)
 
-    def _likely_names(self, line: str, names: Sequence[PrintedName], kinds: frozenset[str]) -> list[bool]:
+    def _likely_names(
+        self, line: str, names: Sequence[PrintedName], kinds: frozenset[str]
+    ) -> list[bool]:
         """Which of the texts that a line falls into are names."""
         none, every = [False] * len(names), [True] * len(names)
         if self.known is not None:
@@ -187,7 +219,10 @@ class LineReader:
             if self.all_are_known:
                 return matched
             if any(matched):
-                return [found or (not kinds and is_name(name.text)) for found, name in zip(matched, names, strict=True)]
+                return [
+                    found or (not kinds and is_name(name.text))
+                    for found, name in zip(matched, names, strict=True)
+                ]
         leading = _count_leading_names(names) if kinds else 1
         if self.affiliations_beside_names and leading < len(names) and is_name(names[0].text):
             return [place < leading for place in range(len(names))]
@@ -203,10 +238,16 @@ class LineReader:
         if is_marked and any(group.names for group in self.groups):
             return none
         are_names = bool(names) and all(is_name(name.text) for name in names)
-        return every if are_names and (self.expects_name or self._is_next_author(line, names)) else none
+        return (
+            every
+            if are_names and (self.expects_name or self._is_next_author(line, names))
+            else none
+        )
 
     def _can_be_authors(self, names: Sequence[PrintedName]) -> bool:
-        """Whether texts that open a byline are names. Among several bylines a lone acronym or small word is none."""
+        """Whether texts that open a byline are names. Among several bylines a lone acronym or small
+        word is none.
+        """
         if any(is_name(name.text) for name in names):
             return True
         if not self.has_several_bylines:
@@ -214,10 +255,16 @@ class LineReader:
         return any(name.text[0].isupper() and not name.text.isupper() for name in names)
 
     def _is_next_author(self, line: str, names: Sequence[PrintedName]) -> bool:
-        """Whether a line below names that looks like names is such, and no affiliation: "Ben Gurion", "New York"."""
+        """Whether a line below names that looks like names is such, and no affiliation: "Ben
+        Gurion", "New York".
+        """
         marked = MARK in line and any(name.marks for name in self.groups[-1].names)
         several = not self.one_author_a_block and len(names) > 1
-        return several or marked or any(names[0].fits(email) for email in self.addresses[:_MOST_ADDRESSES])
+        return (
+            several
+            or marked
+            or any(names[0].fits(email) for email in self.addresses[:_MOST_ADDRESSES])
+        )
 
     def _add_affiliation(self, line: str) -> None:
         """Add a line of affiliations to the group that is open."""
@@ -226,20 +273,26 @@ class LineReader:
         cells = [cell.strip(f"{EDGES}\n\xa0") for cell in cells]
         if len(cells) == len(group.names) > 1 and not any(MARK in cell for cell in cells):
             for name, cell in zip(group.names, cells, strict=True):
-                name.column += [without_signs(text) for text in cell.split(INNER) if has_letters(text)]
+                name.column += [
+                    without_signs(text) for text in cell.split(INNER) if has_letters(text)
+                ]
             return
         lines = split_marked(line.replace(CELL, " ").replace(INNER, ", "))
         lead = _LEADING_MARK.match(line)
         if lead and lead[1] in self.marks and not lines[0][0]:
             lines = [(frozenset({lead[1]}), fold(line[lead.end() :]).strip(EDGES))]
-        above_marks, above = group.affiliation_lines[-1] if group.affiliation_lines else (frozenset(), "")
+        above_marks, above = (
+            group.affiliation_lines[-1] if group.affiliation_lines else (frozenset(), "")
+        )
         if lines and not lines[0][0] and above_marks and len(above) < _LONGEST_AFFILIATION:
             group.affiliation_lines.pop()
             lines[0] = (above_marks, f"{above}, {lines[0][1]}")
         group.affiliation_lines += lines
 
     def _names_in(self, line: str) -> list[PrintedName]:
-        """The texts of a line with their marks, split at marks, commas, "and", and gaps between whole names."""
+        """The texts of a line with their marks, split at marks, commas, "and", and gaps between
+        whole names.
+        """
         found: list[PrintedName] = []
         pieces = _TRAILING_MARK.sub(rf"{MARK}\1{MARK}", without_titles(line)).split(MARK)
         for text, mark in zip_longest(pieces[::2], pieces[1::2], fillvalue=""):
@@ -253,7 +306,9 @@ class LineReader:
     def _split_gaps(self, text: str) -> list[str]:
         parts = [fold(part) for part in _GAP.split(text) if fold(part)]
         whole = len(parts) > 1 and all(" " in part or is_name(part) for part in parts)
-        return [name for part in (parts if whole else [fold(text)]) for name in self._split_known(part)]
+        return [
+            name for part in (parts if whole else [fold(text)]) for name in self._split_known(part)
+        ]
 
     def _split_known(self, text: str) -> list[str]:
         """Known names that are in a row with nothing between: "Ann Lee Bob Roe"."""
@@ -263,7 +318,9 @@ class LineReader:
         found: list[str] = []
         while words:
             ends = range(min(_LONGEST_NAME, len(words)), 1, -1)
-            name = next((name for end in ends if self.known.holds(name := " ".join(words[:end]))), None)
+            name = next(
+                (name for end in ends if self.known.holds(name := " ".join(words[:end]))), None
+            )
             if name is None:
                 return [text]
             found.append(name)
@@ -273,14 +330,20 @@ class LineReader:
 
 def _trusted(known: KnownNames, bylines: Sequence[Byline]) -> tuple[KnownNames | None, bool]:
     """The known names if the page prints at least half of them, and whether it prints all."""
-    printed = {word for byline in bylines for word in title_words(plain_line(byline.names.replace(LINE, " ")))}
+    printed = {
+        word
+        for byline in bylines
+        for word in title_words(plain_line(byline.names.replace(LINE, " ")))
+    }
     ends = [title_words(name)[-1:] for name in known.names]
     count = sum(not printed.isdisjoint(words) for words in ends)
     return (known if count and 2 * count >= len(ends) else None), count == len(ends)
 
 
 def _is_list_of_names(text: str, byline: Byline) -> bool:
-    """Whether the lines of the only byline are a name each, as their affiliations are elsewhere or nowhere."""
+    """Whether the lines of the only byline are a name each, as their affiliations are elsewhere or
+    nowhere.
+    """
     lines = [plain_line(without_addresses(line)) for line in text.split(LINE)]
     lines = [line for line in lines if line]
     contacts = sum(role in AFFILIATION_ROLES for role, _ in byline.contacts)
@@ -290,7 +353,9 @@ def _is_list_of_names(text: str, byline: Byline) -> bool:
 
 
 def _lay_out(line: str) -> str:
-    """A line of grids that are beside each other: authors where each begins with names, else columns below names."""
+    """A line of grids that are beside each other: authors where each begins with names, else
+    columns below names.
+    """
     if INNER not in line:
         return line
     pieces = line.split(CELL)
@@ -299,12 +364,16 @@ def _lay_out(line: str) -> str:
         first = plain_line(cell.partition(INNER)[0])
         if kinds_of(first) or not all(map(is_name, split_names(first))):
             return line
-    return LINE.join([AUTHOR + AUTHOR.join(cells).replace(INNER, LINE), *filter(has_letters, pieces[::2])])
+    return LINE.join(
+        [AUTHOR + AUTHOR.join(cells).replace(INNER, LINE), *filter(has_letters, pieces[::2])]
+    )
 
 
 def _count_leading_names(names: Sequence[PrintedName]) -> int:
     """How many texts of a line are before its affiliation, which is not a location alone."""
-    leading = list(takewhile(lambda name: is_name(name.text) and not is_affiliation(name.text), names))
+    leading = list(
+        takewhile(lambda name: is_name(name.text) and not is_affiliation(name.text), names)
+    )
     rest = names[len(leading) :]
     is_located = bool(rest) and all(kinds_of(text.text) <= {"location", "street"} for text in rest)
     return len(leading) - (is_located and len(leading) > 1)
@@ -320,7 +389,9 @@ def _append_name(names: list[PrintedName], text: str) -> None:
 
 
 def _behind_names(line: str, names: Sequence[PrintedName], likely: Sequence[bool]) -> str:
-    """What follows the last name of a line: "University of X" of "Ann Lee, University of X"; all where it has none."""
+    """What follows the last name of a line: "University of X" of "Ann Lee, University of X"; all
+    where it has none.
+    """
     if not any(likely):
         return line
     last = max(place for place, is_likely in enumerate(likely) if is_likely)

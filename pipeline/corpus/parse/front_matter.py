@@ -29,11 +29,13 @@ _NO_LETTER = re.compile(r"[^\w]+|_+")
 AbstractAndRest = tuple[str | None, list[Section], list[Block]]
 
 
-def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[str]) -> tuple[str, str, str] | None:
+def find_byline(
+    paragraphs: Sequence[str], title: str | None, known: Sequence[str]
+) -> tuple[str, str, str] | None:
     """(title, byline, letters of both) in the paragraphs before the first section, or None.
 
-    A title is first, in up to three lines; a line of names follows it, then nothing but names, affiliations and
-    e-mails. Where the page has its title elsewhere, names may be first.
+    A title is first, in up to three lines; a line of names follows it, then nothing but names,
+    affiliations and e-mails. Where the page has its title elsewhere, names may be first.
     """
     text = _ABSTRACT.split(LINE.join(paragraphs), maxsplit=1)[0]
     lines = [line for line in text.split(LINE) if letters_of(line)]
@@ -45,7 +47,11 @@ def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[st
         byline = LINE.join(lines[start:])
         authors, _ = read_bylines([Byline(byline)], [], known)
         if authors and _is_byline(authors, known):
-            return title or " ".join(plain_line(normalize(line)) for line in lines[:start]), byline, letters
+            return (
+                title or " ".join(plain_line(normalize(line)) for line in lines[:start]),
+                byline,
+                letters,
+            )
     return None
 
 
@@ -54,7 +60,11 @@ def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
 
     This is how LaTeXML prints an environment for affiliations that it does not know.
     """
-    front = [block for block in blocks[:_MOST_LINES] if block.kind == "paragraph" and not block.section_path]
+    front = [
+        block
+        for block in blocks[:_MOST_LINES]
+        if block.kind == "paragraph" and not block.section_path
+    ]
     return [block for block in front if is_affiliation(block.text) and _is_no_prose(block.text)]
 
 
@@ -64,12 +74,15 @@ def _is_no_prose(line: str) -> bool:
 
 
 def _is_byline(authors: Sequence[Author], known: Sequence[str]) -> bool:
-    """Whether what was read as authors are such: names only, known ones or most with an affiliation or an e-mail."""
+    """Whether what was read as authors are such: names only, known ones or most with an affiliation
+    or an e-mail.
+    """
     names = KnownNames(known)
     if not all(is_name(author.name) and not is_affiliation(author.name) for author in authors):
         return False
     sure = [
-        names.match(author.name) or author.emails or any(map(is_affiliation, author.affiliations)) for author in authors
+        names.match(author.name) or author.emails or any(map(is_affiliation, author.affiliations))
+        for author in authors
     ]
     return 2 * sum(map(bool, sure)) > len(authors)
 
@@ -82,21 +95,31 @@ def letters_of(text: str) -> str:
 def find_abstract(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest:
     """The abstract of a page without `.ltx_abstract`, and the sections and blocks without it.
 
-    It is looked for in a section titled Abstract, then in a paragraph before the first section that begins with the
-    word or follows it. None where there is neither.
+    It is looked for in a section titled Abstract, then in a paragraph before the first section that
+    begins with the word or follows it. None where there is neither.
     """
-    return _in_section(sections, blocks) or _in_paragraph(sections, blocks) or (None, list(sections), list(blocks))
+    return (
+        _in_section(sections, blocks)
+        or _in_paragraph(sections, blocks)
+        or (None, list(sections), list(blocks))
+    )
 
 
 def _in_section(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest | None:
     named = next((section for section in sections if _NAME.fullmatch(section.title)), None)
     if named is None:
         return None
-    inside = [block for block in blocks if block.section_path == named.path and block.kind == "paragraph"]
+    inside = [
+        block for block in blocks if block.section_path == named.path and block.kind == "paragraph"
+    ]
     if not inside:
         return None
     rest = [block for block in blocks if block not in inside]
-    return " ".join(block.text for block in inside), [section for section in sections if section != named], rest
+    return (
+        " ".join(block.text for block in inside),
+        [section for section in sections if section != named],
+        rest,
+    )
 
 
 def _in_paragraph(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest | None:
@@ -108,11 +131,25 @@ def _in_paragraph(sections: Sequence[Section], blocks: Sequence[Block]) -> Abstr
         if not text and place + 1 < len(blocks) and not blocks[place + 1].section_path:
             text, used = blocks[place + 1].text, {place, place + 1}
         if len(text.split()) >= _FEWEST_WORDS:
-            return text, list(sections), [other for index, other in enumerate(blocks) if index not in used]
+            return (
+                text,
+                list(sections),
+                [other for index, other in enumerate(blocks) if index not in used],
+            )
     return None
 
 
 def without_empty(sections: Sequence[Section], blocks: Sequence[Block]) -> list[Section]:
-    """The sections without those that hold nothing and say nothing: no title, or a heading left over a bibliography."""
-    held = {block.section_path[: depth + 1] for block in blocks for depth in range(len(block.section_path))}
-    return [section for section in sections if section.path in held or not _NO_SECTION.fullmatch(section.title)]
+    """The sections without those that hold nothing and say nothing: no title, or a heading left
+    over a bibliography.
+    """
+    held = {
+        block.section_path[: depth + 1]
+        for block in blocks
+        for depth in range(len(block.section_path))
+    }
+    return [
+        section
+        for section in sections
+        if section.path in held or not _NO_SECTION.fullmatch(section.title)
+    ]

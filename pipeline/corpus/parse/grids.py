@@ -1,4 +1,6 @@
-"""A table's rows as Markdown: its head, its spans, and nothing else. Every parser of pages calls `markdown_grid`."""
+"""A table's rows as Markdown: its head, its spans, and nothing else. Every parser of pages calls
+`markdown_grid`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from typing import NamedTuple
 
 from pipeline.corpus.parse.policies import visible
 
-# The longest head that spans columns in the 21 real papers has 53 characters; a page of broken markup must not be
-# copied 200 times.
+# The longest head that spans columns in the 21 real papers has 53 characters; a page of broken
+# markup must not be copied 200 times.
 _LONGEST_HEAD = 200
 _MOST_HEADS = 4
 # What claims to span more, or to fill more with its spans, is broken input, not a table.
@@ -31,7 +33,9 @@ class Cell(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        """Whether it says a number, a formula of numbers or a range: `3.14`, `12.3 %`, `7.5$\\pm$0.2`, `291k`."""
+        """Whether it says a number, a formula of numbers or a range: `3.14`, `12.3 %`,
+        `7.5$\\pm$0.2`, `291k`.
+        """
         return bool(_NUMBER.fullmatch(_TEX_COMMAND.sub("", self.text)))
 
 
@@ -39,7 +43,9 @@ Row = Sequence[Cell]
 
 
 def span(value: str | None) -> int:
-    """How many columns or rows a `colspan` or `rowspan` attribute says, within bounds; 1 where it says none."""
+    """How many columns or rows a `colspan` or `rowspan` attribute says, within bounds; 1 where it
+    says none.
+    """
     text = (value or "")[:4]
     return max(1, min(int(text), _WIDEST_SPAN)) if text.isdecimal() else 1
 
@@ -47,9 +53,10 @@ def span(value: str | None) -> int:
 def markdown_grid(rows: Sequence[Row]) -> tuple[str, int]:
     """(the table as Markdown, how many visible characters of it are repeated heads).
 
-    The first line is the head. A cell over several columns or rows is at its first; in a head of several rows a
-    cell over several columns is over each of them, and the head becomes one line, column by column: EN-DE below
-    BLEU is `BLEU EN-DE`. Rows and columns without any text are left out.
+    The first line is the head. A cell over several columns or rows is at its first; in a head of
+    several rows a
+    cell over several columns is over each of them, and the head becomes one line, column by column:
+    EN-DE below BLEU is `BLEU EN-DE`. Rows and columns without any text are left out.
     """
     heads = head_rows(rows)
     table, repeated = _spread(rows, heads)
@@ -59,9 +66,11 @@ def markdown_grid(rows: Sequence[Row]) -> tuple[str, int]:
 def head_rows(rows: Sequence[Row]) -> int:
     """How many rows at the top of a table are its head; 1 where nothing tells.
 
-    Rows of head cells are, but for LaTeXML's wrong guesses: a row of numbers below a row whose cells span no columns
-    is data. So are rows below a first row whose cells span columns, whatever LaTeXML called them: as many as the others
-    of its cells span, or, where these are empty, all above the first line drawn across the table.
+    Rows of head cells are, but for LaTeXML's wrong guesses: a row of numbers below a row whose
+    cells span no columns
+    is data. So are rows below a first row whose cells span columns, whatever LaTeXML called them:
+    as many as the others of its cells span, or, where these are empty, all above the first line
+    drawn across the table.
     """
     heads = max(_marked_heads(rows), _heads_by_rowspan(rows), _heads_by_line(rows))
     return heads if heads < len(rows) else 1
@@ -81,13 +90,19 @@ def _heads_by_rowspan(rows: Sequence[Row]) -> int:
 
 
 def _heads_by_line(rows: Sequence[Row]) -> int:
-    """For a first row such as `| | | Accuracy (4 columns) |`, above a row that names every column."""
+    """For a first row such as `| | | Accuracy (4 columns) |`, above a row that names every
+    column.
+    """
     if len(rows) < 2 or not _spans_columns(rows[0]) or _is_of_numbers(rows[1]):
         return 1
     beside = [cell for cell in rows[0] if cell.columns == 1]
     if not beside or any(cell.text or cell.rows > 1 for cell in beside):
         return 1
-    ruled = [number for number in range(2, min(len(rows), _MOST_HEADS + 1)) if all(cell.ruled for cell in rows[number])]
+    ruled = [
+        number
+        for number in range(2, min(len(rows), _MOST_HEADS + 1))
+        if all(cell.ruled for cell in rows[number])
+    ]
     return ruled[0] if ruled else 2
 
 
@@ -107,7 +122,9 @@ def _spans_columns(row: Row) -> bool:
 
 
 def _spread(rows: Iterable[Row], heads: int) -> tuple[list[list[str]], int]:
-    """The texts of the rows with empty ones where a cell spans more than one column or row, and characters repeated."""
+    """The texts of the rows with empty ones where a cell spans more than one column or row, and
+    characters repeated.
+    """
     rows_left: dict[int, int] = {}
     table: list[list[str]] = []
     size = repeated = 0
@@ -119,7 +136,9 @@ def _spread(rows: Iterable[Row], heads: int) -> tuple[list[list[str]], int]:
             if rows_left:
                 _fill(row, rows_left)
             if cell.rows > 1:
-                rows_left.update(dict.fromkeys(range(len(row), len(row) + cell.columns), cell.rows - 1))
+                rows_left.update(
+                    dict.fromkeys(range(len(row), len(row) + cell.columns), cell.rows - 1)
+                )
             copy = cell.text if len(table) < heads > 1 and len(cell.text) <= _LONGEST_HEAD else ""
             row += [cell.text] + [copy] * (cell.columns - 1)
             if copy:
@@ -140,8 +159,13 @@ def _fill(row: list[str], rows_left: dict[int, int]) -> None:
 def _markdown(rows: Sequence[Sequence[str]], heads: int) -> str:
     if heads > 1:
         columns_of_head = zip_longest(*rows[:heads], fillvalue="")
-        rows = [[" ".join(dict.fromkeys(filter(None, column))) for column in columns_of_head], *rows[heads:]]
-    filled = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows if any(row)]
+        rows = [
+            [" ".join(dict.fromkeys(filter(None, column))) for column in columns_of_head],
+            *rows[heads:],
+        ]
+    filled = [
+        [cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows if any(row)
+    ]
     width = max(map(len, filled), default=0)
     padded = [row + [""] * (width - len(row)) for row in filled]
     columns = [place for place in range(width) if any(row[place] for row in padded)]

@@ -1,4 +1,5 @@
-"""The fast parser: a page to its Paper by one walk, in document order, over a light tree of the page.
+"""The fast parser: a page to its Paper by one walk, in document order, over a light tree of the
+page.
 
 Here: the steps from bytes to a Paper, and which handler each kind of element has.
 """
@@ -16,20 +17,30 @@ from pipeline.corpus.parse.assembly import Findings, assemble
 from pipeline.corpus.parse.browser import browse
 from pipeline.corpus.parse.paper import PageError, Paper
 from pipeline.corpus.parse.policies import LINE
-from pipeline.corpus.parse.source import Source, as_utf8, is_html, read_source, without_raw, without_site
+from pipeline.corpus.parse.source import (
+    Source,
+    as_utf8,
+    is_html,
+    read_source,
+    without_raw,
+    without_site,
+)
 from pipeline.corpus.parse.tree import Irregular, Node, grow
 from pipeline.corpus.parse.walk import blocks, inline, sections
 from pipeline.corpus.parse.walk.state import GATHER, Handler, TextBuffer, Walk
 
 _SECTION = re.compile(rb"""<section|class="ltx_section""")
-# Front matter of real pages has 2 to 40 KB; a page without sections has none that could be told from its text.
+# Front matter of real pages has 2 to 40 KB; a page without sections has none that could be told
+# from its text.
 _LONGEST_FRONT = 200_000
 
 
 def parse(html: bytes, authors: Sequence[str] = ()) -> Paper:
-    """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no text.
+    """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no
+    text.
 
-    `authors` are the paper's authors as arXiv's metadata names them: they help to tell names from affiliations.
+    `authors` are the paper's authors as arXiv's metadata names them: they help to tell names from
+    affiliations.
     """
     page = without_site(as_utf8(html))
     if not is_html(page):
@@ -44,7 +55,8 @@ def parse(html: bytes, authors: Sequence[str] = ()) -> Paper:
 def _read(page: bytes) -> tuple[Source, Findings]:
     """What was read of a page, and what the walk over it found.
 
-    The tree ends with this call: or else the search for cycles that is due after it takes 4 % of the time.
+    The tree ends with this call: or else the search for cycles that is due after it takes 4 % of
+        the time.
     """
     source, body, text = _tree_of(page)
     try:
@@ -86,7 +98,9 @@ def _paragraphs(node: Node) -> Iterator[Node]:
 
 @contextmanager
 def _no_search_for_cycles() -> Iterator[None]:
-    """A page's nodes point downwards only, so that looking for cycles among them takes 15 % of the time for nothing."""
+    """A page's nodes point downwards only, so that looking for cycles among them takes 15 % of the
+    time for nothing.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -97,7 +111,9 @@ def _no_search_for_cycles() -> Iterator[None]:
 
 
 def _tree_of(page: bytes) -> tuple[Source, Node, str]:
-    """What was read of a page, its tree, and its text without formulas. Raises PageError where there is no tree."""
+    """What was read of a page, its tree, and its text without formulas. Raises PageError where
+    there is no tree.
+    """
     source = read_source(page)
     with suppress(Irregular):
         return source, *grow(source)

@@ -1,6 +1,7 @@
 """What an element of a LaTeXML page is, by its tag and classes.
 
-The class names are LaTeXML's (https://math.nist.gov/~BMiller/LaTeXML/manual/customization/customization.html, and
+The class names are LaTeXML's
+(https://math.nist.gov/~BMiller/LaTeXML/manual/customization/customization.html, and
 LaTeXML-html5.xsl): `ltx_` + the name of the XML element it came from, `ltx_role_…` for its role.
 """
 
@@ -8,8 +9,9 @@ from __future__ import annotations
 
 import re
 
-# How deep each kind of section belongs. An environment that LaTeXML found open nests the rest of the paper below one
-# of its elements (2306.17806: eight sections inside a table), so a section's place is told by its rank, not its depth.
+# How deep each kind of section belongs. An environment that LaTeXML found open nests the rest of
+# the paper below one of its elements (2306.17806: eight sections inside a table), so a section's
+# place is told by its rank, not its depth.
 SECTION_RANKS = {
     "ltx_part": 0,
     "ltx_chapter": 1,
@@ -21,7 +23,8 @@ SECTION_RANKS = {
     "ltx_subparagraph": 6,
 }
 
-# Visible, but no text of the paper, or text that no column has a place for. Counted as lost under these names.
+# Visible, but no text of the paper, or text that no column has a place for. Counted as lost under
+# these names.
 _LOST = {
     "ltx_page_footer": "page_footer",
     "ltx_page_header": "page_header",
@@ -40,7 +43,8 @@ _LOST = {
     "ltx_picture": "picture",
 }
 
-# Raw macro names and marks that repeat what is said elsewhere: dropped from the sentence they are in.
+# Raw macro names and marks that repeat what is said elsewhere: dropped from the sentence they are
+# in.
 _DROPPED = {
     "ltx_ERROR": "ltx_error",
     "ltx_missing_citation": "missing_citation",
@@ -133,7 +137,8 @@ _BY_CLASS = {
     "ltx_title_abstract": "drop:abstract_title",
 }
 
-# Numbers that are words of the title they are in; any other is set aside where a heading or item asks for it.
+# Numbers that are words of the title they are in; any other is set aside where a heading or item
+# asks for it.
 _TAGS_IN_TEXT = frozenset({"ltx_tag_theorem", "ltx_tag_figure", "ltx_tag_table", "ltx_tag_float"})
 
 _BY_TAG = {
@@ -159,14 +164,16 @@ _HIDDEN = re.compile(
 _WHITE = re.compile(r"(?:^|;)color:(?:white|#fff|#ffffff|rgb\(255,255,255\))(?:;|!|$)")
 
 _BOXES = frozenset({
-    "div", "p", "td", "th", "tr", "li", "dd", "dt", "section", "article", "blockquote", "figure", "table", "tbody",
-    "thead", "tfoot", "ul", "ol", "dl", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "main", "header", "aside",
+    "div", "p", "td", "th", "tr", "li", "dd", "dt", "section", "article", "blockquote", "figure",
+    "table", "tbody", "thead", "tfoot", "ul", "ol", "dl", "pre", "h1", "h2", "h3", "h4", "h5",
+    "h6", "main", "header", "aside",
 })  # fmt: skip
 _BOX_CLASSES = frozenset({"ltx_p", "ltx_td", "ltx_tr", "ltx_title", "ltx_minipage"})
 
 
 def kind_of(tag: str, classes: str, style: str = "") -> str:
-    """The kind of an element: one word, `drop:NAME`, `lose:NAME`, or "" for inline text that means nothing more.
+    """The kind of an element: one word, `drop:NAME`, `lose:NAME`, or "" for inline text that means
+    nothing more.
 
     `tag` is in lower case, `classes` and `style` are the attributes as they are.
     """
@@ -181,7 +188,8 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
         return f"lose:{lost}"
     kind = _of_class(tag, names) if names else _of_tag(tag)
     if not kind and style.startswith("width:") and "ltx_inline-block" in names:
-        return "box"  # \makebox[3cm] or \parbox: columns of words; without a width it may be part of a word
+        # \makebox[3cm] or \parbox: columns of words; without a width it may be part of a word
+        return "box"
     return "white" if style and not kind and _is_white(_written_small(style)) else kind
 
 
@@ -234,9 +242,13 @@ def _of_tag(tag: str) -> str:
 
 def section_rank(classes: str) -> int:
     """The rank of a section by its classes: 0 for a part, 2 for a section, 6 for the least."""
-    return min((SECTION_RANKS[name] for name in classes.split() if name in SECTION_RANKS), default=2)
+    return min(
+        (SECTION_RANKS[name] for name in classes.split() if name in SECTION_RANKS), default=2
+    )
 
 
 def is_algorithm(classes: str) -> bool:
-    """Whether a float of these classes holds an algorithm or a listing (`ltx_float_algorithm`, `ltx_lstlisting`)."""
+    """Whether a float of these classes holds an algorithm or a listing (`ltx_float_algorithm`,
+    `ltx_lstlisting`).
+    """
     return "algorithm" in classes or "ltx_lstlisting" in classes or "ltx_float_listing" in classes

@@ -1,4 +1,6 @@
-"""Counts of the characters of a page that a Paper holds, by kind, and of macros that LaTeXML did not convert."""
+"""Counts of the characters of a page that a Paper holds, by kind, and of macros that LaTeXML did
+not convert.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ def kept_characters(
     blocks: Sequence[Block],
     items: Sequence[BibliographyItem],
 ) -> dict[str, int]:
-    """Characters of the page that a paper holds, by kind of element; those that citeloom added do not count.
+    """Characters of the page that a paper holds, by kind of element; those that citeloom added do
+    not count.
 
     authors: the characters of bylines, from `characters_of_authors`.
     """
@@ -38,16 +41,22 @@ def kept_characters(
     return {kind: kept[kind] for kind in sorted(kept) if kept[kind]}
 
 
-def characters_of_authors(authors: Sequence[Author], notes: Sequence[str], bylines: str) -> tuple[int, int]:
-    """(characters of bylines that are in names, affiliations and e-mails; other characters, such as marks and commas).
+def characters_of_authors(
+    authors: Sequence[Author], notes: Sequence[str], bylines: str
+) -> tuple[int, int]:
+    """(characters of bylines that are in names, affiliations and e-mails; other characters, such as
+    marks and commas).
 
-    A text counts at most as often as it occurs in the bylines without `notes`, which are blocks of their own: three
-    authors may have an affiliation that is printed once, and `{a, b}@x.org` is two addresses.
+    A text counts at most as often as it occurs in the bylines without `notes`, which are blocks of
+    their own: three authors may have an affiliation that is printed once, and `{a, b}@x.org` is two
+    addresses.
     """
     page = fold(bylines)
     for note in notes:
         page = page.replace(note, "", 1)
-    held = Counter(text for author in authors for text in (author.name, *author.affiliations, *author.emails))
+    held = Counter(
+        text for author in authors for text in (author.name, *author.affiliations, *author.emails)
+    )
     kept = sum(_times_in(page, text, times) for text, times in held.items())
     return kept, max(0, visible(page) - page.count("$") - kept)
 
@@ -61,7 +70,9 @@ def _times_in(page: str, text: str, times: int) -> int:
 
 
 def _of_the_page(text: str) -> int:
-    """Characters of a text without `$`, `[@key]`, and Markdown's bars and rules. A `\\|` is one bar of the page."""
+    """Characters of a text without `$`, `[@key]`, and Markdown's bars and rules. A `\\|` is one bar
+    of the page.
+    """
     count = visible(without_markers(text) if "[@" in text else text) - text.count("$")
     if "| --- |" in text:
         rows = [line for line in text.split("\n") if line.startswith("| ")]
@@ -71,6 +82,8 @@ def _of_the_page(text: str) -> int:
 
 
 def unconverted_macros(abstract: str | None, blocks: Sequence[Block]) -> int:
-    """Raw `\\macro` words in the text, which LaTeXML did not convert; those of algorithms and formulas do not count."""
+    """Raw `\\macro` words in the text, which LaTeXML did not convert; those of algorithms and
+    formulas do not count.
+    """
     texts = [abstract or "", *(block.text for block in blocks if block.kind != "algorithm")]
     return sum(len(_MACRO.findall(mask(text))) for text in texts if "\\" in text)

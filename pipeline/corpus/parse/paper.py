@@ -1,7 +1,7 @@
 """What a page says, as values: the result of either parser.
 
-Field by field these are the columns of `papers` in `pipeline.tables`, but for the id, the subset and what
-metadata alone knows.
+Field by field these are the columns of `papers` in `pipeline.tables`, but for the id, the subset
+and what metadata alone knows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 
 class PageError(ValueError):
-    """A page that cannot become a paper. `reason` is one of the ledger's: not_html, no_text, too_deep."""
+    """A page that cannot become a paper. `reason` is one of the ledger's: not_html, no_text,
+    too_deep.
+    """
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -28,7 +30,9 @@ class Author(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One section. `depth` counts from 1; `path` holds the titles from the outermost section to this one."""
+    """One section. `depth` counts from 1; `path` holds the titles from the outermost section to
+    this one.
+    """
 
     anchor: str
     number: str | None
@@ -40,8 +44,9 @@ class Section(NamedTuple):
 class Block(NamedTuple):
     """One stretch of text: a paragraph, list, table, caption, theorem, algorithm or footnote.
 
-    `text` has math as `$TeX$` or `$$TeX$$` and citations as `[@key]`; lists, tables and algorithms keep line breaks.
-    `cited_keys` are the ids of the bibliography items it cites, each once, in order of first citation.
+    `text` has math as `$TeX$` or `$$TeX$$` and citations as `[@key]`; lists, tables and algorithms
+    keep line breaks. `cited_keys` are the ids of the bibliography items it cites, each once, in
+    order of first citation.
     """
 
     kind: str
@@ -76,9 +81,11 @@ class BibliographyItem(NamedTuple):
 class Paper:
     """Everything that a parser reads from one page.
 
-    Characters are those that are not white space. `chars_seen` counts the page's visible text with each formula as
-    its TeX; `losses` counts what of it went nowhere, by kind of element; `kept` counts what of it is in the fields
-    above, by kind too, and `chars_kept` is its sum. What is left over is neither: a test holds that under 0.5 %.
+    Characters are those that are not white space. `chars_seen` counts the page's visible text with
+    each formula as its TeX; `losses` counts what of it went nowhere, by kind of element; `kept`
+    counts what of it is in the fields
+    above, by kind too, and `chars_kept` is its sum. What is left over is neither: a test holds that
+        under 0.5 %.
     """
 
     title: str | None = None

@@ -8,28 +8,35 @@ from html import unescape
 
 from pipeline.text import one_line
 
-# Set among the pieces of a text where its line must break. No page holds control characters: `source.py`.
+# Set among the pieces of a text where its line must break. No page holds control characters:
+# `source.py`.
 LINE = "\0"
 # Around the TeX of a formula, and around superscripts among author names.
 TEX, MARK = "\1", "\2"
 _KEY = "\3"
-# Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may go with it.
+# Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may
+# go with it.
 GONE = "\6"
-# Among author names: a new author, the edge of a grid's cell, a mark that leads to a footnote, an e-mail address taken
-# out, a new line within a cell, an address that follows.
+# Among author names: a new author, the edge of a grid's cell, a mark that leads to a footnote, an
+# e-mail address taken out, a new line within a cell, an address that follows.
 AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x11", "\x12", "\x13"
 # Where one of LaTeXML's error marks was, until the block that it was in counts it.
 ERRED = "\x08"
 
-# Begins where a run of spaces does and never steps back: 30,000 footnotes in a row took 28 s otherwise.
+# Begins where a run of spaces does and never steps back: 30,000 footnotes in a row took 28 s
+# otherwise.
 _GAP = re.compile(rf"(?<!\s)\s*+{GONE}(?:\s*+{GONE})*+([.,;:!?)\]]?)")
-# An opening bracket from which the first citation was taken: the comma or semicolon after that goes too.
+# An opening bracket from which the first citation was taken: the comma or semicolon after that goes
+# too.
 _OPENED = re.compile(rf"([(\[])\s*+{GONE}[\s,;{GONE}]*+")
 # What missing citations leave within a `cite`: separators, and words that only lead to a citation.
-_LOOSE_SEPARATORS = re.compile(r"(?<=[(\[])[\s,;]++|(?<![\s,;])[\s,;]++(?=[)\]])|(?<=[;,])(?:\s*+[;,])++")
+_LOOSE_SEPARATORS = re.compile(
+    r"(?<=[(\[])[\s,;]++|(?<![\s,;])[\s,;]++(?=[)\]])|(?<=[;,])(?:\s*+[;,])++"
+)
 _LEAD_WORDS = re.compile(
     r"[\[(\s]*+"
-    r"(?:(?:see|also|cf|e\.g|i\.e|for example|inter alia|among others|and references therein|and|or)[\s,;.]*+)*+"
+    r"(?:(?:see|also|cf|e\.g|i\.e|for example|inter alia|among others|and references"
+    r" therein|and|or)[\s,;.]*+)*+"
     r"[\])\s]*+",
     re.IGNORECASE,
 )
@@ -43,7 +50,23 @@ _DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[@[^\[\]]*\])\s*[\])]")
 CITATION_MARKER = re.compile(r"\[@[^\[\]]+\]")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
-_OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED, AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE)
+_OWN_MARKS = (
+    LINE,
+    TEX,
+    MARK,
+    _KEY,
+    "\4",
+    "\5",
+    GONE,
+    "\7",
+    ERRED,
+    AUTHOR,
+    CELL,
+    NOTE,
+    EMAIL,
+    INNER,
+    PLACE,
+)
 # The bytes of UTF-8 that begin a character which takes a place: no white space, no mark above.
 _CHARACTERS = bytes([*range(33, 0x80), *range(0xC0, 0x100)])
 _ASCII = bytes(range(0x80))
@@ -55,9 +78,11 @@ _NUMBER_WORD = re.compile(r"^(?:appendix|chapter|part|section|annex|§)\s*", re.
 
 
 def fold(text: str) -> str:
-    """The text with every run of white space as one space, and LINE as a line break; empty lines vanish.
+    """The text with every run of white space as one space, and LINE as a line break; empty lines
+    vanish.
 
-    No space stays before a full stop or the like where what was between the two is GONE. Formulas are in `$`.
+    No space stays before a full stop or the like where what was between the two is GONE. Formulas
+    are in `$`.
     """
     if TEX in text:
         text = text.replace(TEX, "$")
@@ -72,7 +97,9 @@ def fold(text: str) -> str:
 
 
 def finish(raw: str) -> str:
-    """The folded text of a block; a citation marker that stands alone in brackets loses the brackets."""
+    """The folded text of a block; a citation marker that stands alone in brackets loses the
+    brackets.
+    """
     text = fold(raw)
     return _DOUBLE_BRACKET.sub(r"\1", text) if "[@" in text else text
 
@@ -83,7 +110,9 @@ def with_dollars(raw: str) -> str:
 
 
 def byline_grid(rows: Sequence[Sequence[str]]) -> str:
-    """A grid that a byline is laid out in: cells of a row beside each other, a column of several rows an author."""
+    """A grid that a byline is laid out in: cells of a row beside each other, a column of several
+    rows an author.
+    """
     cells = [[cell.strip(LINE + " \n") for cell in row] for row in rows]
     if len(cells) > 1 and all(len(row) == 1 for row in cells):
         cells = [[INNER.join(cell for row in cells for cell in row).replace(LINE, INNER)]]
@@ -96,10 +125,15 @@ def mark(text: str) -> str:
     return f"{MARK}{text.replace(MARK, ' ')}{MARK}"
 
 
-# Macros of classes that LaTeXML does not know: NeurIPS's \\And, ICLR's \\AND, JMLR's \\name and \\addr.
+# Macros of classes that LaTeXML does not know: NeurIPS's \\And, ICLR's \\AND, JMLR's \\name and
+# \\addr.
 _AUTHOR_MACROS = {
-    **dict.fromkeys(("\\AND", "\\And", "\\and", "\\ANDA", "\\nextauthor", "\\alignauthor", "\\name"), AUTHOR),
-    **dict.fromkeys(("\\addr", "\\affaddr", "\\affil", "\\address", "\\affiliation", "\\institution"), PLACE),
+    **dict.fromkeys(
+        ("\\AND", "\\And", "\\and", "\\ANDA", "\\nextauthor", "\\alignauthor", "\\name"), AUTHOR
+    ),
+    **dict.fromkeys(
+        ("\\addr", "\\affaddr", "\\affil", "\\address", "\\affiliation", "\\institution"), PLACE
+    ),
 }
 
 
@@ -110,8 +144,8 @@ def author_macro(macro: str) -> str:
 
 def visible(text: str) -> int:
     """Characters that are neither white space nor marks of ours."""
-    # 2.6 ns a character; to split the text into words takes 6. What is dropped is what there is most of: what
-    # `translate` keeps, it copies byte by byte.
+    # 2.6 ns a character; to split the text into words takes 6. What is dropped is what there is
+    # most of: what `translate` keeps, it copies byte by byte.
     encoded = text.encode(errors="surrogatepass")
     count = len(encoded) - len(encoded.translate(None, _CHARACTERS))
     if len(encoded) == len(text):
@@ -127,7 +161,8 @@ def holds_marks(text: str) -> bool:
 def tex_source(alttext: str) -> str:
     """The TeX of a formula on one line, without the style that LaTeXML puts first.
 
-    LaTeXML 0.8.0-0.8.4 wraps long TeX with `%` at the line's end, which TeX reads as no break at all.
+    LaTeXML 0.8.0-0.8.4 wraps long TeX with `%` at the line's end, which TeX reads as no break at
+    all.
     """
     if "%" in alttext:
         alttext = _COMMENTED_BREAK.sub("", alttext)
@@ -137,19 +172,24 @@ def tex_source(alttext: str) -> str:
 
 
 def inline_tex(tex: str, errors: int = 0) -> str:
-    """A formula as it is in a text until that is folded: between TEX marks, nothing where it is empty."""
+    """A formula as it is in a text until that is folded: between TEX marks, nothing where it is
+    empty.
+    """
     marked = f"{TEX}{tex}{TEX}" if tex else ""
     return marked + ERRED * errors if errors else marked
 
 
 def marked_tex(alttexts: Sequence[str], errors: Sequence[int] = ()) -> list[str]:
-    """`inline_tex` of formulas from their attributes as the page writes them, `errors` the marks inside each."""
+    """`inline_tex` of formulas from their attributes as the page writes them, `errors` the marks
+    inside each.
+    """
     sources = [tex_source(unescape(text) if "&" in text else text) for text in alttexts]
     return list(map(inline_tex, sources, errors)) if errors else list(map(inline_tex, sources))
 
 
 def display_math(row: str, number: str) -> str:
-    """One row of a display equation as `$$TeX$$ (number)`; `row` has its formulas between TEX marks.
+    """One row of a display equation as `$$TeX$$ (number)`; `row` has its formulas between TEX
+    marks.
 
     Words between the formulas become `\\text{…}`; a row of words alone stays words.
     """
@@ -165,10 +205,13 @@ def display_math(row: str, number: str) -> str:
 
 
 def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
-    """(text of a `cite` element, what the page shows for it); a piece is words, or the (key, label) of a link.
+    """(text of a `cite` element, what the page shows for it); a piece is words, or the (key, label)
+    of a link.
 
-    What is in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p. 22" go with
-    it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]". What missing
+    What is in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p.
+    22" go with
+    it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]". What
+        missing
     citations leave is GONE: brackets around nothing, or around "e.g." and the like.
     """
     text = "".join(_cited(pieces))
@@ -182,7 +225,9 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
 
 
 def without_markers(text: str) -> str:
-    """The text without its citation markers `[@key]` and `[@key; @key]`, and the space before each."""
+    """The text without its citation markers `[@key]` and `[@key; @key]`, and the space before
+    each.
+    """
     if "[@" not in text:
         return text
     *before, last = CITATION_MARKER.split(text)
@@ -213,11 +258,15 @@ def cited_keys(text: str) -> tuple[str, ...]:
     """The keys in a text's citation markers, each once, in order of first citation."""
     if "[@" not in text:
         return ()
-    return tuple(dict.fromkeys(key.strip(" @") for group in _GROUP.findall(text) for key in group.split(";")))
+    return tuple(
+        dict.fromkeys(key.strip(" @") for group in _GROUP.findall(text) for key in group.split(";"))
+    )
 
 
 def cited_key(href: str | None) -> str | None:
-    """The id that a citation's link leads to; None where it is no id that a marker `[@key]` could carry."""
+    """The id that a citation's link leads to; None where it is no id that a marker `[@key]` could
+    carry.
+    """
     key = href.rpartition("#")[2] if href and "#" in href else ""
     return key if _CARRIED.fullmatch(key) else None
 

@@ -1,4 +1,6 @@
-"""Bylines as the page prints them, and those that LaTeXML split at the commas of an affiliation put together again."""
+"""Bylines as the page prints them, and those that LaTeXML split at the commas of an affiliation put
+together again.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.arxiv.person_names import KnownNames, is_name
-from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of, normalize, plain_line, split_marks
+from pipeline.corpus.parse.byline_rules import (
+    is_affiliation,
+    kinds_of,
+    normalize,
+    plain_line,
+    split_marks,
+)
 from pipeline.corpus.parse.policies import LINE, MARK, fold
 
-AFFILIATION_ROLES = frozenset({"affiliation", "address", "institution", "institute", "organization"})
+AFFILIATION_ROLES = frozenset(
+    {"affiliation", "address", "institution", "institute", "organization"}
+)
 
 
 @dataclass(slots=True)
 class Byline:
-    """One `ltx_creator`. `names` has the marks LINE, CELL, INNER, AUTHOR, PLACE, ERRED, and MARK around marks."""
+    """One `ltx_creator`. `names` has the marks LINE, CELL, INNER, AUTHOR, PLACE, ERRED, and MARK
+    around marks.
+    """
 
     names: str = ""
     contacts: list[tuple[str, str]] = field(default_factory=list)
@@ -42,7 +54,9 @@ class Byline:
     @property
     def marks(self) -> frozenset[str]:
         """The marks on its names."""
-        return frozenset(mark for marks in normalize(self.names).split(MARK)[1::2] for mark in split_marks(marks))
+        return frozenset(
+            mark for marks in normalize(self.names).split(MARK)[1::2] for mark in split_marks(marks)
+        )
 
     @property
     def has_affiliations(self) -> bool:
@@ -76,19 +90,27 @@ class _Joined:
 def join_split_bylines(bylines: Sequence[Byline], known: KnownNames) -> list[Byline]:
     """The bylines, those that go on with the affiliation before them put together with it.
 
-    A class that LaTeXML does not know has its authors split at every comma: "Ann Lee, University of X, Oslo, Norway" is
-    four bylines. Names alone on a line before the affiliation share it, so they are one byline with it.
+    A class that LaTeXML does not know has its authors split at every comma: "Ann Lee, University of
+    X, Oslo, Norway" is four bylines. Names alone on a line before the affiliation share it, so they
+    are one byline with it.
     """
     joined: list[_Joined] = []
     lines_of = [byline.lines for byline in bylines]
-    for byline, lines, following in zip(bylines, lines_of, [*lines_of[1:], list[str]()], strict=False):
+    for byline, lines, following in zip(
+        bylines, lines_of, [*lines_of[1:], list[str]()], strict=False
+    ):
         last = lines[-1] if lines else ""
         if not joined or not _continues(lines, following, joined[-1], known):
             copy = Byline(byline.names, [*byline.contacts], [*byline.notes], [*byline.remarks])
             in_affiliation = is_affiliation(last) or (len(lines) > 1 and not is_name(last))
             joined.append(_Joined(copy, len(lines) == 1, in_affiliation))
             continue
-        while len(joined) > 1 and joined[-1].has_one_line and joined[-1].ends_in_name and joined[-2].ends_in_name:
+        while (
+            len(joined) > 1
+            and joined[-1].has_one_line
+            and joined[-1].ends_in_name
+            and joined[-2].ends_in_name
+        ):
             name = joined.pop()
             joined[-1].byline.append(name.byline)
         joined[-1].byline.append(byline)
@@ -97,7 +119,9 @@ def join_split_bylines(bylines: Sequence[Byline], known: KnownNames) -> list[Byl
     return [entry.byline for entry in joined]
 
 
-def _continues(lines: Sequence[str], following: Sequence[str], before: _Joined, known: KnownNames) -> bool:
+def _continues(
+    lines: Sequence[str], following: Sequence[str], before: _Joined, known: KnownNames
+) -> bool:
     """Whether the lines of a byline go on with the affiliation at the end of the one before it."""
     if not lines or known.match(lines[0]) is not None:
         return False

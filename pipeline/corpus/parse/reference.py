@@ -1,9 +1,12 @@
-"""The reference parser: the way of the arXivBot report, BeautifulSoup for the structure and mwparserfromhtml for text.
+"""The reference parser: the way of the arXivBot report, BeautifulSoup for the structure and
+mwparserfromhtml for text.
 
-It applies the policies of `policies.py` to the soup itself (citations to markers, formulas to TeX, footnotes out), then
-reads sections and paragraphs with `html_to_plaintext`. It shares the policies and `kinds.py` with the fast parser, and
-no code that walks a page: what the two agree on, both have read. `html_to_plaintext` is written for Wikipedia's HTML;
-on LaTeXML's it yields every string of an element in document order, which is what is wanted here.
+It applies the policies of `policies.py` to the soup itself (citations to markers, formulas to TeX,
+footnotes out), then reads sections and paragraphs with `html_to_plaintext`. It shares the policies
+and `kinds.py` with the fast parser, and
+no code that walks a page: what the two agree on, both have read. `html_to_plaintext` is written for
+Wikipedia's HTML; on LaTeXML's it yields every string of an element in document order, which is what
+is wanted here.
 """
 
 from __future__ import annotations
@@ -21,12 +24,20 @@ from pipeline.corpus.parse.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.parse.paper import Block, PageError, Paper, Section
 from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
 from pipeline.corpus.parse.printed_byline import Byline
-from pipeline.corpus.parse.source import as_utf8, count_errors, is_html, is_truncated, whole_text, without_site
+from pipeline.corpus.parse.source import (
+    as_utf8,
+    count_errors,
+    is_html,
+    is_truncated,
+    whole_text,
+    without_site,
+)
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
-# Stand in the text for an element that was taken out of it, and for the id of the paragraph that begins there.
+# Stand in the text for an element that was taken out of it, and for the id of the paragraph that
+# begins there.
 _ASIDE, _ANCHOR = "\4", "\5"
 _ASIDES = re.compile(f"{_ASIDE}(\\d+){_ASIDE}")
 _ANCHORS = re.compile(f"{_ANCHOR}([^{_ANCHOR}]*){_ANCHOR}")
@@ -69,7 +80,9 @@ def _plain(node: Tag) -> str:
 def _kind(node: Tag) -> str:
     known = node.attrs.get("data-kind")
     if known is None:
-        known = node.attrs["data-kind"] = kind_of(node.name, _classes(node), str(node.get("style") or ""))
+        known = node.attrs["data-kind"] = kind_of(
+            node.name, _classes(node), str(node.get("style") or "")
+        )
     return str(known)
 
 
@@ -123,13 +136,16 @@ class _Reading:
         """Apply every policy to the soup."""
         from bs4.element import PreformattedString
 
-        for string in list(self.body.find_all(string=lambda text: isinstance(text, PreformattedString))):
+        for string in list(
+            self.body.find_all(string=lambda text: isinstance(text, PreformattedString))
+        ):
             string.extract()
         for node in self.of_kind("unseen"):
             node.decompose()
         self.read_formulas()
         self.found.figures = sum(
-            "ltx_figure" in _classes(node).split() and not _within_float(node) for node in self.of_kind("float")
+            "ltx_figure" in _classes(node).split() and not _within_float(node)
+            for node in self.of_kind("float")
         )
         self.drop()
         for node in self.of_kind("cite"):
@@ -147,7 +163,9 @@ class _Reading:
         return [node for node in self.body.find_all(True) if _kind(node) == kind]
 
     def read_formulas(self) -> None:
-        """Put each formula's TeX in its place, between TEX marks, and count the visible characters of the page."""
+        """Put each formula's TeX in its place, between TEX marks, and count the visible characters
+        of the page.
+        """
         for node in [node for node in self.of_kind("math") if not node.find_parent("math")]:
             given_tex = node.get("alttext") or node.get("alt") or _annotation(node)
             tex = policies.tex_source(str(given_tex or node.get_text()))
@@ -158,11 +176,18 @@ class _Reading:
 
     def drop(self) -> None:
         """Take out what no reader of the text needs, counted by kind."""
-        for node in reversed(self.body.find_all(True)):  # what is dropped within what is lost counts by itself
+        for node in reversed(
+            self.body.find_all(True)
+        ):  # what is dropped within what is lost counts by itself
             what, _, name = _kind(node).partition(":") if not node.decomposed else ("", "", "")
-            if what == "white" and node.find_parent(lambda above: _kind(above) == "tabular") is None:
+            if (
+                what == "white"
+                and node.find_parent(lambda above: _kind(above) == "tabular") is None
+            ):
                 what, name = "lose", "hidden"
-            if what not in ("drop", "lose") or any(_kind(below) == "section" for below in node.find_all(True)):
+            if what not in ("drop", "lose") or any(
+                _kind(below) == "section" for below in node.find_all(True)
+            ):
                 continue
             self.found.missing_citations += name == "missing_citation"
             if "ltx_note_mark" in _classes(node) and node.parent is not None:
@@ -174,7 +199,9 @@ class _Reading:
             self.count_loss(name, node.get_text())
             if name == "ltx_error":
                 is_named = node.find_parent(lambda above: _kind(above) == "personname") is not None
-                node.insert_before(ERRED + (policies.author_macro(node.get_text()) if is_named else ""))
+                node.insert_before(
+                    ERRED + (policies.author_macro(node.get_text()) if is_named else "")
+                )
             node.decompose()
 
     def count_loss(self, name: str, text: str) -> None:
@@ -223,7 +250,9 @@ class _Reading:
     # Text.
 
     def text_of(self, node: Tag, kinds: frozenset[str] = _BLOCKS) -> tuple[str, list[Block]]:
-        """(raw text of an element, blocks of some kinds that were in it). Lists within it are lines of the text."""
+        """(raw text of an element, blocks of some kinds that were in it). Lists within it are lines
+        of the text.
+        """
         self.set_aside(node, kinds)
         for inner in list(_outermost(node, frozenset({"list"}))):
             inner.replace_with(self.list_text(inner))
@@ -232,7 +261,11 @@ class _Reading:
 
     def read_asides(self, text: str) -> list[Block]:
         """The blocks that were set aside in a text."""
-        return [block for place in _ASIDES.findall(text) for block in self.read_one(self.aside[int(place)])]
+        return [
+            block
+            for place in _ASIDES.findall(text)
+            for block in self.read_one(self.aside[int(place)])
+        ]
 
     def without_asides(self, text: str) -> str:
         """The text itself; where a footnote was, the space before it may go."""
@@ -257,7 +290,11 @@ class _Reading:
     def block(self, kind: str, anchor: str, raw: str, *, finished: bool = False) -> list[Block]:
         errors = raw.count(ERRED)
         text = raw.replace(ERRED, "") if finished else policies.finish(raw)
-        return [Block(kind, anchor or self.anchor, self.path, text, policies.cited_keys(text), errors)] if text else []
+        return (
+            [Block(kind, anchor or self.anchor, self.path, text, policies.cited_keys(text), errors)]
+            if text
+            else []
+        )
 
     # Structure.
 
@@ -310,7 +347,11 @@ class _Reading:
         for match in _ASIDES.finditer(text):
             inner = self.aside[int(match[1])]
             if _kind(inner) in _INTERRUPTING:
-                blocks += [*self.run(text[start : match.start()], home), *after, *self.read_one(inner)]
+                blocks += [
+                    *self.run(text[start : match.start()], home),
+                    *after,
+                    *self.read_one(inner),
+                ]
                 start, home, after = match.end(), "", []
             else:
                 after += self.read_one(inner)
@@ -323,7 +364,9 @@ class _Reading:
     def read_section(self, node: Tag, kind: str) -> list[Block]:
         rank = section_rank(_classes(node)) if kind == "section" else 9
         self.anchor = _id(node) or self.anchor
-        depth, path = next(((d, p) for r, d, p in reversed(self.open_sections) if r < rank), (0, ()))
+        depth, path = next(
+            ((d, p) for r, d, p in reversed(self.open_sections) if r < rank), (0, ())
+        )
         raw, number, notes = self.read_headings(node)
         title = policies.heading(raw) or ("Acknowledgements" if kind != "section" else "")
         outer, self.path = self.path, (*path, title) if title else path
@@ -340,7 +383,11 @@ class _Reading:
         for child in _tags(node):
             if child.name[0] != "h" or "ltx_title" not in _classes(child):
                 break
-            numbers += [inner.extract().get_text() for inner in child.find_all(True) if _kind(inner) == "tag"]
+            numbers += [
+                inner.extract().get_text()
+                for inner in child.find_all(True)
+                if _kind(inner) == "tag"
+            ]
             text, after = self.text_of(child.extract())
             raw, notes = f"{raw}{text} ", notes + after
         return raw, policies.section_number(" ".join(numbers)), notes
@@ -369,7 +416,10 @@ class _Reading:
         if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:
             self.found.institutes.append(raw.replace(GONE, ""))
             return after
-        return [*self.block("footnote", _id(node), "" if "footnotemark" in classes else raw), *after]
+        return [
+            *self.block("footnote", _id(node), "" if "footnotemark" in classes else raw),
+            *after,
+        ]
 
     def read_float(self, node: Tag) -> list[Block]:
         self.set_aside(node, frozenset({"section"}))
@@ -403,7 +453,9 @@ class _Reading:
         for row in _rows(node):
             cells: list[Cell] = []
             for cell in _tags(row):
-                for inner in [below for below in _outermost(cell, frozenset({"tabular"})) if _is_grid(below)]:
+                for inner in [
+                    below for below in _outermost(cell, frozenset({"tabular"})) if _is_grid(below)
+                ]:
                     grid, more = self.grid_of(inner)
                     inner.replace_with(" ")
                     nested.append(grid)
@@ -431,15 +483,23 @@ class _Reading:
     def read_bibliography(self) -> None:
         items = self.found.printed_items
         for node in self.of_kind("bibitem"):
-            item = ItemParts(key=_id(node) or f"bib.item{len(items) + 1}", raw=policies.finish(_plain_bare(node)))
+            item = ItemParts(
+                key=_id(node) or f"bib.item{len(items) + 1}", raw=policies.finish(_plain_bare(node))
+            )
             item.label = str(node.get("data-label") or "")
             below = node.find_all(True)
             item.links = [str(inner.get("href") or "") for inner in below if _kind(inner) == "link"]
-            item.blocks = [policies.fold(_plain_bare(inner)) for inner in below if _kind(inner) == "bibblock"]
-            emphases = [policies.fold(_plain_bare(inner)) for inner in below if _kind(inner) == "emphasis"]
+            item.blocks = [
+                policies.fold(_plain_bare(inner)) for inner in below if _kind(inner) == "bibblock"
+            ]
+            emphases = [
+                policies.fold(_plain_bare(inner)) for inner in below if _kind(inner) == "emphasis"
+            ]
             item.emphases = [words for words in emphases if words]
             item.fields = [
-                (_kind(inner)[4:], policies.fold(_plain_bare(inner))) for inner in below if _kind(inner)[:4] == "bib:"
+                (_kind(inner)[4:], policies.fold(_plain_bare(inner)))
+                for inner in below
+                if _kind(inner)[:4] == "bib:"
             ]
             items.append(item)
             node.decompose()
@@ -463,10 +523,14 @@ class _Reading:
                 byline.add_note(mark, _plain_bare(inner))
                 inner.replace_with(f"{MARK}{NOTE}{mark}{MARK}")
         names = [below for below in node.find_all(True) if _kind(below) == "personname"]
-        for inner in [below for name in names for below in name.find_all(True) if _kind(below) == "mark"]:
+        for inner in [
+            below for name in names for below in name.find_all(True) if _kind(below) == "mark"
+        ]:
             inner.replace_with(policies.mark(_plain_bare(inner)))
         for inner in [below for below in node.find_all(True) if _kind(below) == "contact"]:
-            byline.contacts.append((_role(inner), policies.with_dollars(_plain_bare(inner.extract()))))
+            byline.contacts.append(
+                (_role(inner), policies.with_dollars(_plain_bare(inner.extract())))
+            )
         for grid in reversed([below for below in node.find_all(True) if _kind(below) == "tabular"]):
             rows = [[_plain_bare(cell) for cell in _tags(row)] for row in _rows(grid)]
             grid.replace_with(policies.byline_grid(rows))
@@ -530,5 +594,9 @@ def _rows_below(node: Tag) -> Iterator[Tag]:
 
 
 def _role(node: Tag) -> str:
-    roles = [name.removeprefix("ltx_role_") for name in _classes(node).split() if name.startswith("ltx_role_")]
+    roles = [
+        name.removeprefix("ltx_role_")
+        for name in _classes(node).split()
+        if name.startswith("ltx_role_")
+    ]
     return roles[0] if roles else ""

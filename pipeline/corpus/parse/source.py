@@ -1,6 +1,8 @@
-"""A page's bytes made ready for a parser: in UTF-8, without control characters, its formulas taken out of line.
+"""A page's bytes made ready for a parser: in UTF-8, without control characters, its formulas taken
+out of line.
 
-Only bytes and text are known here, never an element's meaning: tags become a tree in `tree.py` and `browser.py`.
+Only bytes and text are known here, never an element's meaning: tags become a tree in `tree.py` and
+`browser.py`.
 """
 
 from __future__ import annotations
@@ -11,15 +13,20 @@ from dataclasses import dataclass
 
 from pipeline.corpus.parse.policies import holds_marks, marked_tex
 
-# Stands in the text as a tag of its own for a formula that was taken out. No page holds it: `without_controls`.
+# Stands in the text as a tag of its own for a formula that was taken out. No page holds it:
+# `without_controls`.
 FORMULA = "\7"
 _FORMULA = FORMULA.encode()
 _FORMULA_TAG = b"<" + _FORMULA + b">"
 
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\f\r")
-_CONTROL_REFERENCE = re.compile(rb"&#(?:0*(?:[0-8]|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8]|0?[eE]|1[0-9a-fA-F]));")
+_CONTROL_REFERENCE = re.compile(
+    rb"&#(?:0*(?:[0-8]|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8]|0?[eE]|1[0-9a-fA-F]));"
+)
 # Leftmost first, so that none of them is sought inside another.
-_RAW = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_RAW = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<(script|style)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
+)
 # The length that a macro unknown to LaTeXML left behind as text, `\hdashline[0.4pt/2pt]`.
 _OPTION = re.compile(
     r"""(class="ltx_ERROR[^>]*>\\[A-Za-z@]+)</span>(\s*(?:<(?:span|p)\b[^>]*>)?)"""
@@ -27,7 +34,8 @@ _OPTION = re.compile(
 )
 _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _ARTICLE, _ARTICLE_END, _BODY = b'<article class="ltx_document', b"</article>", b"<body"
-# What arXiv's own site, and no page of the dump, has before the article: its styles, its base address, its watermark.
+# What arXiv's own site, and no page of the dump, has before the article: its styles, its base
+# address, its watermark.
 _SITE_SIGNS = (b"/static/browse/", b'<base href="/html/', b'id="watermark-tr"')
 _ERROR_MARK = b'class="ltx_ERROR'
 _FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
@@ -35,7 +43,8 @@ _FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page ready to be parsed. `text` has a FORMULA tag where each of `formulas` was, in their order.
+    """A page ready to be parsed. `text` has a FORMULA tag where each of `formulas` was, in their
+    order.
 
     A formula is its TeX between marks, as `policies.marked_tex` writes it.
     """
@@ -49,9 +58,13 @@ class Source:
 
 
 def read_source(html: bytes, *, nested: bool = False) -> Source:
-    """A page of UTF-8 (see `as_utf8`) as text and formulas; `nested` looks for formulas within formulas too."""
+    """A page of UTF-8 (see `as_utf8`) as text and formulas; `nested` looks for formulas within
+    formulas too.
+    """
     rest, alttexts = _take_formulas(html, nested=nested)
-    if (_FORMULA in html and rest.count(_FORMULA) > len(alttexts)) or holds_marks(_text(b"".join(alttexts))):
+    if (_FORMULA in html and rest.count(_FORMULA) > len(alttexts)) or holds_marks(
+        _text(b"".join(alttexts))
+    ):
         return read_source(without_controls(html), nested=nested)
     errors = count_errors(html)
     inside = _errors_inside(html, nested=nested) if errors and errors > count_errors(rest) else []
@@ -70,10 +83,12 @@ def _text(html: bytes) -> str:
 
 
 def _take_formulas(html: bytes, *, nested: bool) -> tuple[bytes, list[bytes]]:
-    """The page with a FORMULA tag for each formula that has an alttext, and those alttexts as they are.
+    """The page with a FORMULA tag for each formula that has an alttext, and those alttexts as they
+    are.
 
-    The trees below `math` are 16-96 % of a page's bytes and say the same TeX again: 9 of 13 MB in 21 real pages, cut
-    out in 10 ms. A formula without `alttext="…"` stays as it is, and so does all that follows one that has no end.
+    The trees below `math` are 16-96 % of a page's bytes and say the same TeX again: 9 of 13 MB in
+    21 real pages, cut out in 10 ms. A formula without `alttext="…"` stays as it is, and so does all
+    that follows one that has no end.
     """
     kept: list[bytes] = []
     alttexts: list[bytes] = []
@@ -109,23 +124,33 @@ def _errors_inside(html: bytes, *, nested: bool) -> list[int]:
 
 
 def as_utf8(html: bytes) -> bytes:
-    """The page in UTF-8: what a byte-order mark names as UTF-16 is written anew, a mark of UTF-8 taken off."""
+    """The page in UTF-8: what a byte-order mark names as UTF-16 is written anew, a mark of UTF-8
+    taken off.
+    """
     encoding = next((name for mark, name in _BOMS if html.startswith(mark)), None)
-    return html[2:].decode(encoding, errors="replace").encode() if encoding else html.removeprefix(b"\xef\xbb\xbf")
+    return (
+        html[2:].decode(encoding, errors="replace").encode()
+        if encoding
+        else html.removeprefix(b"\xef\xbb\xbf")
+    )
 
 
 def without_site(html: bytes) -> bytes:
     """A page of arXiv's own site without what is around the article, which is no text of the paper.
 
-    Navigation, notices and forms would else count as text that the parser lost: some 3,000 characters of each paper.
-    Any other page stays as it is.
+    Navigation, notices and forms would else count as text that the parser lost: some 3,000
+    characters of each paper. Any other page stays as it is.
     """
     start, end = html.find(_ARTICLE), html.rfind(_ARTICLE_END)
     body = html.find(b">", html.find(_BODY)) + 1
-    if not 0 < body <= start < end or not any(html.find(sign, 0, start) >= 0 for sign in _SITE_SIGNS):
+    if not 0 < body <= start < end or not any(
+        html.find(sign, 0, start) >= 0 for sign in _SITE_SIGNS
+    ):
         return html
     after = html.find(b"</body>", end)
-    return html[:body] + html[start : end + len(_ARTICLE_END)] + (html[after:] if after >= 0 else b"")
+    return (
+        html[:body] + html[start : end + len(_ARTICLE_END)] + (html[after:] if after >= 0 else b"")
+    )
 
 
 def without_controls(html: bytes) -> bytes:
@@ -135,11 +160,15 @@ def without_controls(html: bytes) -> bytes:
 
 def whole_text(html: bytes) -> str:
     """A page of UTF-8 as clean text, its formulas left in line."""
-    return _with_options(_CONTROL_REFERENCE.sub(b"", without_controls(html)).decode(errors="replace"))
+    return _with_options(
+        _CONTROL_REFERENCE.sub(b"", without_controls(html)).decode(errors="replace")
+    )
 
 
 def without_raw(html: bytes) -> bytes:
-    """The page without what is no text in a browser: comments, scripts, styles, control characters."""
+    """The page without what is no text in a browser: comments, scripts, styles, control
+    characters.
+    """
     return _CONTROL_REFERENCE.sub(b"", _RAW.sub(b"", without_controls(html)))
 
 
@@ -160,7 +189,9 @@ def is_xml(html: bytes) -> bool:
 
 
 def is_truncated(html: bytes) -> bool:
-    """Whether the page breaks off: no `</html>` at its end, or LaTeXML's own word that it gave up."""
+    """Whether the page breaks off: no `</html>` at its end, or LaTeXML's own word that it gave
+    up.
+    """
     return b"</html>" not in html[-2048:].lower() or any(sign in html for sign in _FATAL)
 
 

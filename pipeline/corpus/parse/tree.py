@@ -1,9 +1,11 @@
-"""A page as a light tree, built in one pass over its tags; elements that mean nothing leave only their children.
+"""A page as a light tree, built in one pass over its tags; elements that mean nothing leave only
+their children.
 
-LaTeXML writes XML out as HTML, so tags nest as written: one regular expression splits the page at its tags, and what a
-tag means is looked up by the tag itself, of which a page of 5,000 has some 100 different ones once ids and addresses
-are off. Where a page is not that regular, `grow` raises Irregular, and `browser.py` reads it as a browser would. The
-kinds of elements are in `kinds.py`; what becomes of an element is never decided here.
+LaTeXML writes XML out as HTML, so tags nest as written: one regular expression splits the page at
+its tags, and what a tag means is looked up by the tag itself, of which a page of 5,000 has some 100
+different ones once ids and addresses are off. Where a page is not that regular, `grow` raises
+Irregular, and `browser.py` reads it as a browser would. The kinds of elements are in `kinds.py`;
+what becomes of an element is never decided here.
 """
 
 from __future__ import annotations
@@ -20,23 +22,29 @@ from pipeline.corpus.parse.source import FORMULA, Source
 
 # Real pages nest 40 deep at most; each level takes up to four of Python's 1,000 frames in the walk.
 DEEPEST = 250
-# 20 MB in a process that has read for days; a picture written into its tag is read anew wherever it is.
+# 20 MB in a process that has read for days; a picture written into its tag is read anew wherever it
+# is.
 _MOST_TAG_TYPES, _LONGEST_TAG = 50_000, 1_000
 
-# A `<` within a tag makes it one that nobody knows; to leave it out of the class here would double the time.
+# A `<` within a tag makes it one that nobody knows; to leave it out of the class here would double
+# the time.
 _TAGS = re.compile(r"<([^>]+)>")
 _OPENING = re.compile(r"""([A-Za-z][\w:.-]*)((?:\s+[\w:.-]+(?:="[^"]*"|='[^']*')?)*)\s*(/?)""")
 # The title of a link repeats the headings above what it leads to; nothing reads it.
 _LINK = re.compile(r"""([A-Za-z][\w:.-]*) href="[^"]*"(?: title="([^"]*)")?(?=[\s/]|\Z)""")
 _ATTRIBUTE = re.compile(r"""([\w:.-]+)=(?:"([^"]*)"|'([^']*)')""")
 _BODY = re.compile(r"<body\b[^<>]*>")
-_RAW_NAMES = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "noscript"})
+_RAW_NAMES = frozenset(
+    {"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "noscript"}
+)
 VOID = frozenset({
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr",
 })  # fmt: skip
 # HTML lets these alone close themselves.
 _PICTURE_PARTS = frozenset({
-    "circle", "ellipse", "feblend", "image", "line", "marker", "path", "polygon", "polyline", "rect", "stop", "use",
+    "circle", "ellipse", "feblend", "image", "line", "marker", "path", "polygon", "polyline",
+    "rect", "stop", "use",
 })  # fmt: skip
 
 
@@ -46,7 +54,8 @@ class Irregular(Exception):
 
 @dataclass(slots=True)
 class TagType:
-    """What elements of one opening tag have in common. `kind` and `detail` are the two halves of `kind_of`.
+    """What elements of one opening tag have in common. `kind` and `detail` are the two halves of
+    `kind_of`.
 
     `end` is the closing tag without its brackets, "" for an element that has none.
     """
@@ -61,7 +70,8 @@ class TagType:
 class Node(list["str | Node"]):
     """One element that means something: the list of its texts and elements, in document order.
 
-    A list itself, and without a constructor of its own, since 1,200 of them are made for each page: 4 ms of 33.
+    A list itself, and without a constructor of its own, since 1,200 of them are made for each page:
+        4 ms of 33.
     """
 
     __slots__ = ("tag", "tag_type")
@@ -131,7 +141,8 @@ def root() -> Node:
 def grow(source: Source) -> tuple[Node, str]:
     """The body of a page, and all its text without the formulas. Raises Irregular."""
     body_text = _body_of(source.text)
-    # What follows the last tag is apart: a tag that the page's end cut off is no tag, and is not sought in vain.
+    # What follows the last tag is apart: a tag that the page's end cut off is no tag, and is not
+    # sought in vain.
     end = body_text.rfind(">") + 1
     pieces = _TAGS.split(body_text[:end])
     pieces[-1] += body_text[end:].partition("<")[0]
@@ -161,9 +172,10 @@ def _body_of(text: str) -> str:
 def _fill(node: Node, pieces: list[str], formulas: Iterator[str], *, is_xml: bool) -> int:
     """Put a split page's elements and texts into the node; return how many elements are left open.
 
-    Every tag of 2 million pages goes through this loop, in 0.2 µs: two list operations and one look-up for each. What
-    did not make it faster: `str.split("<")` with `partition`, elements without elements as one match of the pattern,
-    spans that mean nothing taken out beforehand, one stack for both.
+    Every tag of 2 million pages goes through this loop, in 0.2 µs: two list operations and one
+        look-up for each. What
+    did not make it faster: `str.split("<")` with `partition`, elements without elements as one
+    match of the pattern, spans that mean nothing taken out beforehand, one stack for both.
     """
     tag_types = _tag_types[is_xml]
     known = tag_types.get
@@ -181,8 +193,12 @@ def _fill(node: Node, pieces: list[str], formulas: Iterator[str], *, is_xml: boo
         else:
             tag_type = known(tag)
             if tag_type is None:
-                before, _, after = tag.partition('"')  # `_shared` written out, since most tags come here
-                tag_type = known(before + after[after.find('"') :]) or _tag_type_of(tag, tag_types, is_xml=is_xml)
+                before, _, after = tag.partition(
+                    '"'
+                )  # `_shared` written out, since most tags come here
+                tag_type = known(before + after[after.find('"') :]) or _tag_type_of(
+                    tag, tag_types, is_xml=is_xml
+                )
             end = tag_type.end
             if end:
                 ends.append(end)
@@ -222,7 +238,9 @@ def _tag_type_of(tag: str, tag_types: dict[str, TagType], *, is_xml: bool) -> Ta
 
 
 def _shared(tag: str) -> str:
-    """The tag without its first attribute's value: what tags that differ by a first id or address have in common."""
+    """The tag without its first attribute's value: what tags that differ by a first id or address
+    have in common.
+    """
     before, _, after = tag.partition('"')
     return before + after[after.find('"') :]
 
@@ -235,13 +253,18 @@ def _read_tag(tag: str, *, is_xml: bool) -> TagType:
     name = written.lower()
     if name in _RAW_NAMES or (slash and not is_xml and name not in VOID | _PICTURE_PARTS):
         raise Irregular(f"<{name}> has rules of its own")
-    attributes = {key.lower(): unescape(value or other) for key, value, other in reversed(_ATTRIBUTE.findall(listed))}
+    attributes = {
+        key.lower(): unescape(value or other)
+        for key, value, other in reversed(_ATTRIBUTE.findall(listed))
+    }
     return tag_type_of(name, attributes, end="" if slash or name in VOID else f"/{written}")
 
 
 def tag_type_of(name: str, attributes: dict[str, str], end: str) -> TagType:
     """What elements of this name and these attributes have in common."""
-    kind, _, detail = _kind_of(name, attributes.get("class", ""), attributes.get("style", "")).partition(":")
+    kind, _, detail = _kind_of(
+        name, attributes.get("class", ""), attributes.get("style", "")
+    ).partition(":")
     return TagType(name, kind, detail, end, attributes)
 
 

@@ -1,7 +1,8 @@
 """Packing a paper's blocks into passages of 20 to 300 words.
 
-Neighbouring paragraphs of one section are joined while they stay within TARGET_WORDS. Tables, captions, lists, theorems
-and algorithms stand alone unless they are too short for a search to find them, or belong to the block before.
+Neighbouring paragraphs of one section are joined while they stay within TARGET_WORDS. Tables,
+captions, lists, theorems and algorithms stand alone unless they are too short for a search to find
+them, or belong to the block before.
 """
 
 from __future__ import annotations
@@ -19,21 +20,28 @@ from pipeline.corpus.passages.sentences import split_lines, split_table, split_t
 from pipeline.corpus.passages.text import count_words
 
 FEWEST_WORDS, MOST_WORDS = 20, 300
-# WikiChat packs neighbours under 200 tokens of BGE-M3; 200 words keep most paragraphs of a paper whole.
+# WikiChat packs neighbours under 200 tokens of BGE-M3; 200 words keep most paragraphs of a paper
+# whole.
 TARGET_WORDS = 200
 NAMESPACE = uuid.UUID("6f1d3f3e-6f0b-5c0e-9a53-2f7c5d1c8a41")
 
 _PROSE = {"paragraph", "footnote"}
-_SPLITTERS = {"table": split_table, "list": split_lines, "theorem": split_lines, "algorithm": split_lines}
+_SPLITTERS = {
+    "table": split_table,
+    "list": split_lines,
+    "theorem": split_lines,
+    "algorithm": split_lines,
+}
 _KEY = re.compile(r"@([^;\[\]]+)[;\]]")
 _MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
 )  # fmt: skip
 
 
 class Passage(NamedTuple):
-    """One passage; before it is joined to others, one block of a paper, or a part of one that is too long.
+    """One passage; before it is joined to others, one block of a paper, or a part of one that is
+    too long.
 
     section_path: titles, outermost first. anchor: id of its first element in the page.
     """
@@ -67,7 +75,8 @@ class _Group:
 
 
 def passage_id(arxiv_id: str, anchor: str, part: int) -> str:
-    """UUIDv5 of a passage: `part` counts the passages of a paper that begin at the same anchor, from 0.
+    """UUIDv5 of a passage: `part` counts the passages of a paper that begin at the same anchor,
+    from 0.
 
     The separator cannot occur in an id, so no two triples give the same name.
     """
@@ -85,19 +94,25 @@ def with_ids(arxiv_id: str, passages: Iterable[Passage]) -> Iterator[tuple[str, 
 def pack(paper: Mapping[str, Any]) -> list[Passage]:
     """The passages of one row of the `papers` table, in document order, front matter first.
 
-    Every block is in one of them, or its parts in several. Short text before the first section, such as a note on the
-    authors, goes with the front matter.
+    Every block is in one of them, or its parts in several. Short text before the first section,
+    such as a note on the authors, goes with the front matter.
     """
     groups: list[_Group] = []
     for _, section in groupby(_split_blocks(paper["blocks"]), key=attrgetter("section_path")):
         groups += _absorb(_join_blocks(section), _is_absorbed)
     groups = _absorb(groups, _is_absorbed_across_sections)
-    notes = groups.pop(0).blocks if groups and not groups[0].path and groups[0].words < FEWEST_WORDS else []
+    notes = (
+        groups.pop(0).blocks
+        if groups and not groups[0].path and groups[0].words < FEWEST_WORDS
+        else []
+    )
     return [*_front_matter(paper, notes), *_abstract(paper), *map(_passage, groups)]
 
 
 def _front_matter(paper: Mapping[str, Any], notes: Sequence[Passage]) -> list[Passage]:
-    """Authors, affiliations, title, date and categories, a topic of arXivBot's questions, in a passage of their own."""
+    """Authors, affiliations, title, date and categories, a topic of arXivBot's questions, in a
+    passage of their own.
+    """
     authors = "; ".join(map(_describe_author, paper["authors"]))
     year, _, month = (month_of(paper["arxiv_id"]) or "").partition("-")
     date = f"{_MONTHS[int(month) - 1]} {year}"
@@ -122,7 +137,9 @@ def _describe_author(author: Mapping[str, Any]) -> str:
 
 def _abstract(paper: Mapping[str, Any]) -> list[Passage]:
     parts = split_text(paper["abstract"], MOST_WORDS) if paper["abstract"] else []
-    return [Passage("abstract", "abstract", ("Abstract",), part, (), words) for part, words in parts]
+    return [
+        Passage("abstract", "abstract", ("Abstract",), part, (), words) for part, words in parts
+    ]
 
 
 def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[Passage]:
@@ -157,9 +174,11 @@ def _join_blocks(section: Iterable[Passage]) -> list[_Group]:
 
 
 def _continues(group: _Group, block: Passage) -> bool:
-    """Whether a block continues a group: prose after prose, a list that was announced, a proof after its theorem.
+    """Whether a block continues a group: prose after prose, a list that was announced, a proof
+    after its theorem.
 
-    A footnote stays with the paragraph that it belongs to, so that no passage opens with one while there is room.
+    A footnote stays with the paragraph that it belongs to, so that no passage opens with one while
+    there is room.
     """
     kind, last = block.kind, group.blocks[-1]
     if kind == "footnote":
@@ -170,11 +189,19 @@ def _continues(group: _Group, block: Passage) -> bool:
         return last.kind in _PROSE and group.blocks[0].kind == "paragraph"
     if kind == "list":
         return last.kind == "paragraph" and last.text.endswith(":")
-    return kind == last.kind == "theorem" and block.text.startswith("Proof") and not last.text.startswith("Proof")
+    return (
+        kind == last.kind == "theorem"
+        and block.text.startswith("Proof")
+        and not last.text.startswith("Proof")
+    )
 
 
-def _absorb(groups: list[_Group], is_absorbed: Callable[[_Group, _Group, _Group | None], bool]) -> list[_Group]:
-    """Merge groups into the one before where `is_absorbed(group before, group, group after)` says so."""
+def _absorb(
+    groups: list[_Group], is_absorbed: Callable[[_Group, _Group, _Group | None], bool]
+) -> list[_Group]:
+    """Merge groups into the one before where `is_absorbed(group before, group, group after)` says
+    so.
+    """
     if all(group.words >= FEWEST_WORDS for group in groups):
         return groups
     result: list[_Group] = []
@@ -187,7 +214,9 @@ def _absorb(groups: list[_Group], is_absorbed: Callable[[_Group, _Group, _Group 
 
 
 def _is_absorbed(left: _Group, group: _Group, following: _Group | None) -> bool:
-    """Whether one of two neighbours in a section is under FEWEST_WORDS; one that ends in a colon goes with the next."""
+    """Whether one of two neighbours in a section is under FEWEST_WORDS; one that ends in a colon
+    goes with the next.
+    """
     if left.words + group.words > MOST_WORDS:
         return False
     if left.words < FEWEST_WORDS:
@@ -201,10 +230,12 @@ def _is_absorbed(left: _Group, group: _Group, following: _Group | None) -> bool:
 def _is_absorbed_across_sections(left: _Group, group: _Group, following: _Group | None) -> bool:
     """Whether one of two sections is under FEWEST_WORDS and they share a section above them.
 
-    A short section goes with the neighbour with which it shares most of its path: the sentence that opens a section
-    with its first subsection. Two sections of the first depth stay apart.
+    A short section goes with the neighbour with which it shares most of its path: the sentence that
+    opens a section with its first subsection. Two sections of the first depth stay apart.
     """
-    if (left.words >= FEWEST_WORDS and group.words >= FEWEST_WORDS) or not _fit_one_passage(left, group):
+    if (left.words >= FEWEST_WORDS and group.words >= FEWEST_WORDS) or not _fit_one_passage(
+        left, group
+    ):
         return False
     if left.words < FEWEST_WORDS or following is None or not _fit_one_passage(group, following):
         return True
@@ -221,7 +252,10 @@ def _fit_one_passage(left: _Group, right: _Group) -> bool:
 
 def _common_path(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
     """The beginning that two section paths share."""
-    return tuple(title for title, _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    return tuple(
+        title
+        for title, _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
+    )
 
 
 def _passage(group: _Group) -> Passage:
@@ -247,10 +281,14 @@ def _cited_keys(blocks: Sequence[Passage]) -> tuple[str, ...]:
 
 
 def _join_texts(blocks: Sequence[Passage], path: tuple[str, ...]) -> str:
-    """The texts of blocks; below `path`, each section's deeper titles on a line above its first block."""
+    """The texts of blocks; below `path`, each section's deeper titles on a line above its first
+    block.
+    """
     parts, current = [], path
     for block in blocks:
-        heading = " > ".join(block.section_path[len(path) :]) if block.section_path != current else ""
+        heading = (
+            " > ".join(block.section_path[len(path) :]) if block.section_path != current else ""
+        )
         parts.append(f"{heading}\n{block.text}" if heading else block.text)
         current = block.section_path
     return "\n\n".join(parts)

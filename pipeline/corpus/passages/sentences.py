@@ -1,7 +1,8 @@
 """Sentence ends of scientific text, and splitting of text that is too long for one passage.
 
-Rules instead of a model: the same result on every machine, at a small part of the time that parsing a page takes.
-Precision and recall on hand-checked sentences, beside those of libraries, are in docs/methods/passages.md.
+Rules instead of a model: the same result on every machine, at a small part of the time that parsing
+a page takes. Precision and recall on hand-checked sentences, beside those of libraries, are in
+docs/methods/passages.md.
 """
 
 from __future__ import annotations
@@ -18,21 +19,23 @@ Span = tuple[int, int]
 Part = tuple[str, int]
 """A part of a text, and how many words it has."""
 
-# In a masked text: a character of a formula, the last character of a formula that ends in a full stop, a character of
-# a citation.
+# In a masked text: a character of a formula, the last character of a formula that ends in a full
+# stop, a character of a citation.
 _MATH, _MATH_STOP, _CITATION = "\ue000", "\ue001", "\ue002"
 
 
 def _braces(depth: int) -> str:
-    """A pattern of TeX in braces nested `depth` deep: the dollars of `\\mbox{$x$}` end no formula."""
+    """A pattern of TeX in braces nested `depth` deep: the dollars of `\\mbox{$x$}` end no
+    formula.
+    """
     inner = rf"|{_braces(depth - 1)}" if depth else ""
     return rf"\{{(?:[^{{}}\\]|\\.{inner})*+\}}"
 
 
-# Display math first: `$$…$$` would else be read as two empty formulas. The parser leaves no space inside the dollars,
-# so "$5 and $6" is not a formula. Braces inside a formula may hold dollars. The last two patterns are for formulas
-# whose braces do not match or that are longer than 1,000 characters (so that a million dollars are read in seconds):
-# they end at the next dollars.
+# Display math first: `$$…$$` would else be read as two empty formulas. The parser leaves no space
+# inside the dollars, so "$5 and $6" is not a formula. Braces inside a formula may hold dollars. The
+# last two patterns are for formulas whose braces do not match or that are longer than 1,000
+# characters (so that a million dollars are read in seconds): they end at the next dollars.
 _TEX = rf"(?:[^$\\{{}}]|\\.|{_braces(4)}){{1,1000}}+"
 _PROTECTED = re.compile(
     rf"\[@[^\[\]]+\]|\$\${_TEX}\$\$|\$(?=[^\s$]){_TEX}(?<=\S)\$|\$\$.+?\$\$|\$(?=[^\s$])[^$]+(?<=\S)\$",
@@ -46,7 +49,8 @@ _FULL_STOP = re.compile(r"(?<!\\right)(?<!\\left)\.\$+$")
 _NEXT_WORD = re.compile(r"\s*[\"“‘'«(\[¿¡]*(?P<word>[^\W\d_]+|.)", re.DOTALL)
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _ENUMERATOR = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,2})*|[A-Za-z]|[ivxIVX]{1,5})")
-# Characters before a full stop that are examined: more than the longest label, abbreviation or lettered noun has.
+# Characters before a full stop that are examined: more than the longest label, abbreviation or
+# lettered noun has.
 _LONGEST_LABEL = 28
 _RUN_IN_HEADING = re.compile(
     r"(?:Theorem|Lemma|Proposition|Corollary|Definition|Remark|Example|Claim|Conjecture|Assumption|Fact|Proof|Algorithm"
@@ -61,27 +65,31 @@ def _words(text: str) -> frozenset[str]:
 
 # Abbreviations that never end a sentence.
 _NEVER_LAST = _words("e.g i.e cf vs viz ca approx dr prof mr mrs ms st messrs eds esp n.b")
-# Abbreviations that end a sentence where a word follows that often begins one; as do dotted letters and initials.
+# Abbreviations that end a sentence where a word follows that often begins one; as do dotted letters
+# and initials.
 _SOMETIMES_LAST = _words(
-    "nos nr fig figs eq eqs eqn eqns sec secs sect tab tabs ref refs thm thms lem prop props cor def defs defn "
-    "alg algs app apps ch chap chaps vol vols p pp ex exs art par pt ver rem obs algo al etc resp inc ltd co corp "
-    "jr sr dept univ min max avg est std const incl excl misc conf proc trans int symp assoc lett rev phys math "
-    "sci jan feb mar apr jun jul aug sept sep oct nov dec gen gov ed hon wlog iid seq"
+    "nos nr fig figs eq eqs eqn eqns sec secs sect tab tabs ref refs thm thms lem prop props cor"
+    " def defs defn alg algs app apps ch chap chaps vol vols p pp ex exs art par pt ver rem obs"
+    " algo al etc resp inc ltd co corp jr sr dept univ min max avg est std const incl excl misc"
+    " conf proc trans int symp assoc lett rev phys math sci jan feb mar apr jun jul aug sept sep"
+    " oct nov dec gen gov ed hon wlog iid seq"
 )
 _STARTERS = _words(
-    "The This That These Those There Then Thus They Their We Our It Its In On At As For From To With Without "
-    "Within While When Whenever Where Whereas Whether If Since Because Although Though However Hence Therefore "
-    "Here How Note Notably Moreover Furthermore Finally First Second Third Next Also Another An A All Any Each "
-    "Every Both Some Such Let Given By But And Or So Yet After Before During Under Over Until Unlike Like "
-    "Similarly Consequently Specifically Additionally Interestingly Recently One Two Three Many Most More Several "
-    "Other Others Suppose Consider Recall Observe Instead Even Despite Due Besides Based Compared Among Across "
-    "Between Using Only Now Again Overall Likewise Meanwhile What Why Who Which No Not Nor He She His Her You "
-    "Your Indeed Clearly Assume Define Denote Following Figure Table Section"
+    "The This That These Those There Then Thus They Their We Our It Its In On At As For From To"
+    " With Without Within While When Whenever Where Whereas Whether If Since Because Although"
+    " Though However Hence Therefore Here How Note Notably Moreover Furthermore Finally First"
+    " Second Third Next Also Another An A All Any Each Every Both Some Such Let Given By But And Or"
+    " So Yet After Before During Under Over Until Unlike Like Similarly Consequently Specifically"
+    " Additionally Interestingly Recently One Two Three Many Most More Several Other Others Suppose"
+    " Consider Recall Observe Instead Even Despite Due Besides Based Compared Among Across Between"
+    " Using Only Now Again Overall Likewise Meanwhile What Why Who Which No Not Nor He She His Her"
+    " You Your Indeed Clearly Assume Define Denote Following Figure Table Section"
 )
 # Nouns that letters count: the B of "Appendix B. Results" is no initial.
 _LETTERED = _words(
-    "appendix section table figure theorem part case step type class group model algorithm method option set "
-    "panel phase level task scenario setting lemma matrix vitamin hepatitis equation line stage system"
+    "appendix section table figure theorem part case step type class group model algorithm method"
+    " option set panel phase level task scenario setting lemma matrix vitamin hepatitis equation"
+    " line stage system"
 )
 
 
@@ -91,7 +99,9 @@ def split_sentences(text: str) -> list[str]:
 
 
 def mask(text: str) -> str:
-    """The text at equal length, with a placeholder for each character of a formula or citation, so none is cut."""
+    """The text at equal length, with a placeholder for each character of a formula or citation, so
+    none is cut.
+    """
     return _PROTECTED.sub(_placeholders, text) if "$" in text or "[@" in text else text
 
 
@@ -106,7 +116,8 @@ def _placeholders(match: re.Match[str]) -> str:
 def split_text(text: str, most_words: int) -> list[Part]:
     """Parts of a text, of similar length and at most `most_words` words, split at sentence ends.
 
-    A sentence longer than that is split at semicolons and colons, then commas, then spaces. One formula or citation
+    A sentence longer than that is split at semicolons and colons, then commas, then spaces. One
+    formula or citation
     longer than that stays whole: half a formula is worse than a long passage.
     """
     return _split(text, most_words, _SENTENCE_CUTS)
@@ -120,8 +131,9 @@ def split_lines(text: str, most_words: int) -> list[Part]:
 def split_table(markdown: str, most_words: int) -> list[Part]:
     """Parts of a Markdown table with its caption, split between grids and rows.
 
-    The caption is repeated over each grid, and caption and head over each part of a grid. Where they would take more
-    than a quarter of each part, the caption is over the first part alone; where the head alone would, the head too.
+    The caption is repeated over each grid, and caption and head over each part of a grid. Where
+    they would take more than a quarter of each part, the caption is over the first part alone;
+    where the head alone would, the head too.
     """
     lines = markdown.split("\n")
     heads = [number - 1 for number, line in enumerate(lines) if number and _separates_head(line)]
@@ -142,7 +154,10 @@ def _split_grid(caption: list[str], grid: list[str], most_words: int) -> list[Pa
         if repeated_words * 4 <= most_words:
             first = split_lines("\n".join(once), most_words) if once else []
             parts = split_lines(rows, most_words - repeated_words)
-            return [*first, *(("\n".join([*repeated, part]), repeated_words + words) for part, words in parts)]
+            return [
+                *first,
+                *(("\n".join([*repeated, part]), repeated_words + words) for part, words in parts),
+            ]
     return split_lines(whole, most_words)
 
 
@@ -158,13 +173,20 @@ def _split(text: str, most_words: int, cuts: Sequence[_Cut]) -> list[Part]:
     pieces = list(_pieces(text, mask(text), (0, len(text)), most_words, cuts))
     groups = _even_groups([words for _, words in pieces], most_words)
     return [
-        (text[pieces[first][0][0] : pieces[last - 1][0][1]], sum(words for _, words in pieces[first:last]))
+        (
+            text[pieces[first][0][0] : pieces[last - 1][0][1]],
+            sum(words for _, words in pieces[first:last]),
+        )
         for first, last in groups
     ]
 
 
-def _pieces(text: str, masked: str, span: Span, most_words: int, cuts: Sequence[_Cut]) -> Iterator[tuple[Span, int]]:
-    """The pieces that the first cut makes, with their words; those that are too long are cut by the next."""
+def _pieces(
+    text: str, masked: str, span: Span, most_words: int, cuts: Sequence[_Cut]
+) -> Iterator[tuple[Span, int]]:
+    """The pieces that the first cut makes, with their words; those that are too long are cut by the
+    next.
+    """
     for start, end in cuts[0](masked, span):
         words = count_words(text[start:end])
         if words > most_words and len(cuts) > 1:
@@ -174,7 +196,9 @@ def _pieces(text: str, masked: str, span: Span, most_words: int, cuts: Sequence[
 
 
 def _even_groups(words: Sequence[int], most_words: int) -> list[Span]:
-    """Ranges of neighbouring pieces within `most_words`: as few as possible, and of similar length where that fits."""
+    """Ranges of neighbouring pieces within `most_words`: as few as possible, and of similar length
+    where that fits.
+    """
     least = -(-sum(words) // most_words)
     for count in (least, least + 1):
         groups = _groups_by_middle(words, count)
@@ -188,7 +212,11 @@ def _groups_by_middle(words: Sequence[int], count: int) -> list[Span]:
     total, before = sum(words), accumulate(words, initial=0)
     middles = [2 * start + length for start, length in zip(before, words, strict=False)]
     stretches = [(middle * count - 1) // (2 * total) for middle in middles]
-    firsts = [number for number in range(len(words)) if number == 0 or stretches[number] != stretches[number - 1]]
+    firsts = [
+        number
+        for number in range(len(words))
+        if number == 0 or stretches[number] != stretches[number - 1]
+    ]
     return list(zip(firsts, [*firsts[1:], len(words)], strict=True))
 
 
@@ -204,7 +232,9 @@ def _full_groups(words: Sequence[int], most_words: int) -> list[Span]:
 
 
 def _spans_between(masked: str, span: Span, ends: Iterable[int]) -> Iterator[Span]:
-    """The pieces of a span between these ends, without the white space around them; none is empty."""
+    """The pieces of a span between these ends, without the white space around them; none is
+    empty.
+    """
     start, last = span
     for end in (*ends, last):
         piece = masked[start:end]
@@ -242,14 +272,17 @@ def _sentence_ends(masked: str, span: Span) -> Iterator[int]:
 
 
 def _end_at(masked: str, start: int, stop: re.Match[str]) -> int | None:
-    """Where the sentence that began at `start` ends if it ends at this stop; a citation may follow its full stop."""
+    """Where the sentence that began at `start` ends if it ends at this stop; a citation may follow
+    its full stop.
+    """
     following = _NEXT_WORD.match(masked, stop.end())
     if following is None:
         return None
     if stop["mark"] == "." and _is_abbreviation(masked, start, stop, following):
         return None
     if stop["cited"] and following["word"].islower():
-        # "It is known. [@b1] shows more." A citation before a new sentence belongs to the one that has ended.
+        # "It is known. [@b1] shows more." A citation before a new sentence belongs to the one that
+        # has ended.
         return stop.end("closers") if stop["cited"][0].isspace() else None
     return stop.end() if _can_begin(following["word"], stop["mark"]) else None
 
@@ -262,10 +295,14 @@ def _can_begin(word: str, mark: str) -> bool:
     return first in (_MATH, _MATH_STOP, _CITATION) or (first.isalpha() and not first.islower())
 
 
-def _is_abbreviation(masked: str, start: int, stop: re.Match[str], following: re.Match[str]) -> bool:
+def _is_abbreviation(
+    masked: str, start: int, stop: re.Match[str], following: re.Match[str]
+) -> bool:
     """Whether this full stop belongs to its word and does not end the sentence."""
     before = masked[max(start, stop.start() - _LONGEST_LABEL) : stop.start()].strip()
-    if len(before) < _LONGEST_LABEL and (_ENUMERATOR.fullmatch(before) or _RUN_IN_HEADING.fullmatch(before)):
+    if len(before) < _LONGEST_LABEL and (
+        _ENUMERATOR.fullmatch(before) or _RUN_IN_HEADING.fullmatch(before)
+    ):
         return True
     token = before.replace("(", " ").replace("[", " ").rpartition(" ")[2].lstrip("{“\"‘'")
     abbreviation, word = token.lower(), following["word"]
@@ -273,14 +310,20 @@ def _is_abbreviation(masked: str, start: int, stop: re.Match[str], following: re
         return True
     if abbreviation == "no":
         return _NUMBER.match(masked, following.start("word")) is not None
-    if abbreviation in _SOMETIMES_LAST or ("." in token and _DOTTED.fullmatch(token)) or _is_initial(token, before):
+    if (
+        abbreviation in _SOMETIMES_LAST
+        or ("." in token and _DOTTED.fullmatch(token))
+        or _is_initial(token, before)
+    ):
         starts_sentence = word in _STARTERS and masked[following.end() : following.end() + 1] != "."
         return bool(stop["cited"]) or ")" in stop["closers"] or not starts_sentence
     return len(token) == 1 and token.isalpha() and word[0].isdigit()
 
 
 def _is_initial(token: str, before: str) -> bool:
-    """Whether a capital is the initial of a name, and not a letter that counts something ("Appendix B")."""
+    """Whether a capital is the initial of a name, and not a letter that counts something ("Appendix
+    B").
+    """
     if len(token) != 1 or not token.isupper():
         return False
     *_, previous = ["", *before.split()[-2:-1]]

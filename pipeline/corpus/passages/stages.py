@@ -38,7 +38,9 @@ def _passage_rows(paper: Row, form: Form) -> Iterator[Row]:
             "arxiv_id": arxiv_id,
             "title": title,
             "ordinal": ordinal,
-            "text_sha256": text_digest(embedded_text(title, passage.section_path, passage.text, form)),
+            "text_sha256": text_digest(
+                embedded_text(title, passage.section_path, passage.text, form)
+            ),
             **passage._asdict(),
         }
 
@@ -58,7 +60,8 @@ def _build(job: Job) -> Iterator[pa.RecordBatch]:
 def _pack_month(job: Job) -> Iterator[pa.RecordBatch]:
     """The passages of each row group of papers, in order.
 
-    A month of one row group is packed in this process: 100 papers take 0.1 s, no longer than a worker takes to start.
+    A month of one row group is packed in this process: 100 papers take 0.1 s, no longer than a
+        worker takes to start.
     Workers read their row groups themselves: handed over, 100 papers are 10 MB to pickle and back.
     """
     from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
@@ -73,8 +76,9 @@ def _pack_month(job: Job) -> Iterator[pa.RecordBatch]:
         if isinstance(passages, LostItem):
             papers = root.group(PAPERS, job.month, chunk[0], ["arxiv_id"])["arxiv_id"]
             raise TransientFailure(
-                f"a worker died while it packed {len(papers)} papers of {job.month}, {papers[0]} first "
-                f"({passages.detail}): run again, with fewer CITELOOM_WORKERS if memory is short"
+                f"a worker died while it packed {len(papers)} papers of {job.month},"
+                f" {papers[0]} first ({passages.detail}): run again, with fewer CITELOOM_WORKERS if"
+                " memory is short"
             )
         yield passages
 
@@ -85,4 +89,6 @@ def _pack_row_group(root: DataRoot, month: str, form: Form, chunk: Sequence[int]
     return pack_batch(root.group(PAPERS, month, group, PAPER_COLUMNS), form)
 
 
-PASSAGES = Stage(table=PASSAGES_TABLE, build=_build, upstream=(PAPERS,), settings=("embedded_form",), version=4)
+PASSAGES = Stage(
+    table=PASSAGES_TABLE, build=_build, upstream=(PAPERS,), settings=("embedded_form",), version=4
+)

@@ -9,20 +9,26 @@ from typing import Literal
 
 from pipeline.corpus.parse.policies import CITATION_MARKER, without_markers
 
-# Headings above a passage in the text that is embedded: none, the title, or the title and the sections.
+# Headings above a passage in the text that is embedded: none, the title, or the title and the
+# sections.
 Form = Literal["passage", "title", "sections"]
 
 _ASCII_SIGNS = bytes(sign for sign in range(128) if not re.match(r"[\w\s]", chr(sign)))
 _OTHER_SIGN = re.compile(r"[^\x00-\x7f\w]")
-# `bytes.split` does not split at the four separators that `str.split` knows beside the usual white space.
+# `bytes.split` does not split at the four separators that `str.split` knows beside the usual white
+# space.
 _SEPARATORS_TO_SPACES = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
 
 
-def embedded_text(title: str | None, section_path: Sequence[str], text: str, form: Form = "sections") -> str:
-    """The text that is embedded for a passage: title, section path, and the passage without citation markers.
+def embedded_text(
+    title: str | None, section_path: Sequence[str], text: str, form: Form = "sections"
+) -> str:
+    """The text that is embedded for a passage: title, section path, and the passage without
+    citation markers.
 
-    WikiChat's form, `Title: {title > sections}. {content}` (its preprocessing/README), with the headings on a line of
-    their own. The form `title` leaves the sections out, the form `passage` the whole line.
+    WikiChat's form, `Title: {title > sections}. {content}` (its preprocessing/README), with the
+    headings on a line of their own. The form `title` leaves the sections out, the form `passage`
+    the whole line.
     """
     if form == "passage":
         return without_markers(text)
@@ -36,10 +42,12 @@ def text_digest(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Words between white space; citation markers and lone signs, such as the bars of a table, do not count.
+    """Words between white space; citation markers and lone signs, such as the bars of a table, do
+    not count.
 
-    A marker separates words as a space does, so the words of a text are those of its parts, wherever white space or a
-    marker separates them. Signs are removed from bytes, 11 ns a character; one pattern for all signs took 32.
+    A marker separates words as a space does, so the words of a text are those of its parts,
+    wherever white space or a marker separates them. Signs are removed from bytes, 11 ns a
+    character; one pattern for all signs took 32.
     """
     if "[@" in text:
         text = " ".join(CITATION_MARKER.split(text))

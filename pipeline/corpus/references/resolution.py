@@ -1,4 +1,6 @@
-"""Which arXiv paper a bibliography item cites: by identifier, else DOI, else title with year and author."""
+"""Which arXiv paper a bibliography item cites: by identifier, else DOI, else title with year and
+author.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,29 @@ from rapidfuzz import fuzz
 
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.identifiers import normalize_arxiv_id
-from pipeline.arxiv.titles import WINDOW, doi_key, fold, title_keys, title_words, window_keys, words_of
+from pipeline.arxiv.titles import (
+    WINDOW,
+    doi_key,
+    fold,
+    title_keys,
+    title_words,
+    window_keys,
+    words_of,
+)
 from pipeline.corpus.references.title_index import Candidate, TitleIndex
 
 By = Literal["identifier", "doi", "title"]
 
-# rapidfuzz.fuzz.ratio of folded titles without blanks. Of the 313,000 pairs among 792 different titles in the project's
-# test data, the closest that are two works reach 90 (Adaptive / Fast Nearest Neighbor Machine Translation), but for
-# parts I and II of one paper at 99, so numbers must agree. One wrong letter in a title of 50 costs 2, a hyphen nothing.
+# rapidfuzz.fuzz.ratio of folded titles without blanks. Of the 313,000 pairs among 792 different
+# titles in the project's test data, the closest that are two works reach 90 (Adaptive / Fast
+# Nearest Neighbor Machine Translation), but for parts I and II of one paper at 99, so numbers must
+# agree. One wrong letter in a title of 50 costs 2, a hyphen nothing.
 SAME_TITLE = 95.0
-# A preprint is cited with the year of its posting or of its printing: under an equal title that is up to six years
-# later (a journal) or earlier (a scan), under one that is only close two.
+# A preprint is cited with the year of its posting or of its printing: under an equal title that is
+# up to six years later (a journal) or earlier (a scan), under one that is only close two.
 YEARS_APART_EQUAL, YEARS_APART_CLOSE = 6, 2
-# Shorter titles ("Deep learning") are borne by several works: without an author to check they prove nothing.
+# Shorter titles ("Deep learning") are borne by several works: without an author to check they prove
+# nothing.
 WORDS_WITHOUT_AUTHOR = WINDOW
 # The items of the 21 real papers hold 15 to 60 words, the longest, of 530 authors, 1,200.
 _RAW_WORDS = 2_000
@@ -77,22 +89,37 @@ class _Item:
         return split_dois(self.row["doi"])
 
     def keys(self) -> np.ndarray:
-        """The keys of its DOIs, of its title, and of all titles that may be in its text (uint64)."""
+        """The keys of its DOIs, of its title, and of all titles that may be in its text
+        (uint64).
+        """
         keys = [*map(doi_key, self.dois), *title_keys(self.words)]
         return np.concatenate([np.array(keys, np.uint64), window_keys(self.raw_words)])
 
 
-def resolve_references(titles: TitleIndex, items: Sequence[tuple[Mapping[str, Any], str]]) -> list[Resolution]:
-    """The papers that items (title, raw, authors, year, doi, arxiv_id), each with its citing paper, cite.
+def resolve_references(
+    titles: TitleIndex, items: Sequence[tuple[Mapping[str, Any], str]]
+) -> list[Resolution]:
+    """The papers that items (title, raw, authors, year, doi, arxiv_id), each with its citing paper,
+    cite.
 
-    An identifier is accepted whether or not the index holds it; a DOI and a title must be in the index. A paper never
-    cites itself: an item that says so is resolved to nothing. One look-up costs the same for one item as for thousands.
+    An identifier is accepted whether or not the index holds it; a DOI and a title must be in the
+    index. A paper never
+    cites itself: an item that says so is resolved to nothing. One look-up costs the same for one
+        item as for thousands.
     """
     resolutions = [_by_identifier(item) for item, _ in items]
-    others = {number: _Item(item, citing) for number, (item, citing) in enumerate(items) if resolutions[number] is None}
-    for number, papers in titles.candidates({number: item.keys() for number, item in others.items()}):
+    others = {
+        number: _Item(item, citing)
+        for number, (item, citing) in enumerate(items)
+        if resolutions[number] is None
+    }
+    for number, papers in titles.candidates(
+        {number: item.keys() for number, item in others.items()}
+    ):
         item = others[number]
-        resolutions[number] = _by_doi(papers, item) or _by_title(papers, item) or _by_text(papers, item)
+        resolutions[number] = (
+            _by_doi(papers, item) or _by_title(papers, item) or _by_text(papers, item)
+        )
     return [
         Resolution() if resolution is None or resolution.arxiv_id == citing else resolution
         for resolution, (_, citing) in zip(resolutions, items, strict=True)
@@ -105,9 +132,13 @@ def _by_identifier(item: Mapping[str, Any]) -> Resolution | None:
 
 
 def _by_doi(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
-    """The paper with the item's first DOI that any paper has; of several papers the smallest identifier."""
+    """The paper with the item's first DOI that any paper has; of several papers the smallest
+    identifier.
+    """
     for doi in item.dois:
-        bearing = min((paper.arxiv_id for paper in papers if doi in paper.dois.split()), default=None)
+        bearing = min(
+            (paper.arxiv_id for paper in papers if doi in paper.dois.split()), default=None
+        )
         if bearing:
             return Resolution(bearing, "doi")
     return None
@@ -118,17 +149,22 @@ def _by_title(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
 
 
 def _by_text(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
-    """Where the parser found no title or another one: a whole title may be in the item between its stops."""
+    """Where the parser found no title or another one: a whole title may be in the item between its
+    stops.
+    """
     return _best([(_raw_score(paper, item), paper) for paper in papers], item)
 
 
 def _id_in_doi(doi: str | None) -> str | None:
-    found = (part.removeprefix(_ARXIV_DOI) for part in split_dois(doi) if part.startswith(_ARXIV_DOI))
+    found = (
+        part.removeprefix(_ARXIV_DOI) for part in split_dois(doi) if part.startswith(_ARXIV_DOI)
+    )
     return next(filter(None, map(normalize_arxiv_id, found)), None)
 
 
 def _best(scored: Sequence[tuple[float, Candidate]], item: _Item) -> Resolution | None:
-    """The likest title, of equals that of the nearest year, then the smallest identifier; never the citing paper.
+    """The likest title, of equals that of the nearest year, then the smallest identifier; never the
+    citing paper.
 
     None where no title is like enough; a resolution to nothing where the citing paper's alone is.
     """
@@ -136,7 +172,9 @@ def _best(scored: Sequence[tuple[float, Candidate]], item: _Item) -> Resolution 
     others = [pair for pair in fitting if pair[1].arxiv_id != item.citing]
     if not others:
         return Resolution() if fitting else None
-    best = min(others, key=lambda pair: (-pair[0], _years_apart(pair[1], item) or 0, pair[1].arxiv_id))
+    best = min(
+        others, key=lambda pair: (-pair[0], _years_apart(pair[1], item) or 0, pair[1].arxiv_id)
+    )
     return Resolution(best[1].arxiv_id, "title")
 
 
@@ -150,7 +188,9 @@ def _title_score(paper: Candidate, item: _Item) -> float:
 
 
 def _raw_score(paper: Candidate, item: _Item) -> float:
-    """Length of the paper's title where it is in the item as printed and both agree otherwise, else 0."""
+    """Length of the paper's title where it is in the item as printed and both agree otherwise, else
+    0.
+    """
     words = paper.words
     if len(words) < WORDS_WITHOUT_AUTHOR or not item.known_words.issuperset(words):
         return 0.0
@@ -159,7 +199,9 @@ def _raw_score(paper: Candidate, item: _Item) -> float:
 
 
 def _stands_in(words: list[str], item: _Item) -> bool:
-    """Whether the words are in the item one after the other, between two stops, so that they are a whole title."""
+    """Whether the words are in the item one after the other, between two stops, so that they are a
+    whole title.
+    """
     for first, word in enumerate(item.raw_words):
         if word == words[0] and item.raw_words[first : first + len(words)] == words:
             before = item.raw[: item.raw_spans[first][0]].rstrip()
@@ -170,7 +212,11 @@ def _stands_in(words: list[str], item: _Item) -> bool:
 
 
 def _numbers(words: list[str]) -> list[str]:
-    return [number for word in words for number in ([word] if word in _ROMAN else re.findall(r"\d+", word))]
+    return [
+        number
+        for word in words
+        for number in ([word] if word in _ROMAN else re.findall(r"\d+", word))
+    ]
 
 
 def _agree(paper: Candidate, item: _Item, *, equal: bool) -> bool:

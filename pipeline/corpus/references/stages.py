@@ -17,13 +17,16 @@ from pipeline.corpus.references.title_index import TitleIndex, month_digests, op
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.storage.writing import Row
 
-# A row group of 100 papers is some 4,500 items of 250 characters; a look-up takes as long for one as for five.
+# A row group of 100 papers is some 4,500 items of 250 characters; a look-up takes as long for one
+# as for five.
 _ROW_GROUPS_PER_LOOK_UP = 5
 _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 
 
 def build_references(job: Job) -> Iterator[pa.RecordBatch]:
-    """One row for each bibliography item of the month's papers, in the order of the papers and of their items."""
+    """One row for each bibliography item of the month's papers, in the order of the papers and of
+    their items.
+    """
     job.expect(sum(map(_items_of, job.batches(tables.PAPERS, ["bibliography.list.element.key"]))))
     titles = open_title_index(job.workspace, job.month)
     resolved: Counter[str] = Counter()
@@ -39,7 +42,9 @@ def _items_of(papers: pa.RecordBatch) -> int:
     return int(pc.sum(pc.list_value_length(papers.column("bibliography"))).as_py() or 0)
 
 
-def _references(papers: Sequence[pa.RecordBatch], titles: TitleIndex) -> tuple[pa.RecordBatch, list[Resolution]]:
+def _references(
+    papers: Sequence[pa.RecordBatch], titles: TitleIndex
+) -> tuple[pa.RecordBatch, list[Resolution]]:
     """The rows of some papers, and what their items were resolved to."""
     items = [
         (paper["arxiv_id"], ordinal, item)
@@ -48,11 +53,15 @@ def _references(papers: Sequence[pa.RecordBatch], titles: TitleIndex) -> tuple[p
         for ordinal, item in enumerate(paper["bibliography"] or ())
     ]
     resolutions = resolve_references(titles, [(item, arxiv_id) for arxiv_id, _, item in items])
-    rows = [_reference(*item, resolution) for item, resolution in zip(items, resolutions, strict=True)]
+    rows = [
+        _reference(*item, resolution) for item, resolution in zip(items, resolutions, strict=True)
+    ]
     return pa.RecordBatch.from_pylist(rows, schema=tables.REFERENCES.schema), resolutions
 
 
-def _reference(citing: str, ordinal: int, item: Mapping[str, Any], resolution: Resolution) -> dict[str, Any]:
+def _reference(
+    citing: str, ordinal: int, item: Mapping[str, Any], resolution: Resolution
+) -> dict[str, Any]:
     return {name: item[name] for name in _COPIED} | {
         "arxiv_id": citing,
         "ordinal": ordinal,
@@ -78,9 +87,11 @@ REFERENCES = Stage(
 
 
 def build_citations(job: Job) -> Iterator[Row]:
-    """One row for each pair of a paper of the month and a paper that it cites, sorted by the cited paper.
+    """One row for each pair of a paper of the month and a paper that it cites, sorted by the cited
+    paper.
 
-    The order lets a reader skip the row groups without a cited paper. Memory grows with the resolved references of the
+    The order lets a reader skip the row groups without a cited paper. Memory grows with the
+    resolved references of the
     month: 200 bytes each.
     """
     keys: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -106,4 +117,6 @@ def build_citations(job: Job) -> Iterator[Row]:
         }
 
 
-CITATIONS = Stage(table=tables.CITATIONS, build=build_citations, upstream=(tables.REFERENCES, tables.PASSAGES))
+CITATIONS = Stage(
+    table=tables.CITATIONS, build=build_citations, upstream=(tables.REFERENCES, tables.PASSAGES)
+)

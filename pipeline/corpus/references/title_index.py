@@ -1,7 +1,9 @@
-"""Titles and DOIs of all papers up to a month, in Parquet below the data root's cache, and look-ups in them by key.
+"""Titles and DOIs of all papers up to a month, in Parquet below the data root's cache, and look-ups
+in them by key.
 
-Each month of the table `metadata` has one file, named by the digest of its rows, so that it is made once and a changed
-month gets another. DuckDB joins the keys of many bibliography items with all files at once.
+Each month of the table `metadata` has one file, named by the digest of its rows, so that it is made
+once and a changed month gets another. DuckDB joins the keys of many bibliography items with all
+files at once.
 """
 
 from __future__ import annotations
@@ -43,16 +45,20 @@ _SCHEMA = pa.schema(
 # One look-up among the 2.7 million titles of arXiv takes a second, for 4,500 items or for 20,000.
 _LOOK_UP = """
 select distinct item, arxiv_id, title, surnames, dois, year
-from (select unnest(keys) as key, arxiv_id, title, surnames, dois, year from titles) join wanted using (key)
+from (select unnest(keys) as key, arxiv_id, title, surnames, dois, year from titles) join wanted
+using (key)
 order by item, arxiv_id
 """
-# A stage is one of several processes of its machine; more threads than two gain nothing on files this small.
+# A stage is one of several processes of its machine; more threads than two gain nothing on files
+# this small.
 _THREADS, _MEMORY = 2, "1GB"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A paper that an item may cite: title and surnames of its authors folded, with blanks between words."""
+    """A paper that an item may cite: title and surnames of its authors folded, with blanks between
+    words.
+    """
 
     arxiv_id: str
     title: str
@@ -81,14 +87,20 @@ class TitleIndex:
             with _named_errors():
                 self._connection.read_parquet(list(map(str, titles))).create_view("titles")
 
-    def candidates(self, keys: Mapping[int, Sequence[int] | np.ndarray]) -> Iterator[tuple[int, list[Candidate]]]:
+    def candidates(
+        self, keys: Mapping[int, Sequence[int] | np.ndarray]
+    ) -> Iterator[tuple[int, list[Candidate]]]:
         """(item, papers that share a key with it, by identifier) for the items that have any.
 
         keys: by number of the item (uint64).
         """
         wanted = {
-            "key": np.concatenate([np.empty(0, np.uint64), *(np.asarray(some, np.uint64) for some in keys.values())]),
-            "item": np.repeat(np.fromiter(keys, np.int64, len(keys)), list(map(len, keys.values()))),
+            "key": np.concatenate(
+                [np.empty(0, np.uint64), *(np.asarray(some, np.uint64) for some in keys.values())]
+            ),
+            "item": np.repeat(
+                np.fromiter(keys, np.int64, len(keys)), list(map(len, keys.values()))
+            ),
         }
         self._connection.register("wanted", pa.table(wanted))
         with _named_errors():
@@ -105,8 +117,8 @@ def _named_errors() -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise PermanentFailure(
-            f"the titles of earlier months cannot be read ({error}): delete the folder cache/titles of the data root, "
-            "and run again"
+            f"the titles of earlier months cannot be read ({error}): delete the folder cache/titles"
+            " of the data root, and run again"
         ) from error
 
 
@@ -132,10 +144,14 @@ def _title_row(row: Mapping[str, Any], month: str) -> dict[str, Any]:
 
 
 def month_digests(workspace: Workspace, month: str) -> dict[str, str]:
-    """The digests of the rows of metadata of every month up to and including this one, oldest first."""
+    """The digests of the rows of metadata of every month up to and including this one, oldest
+    first.
+    """
     digests = {}
     for other in workspace.root.months(tables.METADATA):
-        provenance = read_provenance(workspace.root.file(tables.METADATA, other)) if other <= month else None
+        provenance = (
+            read_provenance(workspace.root.file(tables.METADATA, other)) if other <= month else None
+        )
         if provenance is not None:
             digests[other] = provenance.rows_sha256
     return digests
@@ -151,8 +167,11 @@ def open_title_index(workspace: Workspace, month: str) -> TitleIndex:
     return TitleIndex(files or _SCHEMA.empty_table())
 
 
-def title_file(folder: Path, month: str, digest: str, read: Callable[[], Iterable[Mapping[str, Any]]]) -> Path:
-    """The file of a month's titles, made where it is missing. Two processes may make it at once: it is the same.
+def title_file(
+    folder: Path, month: str, digest: str, read: Callable[[], Iterable[Mapping[str, Any]]]
+) -> Path:
+    """The file of a month's titles, made where it is missing. Two processes may make it at once: it
+    is the same.
 
     digest: of what `read` gives, rows of metadata (arxiv_id, title, authors, doi, published).
     """

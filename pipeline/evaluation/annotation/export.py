@@ -1,6 +1,7 @@
 """Export of what annotators receive: each has a page to read and a CSV sheet to fill in.
 
-Texts come from papers and models. Jinja2 escapes them, and a page's policy allows nothing but its own style, not even a
+Texts come from papers and models. Jinja2 escapes them, and a page's policy allows nothing but its
+own style, not even a
 request. Names of tasks and questions are not shown: they may tell more than annotators should know.
 """
 
@@ -26,9 +27,9 @@ from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
 
 _TEMPLATES = Path(__file__).parent / "templates"
-# A cell that begins with one of these signs is computed when the file is opened, whatever quotes are around it; an
-# apostrophe before it makes it text (OWASP, CSV Injection; CWE-1236).
-# The full-width forms too: East Asian spreadsheet programs take them for the same signs.
+# A cell that begins with one of these signs is computed when the file is opened, whatever quotes
+# are around it; an apostrophe before it makes it text (OWASP, CSV Injection; CWE-1236). The
+# full-width forms too: East Asian spreadsheet programs take them for the same signs.
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
@@ -36,8 +37,8 @@ _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 class Item:
     """A task or question as annotators see it.
 
-    view: what the page's template renders. lines: unit id → what the sheet shows on its line, a cell for each of the
-    export's `shown` columns.
+    view: what the page's template renders. lines: unit id → what the sheet shows on its line, a
+    cell for each of the export's `shown` columns.
     """
 
     name: str
@@ -49,8 +50,8 @@ class Item:
 class Export:
     """A study with what its annotators see.
 
-    shown: columns of the sheet to read by; words: further values of the page's template; notes: what the user should
-    know; lacking: as of `ItemSelection`.
+    shown: columns of the sheet to read by; words: further values of the page's template; notes:
+    what the user should know; lacking: as of `ItemSelection`.
     """
 
     study: Study
@@ -69,14 +70,18 @@ def check_folder(folder: Path) -> None:
 
 
 def write_files(export: Export, folder: Path, annotators: int) -> list[Path]:
-    """Write a page and a sheet for each annotator into a folder, each file whole or absent, and return the paths.
+    """Write a page and a sheet for each annotator into a folder, each file whole or absent, and
+    return the paths.
 
-    Everybody tires towards the end, and not of the same items: each annotator has them in an order of their own.
+    Everybody tires towards the end, and not of the same items: each annotator has them in an order
+        of their own.
     """
     by_name = {item.name: item for item in export.items}
     files = []
     for number in range(1, annotators + 1):
-        items = [by_name[name] for name in shuffled(export.study.seed, f"annotator {number}", by_name)]
+        items = [
+            by_name[name] for name in shuffled(export.study.seed, f"annotator {number}", by_name)
+        ]
         page, sheet = folder / f"page-{number}.html", folder / f"sheet-{number}.csv"
         write_whole(page, _page(export, items, sheet.name, annotators))
         write_whole(sheet, _sheet(export, items, f"annotator-{number}"))
@@ -85,8 +90,9 @@ def write_files(export: Export, folder: Path, annotators: int) -> list[Path]:
 
 
 def _sheet(export: Export, items: Iterable[Item], annotator: str) -> bytes:
-    """The sheet: a line for each unit, nothing filled in but the annotator's name; UTF-8 with the mark that Excel needs
-    to see it, lines as RFC 4180."""
+    """The sheet: a line for each unit, nothing filled in but the annotator's name; UTF-8 with the
+    mark that Excel needs to see it, lines as RFC 4180.
+    """
     to_fill_in = tuple(export.study.row_class.model_fields)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
@@ -103,10 +109,17 @@ def _guarded(text: str) -> str:
 
 
 def _page(export: Export, items: Iterable[Item], sheet: str, annotators: int) -> bytes:
-    text = _environment().get_template(f"{export.study.kind}.html.j2").render(
-        name=export.study.study, items=[item.view for item in items], sheet=sheet, annotators=annotators,
-        **export.words,
-    )  # fmt: skip
+    text = (
+        _environment()
+        .get_template(f"{export.study.kind}.html.j2")
+        .render(
+            name=export.study.study,
+            items=[item.view for item in items],
+            sheet=sheet,
+            annotators=annotators,
+            **export.words,
+        )
+    )
     return f"{text.rstrip()}\n".encode()
 
 

@@ -1,7 +1,8 @@
 """Results of people's grades of answers: agreement, the judge beside them, and Table 1 by people.
 
-Rows of `human_grades` and grades of judges in, numbers out; what cannot be computed is absent. A person's verdict is on
-the very claim or gold claim that the judge had a verdict on, so both are compared one by one, on the same claims.
+Rows of `human_grades` and grades of judges in, numbers out; what cannot be computed is absent. A
+person's verdict is on the very claim or gold claim that the judge had a verdict on, so both are
+compared one by one, on the same claims.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.grades import NO_JUDGE, SILENT, VERDICTS, Part, question_texts, sentence_grades
+from pipeline.evaluation.annotation.grades import (
+    NO_JUDGE,
+    SILENT,
+    VERDICTS,
+    Part,
+    question_texts,
+    sentence_grades,
+)
 from pipeline.evaluation.answers.grades import CLAIM_POINTS, GOLD_POINTS, Grade
 from pipeline.evaluation.statistics import Level, alpha
 from pipeline.storage.data_root import DataRoot
@@ -22,10 +30,12 @@ from pipeline.tables import HUMAN_GRADES
 from pipeline.tables.writers import with_shown_name
 
 COMPARED: Mapping[Part, tuple[str, Mapping[str, float]]] = {
-    "claim": ("factual", CLAIM_POINTS), "gold": ("coverage", GOLD_POINTS),
-}  # fmt: skip
+    "claim": ("factual", CLAIM_POINTS),
+    "gold": ("coverage", GOLD_POINTS),
+}
 """Part → its measure in `answer_measures`, and the points of its verdicts."""
-# What cannot be checked is neither more nor less than the other verdicts on claims; those on gold claims have an order.
+# What cannot be checked is neither more nor less than the other verdicts on claims; those on gold
+# claims have an order.
 _LEVELS: Mapping[Part, Level] = {"claim": "nominal", "gold": "ordinal"}
 _COLUMNS = [name for name in HUMAN_GRADES.schema.names if name not in ("label", "number")]
 
@@ -47,8 +57,10 @@ Verdicts = Mapping[ClaimKey, Mapping[str, str]]
 class Accuracy:
     """How often a judge's verdicts are those of most graders.
 
-    units: claims with a verdict of both. same: share with the same one, its interval over questions in `low` and
-    `high`, None for one question. alpha: nominal, of graders and judge. undecided: claims on which graders are split.
+    units: claims with a verdict of both. same: share with the same one, its interval over questions
+        in `low` and
+    `high`, None for one question. alpha: nominal, of graders and judge. undecided: claims on which
+        graders are split.
     confusion: (graders' verdict, judge's) → claims.
     """
 
@@ -64,9 +76,11 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """One system by people and by one judge: measure → mean over the questions that people graded it on, of the same
-    claims. difference: people less judge, None for fewer than two questions and for NO_JUDGE, whose `judged` are
-    empty."""
+    """One system by people and by one judge: measure → mean over the questions that people graded
+    it on, of the same
+    claims. difference: people less judge, None for fewer than two questions and for NO_JUDGE, whose
+    `judged` are empty.
+    """
 
     judge: str
     system: str
@@ -77,8 +91,9 @@ class SystemComparison:
 
 @dataclass(frozen=True, slots=True)
 class GradeResults:
-    """What people's grades say. outdated: rows on answers or claims that have changed since, left out; agreement: of
-    the graders; accuracy: judge → part → how often it is right."""
+    """What people's grades say. outdated: rows on answers or claims that have changed since, left
+    out; agreement: of the graders; accuracy: judge → part → how often it is right.
+    """
 
     studies: tuple[str, ...]
     graders: tuple[str, ...]
@@ -101,25 +116,34 @@ class GradeResults:
         document = asdict(self)
         for judge, parts in self.accuracy.items():
             for part, accuracy in parts.items():
-                cells = [{"people": p, "judge": j, "units": units} for (p, j), units in accuracy.confusion.items()]
+                cells = [
+                    {"people": p, "judge": j, "units": units}
+                    for (p, j), units in accuracy.confusion.items()
+                ]
                 document["accuracy"][judge][part]["confusion"] = cells
         return document
 
 
 @dataclass(frozen=True, slots=True)
 class MonthGrades:
-    """A month's rows of people on what is still there, and the grades of its judges. outdated: rows on what is not."""
+    """A month's rows of people on what is still there, and the grades of its judges. outdated: rows
+    on what is not.
+    """
 
     rows: Sequence[Row]
     grades: Sequence[Grade]
     outdated: int = 0
 
     def qualified(self, month: str) -> MonthGrades:
-        """The same with the month before each question's id: two sets of questions may use one id."""
+        """The same with the month before each question's id: two sets of questions may use one
+        id.
+        """
         return replace(
             self,
             rows=[{**row, "question_id": f"{month} {row['question_id']}"} for row in self.rows],
-            grades=[{**grade, "question_id": f"{month} {grade['question_id']}"} for grade in self.grades],
+            grades=[
+                {**grade, "question_id": f"{month} {grade['question_id']}"} for grade in self.grades
+            ],
         )
 
 
@@ -130,7 +154,8 @@ def read_month_grades(
     study: str | None = None,
     shown: Mapping[str, str] | None = None,
 ) -> MonthGrades:
-    """A month's rows, of one study or of all. Without grades of judges, those of people are on sentences of answers.
+    """A month's rows, of one study or of all. Without grades of judges, those of people are on
+    sentences of answers.
     shown: name of a writer → the name that stands for it in the grades.
 
     Raises as `DataRoot.iterate` does.
@@ -150,19 +175,24 @@ def read_month_grades(
         for question, words in texts.items()
         for system in words.answers
     }
-    found = (row for row in root.iterate(HUMAN_GRADES, month, _COLUMNS) if study in (None, row["study"]))
+    found = (
+        row for row in root.iterate(HUMAN_GRADES, month, _COLUMNS) if study in (None, row["study"])
+    )
     rows = [with_shown_name(row, shown) for row in found]
     up_to_date: list[Row] = [
         row
         for row in rows
-        if current.get((row["question_id"], row["system"])) == row["text_sha256"] and _key(row) in claims
+        if current.get((row["question_id"], row["system"])) == row["text_sha256"]
+        and _key(row) in claims
     ]
     return MonthGrades(up_to_date, grades, len(rows) - len(up_to_date))
 
 
 def pool_months(months: Mapping[str, MonthGrades]) -> GradeResults:
     """The results of some months together."""
-    read = [grades.qualified(month) if len(months) > 1 else grades for month, grades in months.items()]
+    read = [
+        grades.qualified(month) if len(months) > 1 else grades for month, grades in months.items()
+    ]
     return grade_results(
         [row for month in read for row in month.rows],
         [grade for month in read for grade in month.grades],
@@ -173,7 +203,9 @@ def pool_months(months: Mapping[str, MonthGrades]) -> GradeResults:
 def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 0) -> GradeResults:
     """What rows of `human_grades` say beside grades of judges."""
     verdicts = verdicts_by_claim(rows)
-    by_judge: dict[str, list[Grade]] = {name: [] for name in sorted({grade["judge"] for grade in grades})}
+    by_judge: dict[str, list[Grade]] = {
+        name: [] for name in sorted({grade["judge"] for grade in grades})
+    }
     for grade in grades:
         by_judge[grade["judge"]].append(grade)
     keys = {_key(row) for row in rows}
@@ -186,8 +218,16 @@ def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 
         comments=sum(row["comment"] is not None for row in rows),
         outdated=outdated,
         agreement=graders_agreement(verdicts),
-        accuracy={judge: judge_accuracy(mine, verdicts) for judge, mine in by_judge.items() if rows and judge},
-        systems=tuple(system for judge, mine in by_judge.items() for system in compare_systems(judge, mine, verdicts)),
+        accuracy={
+            judge: judge_accuracy(mine, verdicts)
+            for judge, mine in by_judge.items()
+            if rows and judge
+        },
+        systems=tuple(
+            system
+            for judge, mine in by_judge.items()
+            for system in compare_systems(judge, mine, verdicts)
+        ),
     )
 
 
@@ -211,7 +251,10 @@ def verdicts_by_claim(rows: Iterable[Row]) -> dict[ClaimKey, dict[str, str]]:
 
 def claims_of(grade: Grade) -> dict[ClaimKey, str | None]:
     """Claim → the judge's verdict, of every claim and gold claim of a grade."""
-    parts: tuple[tuple[Part, Sequence[Row]], ...] = (("claim", grade["claims"]), ("gold", grade["gold"]))
+    parts: tuple[tuple[Part, Sequence[Row]], ...] = (
+        ("claim", grade["claims"]),
+        ("gold", grade["gold"]),
+    )
     return {
         ClaimKey(grade["question_id"], grade["system"], part, claim["claim"]): claim["verdict"]
         for part, claims in parts
@@ -224,20 +267,29 @@ def graders_agreement(verdicts: Verdicts) -> dict[Part, statistics.Estimate]:
     agreement: dict[Part, statistics.Estimate] = {}
     for part, names in VERDICTS.items():
         mine = {key: by_grader for key, by_grader in verdicts.items() if key.part == part}
-        codes = [[names.index(verdict) for verdict in by_grader.values()] for by_grader in mine.values()]
+        codes = [
+            [names.index(verdict) for verdict in by_grader.values()] for by_grader in mine.values()
+        ]
         agreement[part] = alpha(codes, [key.question_id for key in mine], _LEVELS[part])
     return agreement
 
 
 def majority(verdicts: Verdicts) -> dict[ClaimKey, str]:
     """Claim → the verdict of most graders; a claim with two most frequent verdicts is left out."""
-    winners = {key: statistics.clear_winner(by_grader.values()) for key, by_grader in verdicts.items()}
+    winners = {
+        key: statistics.clear_winner(by_grader.values()) for key, by_grader in verdicts.items()
+    }
     return {key: verdict for key, verdict in winners.items() if verdict is not None}
 
 
 def judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, Accuracy]:
     """Part → how often one judge is right about the claims that people graded too."""
-    judged = {key: verdict for grade in grades for key, verdict in claims_of(grade).items() if verdict is not None}
+    judged = {
+        key: verdict
+        for grade in grades
+        for key, verdict in claims_of(grade).items()
+        if verdict is not None
+    }
     decided = majority(verdicts)
     return {part: _accuracy(part, judged, decided, verdicts) for part in VERDICTS}
 
@@ -258,21 +310,27 @@ def _accuracy(
         low=low,
         high=high,
         alpha=alpha([(decided[key], judged[key]) for key in both], questions, "nominal"),
-        undecided=sum(key.part == part for key in (verdicts.keys() & judged.keys()) - decided.keys()),
+        undecided=sum(
+            key.part == part for key in (verdicts.keys() & judged.keys()) - decided.keys()
+        ),
         confusion=dict(sorted(Counter((decided[key], judged[key]) for key in both).items())),
     )
 
 
-def compare_systems(judge: str, grades: Sequence[Grade], verdicts: Verdicts) -> Iterator[SystemComparison]:
-    """Each system that was graded. Every grader's verdicts count alike: an answer's share is the mean over those who
-    graded it, and the judge's is that of the same claims.
+def compare_systems(
+    judge: str, grades: Sequence[Grade], verdicts: Verdicts
+) -> Iterator[SystemComparison]:
+    """Each system that was graded. Every grader's verdicts count alike: an answer's share is the
+    mean over those who graded it, and the judge's is that of the same claims.
 
-    No sheet has answers that abstain or claim nothing, and yet they hold no gold claim: they count for questions of
-    which the grader graded gold claims in another answer.
+    No sheet has answers that abstain or claim nothing, and yet they hold no gold claim: they count
+    for questions of which the grader graded gold claims in another answer.
     """
     people, judged = _by_system(), _by_system()
     for grader in sorted({name for by_grader in verdicts.values() for name in by_grader}):
-        mine = {key: by_grader[grader] for key, by_grader in verdicts.items() if grader in by_grader}
+        mine = {
+            key: by_grader[grader] for key, by_grader in verdicts.items() if grader in by_grader
+        }
         systems = {key.system for key in mine}
         for grade in (grade for grade in grades if grade["system"] in systems):
             theirs, of_judge = _verdicts_on_the_same(grade, mine)
@@ -289,7 +347,8 @@ def compare_systems(judge: str, grades: Sequence[Grade], verdicts: Verdicts) -> 
             people={name: statistics.estimate(values) for name, values in measures.items()},
             judged={name: statistics.estimate(by_judge[name]) for name in measures},
             difference={
-                name: statistics.paired_difference(values, by_judge[name]) for name, values in measures.items()
+                name: statistics.paired_difference(values, by_judge[name])
+                for name, values in measures.items()
             },
         )
 

@@ -1,8 +1,10 @@
-"""Grades of answers to questions: a verdict on each claim of an answer, and on each gold claim beside it.
+"""Grades of answers to questions: a verdict on each claim of an answer, and on each gold claim
+beside it.
 
-Annotators see the claims into which a judge split the answers, or the sentences of answers that no judge graded. They
-see neither verdicts, quotes nor passages of a judge: passages that were looked up are part of what is tested, so people
-go by the papers themselves.
+Annotators see the claims into which a judge split the answers, or the sentences of answers that no
+judge graded. They
+see neither verdicts, quotes nor passages of a judge: passages that were looked up are part of what
+is tested, so people go by the papers themselves.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ from pipeline.arxiv.months import select_months
 from pipeline.corpus.passages.text import text_digest
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export, Item
-from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items
+from pipeline.evaluation.annotation.study import (
+    Study,
+    Unit,
+    assign_letters,
+    check_name,
+    select_items,
+)
 from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, read_grades
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import abstract_url
@@ -65,16 +73,23 @@ class QuestionTexts:
         return text_digest(f"{self.question}\0{self.answers[system]['text']}")
 
     def sentence_grade(self, system: str) -> Grade:
-        """A grade without verdicts of a system's answer, which people fill in where no judge graded: each sentence is
-        a claim."""
+        """A grade without verdicts of a system's answer, which people fill in where no judge
+        graded: each sentence is a claim.
+        """
         answer = self.answers[system]
         sentences = dict.fromkeys(one_line(each["text"]) for each in answer["sentences"])
-        claims = [] if answer["abstained"] else [text for text in sentences if any(map(str.isalnum, text))]
+        claims = (
+            []
+            if answer["abstained"]
+            else [text for text in sentences if any(map(str.isalnum, text))]
+        )
         return {
             "question_id": self.question_id,
             "system": system,
             "judge": NO_JUDGE,
-            "outcome": "abstained" if answer["abstained"] else "answered" if claims else "claims_nothing",
+            "outcome": (
+                "abstained" if answer["abstained"] else "answered" if claims else "claims_nothing"
+            ),
             "claims": [{"claim": text, "verdict": None} for text in claims],
             # An answer without claims holds no gold claim.
             "gold": [{"claim": text, "verdict": None if claims else "not"} for text in self.gold],
@@ -94,11 +109,15 @@ def question_texts(root: DataRoot, month: str) -> dict[str, QuestionTexts]:
     titles = _titles(root, {paper for row in rows for paper in row["papers"]})
     return {
         row["question_id"]: QuestionTexts(
-            row["question_id"], row["question"], month, tuple(titles[paper] for paper in row["papers"]),
-            tuple(claim["claim"] for claim in row["claims"]), answers[row["question_id"]],
+            row["question_id"],
+            row["question"],
+            month,
+            tuple(titles[paper] for paper in row["papers"]),
+            tuple(claim["claim"] for claim in row["claims"]),
+            answers[row["question_id"]],
         )
         for row in rows
-    }  # fmt: skip
+    }
 
 
 def sentence_grades(texts: Iterable[QuestionTexts]) -> list[Grade]:
@@ -120,15 +139,18 @@ def _titles(root: DataRoot, papers: Iterable[str]) -> dict[str, str]:
 def export_grades(
     root: DataRoot, name: str, months: str, systems: Sequence[str] | None, *, items: int, seed: int
 ) -> Export:
-    """A study of questions to which every system has an answer, `items` at most. systems: None for all.
+    """A study of questions to which every system has an answer, `items` at most. systems: None for
+    all.
 
-    Raises SettingError for a name or system that cannot be taken, MissingInput where no question fits.
+    Raises SettingError for a name or system that cannot be taken, MissingInput where no question
+    fits.
     """
     answered = root.months(tables.ANSWERS)
     texts, grades = _read(root, select_months(months, answered) if answered else [])
     if not any(grades.values()):
         raise MissingInput(
-            f"of --months {months}, there is no answer: set CITELOOM_QUESTIONS and run citeloom run --months {months}"
+            f"of --months {months}, there is no answer: set CITELOOM_QUESTIONS and run citeloom run"
+            f" --months {months}"
         )
     selection = select_items(grades, systems, "questions", most=items, seed=seed)
     check_name(name, selection.systems)
@@ -137,23 +159,32 @@ def export_grades(
     shown: list[Item] = []
     for question in selection.item_ids:
         of_question = {system: grades[question][system] for system in selection.systems}
-        speaking = [system for system, grade in of_question.items() if grade["outcome"] not in SILENT]
+        speaking = [
+            system for system, grade in of_question.items() if grade["outcome"] not in SILENT
+        ]
         silent.update(of_question.keys() - set(speaking))
         if not speaking:
             continue
         item = f"Q{len(shown) + 1:02}"
         answers = {
-            f"{item}-{letter}": _units(item, f"{item}-{letter}", of_question[system], texts[question])
+            f"{item}-{letter}": _units(
+                item, f"{item}-{letter}", of_question[system], texts[question]
+            )
             for letter, system in assign_letters(seed, question, speaking).items()
         }
         units |= {unit: each for of_answer in answers.values() for unit, each in of_answer.items()}
         shown.append(_item(item, texts[question], answers))
     if not units:
         raise MissingInput("no answer has anything to grade: all abstained, or claim nothing")
-    silent_notes = [f"{count} answers of {system} abstain or claim nothing: they need no grader"
-                    for system, count in sorted(silent.items())]  # fmt: skip
+    silent_notes = [
+        f"{count} answers of {system} abstain or claim nothing: they need no grader"
+        for system, count in sorted(silent.items())
+    ]
     labels = {unit.label for unit in units.values()}
-    workload = f"each annotator has {len(units):,} claims of {len(labels)} answers to {len(shown)} questions to grade"
+    workload = (
+        f"each annotator has {len(units):,} claims of {len(labels)} answers to"
+        f" {len(shown)} questions to grade"
+    )
     return Export(
         study=Study(kind="grades", study=name, seed=seed, units=units),
         items=tuple(shown),
@@ -165,9 +196,13 @@ def export_grades(
     )
 
 
-def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionTexts], dict[str, dict[str, Grade]]]:
-    """Question → its words, and question → system → a grade. All judges have the same claims before them, so any will
-    do: the first in the table. Sentences are graded only where no judge graded any of these months."""
+def _read(
+    root: DataRoot, months: Sequence[str]
+) -> tuple[dict[str, QuestionTexts], dict[str, dict[str, Grade]]]:
+    """Question → its words, and question → system → a grade. All judges have the same claims before
+    them, so any will
+    do: the first in the table. Sentences are graded only where no judge graded any of these months.
+    """
     of_judges = {month: read_grades(root, month) for month in months}
     texts: dict[str, QuestionTexts] = {}
     grades: dict[str, dict[str, Grade]] = {}
@@ -175,8 +210,8 @@ def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionText
         new = question_texts(root, month)
         for twice in sorted(texts.keys() & new.keys()):
             raise SettingError(
-                f"question {twice} is asked in {texts[twice].month} and in {month}: run citeloom run --months all, or "
-                "name the months of one"
+                f"question {twice} is asked in {texts[twice].month} and in {month}: run citeloom"
+                " run --months all, or name the months of one"
             )
         texts |= new
         grades |= {question: {} for question in new}
@@ -189,15 +224,25 @@ def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionText
 
 def _units(item: str, label: str, grade: Grade, texts: QuestionTexts) -> dict[str, Unit]:
     """Unit id → unit, of every claim and gold claim of an answer."""
-    parts: tuple[tuple[Part, Sequence[Mapping[str, str]]], ...] = (("claim", grade["claims"]), ("gold", grade["gold"]))
+    parts: tuple[tuple[Part, Sequence[Mapping[str, str]]], ...] = (
+        ("claim", grade["claims"]),
+        ("gold", grade["gold"]),
+    )
     return {
         f"{label}-{part}-{number}": Unit(
-            item=item, label=label, month=texts.month, item_id=grade["question_id"], system=grade["system"],
-            text_sha256=texts.digest(grade["system"]), part=part, number=number, text=claim["claim"],
+            item=item,
+            label=label,
+            month=texts.month,
+            item_id=grade["question_id"],
+            system=grade["system"],
+            text_sha256=texts.digest(grade["system"]),
+            part=part,
+            number=number,
+            text=claim["claim"],
         )
         for part, claims in parts
         for number, claim in enumerate(claims, 1)
-    }  # fmt: skip
+    }
 
 
 def _item(name: str, texts: QuestionTexts, answers: Mapping[str, Mapping[str, Unit]]) -> Item:
@@ -205,8 +250,16 @@ def _item(name: str, texts: QuestionTexts, answers: Mapping[str, Mapping[str, Un
     view, lines = [], {}
     for label, units in answers.items():
         answer = texts.answers[next(iter(units.values())).system]
-        claims = {part: {unit: each.text for unit, each in units.items() if each.part == part} for part in VERDICTS}
+        claims = {
+            part: {unit: each.text for unit, each in units.items() if each.part == part}
+            for part in VERDICTS
+        }
         view.append({"label": label, "paragraphs": parted(answer["text"]), "claims": claims})
         for unit, each in units.items():
-            lines[unit] = (each.text or "", each.row_class.model_fields["verdict"].description or "")
-    return Item(name, {"name": name, "text": texts.question, "papers": texts.papers, "answers": view}, lines)
+            lines[unit] = (
+                each.text or "",
+                each.row_class.model_fields["verdict"].description or "",
+            )
+    return Item(
+        name, {"name": name, "text": texts.question, "papers": texts.papers, "answers": view}, lines
+    )

@@ -1,8 +1,9 @@
-"""Import of the sheets that annotators send back: lines are checked, labels become systems, rows are stored.
+"""Import of the sheets that annotators send back: lines are checked, labels become systems, rows
+are stored.
 
-A sheet is of one study and one annotator. What is wrong is reported with file, line and column: a line that is wrong
-costs no other line, and a file that is no sheet costs no other file. A month's file is complete or as it was; an import
-that was killed is completed by the same command.
+A sheet is of one study and one annotator. What is wrong is reported with file, line and column: a
+line that is wrong costs no other line, and a file that is no sheet costs no other file. A month's
+file is complete or as it was; an import that was killed is completed by the same command.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A sheet that came back. rows: unit id → what was filled in, of the lines that are right; faults: what is wrong
-    with the others, by line and column."""
+    """A sheet that came back. rows: unit id → what was filled in, of the lines that are right;
+    faults: what is wrong with the others, by line and column.
+    """
 
     study: Study
     annotator: str
@@ -46,8 +48,8 @@ class Sheet:
 def read_sheet(root: DataRoot, file: Path, annotator: str | None = None) -> Sheet:
     """Read a sheet that an annotator sent back. annotator: in place of the name in the file.
 
-    Raises SettingError for a file that is no sheet, or is not of one study and one annotator; MissingInput for a study
-    that is not there.
+    Raises SettingError for a file that is no sheet, or is not of one study and one annotator;
+    MissingInput for a study that is not there.
     """
     content, lines = _read_lines(file)
     study = read_key(root, _single_value("study", lines))
@@ -55,7 +57,9 @@ def read_sheet(root: DataRoot, file: Path, annotator: str | None = None) -> Shee
     if not name:
         raise SettingError("--annotator is empty: give the annotator's name")
     if len(name) > _LONGEST_NAME or not name.isprintable():
-        raise SettingError(f"annotator is {name[:100]!r}: give {_LONGEST_NAME} printable characters at most")
+        raise SettingError(
+            f"annotator is {name[:100]!r}: give {_LONGEST_NAME} printable characters at most"
+        )
     missing = [column for column in study.row_class.model_fields if column not in lines[0].cells]
     if missing:
         raise SettingError(f"it has no column {', '.join(missing)}: keep the columns of the sheet")
@@ -66,30 +70,43 @@ def read_sheet(root: DataRoot, file: Path, annotator: str | None = None) -> Shee
 def _read_lines(file: Path) -> tuple[bytes, list[CsvRow]]:
     try:
         if file.stat().st_size > MOST_BYTES:
-            raise SettingError(f"it has over {MOST_BYTES:,} bytes: give a sheet of citeloom annotate export")
+            raise SettingError(
+                f"it has over {MOST_BYTES:,} bytes: give a sheet of citeloom annotate export"
+            )
         content = file.read_bytes()
     except OSError as error:
         raise SettingError(f"it cannot be read ({error.strerror})") from None
     if content.lstrip().startswith(b"{"):
-        raise SettingError("it is JSON, as forms of earlier versions gave: run citeloom annotate export again")
+        raise SettingError(
+            "it is JSON, as forms of earlier versions gave: run citeloom annotate export again"
+        )
     lines = parse_csv(content, ("study", "annotator", "unit"))
     if not lines:
-        raise SettingError("it has no line below its columns: give a sheet of citeloom annotate export")
+        raise SettingError(
+            "it has no line below its columns: give a sheet of citeloom annotate export"
+        )
     return content, lines
 
 
 def _single_value(column: str, lines: Iterable[CsvRow]) -> str:
-    """The one value of a column, which may be empty on some lines: nobody should have to write a name forty times."""
+    """The one value of a column, which may be empty on some lines: nobody should have to write a
+    name forty times.
+    """
     values: dict[str, tuple[str, int]] = {}
     for line in lines:
         value = one_line(line.cells[column])
         values.setdefault(value.casefold(), (value, line.number))
     values.pop("", None)
     if len(values) > 1:
-        named = " and ".join(f"{value[:100]!r} on line {number}" for value, number in [*values.values()][:2])
+        named = " and ".join(
+            f"{value[:100]!r} on line {number}" for value, number in [*values.values()][:2]
+        )
         raise SettingError(f"column {column} has {named}: a file is of one {column}")
     if not values:
-        raise SettingError(f"column {column} is empty: fill it in" + (" or give --annotator" * (column == "annotator")))
+        raise SettingError(
+            f"column {column} is empty: fill it in"
+            + (" or give --annotator" * (column == "annotator"))
+        )
     return next(iter(values.values()))[0]
 
 
@@ -103,7 +120,10 @@ def _check_lines(lines: Sequence[CsvRow], study: Study) -> tuple[dict[str, Sheet
         written = line.cells["unit"].strip()
         unit = units.get(written.casefold())
         if unit is None:
-            fault = f"column unit: {written[:40]!r}: keep the units of the sheet, such as {min(study.units)}"
+            fault = (
+                f"column unit: {written[:40]!r}: keep the units of the sheet, such as"
+                f" {min(study.units)}"
+            )
         elif unit in numbers:
             fault = f"column unit: {unit} is on line {numbers[unit]} too: leave one line"
         elif line.cells[""].strip():
@@ -112,10 +132,14 @@ def _check_lines(lines: Sequence[CsvRow], study: Study) -> tuple[dict[str, Sheet
             numbers[unit] = line.number
             row_class = study.units[unit].row_class
             try:
-                rows[unit] = row_class.model_validate({name: line.cells[name] for name in row_class.model_fields})
+                rows[unit] = row_class.model_validate(
+                    {name: line.cells[name] for name in row_class.model_fields}
+                )
                 continue
             except ValidationError as error:
-                fault = "; ".join(_cell_fault(line, row_class, str(each["loc"][0])) for each in error.errors())
+                fault = "; ".join(
+                    _cell_fault(line, row_class, str(each["loc"][0])) for each in error.errors()
+                )
         faults.append(f"line {line.number}, {fault}")
     return rows, [*faults, *_settle_choices(rows, numbers, study)]
 
@@ -125,9 +149,12 @@ def _cell_fault(line: CsvRow, row_class: type[SheetRow], column: str) -> str:
     return f"column {column}: {line.cells[column][:40]!r}: write {allowed}, or leave it empty"
 
 
-def _settle_choices(rows: dict[str, SheetRow], numbers: Mapping[str, int], study: Study) -> Iterator[str]:
-    """Mark the others of an item as not the best where one is marked as the best; where several are, the choice is
-    unknown. Yields what is wrong."""
+def _settle_choices(
+    rows: dict[str, SheetRow], numbers: Mapping[str, int], study: Study
+) -> Iterator[str]:
+    """Mark the others of an item as not the best where one is marked as the best; where several
+    are, the choice is unknown. Yields what is wrong.
+    """
     best: dict[str, list[str]] = defaultdict(list)
     for unit, row in rows.items():
         if isinstance(row, RatingRow) and row.preferred:
@@ -146,8 +173,9 @@ def _settle_choices(rows: dict[str, SheetRow], numbers: Mapping[str, int], study
 class ImportedSheet:
     """What an import did with one file.
 
-    rows: how many were stored; replaced: how many that the same person had given before are gone; filled: cells that
-    are filled in, of `cells`; faults: what is wrong and not imported, by line and column.
+    rows: how many were stored; replaced: how many that the same person had given before are gone;
+    filled: cells that are filled in, of `cells`; faults: what is wrong and not imported, by line
+    and column.
     """
 
     file: str
@@ -160,12 +188,14 @@ class ImportedSheet:
     faults: Sequence[str] = ()
 
 
-def import_files(workspace: Workspace, files: Iterable[Path], *, annotator: str | None = None) -> list[ImportedSheet]:
+def import_files(
+    workspace: Workspace, files: Iterable[Path], *, annotator: str | None = None
+) -> list[ImportedSheet]:
     """Import sheets that annotators sent back. annotator: as for `read_sheet`.
 
-    What a person gave to a group (a task, an answer) replaces what the same person gave to it before, except for lines
-    that are wrong or missing now; of two files, the later one counts. Lines without any entry are left out. Waits while
-    another import runs.
+    What a person gave to a group (a task, an answer) replaces what the same person gave to it
+    before, except for lines that are wrong or missing now; of two files, the later one counts.
+    Lines without any entry are left out. Waits while another import runs.
     """
     with month_lock(workspace, "annotations", "all"):
         return [_import(workspace.root, file, annotator) for file in files]
@@ -188,13 +218,24 @@ def _import(root: DataRoot, file: Path, override: str | None) -> ImportedSheet:
         kept = _rows_to_keep([row for row in stored[month] if _is_of(row, sheet)], rows, sheet)
         replaced += len(stored[month]) - len(stay) - len(kept)
         # Files that come back often have the same name.
-        _write(root, study, month, [*stay, *kept, *rows], {f"{file.name} {sheet.sha256[:8]}": sheet.sha256})
+        _write(
+            root,
+            study,
+            month,
+            [*stay, *kept, *rows],
+            {f"{file.name} {sheet.sha256[:8]}": sheet.sha256},
+        )
     imported = [row for rows in new.values() for row in rows]
     nothing = [] if imported or sheet.faults else ["no line of it has an entry"]
     return ImportedSheet(
-        str(file), study.study, annotator, len(imported), replaced, *_progress(study, imported),
+        str(file),
+        study.study,
+        annotator,
+        len(imported),
+        replaced,
+        *_progress(study, imported),
         faults=[*sheet.faults, *nothing],
-    )  # fmt: skip
+    )
 
 
 def _stored_rows(root: DataRoot, study: Study, month: str) -> list[Row]:
@@ -216,15 +257,21 @@ def _table_rows(sheet: Sheet, annotator: str) -> dict[str, list[Row]]:
         unit, values = sheet.study.units[unit_id], row.model_dump()
         if any(value is not None for value in values.values()):
             known = {
-                **unit.model_dump(), **parse_writer(unit.system).columns, **values,
-                "study": sheet.study.study, row_class.annotator: annotator, row_class.item_id: unit.item_id,
-            }  # fmt: skip
+                **unit.model_dump(),
+                **parse_writer(unit.system).columns,
+                **values,
+                "study": sheet.study.study,
+                row_class.annotator: annotator,
+                row_class.item_id: unit.item_id,
+            }
             rows[unit.month].append({name: known[name] for name in row_class.table.schema.names})
     return rows
 
 
 def _rows_to_keep(earlier: Iterable[Row], new: Iterable[Row], sheet: Sheet) -> list[Row]:
-    """The annotator's earlier rows that stay: of other groups, and of lines that are wrong or missing now."""
+    """The annotator's earlier rows that stay: of other groups, and of lines that are wrong or
+    missing now.
+    """
     row_class = sheet.study.row_class
     groups = {row[row_class.group] for row in new}
     decided = {row[row_class.group] for row in new if row.get("preferred")}
@@ -235,7 +282,9 @@ def _rows_to_keep(earlier: Iterable[Row], new: Iterable[Row], sheet: Sheet) -> l
     ]
 
 
-def _write(root: DataRoot, study: Study, month: str, rows: Iterable[Row], inputs: Mapping[str, str]) -> None:
+def _write(
+    root: DataRoot, study: Study, month: str, rows: Iterable[Row], inputs: Mapping[str, str]
+) -> None:
     """Write a month, sorted; the same rows and files give the same bytes."""
     row_class, table = study.row_class, study.row_class.table
     file = root.file(table, month)
@@ -247,14 +296,27 @@ def _write(root: DataRoot, study: Study, month: str, rows: Iterable[Row], inputs
         for row in sorted(rows, key=lambda row: [row[column] for column in order]):
             writer.add(row)
         writer.commit(
-            Provenance(table.name, month, table.version, 1, __version__, fingerprint, {}, dict(sorted(inputs.items())))
+            Provenance(
+                table.name,
+                month,
+                table.version,
+                1,
+                __version__,
+                fingerprint,
+                {},
+                dict(sorted(inputs.items())),
+            )
         )
 
 
 def _progress(study: Study, rows: Iterable[Row]) -> tuple[int, int]:
-    """Cells that are filled in, of all that are to be: comments and choices of the best left aside."""
+    """Cells that are filled in, of all that are to be: comments and choices of the best left
+    aside.
+    """
     marks = study.row_class.marks
-    return sum(row[name] is not None for row in rows for name in marks), len(study.units) * len(marks)
+    return sum(row[name] is not None for row in rows for name in marks), len(study.units) * len(
+        marks
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +342,13 @@ def read_status(root: DataRoot) -> list[StudyStatus]:
         filled = {name: _progress(study, rows)[0] for name, rows in sorted(by_annotator.items())}
         items = {unit.item for unit in study.units.values()}
         studies.append(
-            StudyStatus(study.study, study.kind, len(items), len(study.units), _progress(study, ())[1], filled)
+            StudyStatus(
+                study.study,
+                study.kind,
+                len(items),
+                len(study.units),
+                _progress(study, ())[1],
+                filled,
+            )
         )
     return studies

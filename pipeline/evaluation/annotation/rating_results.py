@@ -1,4 +1,5 @@
-"""Results of people's ratings: marks and preference by system, agreement of raters, and of the judge with them.
+"""Results of people's ratings: marks and preference by system, agreement of raters, and of the
+judge with them.
 
 Pure: rows of `human_ratings` and `g_scores` in, numbers out; what cannot be computed is None.
 """
@@ -36,8 +37,9 @@ _NAMES = (*CRITERIA, MEAN)
 
 @dataclass(frozen=True, slots=True)
 class RatedSystem:
-    """One system. marks: criterion, or MEAN → mean mark from 1 to 5; preferred: share, 0 to 1, of the choices in which
-    it was on offer. A task weighs the same however many rated it."""
+    """One system. marks: criterion, or MEAN → mean mark from 1 to 5; preferred: share, 0 to 1, of
+    the choices in which it was on offer. A task weighs the same however many rated it.
+    """
 
     system: str
     marks: Mapping[str, Estimate]
@@ -48,10 +50,10 @@ class RatedSystem:
 class JudgeAgreement:
     """How a judge's mean marks go with the raters', section by section.
 
-    marks: criterion, or MEAN → agreement, whose mean_difference is the raters' less the judge's; None where no section
-    has marks of both.
-    votes: tasks with one section that most raters prefer and one that the judge votes for most often; same: of these,
-    tasks in which they are one.
+    marks: criterion, or MEAN → agreement, whose mean_difference is the raters' less the judge's;
+    None where no section has marks of both.
+    votes: tasks with one section that most raters prefer and one that the judge votes for most
+    often; same: of these, tasks in which they are one.
     """
 
     judge: str
@@ -62,8 +64,10 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True)
 class RatingResults:
-    """What the ratings say. alpha: criterion → ordinal alpha of the raters; preference: nominal alpha of which
-    section they prefer; outdated: ratings of sections that have changed since, left out."""
+    """What the ratings say. alpha: criterion → ordinal alpha of the raters; preference: nominal
+    alpha of which section they prefer; outdated: ratings of sections that have changed since, left
+    out.
+    """
 
     studies: tuple[str, ...]
     raters: tuple[str, ...]
@@ -86,26 +90,36 @@ class RatingResults:
         return asdict(self)
 
 
-def read_rating_results(root: DataRoot, months: Sequence[str], study: str | None = None) -> RatingResults:
-    """The results of the months' ratings, of one study or of all; the months' `g_scores` are compared where they are
-    there. Raises as `DataRoot.iterate` does."""
+def read_rating_results(
+    root: DataRoot, months: Sequence[str], study: str | None = None
+) -> RatingResults:
+    """The results of the months' ratings, of one study or of all; the months' `g_scores` are
+    compared where they are there. Raises as `DataRoot.iterate` does.
+    """
     rated = [month for month in months if root.file(HUMAN_RATINGS, month).exists()]
     judged = [month for month in rated if root.file(G_SCORES, month).exists()]
     ratings: list[Row] = []
     outdated = 0
     for month in rated:
-        rows = [row for row in root.iterate(HUMAN_RATINGS, month, RATING_COLUMNS) if study in (None, row["study"])]
+        rows = [
+            row
+            for row in root.iterate(HUMAN_RATINGS, month, RATING_COLUMNS)
+            if study in (None, row["study"])
+        ]
         current = current_ratings(root, month, rows)
         ratings += current
         outdated += len(rows) - len(current)
     shown = short_names(row["system"] for row in ratings)
     judgements = (row for month in judged for row in root.iterate(G_SCORES, month, G_SCORE_COLUMNS))
     scores = (named_judgement(row, shown) for row in judgements if row["mode"] == TOGETHER)
-    return rating_results([{**row, "system": shown[row["system"]]} for row in ratings], scores, outdated)
+    return rating_results(
+        [{**row, "system": shown[row["system"]]} for row in ratings], scores, outdated
+    )
 
 
 def current_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> list[Row]:
-    """The ratings of a month whose sections have not changed since, with their writers' names as `system`.
+    """The ratings of a month whose sections have not changed since, with their writers' names as
+    `system`.
 
     Raises as `DataRoot.iterate` does.
     """
@@ -114,15 +128,22 @@ def current_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> list[
     sections = digests(root, month)
     writers = {name for _, name in sections}
     named = [{**row, "system": full_name(writer_name(row), writers)} for row in ratings]
-    return [row for row in named if sections.get((row["task_id"], row["system"])) == row["text_sha256"]]
+    return [
+        row for row in named if sections.get((row["task_id"], row["system"])) == row["text_sha256"]
+    ]
 
 
-def rating_results(ratings: Iterable[Row], judgements: Iterable[Row] = (), outdated: int = 0) -> RatingResults:
-    """What rows of `human_ratings` say, beside rows of `g_scores` in which systems were marked together.
+def rating_results(
+    ratings: Iterable[Row], judgements: Iterable[Row] = (), outdated: int = 0
+) -> RatingResults:
+    """What rows of `human_ratings` say, beside rows of `g_scores` in which systems were marked
+    together.
 
     Two studies' ratings of one task are kept apart for agreement, and joined for means.
     """
-    rows = sorted(ratings, key=lambda row: [row[name] for name in ("study", "task_id", "system", "rater")])
+    rows = sorted(
+        ratings, key=lambda row: [row[name] for name in ("study", "task_id", "system", "rater")]
+    )
     return RatingResults(
         studies=tuple(sorted({row["study"] for row in rows})),
         raters=tuple(sorted({row["rater"] for row in rows})),
@@ -138,8 +159,9 @@ def rating_results(ratings: Iterable[Row], judgements: Iterable[Row] = (), outda
 
 
 def mark_of(row: Mapping[str, Any], name: str) -> float | None:
-    """A rating's mark for a criterion, or the mean of its six for MEAN; None where it, or one of the six, is not
-    there."""
+    """A rating's mark for a criterion, or the mean of its six for MEAN; None where it, or one of
+    the six, is not there.
+    """
     if name != MEAN:
         return None if row[name] is None else float(row[name])
     marks = [row[criterion] for criterion in CRITERIA]
@@ -149,11 +171,19 @@ def mark_of(row: Mapping[str, Any], name: str) -> float | None:
 def _system(rows: Sequence[Row], system: str) -> RatedSystem:
     of_system = [row for row in rows if row["system"] == system]
     marks = {
-        name: _group((row["task_id"], mark) for row in of_system if (mark := mark_of(row, name)) is not None)
+        name: _group(
+            (row["task_id"], mark) for row in of_system if (mark := mark_of(row, name)) is not None
+        )
         for name in _NAMES
     }
-    chosen = _group((row["task_id"], float(row["preferred"])) for row in of_system if row["preferred"] is not None)
-    return RatedSystem(system, {name: estimate(by_task) for name, by_task in marks.items()}, estimate(chosen))
+    chosen = _group(
+        (row["task_id"], float(row["preferred"]))
+        for row in of_system
+        if row["preferred"] is not None
+    )
+    return RatedSystem(
+        system, {name: estimate(by_task) for name, by_task in marks.items()}, estimate(chosen)
+    )
 
 
 def _group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
@@ -165,24 +195,35 @@ def _group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 def _marks_alpha(rows: Iterable[Row], criterion: str) -> Estimate:
     units = _group(
-        ((row["study"], row["task_id"], row["system"]), row[criterion]) for row in rows if row[criterion] is not None
+        ((row["study"], row["task_id"], row["system"]), row[criterion])
+        for row in rows
+        if row[criterion] is not None
     )
     return alpha(list(units.values()), [task for _, task, _ in units])
 
 
 def _preference_alpha(rows: Iterable[Row]) -> Estimate:
-    choices = _group(((row["study"], row["task_id"]), row["system"]) for row in rows if row["preferred"])
+    choices = _group(
+        ((row["study"], row["task_id"]), row["system"]) for row in rows if row["preferred"]
+    )
     return alpha(list(choices.values()), [task for _, task in choices], "nominal")
 
 
 def _judges(rows: Sequence[Row], judgements: Iterable[Row]) -> Iterator[JudgeAgreement]:
-    people = {name: _means(((row["task_id"], row["system"]), mark_of(row, name)) for row in rows) for name in _NAMES}
+    people = {
+        name: _means(((row["task_id"], row["system"]), mark_of(row, name)) for row in rows)
+        for name in _NAMES
+    }
     favourites = _favourites((row["task_id"], row["system"]) for row in rows if row["preferred"])
     by_judge = _group((row["judge"], row) for row in judgements)
     for judge, of_judge in sorted(by_judge.items()):
-        marked = [((row["task_id"], marks["system"]), marks) for row in of_judge for marks in row["marks"]]
+        marked = [
+            ((row["task_id"], marks["system"]), marks) for row in of_judge for marks in row["marks"]
+        ]
         agreed = {
-            name: statistics.agreement(_means((place, mark_of(marks, name)) for place, marks in marked), people[name])
+            name: statistics.agreement(
+                _means((place, mark_of(marks, name)) for place, marks in marked), people[name]
+            )
             for name in _NAMES
         }
         voted = _favourites((row["task_id"], row["best"]) for row in of_judge if row["best"])

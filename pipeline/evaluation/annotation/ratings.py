@@ -1,7 +1,8 @@
-"""Ratings of related-work sections: what raters read, and what the six marks ask, as in ChatCite's human study.
+"""Ratings of related-work sections: what raters read, and what the six marks ask, as in ChatCite's
+human study.
 
-Names and order of the six criteria are ChatCite's (arXiv 2403.02574, section 4); the words are ours, and say the same
-as the judge's, but for consistency where raters do not see the gold section.
+Names and order of the six criteria are ChatCite's (arXiv 2403.02574, section 4); the words are
+ours, and say the same as the judge's, but for consistency where raters do not see the gold section.
 """
 
 from __future__ import annotations
@@ -15,29 +16,42 @@ from pipeline.arxiv.months import select_months
 from pipeline.corpus.passages.text import text_digest
 from pipeline.errors import MissingInput
 from pipeline.evaluation.annotation.export import Export, Item
-from pipeline.evaluation.annotation.study import Study, Unit, assign_letters, check_name, select_items
+from pipeline.evaluation.annotation.study import (
+    Study,
+    Unit,
+    assign_letters,
+    check_name,
+    select_items,
+)
 from pipeline.evaluation.cited import paragraphs
 from pipeline.related_work.task_reader import section_rows
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
 
-# About 500 words: title, abstract and how the introduction begins. A rater of ten tasks reads no ten papers.
+# About 500 words: title, abstract and how the introduction begins. A rater of ten tasks reads no
+# ten papers.
 TARGET_CHARS = 3_500
-# A bibliography item that stands in for a title; the longest of the real papers have some 400 characters.
+# A bibliography item that stands in for a title; the longest of the real papers have some 400
+# characters.
 _ITEM_CHARS = 600
 _QUESTIONS = {
-    "coherence": "Do the sentences build on one another to a connected text, rather than a heap of related facts?",
+    "coherence": (
+        "Do the sentences build on one another to a connected text, rather than a heap of related"
+        " facts?"
+    ),
     "comparative": (
-        "Does it compare the cited works with one another and with the target paper, and take similar works together?"
+        "Does it compare the cited works with one another and with the target paper, and take"
+        " similar works together?"
     ),
     "integrity": (
-        "Does it have what such a section needs: the background of the question, what each cited work did, an "
-        "appraisal of past research, and what the target paper adds?"
+        "Does it have what such a section needs: the background of the question, what each cited"
+        " work did, an appraisal of past research, and what the target paper adds?"
     ),
     "fluency": "Are grammar, spelling, punctuation, choice of words and sentence structure right?",
     "citation_accuracy": (
-        "Wherever it speaks of a cited work, does it name it as [Reference i], with the number of the list?"
+        "Wherever it speaks of a cited work, does it name it as [Reference i], with the number of"
+        " the list?"
     ),
 }
 
@@ -49,17 +63,33 @@ def digests(root: DataRoot, month: str) -> dict[tuple[str, str], str]:
 
 
 def criteria(*, with_gold: bool) -> dict[str, str]:
-    """Criterion → what it asks, in ChatCite's order. with_gold: whether raters see the section that was published."""
-    reference = "the published section" if with_gold else "the target paper and with what you know of the cited works"
-    consistency = f"Does what it says agree with {reference}, and does it contradict neither that nor itself?"
+    """Criterion → what it asks, in ChatCite's order. with_gold: whether raters see the section that
+    was published.
+    """
+    reference = (
+        "the published section"
+        if with_gold
+        else "the target paper and with what you know of the cited works"
+    )
+    consistency = (
+        f"Does what it says agree with {reference}, and does it contradict neither that nor itself?"
+    )
     questions = {"consistency": consistency, **_QUESTIONS}
     return {name: questions[name] for name in tables.CRITERIA}
 
 
 def export_ratings(
-    root: DataRoot, name: str, months: str, systems: Sequence[str] | None, *, items: int, seed: int, with_gold: bool
+    root: DataRoot,
+    name: str,
+    months: str,
+    systems: Sequence[str] | None,
+    *,
+    items: int,
+    seed: int,
+    with_gold: bool,
 ) -> Export:
-    """A study of tasks that every system wrote a section for, `items` at most. systems: None for all.
+    """A study of tasks that every system wrote a section for, `items` at most. systems: None for
+    all.
 
     Raises SettingError for a name or system that cannot be taken, MissingInput where no task fits.
     """
@@ -68,7 +98,9 @@ def export_ratings(
     if without_gold and not writers:
         raise MissingInput(f"of --months {months}, no task has a gold section: give --without-gold")
     if not any(writers.values()):
-        raise MissingInput(f"of --months {months}, no section is written: run citeloom run --months {months}")
+        raise MissingInput(
+            f"of --months {months}, no section is written: run citeloom run --months {months}"
+        )
     selection = select_items(writers, systems, "tasks", most=items, seed=seed)
     check_name(name, selection.systems)
     rows = _rows(root, {task_id: month_of[task_id] for task_id in selection.item_ids})
@@ -82,18 +114,31 @@ def export_ratings(
             label = f"{item}-{letter}"
             sections[label] = texts[system]
             units[label] = Unit(
-                item=item, label=label, month=month_of[task_id], item_id=task_id,
-                system=system, text_sha256=text_digest(texts[system]), part="section",
-            )  # fmt: skip
+                item=item,
+                label=label,
+                month=month_of[task_id],
+                item_id=task_id,
+                system=system,
+                text_sha256=text_digest(texts[system]),
+                part="section",
+            )
         shown.append(_item(item, task, sections, with_gold=with_gold))
-    notes = [f"{without_gold} tasks have no gold section, and are left out (--without-gold)"] if without_gold else []
+    notes = (
+        [f"{without_gold} tasks have no gold section, and are left out (--without-gold)"]
+        if without_gold
+        else []
+    )
     return Export(
         study=Study(kind="ratings", study=name, seed=seed, units=units),
         items=tuple(shown),
         systems=selection.systems,
         shown=("title",),
         words={"criteria": criteria(with_gold=with_gold), "with_gold": with_gold},
-        notes=(*notes, *selection.notes, f"each annotator has {len(units)} sections of {len(shown)} tasks to rate"),
+        notes=(
+            *notes,
+            *selection.notes,
+            f"each annotator has {len(units)} sections of {len(shown)} tasks to rate",
+        ),
         lacking=selection.lacking,
     )
 
@@ -101,8 +146,9 @@ def export_ratings(
 def _available(
     root: DataRoot, months: Sequence[str], *, with_gold: bool
 ) -> tuple[dict[str, str], dict[str, set[str]], int]:
-    """Task → its month, task → the systems that wrote a section for it, and how many tasks are left out because they
-    have no gold section."""
+    """Task → its month, task → the systems that wrote a section for it, and how many tasks are left
+    out because they have no gold section.
+    """
     month_of: dict[str, str] = {}
     writers: dict[str, set[str]] = {}
     without_gold = 0
@@ -142,7 +188,12 @@ def _item(name: str, task: Row, sections: Mapping[str, str], *, with_gold: bool)
         "target": [*_parts(target)],
         "cut": cut,  # whether there is more of the target
         "references": [
-            {**reference, "title": reference["title"] or (reference["text"] or "")[:_ITEM_CHARS] or "(no title)"}
+            {
+                **reference,
+                "title": reference["title"]
+                or (reference["text"] or "")[:_ITEM_CHARS]
+                or "(no title)",
+            }
             for reference in task["references"]
         ],
         "gold": paragraphs(task["gold"], numbers) if with_gold else None,
@@ -152,22 +203,27 @@ def _item(name: str, task: Row, sections: Mapping[str, str], *, with_gold: bool)
 
 
 def _parts(target: str) -> Iterator[tuple[bool, str]]:
-    """The paragraphs of a target, each with whether it is a heading: targets have their headings as Markdown."""
+    """The paragraphs of a target, each with whether it is a heading: targets have their headings as
+    Markdown.
+    """
     for part in filter(None, target.split("\n\n")):
         heading = re.fullmatch(r"#{1,6} (.+)", part)
         yield (True, heading[1]) if heading else (False, part)
 
 
 def beginning(description: str, title: str) -> tuple[str, bool]:
-    """The beginning of a target, in whole paragraphs as far as they fit, and whether anything was left out.
+    """The beginning of a target, in whole paragraphs as far as they fit, and whether anything was
+    left out.
 
-    The heading that repeats the title is removed: it is above the text. If the first paragraph is too long by
-    itself, it is cut.
+    The heading that repeats the title is removed: it is above the text. If the first paragraph is
+    too long by itself, it is cut.
     """
     body = description.removeprefix(f"# {title}").strip()
     parts = [part.strip() for part in body.split("\n\n") if part.strip()]
     ends = accumulate(len(part) + 2 for part in parts)
-    kept = [part for part, end in zip(parts, ends, strict=True) if end <= TARGET_CHARS] or [body[:TARGET_CHARS]]
+    kept = [part for part, end in zip(parts, ends, strict=True) if end <= TARGET_CHARS] or [
+        body[:TARGET_CHARS]
+    ]
     while len(kept) > 1 and kept[-1].startswith("#"):
         kept.pop()  # a heading with nothing under it
     text = "\n\n".join(kept)

@@ -1,4 +1,6 @@
-"""Rows of annotators' sheets: a class for each kind of line says what may be filled in, and where it is stored."""
+"""Rows of annotators' sheets: a class for each kind of line says what may be filled in, and where
+it is stored.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, ClaimVerdict, GoldVerdict
+from pipeline.evaluation.answers.grades import (
+    CLAIM_VERDICTS,
+    GOLD_VERDICTS,
+    ClaimVerdict,
+    GoldVerdict,
+)
 from pipeline.tables import CRITERIA, HUMAN_GRADES, HUMAN_RATINGS, Table
 
 Kind = Literal["ratings", "grades"]
@@ -16,9 +23,12 @@ Kind = Literal["ratings", "grades"]
 class SheetRow(BaseModel):
     """What one annotator filled in on one line; None for an empty cell.
 
-    A field is a column of the sheet and of the table; its description says what may be written there.
-    table: where rows are stored, with the columns `annotator` for the person, `item_id` for the task or question, and
-    `unit_columns`, which together are the name of the line. group: the column within which an import replaces what the
+    A field is a column of the sheet and of the table; its description says what may be written
+    there.
+    table: where rows are stored, with the columns `annotator` for the person, `item_id` for the
+        task or question, and
+    `unit_columns`, which together are the name of the line. group: the column within which an
+        import replaces what the
     same person gave before. marks: the fields that everybody should fill in.
     """
 
@@ -72,7 +82,9 @@ class RatingRow(SheetRow):
     fluency: Mark
     citation_accuracy: Mark
     preferred: Annotated[
-        bool | None, BeforeValidator(_read_choice), Field(description="x for the best section of a task")
+        bool | None,
+        BeforeValidator(_read_choice),
+        Field(description="x for the best section of a task"),
     ]
     comment: Comment
 
@@ -92,7 +104,9 @@ class ClaimGradeRow(GradeRow):
     """Verdict on a claim of an answer: is it correct?"""
 
     verdict: Annotated[
-        ClaimVerdict | None, BeforeValidator(_read_verdict), Field(description=f"one of {', '.join(CLAIM_VERDICTS)}")
+        ClaimVerdict | None,
+        BeforeValidator(_read_verdict),
+        Field(description=f"one of {', '.join(CLAIM_VERDICTS)}"),
     ]
     comment: Comment
 
@@ -101,10 +115,16 @@ class GoldGradeRow(GradeRow):
     """Verdict on a gold claim: does the answer hold it?"""
 
     verdict: Annotated[
-        GoldVerdict | None, BeforeValidator(_read_verdict), Field(description=f"one of {', '.join(GOLD_VERDICTS)}")
+        GoldVerdict | None,
+        BeforeValidator(_read_verdict),
+        Field(description=f"one of {', '.join(GOLD_VERDICTS)}"),
     ]
     comment: Comment
 
 
-ROW_CLASSES: Mapping[str, type[SheetRow]] = {"section": RatingRow, "claim": ClaimGradeRow, "gold": GoldGradeRow}
+ROW_CLASSES: Mapping[str, type[SheetRow]] = {
+    "section": RatingRow,
+    "claim": ClaimGradeRow,
+    "gold": GoldGradeRow,
+}
 """Part of an item → the class of its lines."""

@@ -1,7 +1,7 @@
 """Annotation studies: which texts annotators see under which labels, and the key to them.
 
-The key lies in the data root (`annotations/<name>/key.json`) and not beside the sheets: the folder of sheets is sent to
-annotators as it is, and a key in it would end their being blind.
+The key lies in the data root (`annotations/<name>/key.json`) and not beside the sheets: the folder
+of sheets is sent to annotators as it is, and a key in it would end their being blind.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
 class Unit(BaseModel):
     """One line of a sheet and what is behind it.
 
-    item: name of the task or question that annotators see (T01); label: of the text (T01-B). number and text: of a
-    claim; None where the whole text is annotated. text_sha256: of the text as annotators see it.
+    item: name of the task or question that annotators see (T01); label: of the text (T01-B). number
+    and text: of a claim; None where the whole text is annotated. text_sha256: of the text as
+    annotators see it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,20 +76,29 @@ class Study(BaseModel):
 
 
 def shuffled(seed: int, purpose: str, names: Iterable[str]) -> list[str]:
-    """Names in an order that follows from seed and purpose alone, the same with every Python and machine."""
-    return sorted(names, key=lambda name: hashlib.sha256(f"{seed}\0{purpose}\0{name}".encode()).digest())
+    """Names in an order that follows from seed and purpose alone, the same with every Python and
+    machine.
+    """
+    return sorted(
+        names, key=lambda name: hashlib.sha256(f"{seed}\0{purpose}\0{name}".encode()).digest()
+    )
 
 
 def assign_letters(seed: int, item_id: str, systems: Collection[str]) -> dict[str, str]:
     """Letter → system of one item, shuffled. Raises SettingError for more systems than letters."""
     if len(systems) > len(ascii_uppercase):
-        raise SettingError(f"{item_id} has texts of {len(systems)} systems, and {len(ascii_uppercase)} have a letter")
+        raise SettingError(
+            f"{item_id} has texts of {len(systems)} systems, and {len(ascii_uppercase)} have a"
+            " letter"
+        )
     return dict(zip(ascii_uppercase, shuffled(seed, item_id, systems), strict=False))
 
 
 @dataclass(frozen=True, slots=True)
 class ItemSelection:
-    """Items that a study takes. lacking: system → items without a text of it, left out; notes: the same in words."""
+    """Items that a study takes. lacking: system → items without a text of it, left out; notes: the
+    same in words.
+    """
 
     systems: tuple[str, ...]
     item_ids: tuple[str, ...]
@@ -97,45 +107,66 @@ class ItemSelection:
 
 
 def select_items(
-    texts: Mapping[str, Collection[str]], systems: Sequence[str] | None, noun: str, *, most: int, seed: int
+    texts: Mapping[str, Collection[str]],
+    systems: Sequence[str] | None,
+    noun: str,
+    *,
+    most: int,
+    seed: int,
 ) -> ItemSelection:
-    """Select items by the seed, of those that have a text of every system: means over different items do not compare.
+    """Select items by the seed, of those that have a text of every system: means over different
+    items do not compare.
 
-    texts: item id → the writers that have a text for it. systems: None for all; one without a model means the only
-    writer with it. noun: what the items are, for notes. Raises SettingError for a system without any text, MissingInput
-    where no item fits.
+    texts: item id → the writers that have a text for it. systems: None for all; one without a model
+        means the only
+    writer with it. noun: what the items are, for notes. Raises SettingError for a system without
+    any text, MissingInput where no item fits.
     """
     available = sorted({name for names in texts.values() for name in names})
     named = sorted({full_name(name, available) for name in systems or ()})
     unknown = sorted(set(named) - set(available))
     if unknown:
-        raise SettingError(f"--systems: there is nothing of {', '.join(unknown)}; there is {', '.join(available)}")
+        raise SettingError(
+            f"--systems: there is nothing of {', '.join(unknown)}; there is {', '.join(available)}"
+        )
     wanted = named or available
     lacking = Counter(name for name in wanted for names in texts.values() if name not in names)
     fitting = [item for item, names in texts.items() if set(wanted) <= set(names)]
     if not fitting:
         counts = ", ".join(f"{count} without {name}" for name, count in sorted(lacking.items()))
-        raise MissingInput(f"nothing has a text of every system ({counts}): run the systems, or name fewer --systems")
-    notes = [f"{count} {noun} have nothing of {name}, and are left out" for name, count in sorted(lacking.items())]
+        raise MissingInput(
+            f"nothing has a text of every system ({counts}): run the systems, or name fewer"
+            " --systems"
+        )
+    notes = [
+        f"{count} {noun} have nothing of {name}, and are left out"
+        for name, count in sorted(lacking.items())
+    ]
     if len(fitting) < most:
         notes.append(f"there are {len(fitting)} {noun}, and {most} were requested")
-    return ItemSelection(tuple(wanted), tuple(shuffled(seed, "items", fitting)[:most]), dict(lacking), tuple(notes))
+    return ItemSelection(
+        tuple(wanted), tuple(shuffled(seed, "items", fitting)[:most]), dict(lacking), tuple(notes)
+    )
 
 
 def check_name(name: str, systems: Iterable[str]) -> str:
     """Return a name that a study of these systems may have.
 
-    Raises SettingError for one that is no name of a file, or that tells annotators a system or its model.
+    Raises SettingError for one that is no name of a file, or that tells annotators a system or its
+    model.
     """
     if not NAME.fullmatch(name):
         raise SettingError(
-            f"--name {name!r} is no name of a study: use small letters, digits, '.', '_' and '-', 50 at most, a letter "
-            "or digit first"
+            f"--name {name!r} is no name of a study: use small letters, digits, '.', '_' and '-',"
+            " 50 at most, a letter or digit first"
         )
     parts = {part for system in systems for part in system.split("@")}
     revealed = sorted(part for part in parts if _letters(part) and _letters(part) in _letters(name))
     if revealed:
-        raise SettingError(f"--name {name} reveals {revealed[0]} to annotators, who must be blind: choose another name")
+        raise SettingError(
+            f"--name {name} reveals {revealed[0]} to annotators, who must be blind: choose another"
+            " name"
+        )
     return name
 
 
@@ -151,32 +182,37 @@ def key_file(root: DataRoot, name: str) -> DataPath:
 def write_key(root: DataRoot, study: Study) -> DataPath:
     """Write the key of a study, and return where it lies.
 
-    Raises SettingError where a study of this name has another key: sheets that are out would be read with the wrong
-    letters.
+    Raises SettingError where a study of this name has another key: sheets that are out would be
+    read with the wrong letters.
     """
     file, content = key_file(root, study.study), f"{study.model_dump_json(indent=1)}\n".encode()
     if file.exists() and file.read_bytes() != content:
         raise SettingError(
-            f"there is a study {study.study} already, with other items, systems, seed or texts ({file}): give another "
-            "--name"
+            f"there is a study {study.study} already, with other items, systems, seed or texts"
+            f" ({file}): give another --name"
         )
     write_whole(file, content)
     return file
 
 
 def read_key(root: DataRoot, name: str) -> Study:
-    """The study of a name. Raises MissingInput where there is none, PermanentFailure where its key is damaged."""
+    """The study of a name. Raises MissingInput where there is none, PermanentFailure where its key
+    is damaged.
+    """
     # The name comes from a file that somebody sent: it must not lead out of the folder.
     file = key_file(root, name) if NAME.fullmatch(name) else None
     if file is None or not file.is_file():
         known = ", ".join(study_names(root)) or "none"
         raise MissingInput(
-            f"there is no study {name[:100]!r} in {root.path / FOLDER} (there: {known}): run citeloom annotate export"
+            f"there is no study {name[:100]!r} in {root.path / FOLDER} (there: {known}): run"
+            " citeloom annotate export"
         )
     try:
         return Study.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        raise PermanentFailure(f"{file} is damaged ({error.errors()[0]['msg']}): restore it from a copy") from None
+        raise PermanentFailure(
+            f"{file} is damaged ({error.errors()[0]['msg']}): restore it from a copy"
+        ) from None
 
 
 def study_names(root: DataRoot) -> list[str]:

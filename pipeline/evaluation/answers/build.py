@@ -57,7 +57,10 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
 
     Raises SettingError where a judge's context is too small, or the embedder's model is not there.
     """
-    posed = {question.question.id: question for question in read_posed_questions(job.rows(tables.QUESTIONS))}
+    posed = {
+        question.question.id: question
+        for question in read_posed_questions(job.rows(tables.QUESTIONS))
+    }
     cases = list(_cases(job, posed))
     if not cases:
         return
@@ -70,27 +73,36 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     grades: list[Row] = []
     for model in models:
         grades += run(_judge(job, model, cases, splits, evidence, advance))
-        splits = [replace(split, spent=NOTHING) for split in splits]  # the first judge's alone, and its cost
+        splits = [
+            replace(split, spent=NOTHING) for split in splits
+        ]  # the first judge's alone, and its cost
     _note(job, grades)
     yield from sorted(grades, key=lambda row: (row["question_id"], writer_name(row), row["judge"]))
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The judges, their prompts, the embedder's model, and the months of passages and vectors that claims are judged
-    by."""
+    """The judges, their prompts, the embedder's model, and the months of passages and vectors that
+    claims are judged by.
+    """
     rows = workspace.root.rows(tables.QUESTIONS, month)
     months = paper_months(question.question for question in read_posed_questions(rows))
     read = (tables.PASSAGES, tables.EMBEDDINGS)
     held = {f"{table.name} of the papers": digest_of(workspace, table, months) for table in read}
     judges = judges_fingerprint(workspace.settings)
-    return {"prompts": prompt_digest(), "judges": judges, "embedder": model_name(workspace.settings)} | held
+    return {
+        "prompts": prompt_digest(),
+        "judges": judges,
+        "embedder": model_name(workspace.settings),
+    } | held
 
 
 def build_scores(job: Job) -> Iterator[Row]:
     """Rows of `answer_scores`, by question, writer, judge and metric."""
     metrics: Counter[str] = Counter()
     for row in job.iterate(tables.ANSWER_GRADES):
-        named = {name: row[name] for name in ("question_id", "system", "model", "judge", "kind", "date")}
+        named = {
+            name: row[name] for name in ("question_id", "system", "model", "judge", "kind", "date")
+        }
         for metric, value in answer_measures(row).items():
             metrics[metric] += 1
             yield {**named, "metric": metric, "value": value}
@@ -101,7 +113,9 @@ def _cases(job: Job, posed: Mapping[str, PosedQuestion]) -> Iterator[Case]:
     for row in job.iterate(tables.ANSWERS, _ANSWER_COLUMNS):
         if row["question_id"] not in posed:
             job.leave_out(
-                row["question_id"], "question_gone", f"{writer_name(row)} answered what the month does not ask now"
+                row["question_id"],
+                "question_gone",
+                f"{writer_name(row)} answered what the month does not ask now",
             )
             continue
         asked = posed[row["question_id"]]
@@ -119,18 +133,26 @@ def _evidence(
     claims: Mapping[str, Sequence[str]],
     make: Callable[[Settings], Embedder],
 ) -> Evidence:
-    """The passages for every claim; an estimate, whose claims are made up, ranks them by words alone."""
+    """The passages for every claim; an estimate, whose claims are made up, ranks them by words
+    alone.
+    """
     root, settings = job.workspace.root, job.settings
     papers = {paper for question_id in claims for paper in posed[question_id].question.papers}
     passages = passages_by_paper(rows_of_papers(root, tables.PASSAGES, papers, PASSAGE_COLUMNS))
     every_claim = {claim for of_question in claims.values() for claim in of_question}
     search = ClaimSearch(sorted(every_claim), settings, make)
-    vectors = {} if job.rehearsal or not search.claims else read_vectors(root, papers, model_name(settings))
+    vectors = (
+        {}
+        if job.rehearsal or not search.claims
+        else read_vectors(root, papers, model_name(settings))
+    )
     job.notes["evidence_ranked_by"] = "vectors and words" if vectors else "words alone"
     evidence: dict[tuple[str, str], tuple[Passage, ...]] = {}
     for question_id, of_question in claims.items():
         question = posed[question_id].question
-        evidence |= evidence_for(question, of_question, passages, settings.support_passages, search, vectors)
+        evidence |= evidence_for(
+            question, of_question, passages, settings.support_passages, search, vectors
+        )
     return evidence
 
 
@@ -141,10 +163,17 @@ def _counting(job: Job) -> Advance:
 
 
 async def _judge(
-    job: Job, model: Model, cases: Sequence[Case], splits: Sequence[Split], evidence: Evidence, advance: Advance
+    job: Job,
+    model: Model,
+    cases: Sequence[Case],
+    splits: Sequence[Split],
+    evidence: Evidence,
+    advance: Advance,
 ) -> list[Row]:
     async with job_client(job, model.name) as client:
-        return await judge_all(client, cases, splits, evidence, context=model.context, advance=advance)
+        return await judge_all(
+            client, cases, splits, evidence, context=model.context, advance=advance
+        )
 
 
 def _note(job: Job, grades: Sequence[Grade]) -> None:

@@ -1,7 +1,7 @@
 """Grading of answers: split all of them, look up evidence for all claims, judge all.
 
-Three steps, since evidence is looked up between calls and may block: `split_all`, `evidence` (`evidence_for` of each
-question), `judge_all`.
+Three steps, since evidence is looked up between calls and may block: `split_all`, `evidence`
+(`evidence_for` of each question), `judge_all`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ Advance = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One answer to grade. gold_passages: as `questions.gold_passages` gives it. The system's name goes into the grade
-    and nowhere else."""
+    """One answer to grade. gold_passages: as `questions.gold_passages` gives it. The system's name
+    goes into the grade and nowhere else.
+    """
 
     question: Question
     system: str
@@ -40,14 +41,20 @@ class Case:
 
 
 def planned_verdicts(case: Case, split: Split) -> int:
-    """Verdicts of one judge on an answer that was split: one for each claim, and for each gold claim that is asked
-    about."""
+    """Verdicts of one judge on an answer that was split: one for each claim, and for each gold
+    claim that is asked about.
+    """
     return sum(1 for _ in _jobs(0, case, outcome_of(case.answered, split), split))
 
 
 async def split_all(client: LlmClient, cases: Sequence[Case], context: int) -> list[Split]:
-    """The claims of every answer, in the order of the cases; of one that abstained nothing is asked."""
-    return await _blind((_key(case.question.id, case.answered.text), _split(client, case, context)) for case in cases)
+    """The claims of every answer, in the order of the cases; of one that abstained nothing is
+    asked.
+    """
+    return await _blind(
+        (_key(case.question.id, case.answered.text), _split(client, case, context))
+        for case in cases
+    )
 
 
 async def _split(client: LlmClient, case: Case, context: int) -> Split:
@@ -73,9 +80,11 @@ async def judge_all(
     context: int,
     advance: Advance = lambda: None,
 ) -> list[Row]:
-    """Rows of `answer_grades` in the order of the cases; the judge's name in them is that of the client's model.
+    """Rows of `answer_grades` in the order of the cases; the judge's name in them is that of the
+    client's model.
 
-    Raises SettingError where the context is too small, KeyError where a claim has no evidence looked up.
+    Raises SettingError where the context is too small, KeyError where a claim has no evidence
+    looked up.
     """
     outcomes = [outcome_of(case.answered, split) for case, split in zip(cases, splits, strict=True)]
     jobs = [
@@ -95,14 +104,19 @@ async def judge_all(
     for job, claim in zip(jobs, judged, strict=True):
         (gold if job.is_gold else claims)[job.place].append(claim)
     return [
-        {"judge": client.model.name, **_row(case, outcomes[place], claims[place], gold[place], splits[place])}
+        {
+            "judge": client.model.name,
+            **_row(case, outcomes[place], claims[place], gold[place], splits[place]),
+        }
         for place, case in enumerate(cases)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One verdict to ask for: on a claim of the answer of the case at this place, or on a gold claim."""
+    """One verdict to ask for: on a claim of the answer of the case at this place, or on a gold
+    claim.
+    """
 
     place: int
     text: str
@@ -110,17 +124,22 @@ class _Job:
 
 
 def _jobs(place: int, case: Case, outcome: Outcome, split: Split) -> Iterator[_Job]:
-    """An answer that could not be split can still be searched for gold claims; one that claims nothing holds none,
-    and nobody has to be asked."""
+    """An answer that could not be split can still be searched for gold claims; one that claims
+    nothing holds none, and nobody has to be asked.
+    """
     yield from (_Job(place, claim, False) for claim in split.claims)
     if outcome in ("answered", "unreadable"):
         yield from (_Job(place, gold.claim, True) for gold in case.question.claims)
 
 
-async def _judge(client: LlmClient, case: Case, job: _Job, evidence: Evidence, context: int) -> JudgedClaim:
+async def _judge(
+    client: LlmClient, case: Case, job: _Job, evidence: Evidence, context: int
+) -> JudgedClaim:
     if job.is_gold:
         return await judge_gold(client, case.question, job.text, case.answered.text, context)
-    return await judge_claim(client, case.question, job.text, evidence[case.question.id, job.text], context)
+    return await judge_claim(
+        client, case.question, job.text, evidence[case.question.id, job.text], context
+    )
 
 
 def outcome_of(answered: Answer, split: Split) -> Outcome:
@@ -132,7 +151,13 @@ def outcome_of(answered: Answer, split: Split) -> Outcome:
     return "unreadable" if split.unreadable else "claims_nothing"
 
 
-def _row(case: Case, outcome: Outcome, claims: Sequence[JudgedClaim], gold: Sequence[JudgedClaim], split: Split) -> Row:
+def _row(
+    case: Case,
+    outcome: Outcome,
+    claims: Sequence[JudgedClaim],
+    gold: Sequence[JudgedClaim],
+    split: Split,
+) -> Row:
     """The row of an answer, without its judge. It costs all grading, cached calls too."""
     question = case.question
     hops_shown, first_hop = gold_shown_by_hop(question, case.answered, case.gold_passages)
@@ -162,8 +187,9 @@ def _key(question_id: str, text: str) -> str:
 
 
 async def _blind(asked: Iterable[tuple[str, Coroutine[Any, Any, T]]]) -> list[T]:
-    """Results in the order given, asked in that of their keys: an endpoint that changes while it is asked changes for
-    all systems alike."""
+    """Results in the order given, asked in that of their keys: an endpoint that changes while it is
+    asked changes for all systems alike.
+    """
     given = list(asked)
     order = sorted(range(len(given)), key=lambda place: given[place][0])
     answers = await side_by_side(given[place][1] for place in order)

@@ -1,7 +1,8 @@
 """Measures of one graded answer, and the age of a question for a model, as pure functions.
 
-Factual % and coverage % are those of the arXivBot report, from 0 to 1; docs/methods/answer-grades.md says what is ours.
-A measure that nothing could be computed for is absent, never 0.
+Factual % and coverage % are those of the arXivBot report, from 0 to 1;
+docs/methods/answer-grades.md says what is ours. A measure that nothing could be computed for is
+absent, never 0.
 """
 
 from __future__ import annotations
@@ -24,47 +25,59 @@ MEASURES = (*FACTUAL, *COVERAGE, *RETRIEVAL, "claims")
 
 
 def answer_measures(grade: Grade) -> dict[str, float]:
-    """Measure → value of one answer, of those that can be computed. An abstention has no factual measure and no count
-    of claims; its coverage is 0."""
+    """Measure → value of one answer, of those that can be computed. An abstention has no factual
+    measure and no count of claims; its coverage is 0.
+    """
     claims = {"claims": float(len(grade["claims"]))} if grade["outcome"] == "answered" else {}
     values = factual(grade["claims"]) | coverage(grade["gold"]) | _retrieval(grade) | claims
     return {name: values[name] for name in MEASURES if name in values}
 
 
 def factual(claims: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Of an answer's claims with a verdict, the share of points: one for correct, a half for partly, none for wrong and
-    for what could not be checked.
+    """Of an answer's claims with a verdict, the share of points: one for correct, a half for
+    partly, none for wrong and for what could not be checked.
 
-    full: correct ones alone. checkable: among those that could be checked. quoted: points only where the quote was
-    found. Nothing where no claim has a verdict.
+    full: correct ones alone. checkable: among those that could be checked. quoted: points only
+    where the quote was found. Nothing where no claim has a verdict.
     """
     shares = _shares("factual", claims, CLAIM_POINTS, "correct")
-    checkable = [CLAIM_POINTS[claim["verdict"]] for claim in claims if claim["verdict"] not in (None, "not_checkable")]
+    checkable = [
+        CLAIM_POINTS[claim["verdict"]]
+        for claim in claims
+        if claim["verdict"] not in (None, "not_checkable")
+    ]
     return shares | ({"factual_checkable": fmean(checkable)} if checkable else {})
 
 
 def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Of the gold claims with a verdict, the share of points: one for held, a half for partly.
 
-    full: held ones alone. quoted: points only where the quote is in the answer. Nothing where none has a verdict.
+    full: held ones alone. quoted: points only where the quote is in the answer. Nothing where none
+        has a verdict.
     """
     return _shares("coverage", gold, GOLD_POINTS, "held")
 
 
-def _shares(name: str, claims: Sequence[Mapping[str, Any]], points: Mapping[str, float], full: str) -> dict[str, float]:
+def _shares(
+    name: str, claims: Sequence[Mapping[str, Any]], points: Mapping[str, float], full: str
+) -> dict[str, float]:
     judged = [claim for claim in claims if claim["verdict"] is not None]
     if not judged:
         return {}
     return {
         name: fmean(points[claim["verdict"]] for claim in judged),
         f"{name}_full": fmean(claim["verdict"] == full for claim in judged),
-        f"{name}_quoted": fmean(points[claim["verdict"]] if is_evident(claim) else 0.0 for claim in judged),
+        f"{name}_quoted": fmean(
+            points[claim["verdict"]] if is_evident(claim) else 0.0 for claim in judged
+        ),
     }
 
 
 def _retrieval(grade: Grade) -> dict[str, float]:
-    """Share of gold claims one of whose passages was shown, by the first hop and by the last, among those that have
-    passages; and the coverage of those that were shown: what the model made of what it had."""
+    """Share of gold claims one of whose passages was shown, by the first hop and by the last, among
+    those that have passages; and the coverage of those that were shown: what the model made of what
+    it had.
+    """
     shares = grade["hops_shown"]
     if not shares:
         return {}
@@ -83,16 +96,19 @@ _MONTH = re.compile(r"(\d{4})-(\d{2})")
 
 
 def age_of(question_date: str, cutoff: str) -> Age | None:
-    """old where the newest paper of a question first appeared up to a model's cut-off, recent after it; None where no
-    cut-off is known (it is empty).
+    """old where the newest paper of a question first appeared up to a model's cut-off, recent after
+    it; None where no cut-off is known (it is empty).
 
-    Both are `YYYY-MM-DD`, or `YYYY-MM` for the month's last day: the report's "December 2023" is all of December, and a
-    paper of which the month alone is known is taken to be as new as it may be. Raises SettingError for anything else.
+    Both are `YYYY-MM-DD`, or `YYYY-MM` for the month's last day: the report's "December 2023" is
+    all of December, and a paper of which the month alone is known is taken to be as new as it may
+    be. Raises SettingError for anything else.
     """
     if not cutoff.strip():
         return None
     return (
-        "old" if _last_day(question_date, "date of a question") <= _last_day(cutoff, "knowledge cut-off") else "recent"
+        "old"
+        if _last_day(question_date, "date of a question") <= _last_day(cutoff, "knowledge cut-off")
+        else "recent"
     )
 
 

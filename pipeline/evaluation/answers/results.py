@@ -1,7 +1,8 @@
-"""Results of each system: means with intervals by kind and age, gains of hops, and the arXivBot report's Table 1.
+"""Results of each system: means with intervals by kind and age, gains of hops, and the arXivBot
+report's Table 1.
 
-Pure: grades in, numbers out; what cannot be computed is absent. A question weighs the same however many claims its
-answer makes, and intervals draw whole questions.
+Pure: grades in, numbers out; what cannot be computed is absent. A question weighs the same however
+many claims its answer makes, and intervals draw whole questions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from pipeline.evaluation.answers.grades import GOLD_POINTS, Grade, Outcome
 from pipeline.evaluation.answers.measures import AGES, MEASURES, Age, answer_measures
 
 AgeOf = Callable[[Grade], Age | None]
-"""The age of a grade's question for the model that answered it: `age_of(grade["date"], …)` with its cut-off."""
+"""The age of a grade's question for the model that answered it: `age_of(grade["date"], …)` with its
+cut-off.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,10 @@ ALL = Group()
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """One system, graded by one judge, over one group of questions. outcomes: how many answers came to what;
-    measures: those that any answer has."""
+    """One system, graded by one judge, over one group of questions. outcomes: how many answers came
+    to what;
+    measures: those that any answer has.
+    """
 
     judge: str
     system: str
@@ -45,15 +50,21 @@ class SystemResult:
 
 
 def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[SystemResult]:
-    """Results by judge, system and group: all questions first, then each kind and each age that there is.
+    """Results by judge, system and group: all questions first, then each kind and each age that
+    there is.
 
     Raises ValueError where a judge graded a system's answer to one question twice.
     """
     found = []
     for (judge, system), mine in _by_judge_and_system(grades).items():
         groups: dict[Group, list[Grade]] = {ALL: mine}
-        groups |= {Group("kind", kind): [grade for grade in mine if grade["kind"] == kind] for kind in KINDS}
-        groups |= {Group("age", name): [grade for grade in mine if age(grade) == name] for name in AGES}
+        groups |= {
+            Group("kind", kind): [grade for grade in mine if grade["kind"] == kind]
+            for kind in KINDS
+        }
+        groups |= {
+            Group("age", name): [grade for grade in mine if age(grade) == name] for name in AGES
+        }
         found += [_result(judge, system, group, some) for group, some in groups.items() if some]
     return found
 
@@ -66,7 +77,10 @@ def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[
         if question_id in by_question[judge, system]:
             raise ValueError(f"{judge} graded {system}'s answer to {question_id} twice")
         by_question[judge, system][question_id] = grade
-    return {key: [answers[name] for name in sorted(answers)] for key, answers in sorted(by_question.items())}
+    return {
+        key: [answers[name] for name in sorted(answers)]
+        for key, answers in sorted(by_question.items())
+    }
 
 
 def _result(judge: str, system: str, group: Group, grades: Sequence[Grade]) -> SystemResult:
@@ -83,8 +97,9 @@ def _result(judge: str, system: str, group: Group, grades: Sequence[Grade]) -> S
 def difference(
     grades: Iterable[Grade], judge: str, first: str, second: str, measure: str
 ) -> statistics.Estimate | None:
-    """The first system less the second in one measure, over the questions for which both have it; None for fewer than
-    two of these."""
+    """The first system less the second in one measure, over the questions for which both have it;
+    None for fewer than two of these.
+    """
     by_system: dict[str, dict[str, list[float]]] = {first: {}, second: {}}
     for grade in grades:
         if grade["judge"] == judge and grade["system"] in by_system:
@@ -97,9 +112,10 @@ def difference(
 class HopGain:
     """What one hop of a system brought, over the questions that took it.
 
-    known: gold claims of these questions that have a gold passage. shown: those of which this hop showed one first.
-    held: points that the answers have for these (one for held, a half for partly). helped: ids of the questions where
-    the answer has points for a claim that this hop showed first.
+    known: gold claims of these questions that have a gold passage. shown: those of which this hop
+        showed one first.
+    held: points that the answers have for these (one for held, a half for partly). helped: ids of
+    the questions where the answer has points for a claim that this hop showed first.
     """
 
     judge: str
@@ -125,7 +141,9 @@ def _gain(judge: str, system: str, hop: int, grades: Iterable[Grade]) -> HopGain
     took = [grade for grade in grades if len(grade["hops_shown"] or ()) >= hop]
     points = {
         grade["question_id"]: [
-            GOLD_POINTS.get(gold["verdict"], 0.0) for gold in grade["gold"] if gold["shown_in_hop"] == hop
+            GOLD_POINTS.get(gold["verdict"], 0.0)
+            for gold in grade["gold"]
+            if gold["shown_in_hop"] == hop
         ]
         for grade in took
     }
@@ -141,9 +159,12 @@ def _gain(judge: str, system: str, hop: int, grades: Iterable[Grade]) -> HopGain
     )
 
 
-def answers_agreement(first: Iterable[Grade], second: Iterable[Grade], measure: str) -> statistics.Agreement | None:
-    """How far two judges agree in a measure of whole answers; None if they have none in common. mean_difference: of
-    the second less the first."""
+def answers_agreement(
+    first: Iterable[Grade], second: Iterable[Grade], measure: str
+) -> statistics.Agreement | None:
+    """How far two judges agree in a measure of whole answers; None if they have none in common.
+    mean_difference: of the second less the first.
+    """
     return statistics.agreement(_scores(first, measure), _scores(second, measure))
 
 
@@ -161,7 +182,9 @@ CORPUS_PAPERS = 27_447
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One row of Table 1, in percent. models: as printed in each half; one row's two halves name two models."""
+    """One row of Table 1, in percent. models: as printed in each half; one row's two halves name
+    two models.
+    """
 
     name: str
     models: tuple[str, str]
@@ -185,4 +208,6 @@ SYSTEMS = {
     "arxivbot_report": ("arXivBot",),
     "arxivbot": ("arXivBot",),
 }
-"""Our system → names of the rows that it is beside; the ChatGPT site's are beside what was imported."""
+"""Our system → names of the rows that it is beside; the ChatGPT site's are beside what was
+imported.
+"""

@@ -1,7 +1,8 @@
 """Splitting an answer into the claims that it makes, and the prompts of grading.
 
-A system's own claims are never taken for those of its answer: it may say less, or more, than they do. A long answer is
-split part by part, so that a list of at most `MOST_CLAIMS` ends every call and yet no answer is too long.
+A system's own claims are never taken for those of its answer: it may say less, or more, than they
+do. A long answer is split part by part, so that a list of at most `MOST_CLAIMS` ends every call and
+yet no answer is too long.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ def prompt_digest() -> str:
 def in_shown_order(question_id: str, names: Iterable[str]) -> list[str]:
     """Names in the order in which a judge is shown what they stand for.
 
-    It follows from the question alone: the same for every system and claim, so that prompts share their beginning,
-    and another one for every question, so that no rank and no place in a file favours anything.
+    It follows from the question alone: the same for every system and claim, so that prompts share
+    their beginning, and another one for every question, so that no rank and no place in a file
+    favours anything.
     """
     return shuffled(_SEED, question_id, names)
 
 
-# Three sentences with ten claims have room for a sentence that lists eight authors. A part of 160 tokens is about
-# three long sentences; a single one that is longer is a part by itself.
+# Three sentences with ten claims have room for a sentence that lists eight authors. A part of 160
+# tokens is about three long sentences; a single one that is longer is a part by itself.
 PART_SENTENCES, PART_TOKENS = 3, 160
 MOST_CLAIMS, CLAIM_CHARS = 10, 200
 # Per claim its text and 8 tokens of quotes, comma and indentation; around all of it 24.
@@ -68,7 +70,8 @@ class AnswerClaims(BaseModel):
 class Split:
     """The claims of an answer in its order, each once.
 
-    full: parts with as many claims as may be, which may have had more. cut: parts of which the end was not read.
+    full: parts with as many claims as may be, which may have had more. cut: parts of which the end
+        was not read.
     failures: why parts could not be read. parts: how many there were.
     """
 
@@ -101,21 +104,39 @@ def parts_of(answer: str) -> list[str]:
 
 
 async def split_answer(client: LlmClient, question: str, answer: str, context: int) -> Split:
-    """The claims of an answer: one call for each part, two where it had to be repaired; none for an empty answer.
+    """The claims of an answer: one call for each part, two where it had to be repaired; none for an
+    empty answer.
 
     Raises SettingError where the context is too small.
     """
     parts = parts_of(answer)
-    prompts = [_messages(question, before, part, context) for before, part in pairwise(["", *parts])]
-    replies = await side_by_side(ask(client, messages, AnswerClaims, SPLIT_TOKENS) for messages, _ in prompts)
+    prompts = [
+        _messages(question, before, part, context) for before, part in pairwise(["", *parts])
+    ]
+    replies = await side_by_side(
+        ask(client, messages, AnswerClaims, SPLIT_TOKENS) for messages, _ in prompts
+    )
     return _joined(replies, sum(cut for _, cut in prompts))
 
 
 def _messages(question: str, before: str, part: str, context: int) -> tuple[list[Message], bool]:
-    """The messages for a part, and whether its end had no room. Of the part before, at most half of the room is
-    filled: it is there to understand names by."""
-    frame = {"question": short_question(question, context), "most": MOST_CLAIMS, "characters": CLAIM_CHARS}
-    left = PROMPTS.room(context, SPLIT_TOKENS + REPAIR_TOKENS, SPLIT, answer="", before="-" if before else "", **frame)
+    """The messages for a part, and whether its end had no room. Of the part before, at most half of
+    the room is
+    filled: it is there to understand names by.
+    """
+    frame = {
+        "question": short_question(question, context),
+        "most": MOST_CLAIMS,
+        "characters": CLAIM_CHARS,
+    }
+    left = PROMPTS.room(
+        context,
+        SPLIT_TOKENS + REPAIR_TOKENS,
+        SPLIT,
+        answer="",
+        before="-" if before else "",
+        **frame,
+    )
     shown = fit(before, left // 2).text
     kept = fit(part, left - count_tokens(shown))
     return PROMPTS.messages(SPLIT, answer=kept.text, before=shown, **frame), kept.cut

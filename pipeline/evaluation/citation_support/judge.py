@@ -1,9 +1,12 @@
-"""The question to a judge about one citation, its answer, and the search for its quote in the passages.
+"""The question to a judge about one citation, its answer, and the search for its quote in the
+passages.
 
-One call for each citation, so that each can be stored and repeated by itself. Instructions come first, then work
-and passages, then the sentence: passages are most of a prompt, and sentences that cite one work, in whichever system's
-section, are often answered by the same ones. They are in the order of the work, not of their rank, so that two sets
-that begin alike are one prefix, and no place says which passage the search held for the best.
+One call for each citation, so that each can be stored and repeated by itself. Instructions come
+first, then work
+and passages, then the sentence: passages are most of a prompt, and sentences that cite one work, in
+whichever system's section, are often answered by the same ones. They are in the order of the work,
+not of their rank, so that two sets that begin alike are one prefix, and no place says which passage
+the search held for the best.
 """
 
 from __future__ import annotations
@@ -42,9 +45,11 @@ _AROUND = "'….[]()"
 
 
 def folded(text: str) -> str:
-    """The text with case, white space, kinds of quotes and dashes, and the signs of TeX made the same or taken out.
+    """The text with case, white space, kinds of quotes and dashes, and the signs of TeX made the
+    same or taken out.
 
-    White space goes wholly, as formulas are spaced at will, and a word may be parted at a line's end.
+    White space goes wholly, as formulas are spaced at will, and a word may be parted at a line's
+    end.
     """
     alike = unicodedata.normalize("NFKC", _DELIMITER.sub("", text).translate(_ALIKE))
     plain = alike.casefold().translate(_DROPPED)
@@ -52,7 +57,9 @@ def folded(text: str) -> str:
 
 
 def place_of(quote: str, texts: Sequence[str]) -> int | None:
-    """The first of the texts that the quote is in; None where none has it, or where it has no letter or digit."""
+    """The first of the texts that the quote is in; None where none has it, or where it has no
+    letter or digit.
+    """
     wanted = folded(quote).strip(_AROUND)
     if not any(sign.isalnum() for sign in wanted):
         return None
@@ -66,21 +73,26 @@ PROMPTS = PromptFolder(
     hint="raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS",
 )
 
-# Bounds that are in the form alone: SmolLM2 took "240 characters at most" for what to copy, in 7 of 12 answers.
+# Bounds that are in the form alone: SmolLM2 took "240 characters at most" for what to copy, in 7 of
+# 12 answers.
 QUOTE_CHARS = 240
-# 240 characters are 60 tokens of prose, and 240 of digits, which a small model may run on with: of 53 answers
-# that had 192 tokens it lost 10 so. Frame and verdict are 20, the rest is for indented JSON.
+# 240 characters are 60 tokens of prose, and 240 of digits, which a small model may run on with: of
+# 53 answers that had 192 tokens it lost 10 so. Frame and verdict are 20, the rest is for indented
+# JSON.
 ANSWER_TOKENS = 288
 # A judge that samples would make the verdicts of a rerun differ.
 TEMPERATURE = 0.0
-# Of what there is to read, the sentence has this part at most, the title so many tokens; the passages have the rest.
+# Of what there is to read, the sentence has this part at most, the title so many tokens; the
+# passages have the rest.
 _SENTENCE_SHARE, _TITLE_TOKENS = 3, 64
 # Fewer tokens than this of one passage tell nothing.
 _FEWEST_OF_ONE = 24
 
 
 class Finding(BaseModel):
-    """The judge's answer: first the words that decide, so that the verdict is given with them at hand."""
+    """The judge's answer: first the words that decide, so that the verdict is given with them at
+    hand.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -90,8 +102,9 @@ class Finding(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """What goes to the judge. `shown`: the passages as it reads them, best first; `cut`: how many are cut, or left out
-    for want of room."""
+    """What goes to the judge. `shown`: the passages as it reads them, best first; `cut`: how many
+    are cut, or left out for want of room.
+    """
 
     messages: Sequence[Message]
     shown: tuple[Passage, ...]
@@ -112,14 +125,19 @@ class Judged:
     failure: str | None = None
 
 
-def conversation(title: str, passages: Sequence[Passage], sentence: str, context: int) -> JudgeRequest:
+def conversation(
+    title: str, passages: Sequence[Passage], sentence: str, context: int
+) -> JudgeRequest:
     """The question whether these passages, best first, support a sentence, its citations marked.
 
-    What has no room in a context of so many tokens is cut, long passages before short ones; where that would leave
-    next to nothing of each, the best are shown alone. Raises SettingError where there is no room for one.
+    What has no room in a context of so many tokens is cut, long passages before short ones; where
+    that would leave next to nothing of each, the best are shown alone. Raises SettingError where
+    there is no room for one.
     """
     named = fit(title, _TITLE_TOKENS).text
-    left = PROMPTS.room(context, ANSWER_TOKENS + REPAIR_TOKENS, PROMPT, title=named, passages="", sentence="")
+    left = PROMPTS.room(
+        context, ANSWER_TOKENS + REPAIR_TOKENS, PROMPT, title=named, passages="", sentence=""
+    )
     claimed = fit(sentence, left // _SENTENCE_SHARE).text
     free = left - count_tokens(claimed)
     most = _most_tokens([count_tokens(passage.text) for passage in passages], free)
@@ -133,11 +151,16 @@ def conversation(title: str, passages: Sequence[Passage], sentence: str, context
 
 
 def _most_tokens(lengths: Sequence[int], free: int) -> list[int]:
-    """Tokens of each passage that may be shown, of as many of the first as leave enough of each to tell anything."""
+    """Tokens of each passage that may be shown, of as many of the first as leave enough of each to
+    tell anything.
+    """
     for count in range(min(len(lengths), free // 3), 1, -1):
         # A blank line after each passage is a token or two that no share counts.
         parts = shares(lengths[:count], free - 2 * count)
-        if all(part >= min(length, _FEWEST_OF_ONE) for part, length in zip(parts, lengths, strict=False)):
+        if all(
+            part >= min(length, _FEWEST_OF_ONE)
+            for part, length in zip(parts, lengths, strict=False)
+        ):
             return parts
     return shares(lengths[:1], free - 2)
 
@@ -145,7 +168,9 @@ def _most_tokens(lengths: Sequence[int], free: int) -> list[int]:
 async def judge(client: LlmClient, request: JudgeRequest) -> Judged:
     """One verdict: one call, or two where the answer had to be repaired."""
     try:
-        answer = await client.answer(request.messages, Finding, max_tokens=ANSWER_TOKENS, temperature=TEMPERATURE)
+        answer = await client.answer(
+            request.messages, Finding, max_tokens=ANSWER_TOKENS, temperature=TEMPERATURE
+        )
     except LlmAnswerError as error:
         return Judged(None, "", None, error.spent, str(error))
     quote = one_line(answer.value.quote)

@@ -1,8 +1,8 @@
 """The citations of a section and their measures, as pure functions of rows.
 
-Citation recall and precision have their names from ALCE (Gao, Yen, Yu and Chen 2023, arXiv 2305.14627, section 3.3);
-docs/methods/citation-support.md says where ours differ.
-A measure that nothing could be computed for is absent, never 0.
+Citation recall and precision have their names from ALCE (Gao, Yen, Yu and Chen 2023, arXiv
+2305.14627, section 3.3); docs/methods/citation-support.md says where ours differ. A measure that
+nothing could be computed for is absent, never 0.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ MEASURES = (
 
 # A quote of fewer words is in nearly any paper: "the model" is no evidence.
 FEWEST_QUOTED_WORDS = 3
-# What `chatcite_grounded` does to a draft that lost a reference; what goes on cites all references so far.
+# What `chatcite_grounded` does to a draft that lost a reference; what goes on cites all references
+# so far.
 _CORRECTED = {"repaired", "patched"}
 THIS, OTHER = "[this work]", "[another work]"
 _MARKER = re.compile(r"\[Reference ([0-9]{1,4})\]")
@@ -41,7 +42,9 @@ _MARKER = re.compile(r"\[Reference ([0-9]{1,4})\]")
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One number that one sentence cites. `sentence`: its place in the section, from 1; `text`: the sentence."""
+    """One number that one sentence cites. `sentence`: its place in the section, from 1; `text`: the
+    sentence.
+    """
 
     sentence: int
     number: int
@@ -54,26 +57,35 @@ class Citation:
 
     @property
     def marked(self) -> str:
-        """The sentence as a judge reads it: this citation told from the others, and no number that would say which."""
-        return _MARKER.sub(lambda found: THIS if int(found.group(1)) == self.number else OTHER, self.text)
+        """The sentence as a judge reads it: this citation told from the others, and no number that
+        would say which.
+        """
+        return _MARKER.sub(
+            lambda found: THIS if int(found.group(1)) == self.number else OTHER, self.text
+        )
 
 
 def citations_of(sentences: Sequence[Mapping[str, Any]]) -> Iterator[Citation]:
     """The citations of a row's `sentences` in order, each number once a sentence.
 
-    Numbers are those of the text, for `references` has none that the task lacks; what is in `references` alone,
-    as a system may say without writing it, counts too.
+    Numbers are those of the text, for `references` has none that the task lacks; what is in
+    `references` alone, as a system may say without writing it, counts too.
     """
     for place, sentence in enumerate(sentences, 1):
-        for number in dict.fromkeys([*cited_numbers(sentence["text"]), *(sentence["references"] or ())]):
+        for number in dict.fromkeys(
+            [*cited_numbers(sentence["text"]), *(sentence["references"] or ())]
+        ):
             yield Citation(place, number, sentence["text"])
 
 
-def citation_measures(task_row: Row, summary_row: Row, support_rows: Iterable[Row]) -> dict[str, float]:
+def citation_measures(
+    task_row: Row, summary_row: Row, support_rows: Iterable[Row]
+) -> dict[str, float]:
     """Measure → value of one section, of those that can be computed.
 
-    task_row: of `related_work_tasks`, its `references`; summary_row: of a system's table, its `text`, `sentences` and
-    `trace`; support_rows: those of `citation_support` for this task and system, none where nothing was judged.
+    task_row: of `related_work_tasks`, its `references`; summary_row: of a system's table, its
+    `text`, `sentences` and `trace`; support_rows: those of `citation_support` for this task and
+    system, none where nothing was judged.
     """
     rows, numbers = list(support_rows), {each["number"] for each in task_row["references"]}
     trace: Mapping[str, Any] = json.loads(summary_row["trace"] or "{}")
@@ -92,8 +104,9 @@ def citation_measures(task_row: Row, summary_row: Row, support_rows: Iterable[Ro
 
 
 def precision(rows: Sequence[Row]) -> dict[str, float]:
-    """Of the citations that were judged, the share that is supported: as judged, with half for partly, and of those
-    whose quote is in a passage that was shown. Nothing where none was judged."""
+    """Of the citations that were judged, the share that is supported: as judged, with half for
+    partly, and of those whose quote is in a passage that was shown. Nothing where none was judged.
+    """
     judged = [row for row in rows if row["verdict"] is not None]
     if not judged:
         return {}
@@ -107,35 +120,48 @@ def precision(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def is_quoted(row: Row) -> bool:
-    """Whether a verdict's quote is in a passage that was shown, and is long enough to tell anything."""
+    """Whether a verdict's quote is in a passage that was shown, and is long enough to tell
+    anything.
+    """
     return bool(row["quote_found"]) and len(row["quote"].split()) >= FEWEST_QUOTED_WORDS
 
 
 def recall(sentences: Sequence[Row], rows: Sequence[Row]) -> float | None:
-    """The share of a section's sentences that cite something that supports them; None where it has no sentences, or
-    where it cites and nothing was judged.
+    """The share of a section's sentences that cite something that supports them; None where it has
+    no sentences, or where it cites and nothing was judged.
 
-    A sentence counts where one of its citations at least is supported; one whose citations are all out of range does
-    not. What was not judged, be it for want of a text or by the limit, says nothing: the share among the sentences
-    with a citation that was judged stands for those too.
+    A sentence counts where one of its citations at least is supported; one whose citations are all
+    out of range does
+    not. What was not judged, be it for want of a text or by the limit, says nothing: the share
+    among the sentences with a citation that was judged stands for those too.
     """
     cited = {each.sentence for each in citations_of(sentences)}
-    stating = [place for place, each in enumerate(sentences, 1) if place in cited or not is_heading(each["text"])]
+    stating = [
+        place
+        for place, each in enumerate(sentences, 1)
+        if place in cited or not is_heading(each["text"])
+    ]
     if not stating:
         return None
     if not cited:
         return 0.0
     judged = {row["sentence"] for row in rows if row["verdict"] is not None}
     supported = {row["sentence"] for row in rows if row["verdict"] == "supported"}
-    may_be = {row["sentence"] for row in rows if row["unjudged"] != "out_of_range"} if rows else cited
+    may_be = (
+        {row["sentence"] for row in rows if row["unjudged"] != "out_of_range"} if rows else cited
+    )
     if not judged:
         return None if may_be else 0.0
     return len(supported) / len(judged) * len(may_be) / len(stating)
 
 
 def is_heading(text: str) -> bool:
-    """Whether a piece of a section is a Markdown heading, or has no letter; neither states anything."""
-    return not any(sign.isalpha() for sign in text) or (text.startswith("#") and text[-1] not in ".!?")
+    """Whether a piece of a section is a Markdown heading, or has no letter; neither states
+    anything.
+    """
+    return not any(sign.isalpha() for sign in text) or (
+        text.startswith("#") and text[-1] not in ".!?"
+    )
 
 
 def coverage(text: str, numbers: Iterable[int]) -> float | None:
@@ -145,10 +171,11 @@ def coverage(text: str, numbers: Iterable[int]) -> float | None:
 
 
 def exactness(text: str, trace: Mapping[str, Any]) -> float | None:
-    """The share of citations that were written as `[Reference i]`; None where a text has none in any spelling.
+    """The share of citations that were written as `[Reference i]`; None where a text has none in
+    any spelling.
 
-    A text's other spellings are respelt before it is kept, and counted in its trace, a group such as
-    [References 1, 2] once, though it becomes two: the share is then a little too high.
+    A text's other spellings are respelt before it is kept, and counted in its trace, a group such
+    as [References 1, 2] once, though it becomes two: the share is then a little too high.
     """
     spellings = trace.get("citations")
     if spellings is None:
@@ -159,9 +186,11 @@ def exactness(text: str, trace: Mapping[str, Any]) -> float | None:
 
 
 def retention_by_round(trace: Mapping[str, Any]) -> list[float]:
-    """For every round but the first, the share of the references of earlier rounds that is still cited after it.
+    """For every round but the first, the share of the references of earlier rounds that is still
+    cited after it.
 
-    After a round means in the draft that became the section. Empty where a system has fewer than two rounds.
+    After a round means in the draft that became the section. Empty where a system has fewer than
+    two rounds.
     """
     rounds: Sequence[Mapping[str, Any]] = trace.get("rounds") or []
     shares = []
@@ -173,7 +202,9 @@ def retention_by_round(trace: Mapping[str, Any]) -> list[float]:
 
 
 def _cited_after(rounds: Sequence[Mapping[str, Any]]) -> list[set[int] | None]:
-    """What the section's own draft cites after each round; None where a check added the missing citations."""
+    """What the section's own draft cites after each round; None where a check added the missing
+    citations.
+    """
     found = []
     for step, slot in _lineage(rounds):
         draft = step["drafts"][step["kept"][slot] - 1]
@@ -183,7 +214,9 @@ def _cited_after(rounds: Sequence[Mapping[str, Any]]) -> list[set[int] | None]:
 
 
 def _lineage(rounds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """From the last round back: the round, and which of its kept drafts the section comes from, from 0."""
+    """From the last round back: the round, and which of its kept drafts the section comes from,
+    from 0.
+    """
     slot = 0
     for step in reversed(rounds):
         yield step, slot

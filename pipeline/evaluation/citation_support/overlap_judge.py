@@ -1,6 +1,8 @@
-"""A judge of citations that calls no model: overlap of words and of sentence embeddings, with fitted thresholds.
+"""A judge of citations that calls no model: overlap of words and of sentence embeddings, with
+fitted thresholds.
 
-It is the floor for judges that are language models, and judges citations where CITELOOM_JUDGES names it first. It
+It is the floor for judges that are language models, and judges citations where CITELOOM_JUDGES
+names it first. It
 cannot see a contradiction: a negated claim overlaps as much as the claim itself.
 """
 
@@ -23,21 +25,25 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.settings import Settings
 
-# Weight of the embeddings beside that of words, and the lowest scores of the two better verdicts: fitted for MiniLM to
-# the highest mean macro-F1 on the training parts of Citation-Integrity (three classes) and SciFact (two).
+# Weight of the embeddings beside that of words, and the lowest scores of the two better verdicts:
+# fitted for MiniLM to the highest mean macro-F1 on the training parts of Citation-Integrity (three
+# classes) and SciFact (two).
 EMBEDDING_WEIGHT, SUPPORTED_FROM, PARTLY_FROM = 0.75, 0.64, 0.46
 
 
 def fingerprint() -> str:
     """SHA-256 of the fitted constants."""
-    return hashlib.sha256(repr((EMBEDDING_WEIGHT, SUPPORTED_FROM, PARTLY_FROM)).encode()).hexdigest()
+    return hashlib.sha256(
+        repr((EMBEDDING_WEIGHT, SUPPORTED_FROM, PARTLY_FROM)).encode()
+    ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """How far passages overlap with a claim.
 
-    words: share, 0 to 1, of the claim's word stems that the passages have. cosine: of the claim and the nearest
+    words: share, 0 to 1, of the claim's word stems that the passages have. cosine: of the claim and
+        the nearest
     sentence, by embeddings. sentence: the one that overlaps most; empty where there is none.
     """
 
@@ -48,7 +54,9 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class OverlapVerdict:
-    """A verdict, the score from 0 to 1 that it follows from, and the sentence that overlaps most with the claim."""
+    """A verdict, the score from 0 to 1 that it follows from, and the sentence that overlaps most
+    with the claim.
+    """
 
     label: Verdict
     score: float
@@ -56,14 +64,20 @@ class OverlapVerdict:
 
 
 class OverlapJudge:
-    """Judges claims by overlap with passages. The embedder is MiniLM, for which the thresholds were fitted."""
+    """Judges claims by overlap with passages. The embedder is MiniLM, for which the thresholds were
+    fitted.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     @classmethod
-    def of(cls, settings: Settings, make: Callable[[Settings], Embedder] = make_embedder) -> OverlapJudge:
-        """The judge with MiniLM, whichever embedder the settings name. Raises SettingError where MiniLM is missing."""
+    def of(
+        cls, settings: Settings, make: Callable[[Settings], Embedder] = make_embedder
+    ) -> OverlapJudge:
+        """The judge with MiniLM, whichever embedder the settings name. Raises SettingError where
+        MiniLM is missing.
+        """
         return cls(make(settings.model_copy(update={"embedder": "minilm"})))
 
     def verdict(self, claim: str, passages: Sequence[str]) -> OverlapVerdict:
@@ -76,11 +90,16 @@ class OverlapJudge:
 
     def overlaps(self, cases: Sequence[tuple[str, Sequence[str]]]) -> list[Overlap]:
         """How far the passages of several cases overlap with their claims."""
-        sentences = [[sentence for text in passages for sentence in split_sentences(text)] for _, passages in cases]
+        sentences = [
+            [sentence for text in passages for sentence in split_sentences(text)]
+            for _, passages in cases
+        ]
         distinct = list(dict.fromkeys(sentence for of_case in sentences for sentence in of_case))
         place = {sentence: number for number, sentence in enumerate(distinct)}
         vectors = [each.dense for each in self._embedder.encode(distinct)]
-        claims = [query.dense for query in self._embedder.encode_queries([claim for claim, _ in cases])]
+        claims = [
+            query.dense for query in self._embedder.encode_queries([claim for claim, _ in cases])
+        ]
         return [
             _overlap(claim, of_case, vector, [vectors[place[sentence]] for sentence in of_case])
             for (claim, _), of_case, vector in zip(cases, sentences, claims, strict=True)
@@ -88,7 +107,10 @@ class OverlapJudge:
 
 
 def _overlap(
-    claim: str, sentences: Sequence[str], vector: NDArray[np.float32], vectors: Sequence[NDArray[np.float32]]
+    claim: str,
+    sentences: Sequence[str],
+    vector: NDArray[np.float32],
+    vectors: Sequence[NDArray[np.float32]],
 ) -> Overlap:
     if not sentences:
         return Overlap(0.0, 0.0, "")
@@ -96,7 +118,10 @@ def _overlap(
     shared = [stems & _stems(sentence) for sentence in sentences]
     cosines = [float(vector @ each) for each in vectors]
     count = max(len(stems), 1)
-    best = max(range(len(sentences)), key=lambda number: score(len(shared[number]) / count, cosines[number]))
+    best = max(
+        range(len(sentences)),
+        key=lambda number: score(len(shared[number]) / count, cosines[number]),
+    )
     return Overlap(len(set().union(*shared)) / count, max(cosines), sentences[best])
 
 
@@ -112,5 +137,7 @@ def score(words: float, cosine: float, weight: float = EMBEDDING_WEIGHT) -> floa
 def decide(overlap: Overlap) -> OverlapVerdict:
     """The verdict that follows from an overlap."""
     value = score(overlap.words, overlap.cosine)
-    label: Verdict = "supported" if value >= SUPPORTED_FROM else "partly" if value >= PARTLY_FROM else "not"
+    label: Verdict = (
+        "supported" if value >= SUPPORTED_FROM else "partly" if value >= PARTLY_FROM else "not"
+    )
     return OverlapVerdict(label, value, overlap.sentence)

@@ -1,4 +1,6 @@
-"""Which passages a month's queries are asked over with their vectors, and which of the queries fit."""
+"""Which passages a month's queries are asked over with their vectors, and which of the queries
+fit.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,25 @@ if TYPE_CHECKING:
 # Every query is compared with each passage of the pool, whose vectors are in memory.
 MOST_PASSAGES = 20_000
 
-_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "kind", "title", "section_path", "text", "text_sha256"]
+_COLUMNS = [
+    "passage_id",
+    "arxiv_id",
+    "ordinal",
+    "kind",
+    "title",
+    "section_path",
+    "text",
+    "text_sha256",
+]
 _DIGEST = "text_sha256"
 _VECTORS = ["dense", "sparse_ids", "sparse_weights"]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The papers that are searched, with their months; how many queries fit, the first ones; what there was in all."""
+    """The papers that are searched, with their months; how many queries fit, the first ones; what
+    there was in all.
+    """
 
     months: Mapping[str, str]
     asked: int
@@ -44,11 +57,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The passages that are searched, paper by paper, in the order of their papers and of their places in them.
+    """The passages that are searched, paper by paper, in the order of their papers and of their
+    places in them.
 
-    number_of: each paper's number, in the order of identifiers. texts: the passages as they are embedded. starts: int64
-    of shape (papers,), where each paper's passages begin. paper_of: int32 of shape (passages,), the number of each
-    passage's paper. by_id: int64 of shape (passages,), each passage's place among the sorted ids, by which the index
+    number_of: each paper's number, in the order of identifiers. texts: the passages as they are
+    embedded. starts: int64 of shape (papers,), where each paper's passages begin. paper_of: int32
+    of shape (passages,), the number of each passage's paper. by_id: int64 of shape (passages,),
+    each passage's place among the sorted ids, by which the index
     breaks ties. kind_weights: float32 of shape (passages,), as a fused search has them.
     """
 
@@ -70,20 +85,27 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrices:
-    """Vectors of texts, a row each. dense: float32, (texts, dimensions). sparse: None where the model makes none."""
+    """Vectors of texts, a row each. dense: float32, (texts, dimensions). sparse: None where the
+    model makes none.
+    """
 
     dense: NDArray[np.float32]
     sparse: SparseRows | None
 
 
 def choose(
-    workspace: Workspace, month: str, cited: Sequence[Sequence[str]], model: str, most: int = MOST_PASSAGES
+    workspace: Workspace,
+    month: str,
+    cited: Sequence[Sequence[str]],
+    model: str,
+    most: int = MOST_PASSAGES,
 ) -> Choice:
-    """The papers to search, of at most `most` passages: those that the queries cite, then others by the hash of their
-    ids.
+    """The papers to search, of at most `most` passages: those that the queries cite, then others by
+    the hash of their ids.
 
-    cited: what each query cites, in the order in which the queries are to be asked. The first query whose papers do
-    not fit ends the asking, so that the size of papers does not choose among queries. Papers of later months are not
+    cited: what each query cites, in the order in which the queries are to be asked. The first query
+    whose papers do not fit ends the asking, so that the size of papers does not choose among
+    queries. Papers of later months are not
     looked at, nor those without vectors of the model: no search would find them.
     """
     sizes, month_of = _sizes(workspace, month, model)
@@ -109,7 +131,9 @@ def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int]
 
     sizes: dict[str, int] = {}
     months: dict[str, str] = {}
-    for other in sorted(set(months_until(workspace, month)) & set(workspace.root.months(tables.EMBEDDINGS))):
+    for other in sorted(
+        set(months_until(workspace, month)) & set(workspace.root.months(tables.EMBEDDINGS))
+    ):
         rows = workspace.root.read(tables.EMBEDDINGS, other, ["arxiv_id", "model"])
         papers = rows.filter(pc.equal(rows["model"], model))["arxiv_id"].value_counts().to_pylist()
         sizes |= {paper["values"]: paper["counts"] for paper in papers}
@@ -118,7 +142,9 @@ def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int]
 
 
 def read_pool(workspace: Workspace, choice: Choice) -> Pool:
-    """The passages of the chosen papers. Raises PermanentFailure where a month of passages cannot be read."""
+    """The passages of the chosen papers. Raises PermanentFailure where a month of passages cannot
+    be read.
+    """
     import numpy as np
 
     rows = list(rows_of_papers(workspace.root, tables.PASSAGES, choice.months, _COLUMNS))
@@ -135,7 +161,9 @@ def read_pool(workspace: Workspace, choice: Choice) -> Pool:
     return Pool(number_of, rows, texts, starts, paper_of, by_id, kind_weights)
 
 
-def pool_vectors(workspace: Workspace, choice: Choice, pool: Pool, model: str, *, has_sparse: bool) -> Matrices:
+def pool_vectors(
+    workspace: Workspace, choice: Choice, pool: Pool, model: str, *, has_sparse: bool
+) -> Matrices:
     """The vectors of the pool's passages by a model.
 
     Raises PermanentFailure where a month's embeddings are of earlier texts than its passages.
@@ -145,8 +173,12 @@ def pool_vectors(workspace: Workspace, choice: Choice, pool: Pool, model: str, *
 
     schema = pa.schema([pa.field(_DIGEST, pa.string()), *(SCHEMA.field(name) for name in _VECTORS)])
     parts = [schema.empty_table()]
-    for found in tables_of_papers(workspace.root, tables.EMBEDDINGS, choice.months, [_DIGEST, "model", *_VECTORS]):
-        parts.append(found.filter(pc.equal(found["model"], model)).select(schema.names).cast(schema))
+    for found in tables_of_papers(
+        workspace.root, tables.EMBEDDINGS, choice.months, [_DIGEST, "model", *_VECTORS]
+    ):
+        parts.append(
+            found.filter(pc.equal(found["model"], model)).select(schema.names).cast(schema)
+        )
     held = pa.concat_tables(parts)
     places = {digest: place for place, digest in enumerate(held[_DIGEST].to_pylist())}
     for row in pool.rows:
@@ -167,7 +199,8 @@ def pool_vectors(workspace: Workspace, choice: Choice, pool: Pool, model: str, *
 def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     """Some rows of a column of lists of one length, as a matrix; one chunk at a time.
 
-    Arrow would join all chunks to take rows from them, which fails beyond 2^31 numbers: two million rows of 1,024.
+    Arrow would join all chunks to take rows from them, which fails beyond 2^31 numbers: two million
+    rows of 1,024.
     """
     import numpy as np
 
@@ -184,7 +217,9 @@ def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def months_until(workspace: Workspace, month: str) -> list[str]:
-    """Months that have passages, up to and with this one, oldest first: nobody cites what comes later."""
+    """Months that have passages, up to and with this one, oldest first: nobody cites what comes
+    later.
+    """
     return [other for other in workspace.root.months(tables.PASSAGES) if other <= month]
 
 
@@ -196,10 +231,16 @@ def months_of(workspace: Workspace, month: str, papers: Iterable[str]) -> list[s
 
 def papers_with_passages(workspace: Workspace, month: str) -> set[str]:
     """The papers of a month that have a passage: no search finds the others."""
-    return set(workspace.root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"].unique().to_pylist())
+    return set(
+        workspace.root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"].unique().to_pylist()
+    )
 
 
-def earlier_digests(workspace: Workspace, month: str, months: Iterable[str], *read: Table) -> Mapping[str, str]:
-    """`digest_of` the months before this one, by table; this month's rows are a stage's `upstream` already."""
+def earlier_digests(
+    workspace: Workspace, month: str, months: Iterable[str], *read: Table
+) -> Mapping[str, str]:
+    """`digest_of` the months before this one, by table; this month's rows are a stage's `upstream`
+    already.
+    """
     earlier = [other for other in months if other < month]
     return {f"{table.name} before": digest_of(workspace, table, earlier) for table in read}

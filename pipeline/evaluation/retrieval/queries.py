@@ -1,4 +1,6 @@
-"""Citing sentences as queries: the sentence without its markers asks, the papers that it cites are the answer."""
+"""Citing sentences as queries: the sentence without its markers asks, the papers that it cites are
+the answer.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ from pipeline.evaluation.retrieval.pool import earlier_digests, months_of, paper
 from pipeline.storage.writing import Row
 from pipeline.text import one_line
 
-# Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front matter cites nobody.
+# Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front
+# matter cites nobody.
 KINDS = ("abstract", "paragraph", "list", "caption", "theorem")
 
-# "See also [@b1] for details" has four words, "As in [@b1], we set" five; no search could tell what was meant.
+# "See also [@b1] for details" has four words, "As in [@b1], we set" five; no search could tell what
+# was meant.
 FEWEST_WORDS = 5
-# Words that say what is asked, of a longer sentence such as "We refer the reader to [@b1] for more details".
+# Words that say what is asked, of a longer sentence such as "We refer the reader to [@b1] for more
+# details".
 FEWEST_TELLING = 3
 
 
@@ -37,12 +42,18 @@ _SPACED_SIGN = re.compile(r"\s+(?=[.,;:)\]])")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _EMPTY_WORDS = _words(
     """
-    the and for with from that this these those our their its has have had was were are been being can may will
-    not but also both each other such than then thus more most many some any all one two which who whose what when
-    where how they them into over under between among per via see refer referred reader readers details detail
-    discussion survey overview recent recently prior previous work works paper papers study studies author authors
-    approach approaches method methods follow follows following followed described proposed introduced presented
-    shown given found used use using based similar example examples literature references therein reference
+    the and for with from that this these those our their its has have had was were are been being
+    can may will
+    not but also both each other such than then thus more most many some any all one two which who
+    whose what when
+    where how they them into over under between among per via see refer referred reader readers
+    details detail
+    discussion survey overview recent recently prior previous work works paper papers study studies
+    author authors
+    approach approaches method methods follow follows following followed described proposed
+    introduced presented
+    shown given found used use using based similar example examples literature references therein
+    reference
     further information interested elsewhere instance well known et al
     """
 )
@@ -75,12 +86,17 @@ class Query:
 
 def cited_keys(sentence: str) -> list[str]:
     """The keys of a sentence's markers `[@key]` and `[@k1; @k2]`, in order."""
-    return [key.strip().removeprefix("@") for marker in _MARKER.findall(sentence) for key in marker.split(";")]
+    return [
+        key.strip().removeprefix("@")
+        for marker in _MARKER.findall(sentence)
+        for key in marker.split(";")
+    ]
 
 
 def masked(sentence: str) -> str:
-    """The sentence without its markers, and without what stands for nothing without them: "(see [@b1])" goes whole,
-    and so does the comma after a marker that begins the sentence."""
+    """The sentence without its markers, and without what stands for nothing without them: "(see
+    [@b1])" goes whole, and so does the comma after a marker that begins the sentence.
+    """
     bare = _EMPTY_BRACKETS.sub("", without_markers(sentence))
     return one_line(_SPACED_SIGN.sub("", bare).lstrip(".,;: "))
 
@@ -94,19 +110,28 @@ def why_not(text: str) -> str | None:
 
 
 def build_queries(job: Job) -> Iterator[Row]:
-    """The month's queries in the order of its passages, at most `retrieval_queries`, drawn by the hash of their ids."""
+    """The month's queries in the order of its passages, at most `retrieval_queries`, drawn by the
+    hash of their ids.
+    """
     most = job.settings.retrieval_queries
     found = list(_distinct(job)) if most else []
-    drawn = {query.query_id for query in sorted(found, key=lambda query: text_digest(query.query_id))[:most]}
+    drawn = {
+        query.query_id
+        for query in sorted(found, key=lambda query: text_digest(query.query_id))[:most]
+    }
     for query in found:
         if query.query_id in drawn:
             yield query.row()
         else:
-            job.leave_out(query.passage_id, "over_retrieval_queries", f"CITELOOM_RETRIEVAL_QUERIES is {most}")
+            job.leave_out(
+                query.passage_id, "over_retrieval_queries", f"CITELOOM_RETRIEVAL_QUERIES is {most}"
+            )
 
 
 def _distinct(job: Job) -> list[Query]:
-    """One query for each text, of the passage that has it first; what the others cite is an answer to it as well."""
+    """One query for each text, of the passage that has it first; what the others cite is an answer
+    to it as well.
+    """
     first: dict[str, Query] = {}
     for query in _candidates(job):
         reason = why_not(query.text)
@@ -130,7 +155,11 @@ def _candidates(job: Job) -> Iterator[Query]:
             continue
         for sentence in split_sentences(passage["text"]):
             keys = cited_keys(sentence)
-            cited = {known[passage["arxiv_id"], key] for key in keys if (passage["arxiv_id"], key) in known}
+            cited = {
+                known[passage["arxiv_id"], key]
+                for key in keys
+                if (passage["arxiv_id"], key) in known
+            }
             citing += bool(keys)
             to_corpus += bool(cited)
             if cited:
@@ -154,5 +183,9 @@ def _resolved(job: Job) -> Mapping[tuple[str, str], str]:
 
 def query_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """Digests of the earlier months that hold cited papers."""
-    cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])["cited_arxiv_id"].drop_null()
-    return earlier_digests(workspace, month, months_of(workspace, month, set(cited.to_pylist())), tables.PASSAGES)
+    cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])[
+        "cited_arxiv_id"
+    ].drop_null()
+    return earlier_digests(
+        workspace, month, months_of(workspace, month, set(cited.to_pylist())), tables.PASSAGES
+    )

@@ -1,4 +1,5 @@
-"""Exact rankings of papers for queries: by dense, lexical and sparse vectors, fused, and ranked again.
+"""Exact rankings of papers for queries: by dense, lexical and sparse vectors, fused, and ranked
+again.
 
 Every passage is scored, a block of queries at a time; a paper's rank is that of its best passage.
 """
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 DEPTH = 50
 # Passages that a search for DEPTH hits fuses.
 FUSED = SearchRanking(DEPTH).candidates
-# Passages that are ranked again, the best of the fused ones: as many as a search for ten hits has ranked again.
+# Passages that are ranked again, the best of the fused ones: as many as a search for ten hits has
+# ranked again.
 RERANKED = 50
 # 64 queries over 20,000 passages are 5 MB of scores.
 BLOCK = 64
@@ -40,7 +42,9 @@ Ranking = list[int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Queries:
-    """The queries: their texts and vectors, and the number of the paper that asks, -1 where it is not in the pool."""
+    """The queries: their texts and vectors, and the number of the paper that asks, -1 where it is
+    not in the pool.
+    """
 
     texts: Sequence[str]
     own: Sequence[int]
@@ -49,8 +53,9 @@ class Queries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rankings:
-    """A ranking for each query by each method, and the passages of the fused ones, best first. sparse: empty where the
-    model makes no sparse vectors."""
+    """A ranking for each query by each method, and the passages of the fused ones, best first.
+    sparse: empty where the model makes no sparse vectors.
+    """
 
     dense: list[Ranking] = field(default_factory=list)
     lexical: list[Ranking] = field(default_factory=list)
@@ -80,12 +85,16 @@ def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
         if sparse is not None:
             by_sparse = sparse.of([each.sparse for each in queries.vectors[block]])
             for own, scores in zip(queries.own[block], by_sparse, strict=True):
-                found.sparse.append(papers_by_score(_without(only_positive(scores), pool, own), pool))
+                found.sparse.append(
+                    papers_by_score(_without(only_positive(scores), pool, own), pool)
+                )
     return found
 
 
 def only_positive(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scores, and minus infinity where there is none: what shares no term with the query is not found."""
+    """Scores, and minus infinity where there is none: what shares no term with the query is not
+    found.
+    """
     import numpy as np
 
     return np.where(scores > 0, scores, np.float32(-np.inf)).astype(np.float32)
@@ -99,7 +108,9 @@ def _without(scores: NDArray[np.float32], pool: Pool, own: int) -> NDArray[np.fl
 
 
 def best(scores: NDArray[np.float32], order: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
-    """Places of the best `depth` scores, best first, ties by `order`; places of minus infinity are never among them."""
+    """Places of the best `depth` scores, best first, ties by `order`; places of minus infinity are
+    never among them.
+    """
     import numpy as np
 
     if len(scores) > depth:
@@ -128,14 +139,20 @@ Score = Callable[[int, Sequence[int]], "NDArray[np.float32]"]
 
 
 def rank_again(rankings: Rankings, pool: Pool, score: Score) -> list[Ranking]:
-    """The fused rankings with their best RERANKED passages in the order of `score`; the others stay behind them."""
+    """The fused rankings with their best RERANKED passages in the order of `score`; the others stay
+    behind them.
+    """
     import numpy as np
 
     found = []
     for number, fused in enumerate(rankings.fused_passages):
         top, rest = fused[:RERANKED], fused[RERANKED:]
         scores = score(number, top.tolist()) if len(top) else np.empty(0, np.float32)
-        found.append(papers_in_order(np.concatenate([top[np.lexsort((pool.by_id[top], -scores))], rest]), pool))
+        found.append(
+            papers_in_order(
+                np.concatenate([top[np.lexsort((pool.by_id[top], -scores))], rest]), pool
+            )
+        )
     return found
 
 
@@ -145,13 +162,17 @@ def by_cross_encoder(reranker: Reranker, queries: Sequence[str], texts: Sequence
 
 
 def by_colbert(
-    workspace: Workspace, pool: Pool, rankings: Rankings, queries: Sequence[NDArray[np.float32]], model: str
+    workspace: Workspace,
+    pool: Pool,
+    rankings: Rankings,
+    queries: Sequence[NDArray[np.float32]],
+    model: str,
 ) -> Score | str:
-    """Scores by ColBERT's vectors (MaxSim: for each token of the query the best product with a token of the passage,
-    summed; Khattab and Zaharia 2020), or what keeps them from being known.
+    """Scores by ColBERT's vectors (MaxSim: for each token of the query the best product with a
+    token of the passage, summed; Khattab and Zaharia 2020), or what keeps them from being known.
 
-    queries: float32 of shape (tokens, dimensions) each. The table is read once, a row group at a time, 300 MB of
-    BGE-M3's vectors: those of 20,000 passages would be 12 GB.
+    queries: float32 of shape (tokens, dimensions) each. The table is read once, a row group at a
+    time, 300 MB of BGE-M3's vectors: those of 20,000 passages would be 12 GB.
     """
     import numpy as np
 
@@ -165,21 +186,28 @@ def by_colbert(
             scores[query, place] = float((queries[query] @ vectors.T).max(axis=1).sum())
     lacking = [place for place in asking if (asking[place][0], place) not in scores]
     if lacking:
-        return f"{len(lacking)} of {len(asking)} passages to be ranked again have no ColBERT vectors in embeddings"
+        return (
+            f"{len(lacking)} of {len(asking)} passages to be ranked again have no ColBERT vectors"
+            " in embeddings"
+        )
     return lambda query, places: np.array([scores[query, place] for place in places], np.float32)
 
 
 def _colbert_vectors(
     workspace: Workspace, pool: Pool, wanted: Collection[int], model: str
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """(place in the pool, vectors of its tokens) of the wanted passages, where there are any of this model and text."""
+    """(place in the pool, vectors of its tokens) of the wanted passages, where there are any of
+    this model and text.
+    """
     import numpy as np
 
     places = {str(pool.rows[place]["passage_id"]): place for place in wanted}
     papers = {pool.rows[place]["arxiv_id"] for place in wanted}
     columns = ["passage_id", "model", "text_sha256", "colbert"]
     for found in tables_of_papers(workspace.root, tables.EMBEDDINGS, papers, columns):
-        rows = zip(*(found[name].to_pylist() for name in columns[:3]), found["colbert"], strict=True)
+        rows = zip(
+            *(found[name].to_pylist() for name in columns[:3]), found["colbert"], strict=True
+        )
         for identifier, its_model, digest, colbert in rows:
             place = places.get(identifier)
             if place is None or its_model != model or not colbert.is_valid:

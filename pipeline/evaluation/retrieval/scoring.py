@@ -53,17 +53,21 @@ def build_scores(
     make_reranker: Callable[[Settings], Reranker | None] = make_reranker,
     most_passages: int = pools.MOST_PASSAGES,
 ) -> Iterator[Row]:
-    """The month's scores by method and metric, and the paired difference of fused and lexical search.
+    """The month's scores by method and metric, and the paired difference of fused and lexical
+    search.
 
-    A month without queries has no rows, and no model is loaded for it. Raises SettingError where a model is not there,
-    PermanentFailure where a month's embeddings are of earlier texts than its passages.
+    A month without queries has no rows, and no model is loaded for it. Raises SettingError where a
+    model is not there, PermanentFailure where a month's embeddings are of earlier texts than its
+    passages.
     """
     drawn = sorted(job.rows(tables.RETRIEVAL_QUERIES), key=lambda row: text_digest(row["query_id"]))
     if not drawn:
         job.notes["no_scores"] = _why_none(job)
         return
     embedder = make(job.settings)
-    choice = pools.choose(job.workspace, job.month, [row["cited"] for row in drawn], embedder.name, most_passages)
+    choice = pools.choose(
+        job.workspace, job.month, [row["cited"] for row in drawn], embedder.name, most_passages
+    )
     queries = _that_fit(job, drawn, choice, most_passages)
     if not queries:
         job.notes["no_scores"] = "no query fits the pool"
@@ -101,7 +105,11 @@ def _rank(run: _Run) -> None:
     own = [next(iter(run.pool.numbers([row["arxiv_id"]])), -1) for row in run.queries]
     queries = rankings.Queries(texts, own, run.embedder.encode_queries(texts))
     vectors = pools.pool_vectors(
-        run.job.workspace, run.choice, run.pool, run.embedder.name, has_sparse=run.embedder.has_sparse
+        run.job.workspace,
+        run.choice,
+        run.pool,
+        run.embedder.name,
+        has_sparse=run.embedder.has_sparse,
     )
     found = rankings.rank(queries, run.pool, vectors)
     run.found |= {"dense": found.dense, "lexical": found.lexical, "fused": found.fused}
@@ -112,9 +120,13 @@ def _rank(run: _Run) -> None:
 
 def _rank_again(run: _Run, queries: rankings.Queries, found: rankings.Rankings) -> None:
     token_vectors = [vector.colbert for vector in queries.vectors if vector.colbert is not None]
-    score: rankings.Score | str = "the embedder gives no ColBERT vectors (CITELOOM_EMBEDDER_COLBERT)"
+    score: rankings.Score | str = (
+        "the embedder gives no ColBERT vectors (CITELOOM_EMBEDDER_COLBERT)"
+    )
     if len(token_vectors) == len(queries.vectors):
-        score = rankings.by_colbert(run.job.workspace, run.pool, found, token_vectors, run.embedder.name)
+        score = rankings.by_colbert(
+            run.job.workspace, run.pool, found, token_vectors, run.embedder.name
+        )
     if isinstance(score, str):
         run.not_measured["colbert"] = score
     else:
@@ -130,7 +142,9 @@ def _note(run: _Run) -> None:
     papers = len(run.choice.months)
     for metric, depth in RECALLS.items():
         if papers <= depth + 1:
-            run.not_measured[metric] = f"{papers} papers are searched, so whoever finds them all has 1"
+            run.not_measured[metric] = (
+                f"{papers} papers are searched, so whoever finds them all has 1"
+            )
     run.job.notes.update(
         queries=len(run.queries),
         asking_papers=len({row["arxiv_id"] for row in run.queries}),
@@ -156,7 +170,9 @@ def _rows(run: _Run) -> Iterator[Row]:
         yield _row(run, papers, DIFFERENCE, DIFFERENCE_METRIC, fused - baseline)
 
 
-def _row(run: _Run, papers: Sequence[str], method: str, metric: str, values: NDArray[np.float64]) -> Row:
+def _row(
+    run: _Run, papers: Sequence[str], method: str, metric: str, values: NDArray[np.float64]
+) -> Row:
     low, high = mean_ends(values, papers)
     return {
         "method": method,
@@ -178,17 +194,21 @@ def _model(run: _Run, method: str) -> str:
 
 def score_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """The model, and what the earlier months hold that may be searched."""
-    earlier = earlier_digests(workspace, month, months_until(workspace, month), tables.PASSAGES, tables.EMBEDDINGS)
+    earlier = earlier_digests(
+        workspace, month, months_until(workspace, month), tables.PASSAGES, tables.EMBEDDINGS
+    )
     return {"model": model_name(workspace.settings), **earlier}
 
 
-def per_query(rankings: Sequence[Sequence[int]], relevant: Sequence[Sequence[int]]) -> dict[str, NDArray[np.float64]]:
+def per_query(
+    rankings: Sequence[Sequence[int]], relevant: Sequence[Sequence[int]]
+) -> dict[str, NDArray[np.float64]]:
     """Metric → its value for every query, float64 of shape (queries,).
 
-    R@k: the share of the relevant that is among the first k. RR@50: 1 over the rank of the first relevant one, 0 where
-    it is not among the first 50. nDCG@10: gains of 1 divided by log2(rank + 1), as a share of the best possible sum
-    (Järvelin and Kekäläinen, 2002). All three agree with trec_eval's. A query without a ranking or without anything
-    relevant has 0 in each.
+    R@k: the share of the relevant that is among the first k. RR@50: 1 over the rank of the first
+    relevant one, 0 where it is not among the first 50. nDCG@10: gains of 1 divided by log2(rank +
+    1), as a share of the best possible sum (Järvelin and Kekäläinen, 2002). All three agree with
+    trec_eval's. A query without a ranking or without anything relevant has 0 in each.
     """
     import numpy as np
 

@@ -1,1 +1,3 @@
-"""`citeloom doctor`: probes of settings, disk, servers and models, with the way out of each problem."""
+"""`citeloom doctor`: probes of settings, disk, servers and models, with the way out of each
+problem.
+"""

@@ -25,7 +25,15 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm.client import check_model
 from pipeline.ops.doctor import servers
-from pipeline.ops.doctor.findings import DATA_ROOT, Finding, Probe, not_checked, ok, problem, warning
+from pipeline.ops.doctor.findings import (
+    DATA_ROOT,
+    Finding,
+    Probe,
+    not_checked,
+    ok,
+    problem,
+    warning,
+)
 from pipeline.ops.preflight import check_data_root
 from pipeline.ops.ray_cluster import job_client, setting_problems
 from pipeline.settings import Settings
@@ -46,9 +54,13 @@ _LEAST_GPU_BYTES = 4 << 30
 
 
 def all_probes(*, online: bool) -> list[Probe]:
-    """All probes but that of Dagster's instance, which only the command line may open. online: ask arXiv too."""
+    """All probes but that of Dagster's instance, which only the command line may open. online: ask
+    arXiv too.
+    """
     return [
-        Probe("settings", "Would a stage refuse a setting?", refused_settings, "correct the settings"),
+        Probe(
+            "settings", "Would a stage refuse a setting?", refused_settings, "correct the settings"
+        ),
         Probe(
             DATA_ROOT,
             "Can the data root be written, and is it on a disk of this machine?",
@@ -62,7 +74,13 @@ def all_probes(*, online: bool) -> list[Probe]:
             "see CITELOOM_DUMP_DIR; a large dump is read by the first run",
             writes=True,
         ),
-        Probe("disk space", "Is there room on the disk?", space, "check the disk and its mount", writes=True),
+        Probe(
+            "disk space",
+            "Is there room on the disk?",
+            space,
+            "check the disk and its mount",
+            writes=True,
+        ),
         Probe(
             "snapshot",
             "Is there a source of metadata, as new as the dump?",
@@ -101,7 +119,12 @@ def all_probes(*, online: bool) -> list[Probe]:
             embedding_model,
             "see CITELOOM_EMBEDDER and CITELOOM_EMBEDDER_PATH",
         ),
-        Probe("gpu", "Which devices would embed?", gpu, "see CITELOOM_EMBEDDER_DEVICE, and the GPU's driver"),
+        Probe(
+            "gpu",
+            "Which devices would embed?",
+            gpu,
+            "see CITELOOM_EMBEDDER_DEVICE, and the GPU's driver",
+        ),
         Probe(
             "cluster",
             "Does Ray's job server answer, and do the settings suit it?",
@@ -117,7 +140,11 @@ def refused_settings(workspace: Workspace) -> Iterator[Finding]:
     checks: Sequence[Callable[[], object]] = (
         partial(_check_writers, settings),
         partial(check_answering, settings),
-        *(partial(check_model, settings, name) for name in (None, *settings.judges) if name != OVERLAP_JUDGE),
+        *(
+            partial(check_model, settings, name)
+            for name in (None, *settings.judges)
+            if name != OVERLAP_JUDGE
+        ),
     )
     messages = []
     for check in checks:
@@ -125,7 +152,9 @@ def refused_settings(workspace: Workspace) -> Iterator[Finding]:
             check()
         except SettingError as error:
             messages.append(str(error))
-    for message in dict.fromkeys(messages):  # the writer and a judge may be refused for the same reason
+    for message in dict.fromkeys(
+        messages
+    ):  # the writer and a judge may be refused for the same reason
         yield problem(message, "correct this setting")
     if not messages:
         yield ok("no stage refuses them")
@@ -150,16 +179,23 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
     if retired := workspace.root.retired_note():
         yield ok(retired)
     if isinstance(root, StorePath):
-        message = f"{root} can be written; a rule of the bucket ends unfinished uploads (docs/how-to/object-store.md)"
+        message = (
+            f"{root} can be written; a rule of the bucket ends unfinished uploads"
+            " (docs/how-to/object-store.md)"
+        )
         yield ok(message)
     device, kind = mount_of(local)
     message = f"{local} can be written; {kind or 'a file system'} on {device or 'an unknown disk'}"
     if kind in LOCKING and workspace.settings.on_cluster:
         yield ok(f"{message}, which holds the locks of all nodes")
     elif kind in NETWORK:
-        yield warning(message, "locks and SQLite are not safe there: name a folder on this machine's disk")
+        yield warning(
+            message, "locks and SQLite are not safe there: name a folder on this machine's disk"
+        )
     elif kind in _IN_MEMORY:
-        yield warning(message, "it is lost at the next start: set CITELOOM_DATA to a folder on a disk")
+        yield warning(
+            message, "it is lost at the next start: set CITELOOM_DATA to a folder on a disk"
+        )
     else:
         yield ok(message)
 
@@ -167,7 +203,9 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
 def space(
     workspace: Workspace, free_of: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
 ) -> Iterator[Finding]:
-    """Free space on the data root's disk; of a data root on an object store it is the local folder's."""
+    """Free space on the data root's disk; of a data root on an object store it is the local
+    folder's.
+    """
     local = workspace.local
     # A data root that cannot be made is what the check of the data root reports.
     free = free_of(next(folder for folder in (local, *local.parents) if folder.exists()))
@@ -194,24 +232,35 @@ def dump(workspace: Workspace) -> Iterator[Finding]:
 
 
 def snapshot(workspace: Workspace) -> Iterator[Finding]:
-    """Whether there is a source of metadata, how old the snapshot is, and up to when the harvest reaches."""
+    """Whether there is a source of metadata, how old the snapshot is, and up to when the harvest
+    reaches.
+    """
     settings = workspace.settings
     harvest = HarvestStore(workspace.local / "cache" / STORE).state()
     file = settings.metadata_snapshot
     if file is None:
         if harvest or settings.arxiv_api:
-            yield ok(f"none: metadata comes from {'the harvest' if harvest else 'the arXiv API alone'}")
+            yield ok(
+                f"none: metadata comes from {'the harvest' if harvest else 'the arXiv API alone'}"
+            )
         else:
-            way_out = "set CITELOOM_METADATA_SNAPSHOT, or CITELOOM_ARXIV_API=true, or run citeloom harvest"
+            way_out = (
+                "set CITELOOM_METADATA_SNAPSHOT, or CITELOOM_ARXIV_API=true, or run citeloom"
+                " harvest"
+            )
             yield problem("there is no source of metadata", way_out)
         return
     if not file.is_file() or not os.access(file, os.R_OK):
         fault = "cannot be read" if file.exists() else "does not exist"
-        yield problem(f"{file} {fault}", "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or to nothing")
+        yield problem(
+            f"{file} {fault}", "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or to nothing"
+        )
         return
     fault = _fault_of(file)
     if fault:
-        yield problem(f"{file} {fault}", "download arXiv's snapshot again: JSON lines, plain or .gz")
+        yield problem(
+            f"{file} {fault}", "download arXiv's snapshot again: JSON lines, plain or .gz"
+        )
         return
     updated = _last_update(file)
     written = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
@@ -235,11 +284,16 @@ def _fault_of(file: Path) -> str:
             paper = json.loads(stream.readline(_LONGEST_LINE))
     except (OSError, EOFError, ValueError) as error:
         return f"cannot be read ({one_line(str(error))[:200]})"
-    return "" if isinstance(paper, dict) and "id" in paper else "does not begin with a paper from arXiv"
+    return (
+        ""
+        if isinstance(paper, dict) and "id" in paper
+        else "does not begin with a paper from arXiv"
+    )
 
 
 def _last_update(file: Path) -> str:
-    """The newest update date in the last lines, which are the newest papers; all of the file would be 5 GB to read.
+    """The newest update date in the last lines, which are the newest papers; all of the file would
+    be 5 GB to read.
 
     Empty for a .gz, whose end cannot be read alone.
     """
@@ -272,7 +326,10 @@ def embedding_model(workspace: Workspace) -> Iterator[Finding]:
         return
     path = _local_model(settings.embedder_path)
     if path is None:
-        message = f"{settings.embedder_path} is no folder and not in the hub's cache: the first run downloads 2.3 GB"
+        message = (
+            f"{settings.embedder_path} is no folder and not in the hub's cache: the first run"
+            " downloads 2.3 GB"
+        )
         yield warning(message, "download it first, or set CITELOOM_EMBEDDER_PATH to its folder")
         return
     embedder = BgeM3(str(path))
@@ -281,7 +338,9 @@ def embedding_model(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _local_model(path: str) -> Path | None:
-    """The folder of a model, or of a name that is in the hub's cache; None where it would have to be downloaded."""
+    """The folder of a model, or of a name that is in the hub's cache; None where it would have to
+    be downloaded.
+    """
     folder = Path(path).expanduser()
     if folder.is_dir() or path.count("/") != 1:
         return folder
@@ -315,9 +374,14 @@ def gpu(workspace: Workspace) -> Iterator[Finding]:
         free, total = torch.cuda.mem_get_info(device)
         bf16 = "bf16" if torch.cuda.is_bf16_supported() else "no bf16"
         memory = f"{free / 2**30:.1f} of {total / 2**30:.1f} GB free"
-        message = f"{device}: {torch.cuda.get_device_name(device)}, {memory}, {bf16}; the embedder uses {precision}"
+        message = (
+            f"{device}: {torch.cuda.get_device_name(device)}, {memory}, {bf16}; the embedder uses"
+            f" {precision}"
+        )
         if free < _LEAST_GPU_BYTES:
-            yield warning(message, "end what else holds its memory, or lower CITELOOM_EMBEDDER_TOKENS")
+            yield warning(
+                message, "end what else holds its memory, or lower CITELOOM_EMBEDDER_TOKENS"
+            )
         else:
             yield ok(message)
 
@@ -332,7 +396,9 @@ def cluster(workspace: Workspace) -> Iterator[Finding]:
         yield not_checked("CITELOOM_EXECUTOR is in_process: steps run on this machine")
         return
     if settings.executor == "k8s":
-        yield not_checked("CITELOOM_EXECUTOR is k8s: Dagster starts the pods, nothing is checked from here")
+        yield not_checked(
+            "CITELOOM_EXECUTOR is k8s: Dagster starts the pods, nothing is checked from here"
+        )
         return
     required = list(setting_problems(settings, ()))
     for message in setting_problems(settings, LLM_STAGE_NAMES):

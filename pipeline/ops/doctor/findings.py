@@ -1,4 +1,6 @@
-"""Findings, and how probes run: each within its time, without secrets in its findings, and none ends the others."""
+"""Findings, and how probes run: each within its time, without secrets in its findings, and none
+ends the others.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from pipeline.errors import CiteloomError
 from pipeline.text import one_line
 
 DATA_ROOT = "data root"
-# Reading the directory of a zip of 1.3 million pages takes 5 s; importing torch from a slow disk takes longer.
+# Reading the directory of a zip of 1.3 million pages takes 5 s; importing torch from a slow disk
+# takes longer.
 SECONDS = 60.0
 
 
@@ -42,7 +45,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One question. way_out: if it fails or does not end in time. writes: whether it needs a writable data root."""
+    """One question. way_out: if it fails or does not end in time. writes: whether it needs a
+    writable data root.
+    """
 
     name: str
     question: str
@@ -77,9 +82,11 @@ def run_probes(
     on_question: Callable[[str], None] = lambda question: None,
     seconds: float = SECONDS,
 ) -> list[Finding]:
-    """The findings of all probes, which run one after another: two that import torch at once may see half of it.
+    """The findings of all probes, which run one after another: two that import torch at once may
+    see half of it.
 
-    on_question: receives each question before its answer is looked for. seconds: the most that a probe may take.
+    on_question: receives each question before its answer is looked for. seconds: the most that a
+        probe may take.
     """
     findings: list[Finding] = []
     writable = True
@@ -97,9 +104,13 @@ def run_probes(
 
 
 def _run_in_time(probe: Probe, workspace: Workspace, seconds: float) -> list[Finding]:
-    """Run a probe in a thread, which is abandoned when its time is over: a dead network drive never answers."""
+    """Run a probe in a thread, which is abandoned when its time is over: a dead network drive never
+    answers.
+    """
     findings: list[Finding] = []
-    thread = threading.Thread(target=lambda: findings.extend(_run(probe, workspace)), daemon=True, name=probe.name)
+    thread = threading.Thread(
+        target=lambda: findings.extend(_run(probe, workspace)), daemon=True, name=probe.name
+    )
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
@@ -120,9 +131,12 @@ def _run(probe: Probe, workspace: Workspace) -> list[Finding]:
 
 
 def masked(finding: Finding, secrets: Collection[str]) -> Finding:
-    """The finding without secrets, and without user names and passwords in addresses: servers repeat what they get."""
+    """The finding without secrets, and without user names and passwords in addresses: servers
+    repeat what they get.
+    """
     seen, way_out = (
-        re.sub(r"//[^/\s@]*@", f"//{MASK}@", redact(text, secrets)) for text in (finding.seen, finding.way_out)
+        re.sub(r"//[^/\s@]*@", f"//{MASK}@", redact(text, secrets))
+        for text in (finding.seen, finding.way_out)
     )
     return replace(finding, seen=seen, way_out=way_out)
 

@@ -1,4 +1,6 @@
-"""Probes of the servers that runs talk to: arXiv, the vector store (Qdrant or Edge), and language models."""
+"""Probes of the servers that runs talk to: arXiv, the vector store (Qdrant or Edge), and language
+models.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from pipeline.arxiv.rate_limited_client import NOTED_WAIT_SECONDS, Answer, Pace, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import (
+    NOTED_WAIT_SECONDS,
+    Answer,
+    Pace,
+    RateLimitedClient,
+    Service,
+)
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
@@ -54,8 +62,12 @@ def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> It
     else:
         settings = workspace.settings
         query = f"?id_list={_PAPER}&max_results=1"
-        yield _arxiv_service(settings, "CITELOOM_ARXIV_API_URL", settings.arxiv_api_url, query, b"<feed", pace)
-        yield _arxiv_service(settings, "CITELOOM_OAI_URL", settings.oai_url, "?verb=Identify", b"OAI-PMH", pace)
+        yield _arxiv_service(
+            settings, "CITELOOM_ARXIV_API_URL", settings.arxiv_api_url, query, b"<feed", pace
+        )
+        yield _arxiv_service(
+            settings, "CITELOOM_OAI_URL", settings.oai_url, "?verb=Identify", b"OAI-PMH", pace
+        )
 
 
 def _arxiv_service(
@@ -94,7 +106,10 @@ def _edge(workspace: Workspace) -> Iterator[Finding]:
     holder = None if live is None else holder_of(folder / live)
     if holder is not None and _is_other_process(holder[0]):
         message = f"Qdrant Edge in {folder}, held by process {holder[0]} ({holder[1]})"
-        way_out = "wait for it to end, or set CITELOOM_QDRANT_URL to a server, which serves many processes"
+        way_out = (
+            "wait for it to end, or set CITELOOM_QDRANT_URL to a server, which serves many"
+            " processes"
+        )
         yield warning(message, way_out)
     else:
         yield ok(f"Qdrant Edge {version('qdrant-edge-py')} in {folder}, not in use")
@@ -152,10 +167,14 @@ def _server_version(connection: Connection, http: httpx2.Client) -> Finding:
     message = f"{url} is Qdrant {number}"
     if server < _OLDEST_QDRANT:
         oldest = ".".join(map(str, _OLDEST_QDRANT))
-        return problem(f"{message}; {oldest} is the oldest supported", f"update it; {_TESTED_QDRANT} is tested")
+        return problem(
+            f"{message}; {oldest} is the oldest supported", f"update it; {_TESTED_QDRANT} is tested"
+        )
     if server[0] != client[0] or server[1] > client[1] + 1:
         message = f"{message}, newer than the client ({version('qdrant-client')}) supports"
-        return warning(message, f"update citeloom's qdrant-client, or use a server of {_TESTED_QDRANT}")
+        return warning(
+            message, f"update citeloom's qdrant-client, or use a server of {_TESTED_QDRANT}"
+        )
     return ok(f"{message}; {_TESTED_QDRANT} is tested")
 
 
@@ -170,15 +189,27 @@ def _api_key(connection: Connection, http: httpx2.Client, *, has_key: bool) -> F
 
     loopback = connection.address.loopback
     status = http.get("/collections").status_code
-    anonymous = httpx2.get(http.base_url.join("/collections"), timeout=_SECONDS, trust_env=not loopback).status_code
+    anonymous = httpx2.get(
+        http.base_url.join("/collections"), timeout=_SECONDS, trust_env=not loopback
+    ).status_code
     if status in (401, 403):
         fault = "is refused" if has_key else "is not set, and the server asks for one"
-        return problem(f"CITELOOM_QDRANT_API_KEY {fault}", "set it to the server's key", name="qdrant key")
+        return problem(
+            f"CITELOOM_QDRANT_API_KEY {fault}", "set it to the server's key", name="qdrant key"
+        )
     if status != 200:
-        return problem(f"the server answers a listing with status {status}", "see the server's log", name="qdrant key")
+        return problem(
+            f"the server answers a listing with status {status}",
+            "see the server's log",
+            name="qdrant key",
+        )
     if anonymous == 200 and (has_key or not loopback):
-        way_out = "set the server's key (QDRANT__SERVICE__API_KEY), and CITELOOM_QDRANT_API_KEY to it"
-        return warning("the server answers anybody who reaches it, without a key", way_out, name="qdrant key")
+        way_out = (
+            "set the server's key (QDRANT__SERVICE__API_KEY), and CITELOOM_QDRANT_API_KEY to it"
+        )
+        return warning(
+            "the server answers anybody who reaches it, without a key", way_out, name="qdrant key"
+        )
     if anonymous == 200:
         return ok("none, on this machine's own address", name="qdrant key")
     return ok("accepted; without it the server refuses", name="qdrant key")
@@ -196,26 +227,44 @@ def _grpc(connection: Connection) -> Iterator[Finding]:
         with socket.create_connection((connection.address.host, port), timeout=_SECONDS):
             yield ok(f"port {port} can be reached", name="qdrant grpc")
     except OSError as error:
-        yield warning(f"port {port} cannot be reached ({error}): {slower}", way_out, name="qdrant grpc")
+        yield warning(
+            f"port {port} cannot be reached ({error}): {slower}", way_out, name="qdrant grpc"
+        )
 
 
 def _collection(workspace: Workspace, collections: Collections, live: str | None) -> Finding:
-    """Whether there is a collection, and whether it has the model and the layout of the settings."""
+    """Whether there is a collection, and whether it has the model and the layout of the
+    settings.
+    """
     if live is None:
-        return ok(f"there is no {collections.alias} yet: the first run creates it", name="collection")
+        return ok(
+            f"there is no {collections.alias} yet: the first run creates it", name="collection"
+        )
     layout = collections.collection(live).layout()
     if layout is None:
-        return problem(f"searches should use {live}, which does not exist", "run citeloom reindex", name="collection")
+        return problem(
+            f"searches should use {live}, which does not exist",
+            "run citeloom reindex",
+            name="collection",
+        )
     if not is_layout_of_settings(workspace, layout):
         message = f"searches use {live} ({layout.describe()}), which differs from the settings"
-        return problem(message, "run citeloom reindex, or set the embedder and quantization back", name="collection")
+        return problem(
+            message,
+            "run citeloom reindex, or set the embedder and quantization back",
+            name="collection",
+        )
     return ok(f"searches use {live} ({layout.describe()})", name="collection")
 
 
 def language_models(workspace: Workspace) -> Iterator[Finding]:
-    """The writer's and each judge's endpoint, or the embedded model; one that serves several roles is asked once."""
+    """The writer's and each judge's endpoint, or the embedded model; one that serves several roles
+    is asked once.
+    """
     first, *second = judge_models(workspace.settings)
-    roles = {"llm": get_model(workspace.settings), "judge": first} | ({"second judge": second[0]} if second else {})
+    roles = {"llm": get_model(workspace.settings), "judge": first} | (
+        {"second judge": second[0]} if second else {}
+    )
     probed: set[str] = set()
     for role, model in roles.items():
         if model.name in probed:
@@ -223,32 +272,57 @@ def language_models(workspace: Workspace) -> Iterator[Finding]:
         probed.add(model.name)
         if model.url is None:
             packaged_model()
-            yield ok(f"the embedded {model.name}, which writes poor text; CITELOOM_LLM_URL sets another one", name=role)
+            yield ok(
+                f"the embedded {model.name}, which writes poor text; CITELOOM_LLM_URL sets"
+                " another one",
+                name=role,
+            )
         else:
             yield replace(_probe_endpoint(model, model.url), name=role)
 
 
 def _probe_endpoint(model: Model, url: str) -> Finding:
-    """Whether it can be reached, accepts the key, and lists the model: its list of models costs nothing."""
+    """Whether it can be reached, accepts the key, and lists the model: its list of models costs
+    nothing.
+    """
     import httpx2
 
     model.check()
-    address, url_setting, key_setting = shown_url(url), model.setting("url"), model.setting("api_key")
+    address, url_setting, key_setting = (
+        shown_url(url),
+        model.setting("url"),
+        model.setting("api_key"),
+    )
     key = model.api_key.get_secret_value() if model.api_key else ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         response = httpx2.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_SECONDS)
-        models = [str(item["id"]) for item in response.json()["data"]] if response.status_code == 200 else []
+        models = (
+            [str(item["id"]) for item in response.json()["data"]]
+            if response.status_code == 200
+            else []
+        )
     except httpx2.HTTPError as error:
-        return problem(f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}")
+        return problem(
+            f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}"
+        )
     except (ValueError, KeyError, TypeError):
-        return problem(f"{address}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)")
+        return problem(
+            f"{address}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)"
+        )
     if response.status_code in (401, 403):
         fault = "is refused" if key else "is not set, and the endpoint asks for one"
-        return problem(f"{address}: {key_setting} {fault}", f"set {key_setting} to a key that it accepts")
+        return problem(
+            f"{address}: {key_setting} {fault}", f"set {key_setting} to a key that it accepts"
+        )
     if response.status_code != 200:
-        message = f"{address} answers, but lists no models (status {response.status_code}): {model.name} may be there"
-        return warning(message, f"check that {url_setting} ends as the service documents, mostly in /v1")
+        message = (
+            f"{address} answers, but lists no models (status {response.status_code}):"
+            f" {model.name} may be there"
+        )
+        return warning(
+            message, f"check that {url_setting} ends as the service documents, mostly in /v1"
+        )
     if model.name not in models:
         some = ", ".join(models[:5]) + (", …" if len(models) > 5 else "")
         message = f"{address} does not list {model.name}, but {some or 'nothing'}"

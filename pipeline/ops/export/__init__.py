@@ -1,1 +1,3 @@
-"""`citeloom export`: tables as a data set: Parquet files, a card, and their description in Croissant."""
+"""`citeloom export`: tables as a data set: Parquet files, a card, and their description in
+Croissant.
+"""

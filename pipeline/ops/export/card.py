@@ -25,10 +25,15 @@ CARD = "README.md"
 _TEMPLATES = Path(__file__).parent / "templates"
 # The hub's size categories, by their upper limits.
 _SIZES = (
-    (1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
-    (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"), (1_000_000_000, "100M<n<1B"),
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+    (100_000_000, "10M<n<100M"),
+    (1_000_000_000, "100M<n<1B"),
     (10_000_000_000, "1B<n<10B"),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,9 @@ class Contents:
     left_out: Mapping[tuple[str, str], int]
     """(stage, reason) → how many things the stage left out."""
     licences: Mapping[str, int]
-    """Address of a licence, or "" where it is unknown → papers under it; empty where no text is exported."""
+    """Address of a licence, or "" where it is unknown → papers under it; empty where no text is
+    exported.
+    """
     settings: Mapping[str, Any]
     """Settings that the tables were made with."""
     notes: Sequence[str]
@@ -68,10 +75,13 @@ class Contents:
                 {"path": file.path, "rows": file.rows, "bytes": file.bytes, "sha256": file.sha256}
                 for file in self.files
             ],
-            "columns_left_out": {exported.table.name: exported.columns_left_out for exported in self.tables},
+            "columns_left_out": {
+                exported.table.name: exported.columns_left_out for exported in self.tables
+            },
             "licences": self.licences,
             "left_out": [
-                {"stage": stage, "reason": reason, "count": count} for (stage, reason), count in self.left_out.items()
+                {"stage": stage, "reason": reason, "count": count}
+                for (stage, reason), count in self.left_out.items()
             ],
             "notes": self.notes,
             "terms": self.terms,
@@ -84,32 +94,42 @@ def render_card(contents: Contents) -> bytes:
     rows = Counter(dict.fromkeys(tables, 0))
     for file in contents.files:
         rows[file.table.name] += file.rows
-    text = _environment().get_template("card.md.j2").render(
-        front_matter=yaml.safe_dump(_front_matter(contents, rows), sort_keys=False, allow_unicode=True),
-        contents=contents,
-        tables=tables,
-        rows=rows,
-        months=sorted({file.month for file in contents.files}),
-        rows_of_month={(file.table.name, file.month): file.rows for file in contents.files},
-        terms=contents.terms,
-        is_open=is_open,
-        version=__version__,
-        example_table="passages" if "passages" in tables else tables[0],
-    )  # fmt: skip
+    text = (
+        _environment()
+        .get_template("card.md.j2")
+        .render(
+            front_matter=yaml.safe_dump(
+                _front_matter(contents, rows), sort_keys=False, allow_unicode=True
+            ),
+            contents=contents,
+            tables=tables,
+            rows=rows,
+            months=sorted({file.month for file in contents.files}),
+            rows_of_month={(file.table.name, file.month): file.rows for file in contents.files},
+            terms=contents.terms,
+            is_open=is_open,
+            version=__version__,
+            example_table="passages" if "passages" in tables else tables[0],
+        )
+    )
     return text.encode()
 
 
 def _front_matter(contents: Contents, rows: Mapping[str, int]) -> dict[str, Any]:
     """The YAML head that the hub and `datasets` read."""
     return {
-        "pretty_name": "citeloom: computer-science papers of arXiv" + (" (sample)" if contents.sample else ""),
+        "pretty_name": "citeloom: computer-science papers of arXiv"
+        + (" (sample)" if contents.sample else ""),
         "language": ["en"],
         "license": "other",
         "license_name": "several-see-the-card",
-        "size_categories": [next((name for limit, name in _SIZES if max(rows.values()) < limit), "10B<n<100B")],
+        "size_categories": [
+            next((name for limit, name in _SIZES if max(rows.values()) < limit), "10B<n<100B")
+        ],
         "tags": ["arxiv", "scientific-papers"],
         "configs": [
-            {"config_name": name, "data_files": [{"split": "train", "path": f"{name}/*.parquet"}]} for name in rows
+            {"config_name": name, "data_files": [{"split": "train", "path": f"{name}/*.parquet"}]}
+            for name in rows
         ],
     }
 
@@ -121,7 +141,9 @@ def _code(value: object) -> str:
 
 
 def _portable(value: object) -> str:
-    """A setting's value without what identifies the machine: a path becomes its last part, an address is not shown."""
+    """A setting's value without what identifies the machine: a path becomes its last part, an
+    address is not shown.
+    """
     if isinstance(value, list | tuple):
         return ", ".join(map(_portable, value))
     if not isinstance(value, str):

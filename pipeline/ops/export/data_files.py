@@ -1,4 +1,5 @@
-"""The data files of an export: months of tables, reduced to the columns that may be exported, and their manifest.
+"""The data files of an export: months of tables, reduced to the columns that may be exported, and
+their manifest.
 
 The ledger is one table here, although each stage writes its own file of it.
 """
@@ -28,12 +29,15 @@ from pipeline.storage.store import DataPath
 from pipeline.storage.writing import move_into_place, write_whole
 from pipeline.tables import LEDGER, TABLES, Table
 
-# Tables about papers; the others are about one's own runs. Vectors are exported only on request: they are text.
+# Tables about papers; the others are about one's own runs. Vectors are exported only on request:
+# they are text.
 DEFAULT_TABLES = ("metadata", "papers", "passages", "references", "ledger")
 MANIFEST = "citeloom-export.json"
 """Lists the data files of an export; other files in a folder are not ours to replace."""
 _LICENCE = pa.field(
-    "license", pa.string(), metadata={"description": "address of the paper's licence at arXiv; null where unknown"}
+    "license",
+    pa.string(),
+    metadata={"description": "address of the paper's licence at arXiv; null where unknown"},
 )
 _RIGHTS_EXPORTED = {
     Texts.NONE: (Right.FREE,),
@@ -90,16 +94,21 @@ class ExportedTable:
     @cached_property
     def paper_columns(self) -> list[str]:
         """Names of the exported columns that hold text of the row's paper."""
-        return [column.name for column in self._columns if right_of(self.table, column) is Right.PAPER]
+        return [
+            column.name for column in self._columns if right_of(self.table, column) is Right.PAPER
+        ]
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Schema of the exported table; where it has text of papers, the licence of the row's paper is added."""
+        """Schema of the exported table; where it has text of papers, the licence of the row's paper
+        is added.
+        """
         columns = [_without_map(column) for column in self._columns]
         return pa.schema([*columns, _LICENCE] if self.paper_columns else columns)
 
     def convert(self, batch: pa.RecordBatch, licences: Mapping[str, str]) -> pa.RecordBatch:
-        """A batch of `columns` in the exported schema. With Texts.OPEN the text of papers that are not open is null.
+        """A batch of `columns` in the exported schema. With Texts.OPEN the text of papers that are
+        not open is null.
 
         licences: arXiv id → address of its licence.
         """
@@ -108,14 +117,20 @@ class ExportedTable:
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         }
         if self.paper_columns:
-            licence_of_row = [licences.get(arxiv_id) for arxiv_id in batch.column("arxiv_id").to_pylist()]
+            licence_of_row = [
+                licences.get(arxiv_id) for arxiv_id in batch.column("arxiv_id").to_pylist()
+            ]
             columns[_LICENCE.name] = pa.array(licence_of_row, _LICENCE.type)
             if self.texts is Texts.OPEN:
                 # `take` with a null index gives null, whatever the column's type.
-                rows = [row if is_open(licence) else None for row, licence in enumerate(licence_of_row)]
+                rows = [
+                    row if is_open(licence) else None for row, licence in enumerate(licence_of_row)
+                ]
                 indices = pa.array(rows, pa.int32())
                 columns |= {name: columns[name].take(indices) for name in self.paper_columns}
-        return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
+        return pa.RecordBatch.from_arrays(
+            [columns[name] for name in self.schema.names], schema=self.schema
+        )
 
 
 def _without_map(column: pa.Field) -> pa.Field:
@@ -127,20 +142,24 @@ def _without_map(column: pa.Field) -> pa.Field:
 
 
 def choose_tables(names: str) -> list[Table]:
-    """The tables named in a comma-separated list, or all of them, in pipeline order. Raises SettingError for others."""
+    """The tables named in a comma-separated list, or all of them, in pipeline order. Raises
+    SettingError for others.
+    """
     chosen = {name.strip() for name in names.split(",") if name.strip()}
     unknown = sorted(chosen - TABLES.keys() - {"all"})
     if unknown or not chosen:
         what = f"{', '.join(unknown)}, which is not a table" if unknown else "no table"
-        raise SettingError(f"--tables names {what}: give some of {', '.join(TABLES)}, separated by commas, or all")
+        raise SettingError(
+            f"--tables names {what}: give some of {', '.join(TABLES)}, separated by commas, or all"
+        )
     return [table for name, table in TABLES.items() if name in chosen or "all" in chosen]
 
 
 def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list[DataFile]:
     """The selected months of these tables that have rows; by table, oldest first.
 
-    Raises SettingError for a selection that matches no month, MissingInput where no month has rows, PermanentFailure
-    for a file that is not a table of citeloom's.
+    Raises SettingError for a selection that matches no month, MissingInput where no month has rows,
+    PermanentFailure for a file that is not a table of citeloom's.
     """
     available = {table.name: _months_of(root, table) for table in tables}
     known = sorted({month for months in available.values() for month in months})
@@ -151,7 +170,9 @@ def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list
         for month in available[table.name]
         if month in selected
     ]
-    with_rows = [month for month in months if month.rows]  # `datasets` 5.2 fails on a Parquet file without rows
+    with_rows = [
+        month for month in months if month.rows
+    ]  # `datasets` 5.2 fails on a Parquet file without rows
     if not with_rows:
         names = ", ".join(table.name for table in tables)
         raise MissingInput(f"{root.path} has no rows of {names} to export: run citeloom run first")
@@ -163,12 +184,14 @@ def write_month(
 ) -> DataFile:
     """Write a month of a table into an export's folder, one row group in memory at a time.
 
-    Raises TransientFailure where the month is rewritten meanwhile, so that its rows would be of two versions.
+    Raises TransientFailure where the month is rewritten meanwhile, so that its rows would be of two
+    versions.
     """
     file = folder / month.path
     file.parent.mkdir(parents=True, exist_ok=True)
     staged = file.with_suffix(".tmp")
-    # Dictionaries make columns of text smaller; floats rarely repeat, and a dictionary of them costs time.
+    # Dictionaries make columns of text smaller; floats rarely repeat, and a dictionary of them
+    # costs time.
     texts = [column.name for column in table.schema if pa.types.is_string(column.type)]
     with pq.ParquetWriter(staged, table.schema, compression="zstd", use_dictionary=texts) as writer:
         for batch in _batches(root, month, table.columns):
@@ -176,7 +199,8 @@ def write_month(
                 writer.write_batch(table.convert(batch, licences))
     if _provenances(root, month.table, month.month) != month.provenances:
         raise TransientFailure(
-            f"{month.table.name} of {month.month} changed while it was exported: run the same command again"
+            f"{month.table.name} of {month.month} changed while it was exported: run the same"
+            " command again"
         )
     move_into_place(staged, file)
     with file.open("rb") as stream:
@@ -193,7 +217,9 @@ def write_manifest(files: Sequence[DataFile], texts: str, folder: Path) -> None:
             file.path: {
                 "rows": file.rows,
                 "sha256": file.sha256,
-                "source_rows_sha256": " ".join(provenance.rows_sha256 for provenance in file.provenances),
+                "source_rows_sha256": " ".join(
+                    provenance.rows_sha256 for provenance in file.provenances
+                ),
             }
             for file in files
         },
@@ -202,7 +228,9 @@ def write_manifest(files: Sequence[DataFile], texts: str, folder: Path) -> None:
 
 
 def find_mismatches(root: DataRoot, months: Sequence[DataFile]) -> list[str]:
-    """A message for each month that was made from rows of another table which have changed since."""
+    """A message for each month that was made from rows of another table which have changed
+    since.
+    """
     upstream = {stage.name: stage.upstream for stage in STAGES if stage.parts is None}
     messages = []
     for month in months:
@@ -211,8 +239,9 @@ def find_mismatches(root: DataRoot, months: Sequence[DataFile]) -> list[str]:
             digest = month.provenances[0].inputs.get(table.name)
             if now is not None and digest is not None and now.rows_sha256 != digest:
                 messages.append(
-                    f"{month.table.name} of {month.month} was made of other rows of {table.name} than are there now: "
-                    f"run citeloom run --months {month.month}, and export again"
+                    f"{month.table.name} of {month.month} was made of other rows of"
+                    f" {table.name} than are there now: run citeloom run --months {month.month},"
+                    " and export again"
                 )
     return messages
 
@@ -224,15 +253,21 @@ def count_left_out(root: DataRoot, months: Sequence[str]) -> dict[tuple[str, str
         for stage, table in TABLES.items():
             provenance = None if table == LEDGER else read_provenance(root.file(table, month))
             if provenance is not None:
-                counts.update({(stage, reason): count for reason, count in provenance.left_out.items()})
+                counts.update(
+                    {(stage, reason): count for reason, count in provenance.left_out.items()}
+                )
     order = list(TABLES)
-    return dict(sorted(counts.items(), key=lambda item: (order.index(item[0][0]), -item[1], item[0][1])))
+    return dict(
+        sorted(counts.items(), key=lambda item: (order.index(item[0][0]), -item[1], item[0][1]))
+    )
 
 
 def _months_of(root: DataRoot, table: Table) -> list[str]:
     if table != LEDGER:
         return [month for month in root.months(table) if is_month(month)]
-    return sorted({file.stem for file in (root.path / LEDGER.name).glob("*/*.parquet") if is_month(file.stem)})
+    return sorted(
+        {file.stem for file in (root.path / LEDGER.name).glob("*/*.parquet") if is_month(file.stem)}
+    )
 
 
 def _provenances(root: DataRoot, table: Table, month: str) -> tuple[Provenance, ...]:
@@ -256,6 +291,6 @@ def _batches(root: DataRoot, month: DataFile, columns: list[str]) -> Iterator[pa
                 yield from parquet.iter_batches(batch_size=LEDGER.rows_per_group, columns=columns)
         except (OSError, pa.ArrowInvalid) as error:
             raise PermanentFailure(
-                f"{file} is damaged ({error}): run citeloom run --months {month.month} --select {file.parent.name} "
-                "--force"
+                f"{file} is damaged ({error}): run citeloom run --months {month.month} --select"
+                f" {file.parent.name} --force"
             ) from error

@@ -48,11 +48,13 @@ class ExportRequest:
     texts: Texts
 
 
-def export(workspace: Workspace, request: ExportRequest, progress: Progress = lambda step: None) -> Contents:
+def export(
+    workspace: Workspace, request: ExportRequest, progress: Progress = lambda step: None
+) -> Contents:
     """Write the requested tables with their card and their description in Croissant.
 
-    progress: called with each step. Raises SettingError where this cannot be exported there, MissingInput where there
-    is nothing to export, and what reading tables raises.
+    progress: called with each step. Raises SettingError where this cannot be exported there,
+    MissingInput where there is nothing to export, and what reading tables raises.
     """
     if "://" in request.to:
         raise SettingError(
@@ -66,7 +68,9 @@ def export(workspace: Workspace, request: ExportRequest, progress: Progress = la
         return _export_to_folder(workspace, request, folder, progress)
 
 
-def _export_to_folder(workspace: Workspace, request: ExportRequest, folder: Path, progress: Progress) -> Contents:
+def _export_to_folder(
+    workspace: Workspace, request: ExportRequest, folder: Path, progress: Progress
+) -> Contents:
     root = workspace.root
     with _replacing(folder) as staged:
         months = find_months(root, choose_tables(request.tables), request.months)
@@ -96,15 +100,19 @@ def _write_files(
     folder: Path,
     progress: Progress,
 ) -> tuple[list[DataFile], dict[str, int]]:
-    """Write the months; returns the files, and the number of papers by licence ("" if unknown), most papers first.
+    """Write the months; returns the files, and the number of papers by licence ("" if unknown),
+    most papers first.
 
     Licences are counted only where text of papers is exported.
     """
     root = workspace.root
     with_text = any(table.paper_columns for table in tables.values())
     files, papers = [], Counter[str]()
-    # Month by month, to hold the licences of one month only: those of two million papers would be hundreds of MB.
-    for month, sources in groupby(sorted(months, key=lambda source: source.month), key=lambda source: source.month):
+    # Month by month, to hold the licences of one month only: those of two million papers would be
+    # hundreds of MB.
+    for month, sources in groupby(
+        sorted(months, key=lambda source: source.month), key=lambda source: source.month
+    ):
         licences = licences_of(workspace, month) if with_text else {}
         if with_text:
             table = PAPERS if month in root.months(PAPERS) else METADATA
@@ -120,7 +128,9 @@ def _settings_of(months: Sequence[DataFile]) -> dict[str, Any]:
     """The settings that the months were made with, by name; a list where months differ."""
     values: dict[str, dict[str, Any]] = {}
     for month in months:
-        if month.table == LEDGER:  # it has those of every stage, also of stages whose tables are not exported
+        if (
+            month.table == LEDGER
+        ):  # it has those of every stage, also of stages whose tables are not exported
             continue
         for name, value in month.provenances[0].settings.items():
             values.setdefault(name, {})[repr(value)] = value
@@ -131,23 +141,35 @@ def _settings_of(months: Sequence[DataFile]) -> dict[str, Any]:
 
 
 def _check_folder(folder: Path, workspace: Workspace) -> None:
-    """Raise SettingError for a file, a folder with other contents than an export, or a folder in the data root."""
-    if any(folder == place or place in folder.parents for place in (workspace.root.path, workspace.local)):
-        raise SettingError(f"--to {folder} is in the data root, where tables are: name a folder elsewhere")
+    """Raise SettingError for a file, a folder with other contents than an export, or a folder in
+    the data root.
+    """
+    if any(
+        folder == place or place in folder.parents
+        for place in (workspace.root.path, workspace.local)
+    ):
+        raise SettingError(
+            f"--to {folder} is in the data root, where tables are: name a folder elsewhere"
+        )
     if not folder.exists():
         return
     if not folder.is_dir():
         raise SettingError(f"--to {folder} is a file: name a folder")
     try:
-        exported = {CARD, CROISSANT, MANIFEST, *json.loads((folder / MANIFEST).read_text())["files"]}
+        exported = {
+            CARD,
+            CROISSANT,
+            MANIFEST,
+            *json.loads((folder / MANIFEST).read_text())["files"],
+        }
     except (OSError, ValueError, KeyError, TypeError):
         exported = set()
     for file in sorted(folder.rglob("*")):
         name = str(file.relative_to(folder))
         if name not in exported and (file.is_symlink() or not file.is_dir()):
             raise SettingError(
-                f"--to {folder} holds a file that is not part of an export ({name}), and an export replaces the whole "
-                "folder: name another folder, or an empty one"
+                f"--to {folder} holds a file that is not part of an export ({name}), and an export"
+                " replaces the whole folder: name another folder, or an empty one"
             )
 
 
@@ -161,7 +183,9 @@ def folder_lock(folder: Path, locks: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout as error:
-        raise TransientFailure(f"another export is writing to {folder}: wait until it has ended") from error
+        raise TransientFailure(
+            f"another export is writing to {folder}: wait until it has ended"
+        ) from error
     try:
         yield
     finally:
@@ -191,4 +215,6 @@ def _replacing(folder: Path) -> Iterator[Path]:
             f"--to {folder} cannot be written ({error}): make room there, or name another folder"
         ) from error
     finally:
-        shutil.rmtree(staged, ignore_errors=True)  # never `old`: if the second move failed, it is the only export
+        shutil.rmtree(
+            staged, ignore_errors=True
+        )  # never `old`: if the second move failed, it is the only export

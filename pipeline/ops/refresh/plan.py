@@ -1,8 +1,8 @@
 """Which months a refresh runs, and which of their stages.
 
-Stages that call no language model are brought up to date. Those that call one, and the stages below them, are left as
-they are unless the user asks for them or sets a budget, so that their tables never mix old and new inputs. A refresh
-stays within the stages that the corpus was run to.
+Stages that call no language model are brought up to date. Those that call one, and the stages below
+them, are left as they are unless the user asks for them or sets a budget, so that their tables
+never mix old and new inputs. A refresh stays within the stages that the corpus was run to.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ _DRIVERS = {tables.RELATED_WORK_TASKS.name, tables.QUESTIONS.name}
 
 
 def stages_in_use(workspace: Workspace, until: str | None = None) -> tuple[Stage, ...]:
-    """The stages that a refresh keeps up to date, in order: up to `until`, or else those that any month has.
+    """The stages that a refresh keeps up to date, in order: up to `until`, or else those that any
+    month has.
 
-    A stage that one of these reads is in use too; on a new data root all are. Raises SettingError for an unknown name.
+    A stage that one of these reads is in use too; on a new data root all are. Raises SettingError
+    for an unknown name.
     """
     if until is not None:
         return tuple(choose_stages(until))
@@ -44,7 +46,9 @@ def stages_in_use(workspace: Workspace, until: str | None = None) -> tuple[Stage
 
 @dataclass(frozen=True, slots=True)
 class Downstream:
-    """What a month needs of the stages below the preparing ones: those to run, and those that stay as they are."""
+    """What a month needs of the stages below the preparing ones: those to run, and those that stay
+    as they are.
+    """
 
     run: tuple[Stage, ...]
     left: tuple[Stage, ...]
@@ -64,8 +68,9 @@ def find_changes(
 ) -> RefreshPlan:
     """Harvest where `ask_arxiv`, and find which of some months are to be run through some stages.
 
-    A harvest that fails is reported and ends nothing: what changed on disk is run all the same, and the next harvest
-    continues where this one broke off. Raises SettingError for unsuitable settings.
+    A harvest that fails is reported and ends nothing: what changed on disk is run all the same, and
+    the next harvest continues where this one broke off. Raises SettingError for unsuitable
+    settings.
     """
     report, failure = _harvest(workspace) if ask_arxiv else (None, "")
     return RefreshPlan(report, failure, tuple(due_months(workspace, months, stages)))
@@ -88,17 +93,26 @@ def preparing(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 
 def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]) -> list[str]:
-    """The months whose pages, metadata, settings or code differ from those that their tables were made with."""
+    """The months whose pages, metadata, settings or code differ from those that their tables were
+    made with.
+    """
     with listing_cache():
         return [month for month in months if stages_due(preparing(stages), workspace, month)]
 
 
-def downstream(workspace: Workspace, month: str, stages: Sequence[Stage], *, redo: bool) -> Downstream:
-    """What a month needs of some stages below the preparing ones, which are up to date. redo: ask language models."""
+def downstream(
+    workspace: Workspace, month: str, stages: Sequence[Stage], *, redo: bool
+) -> Downstream:
+    """What a month needs of some stages below the preparing ones, which are up to date. redo: ask
+    language models.
+    """
     run: list[Stage] = []
     left: list[Stage] = []
     for stage in stages_due(stages, workspace, month):
-        if stage.disabled_reason(workspace.settings) and state(stage, workspace, month) is State.DONE:
+        if (
+            stage.disabled_reason(workspace.settings)
+            and state(stage, workspace, month) is State.DONE
+        ):
             continue  # an empty month is the same whatever is above it
         below = {table.name for table in stage.upstream} & {other.name for other in left}
         asks = stage in LLM_STAGES and not redo and not _asks_nothing(stage, workspace, month)
@@ -110,19 +124,35 @@ def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
     """Whether a stage is disabled, or its month has neither task nor question for it."""
     if stage.disabled_reason(workspace.settings):
         return True
-    drivers = [driver for driver in CORPUS_STAGES if driver.name in _DRIVERS and driver.table in stage.upstream]
+    drivers = [
+        driver
+        for driver in CORPUS_STAGES
+        if driver.name in _DRIVERS and driver.table in stage.upstream
+    ]
     all_there = all(workspace.root.file(driver.table, month).exists() for driver in drivers)
-    return bool(drivers) and all_there and not any(_rows(workspace, driver, month) for driver in drivers)
+    return (
+        bool(drivers)
+        and all_there
+        and not any(_rows(workspace, driver, month) for driver in drivers)
+    )
 
 
 def stale_of(workspace: Workspace, month: str, left: Sequence[Stage]) -> dict[str, int]:
-    """The existing tables of language models among the stages that a refresh leaves, each with its rows."""
-    stale = [stage for stage in left if stage in LLM_STAGES and workspace.root.file(stage.table, month).exists()]
+    """The existing tables of language models among the stages that a refresh leaves, each with its
+    rows.
+    """
+    stale = [
+        stage
+        for stage in left
+        if stage in LLM_STAGES and workspace.root.file(stage.table, month).exists()
+    ]
     return {stage.name: _rows(workspace, stage, month) for stage in stale}
 
 
 def ceiling(settings: Settings) -> int:
-    """The tokens that the LLM stages of a refresh may pay for; 0 where it has no budget and leaves them."""
+    """The tokens that the LLM stages of a refresh may pay for; 0 where it has no budget and leaves
+    them.
+    """
     if not settings.refresh_llm_tokens:
         return 0
     return min(filter(None, (settings.refresh_llm_tokens, settings.llm_budget_tokens)))

@@ -1,4 +1,6 @@
-"""A refresh from end to end in this process: what `citeloom refresh` does; the schedule does it by runs of Dagster."""
+"""A refresh from end to end in this process: what `citeloom refresh` does; the schedule does it by
+runs of Dagster.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,13 @@ class RefreshReport:
 def refresh(
     workspace: Workspace, selection: str, *, ask_arxiv: bool, redo: bool, until: str | None = None
 ) -> RefreshReport:
-    """Harvest, run the months that are due, and summarize what changed. A second one with nothing new runs nothing.
+    """Harvest, run the months that are due, and summarize what changed. A second one with nothing
+    new runs nothing.
 
-    selection: months as `citeloom run` takes them. ask_arxiv: whether to harvest. redo: whether to run stages that call
-    a language model too, within the budget of the settings. until: the last stage; None for those that the corpus was
-    run to. Raises SettingError for unsuitable settings or months.
+    selection: months as `citeloom run` takes them. ask_arxiv: whether to harvest. redo: whether to
+        run stages that call
+    a language model too, within the budget of the settings. until: the last stage; None for those
+    that the corpus was run to. Raises SettingError for unsuitable settings or months.
     """
     check_data_root(workspace)
     months = known_months(workspace, selection)
@@ -47,9 +51,13 @@ def refresh(
     return RefreshReport(plan.harvest, plan.harvest_failure, summary)
 
 
-def _prepare(workspace: Workspace, due: Sequence[str], months: Sequence[str], stages: Sequence[Stage]) -> RunReport:
-    """Run due months up to tasks and questions, oldest first; then those whose references are out of date since the
-    metadata of an earlier month changed. This ends, since a month reads earlier ones only."""
+def _prepare(
+    workspace: Workspace, due: Sequence[str], months: Sequence[str], stages: Sequence[Stage]
+) -> RunReport:
+    """Run due months up to tasks and questions, oldest first; then those whose references are out
+    of date since the metadata of an earlier month changed. This ends, since a month reads earlier
+    ones only.
+    """
     ran, done = RunReport(), set[str]()
     stages = preparing(stages)
     if not due:
@@ -65,9 +73,16 @@ def _prepare(workspace: Workspace, due: Sequence[str], months: Sequence[str], st
 
 
 def _run_below(
-    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], ran: RunReport, *, redo: bool
+    workspace: Workspace,
+    months: Sequence[str],
+    stages: Sequence[Stage],
+    ran: RunReport,
+    *,
+    redo: bool,
 ) -> dict[str, Sequence[Stage]]:
-    """Run the later stages of months whose preparing stages are done; returns month → stages left out of date."""
+    """Run the later stages of months whose preparing stages are done; returns month → stages left
+    out of date.
+    """
     left: dict[str, Sequence[Stage]] = {}
     for month in months:
         below = downstream(workspace, month, stages, redo=redo)

@@ -1,8 +1,10 @@
 """The summary of a refresh: what changed in its months, and what is out of date.
 
-The folder `refreshes` of the data root has one JSON file for each refresh, named after the time of its start. Beside it
-lie the keys that its months had before they were run (`<time>.before.<month>.parquet`), until the next refresh starts.
-A refresh that was killed has no summary: the next one continues under its name, and its summary covers both.
+The folder `refreshes` of the data root has one JSON file for each refresh, named after the time of
+its start. Beside it lie the keys that its months had before they were run
+(`<time>.before.<month>.parquet`), until the next refresh starts.
+A refresh that was killed has no summary: the next one continues under its name, and its summary
+covers both.
 """
 
 from __future__ import annotations
@@ -33,13 +35,17 @@ from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
 _FOLDER = "refreshes"
-# The columns of a month that are compared, each as (table, key, value). A missing table is read from the next one, so
-# that a deleted file does not turn all its rows into new ones; its values are unknown then.
+# The columns of a month that are compared, each as (table, key, value). A missing table is read
+# from the next one, so that a deleted file does not turn all its rows into new ones; its values are
+# unknown then.
 _COMPARED: Mapping[str, Sequence[tuple[tables.Table, str, str | None]]] = {
     "page": ((tables.PAPERS, "arxiv_id", "html_sha256"), (tables.PASSAGES, "arxiv_id", None)),
     "version": ((tables.METADATA, "arxiv_id", "version"),),
     "status": ((tables.METADATA, "arxiv_id", "status"),),
-    "passage": ((tables.PASSAGES, "passage_id", "text_sha256"), (tables.EMBEDDINGS, "passage_id", "text_sha256")),
+    "passage": (
+        (tables.PASSAGES, "passage_id", "text_sha256"),
+        (tables.EMBEDDINGS, "passage_id", "text_sha256"),
+    ),
 }
 
 _KEY_AND_VALUE = pa.schema([("key", pa.string()), ("value", pa.string())])
@@ -52,8 +58,10 @@ Keys = Mapping[str, pa.Table]
 class ChangeCounts:
     """What changed in a month.
 
-    papers_revised: those of another version or with another page. papers_removed: those whose page or category left.
-    passages_changed: those with another text in the same place. vectors_made: those that were computed, not reused.
+    papers_revised: those of another version or with another page. papers_removed: those whose page
+        or category left.
+    passages_changed: those with another text in the same place. vectors_made: those that were
+        computed, not reused.
     """
 
     papers_new: int = 0
@@ -70,10 +78,13 @@ class ChangeCounts:
 class RefreshSummary:
     """What a refresh did.
 
-    started: its name, the time of its start in UTC; empty where it ran nothing. months: those that were run.
-    out_of_date: month → table of a language model that no longer matches its inputs → its rows. not_made: month →
-    tables of a language model that the settings ask for and that were never made. over_budget: (stage, month) that the
-    budget ended; they are among those two, and the next refresh continues there. failures: (stage, month, message).
+    started: its name, the time of its start in UTC; empty where it ran nothing. months: those that
+        were run.
+    out_of_date: month → table of a language model that no longer matches its inputs → its rows.
+        not_made: month →
+    tables of a language model that the settings ask for and that were never made. over_budget:
+    (stage, month) that the budget ended; they are among those two, and the next refresh continues
+    there. failures: (stage, month, message).
     """
 
     started: str = ""
@@ -118,7 +129,12 @@ def unfinished_refresh(root: DataRoot) -> str:
 
 def months_of_refresh(root: DataRoot, name: str) -> list[str]:
     """The months that the last refresh runs, or ran."""
-    return [month for file in _key_files(root) for refresh, month in [_name_and_month(file)] if refresh == name]
+    return [
+        month
+        for file in _key_files(root)
+        for refresh, month in [_name_and_month(file)]
+        if refresh == name
+    ]
 
 
 def summary_file(root: DataRoot, name: str) -> DataPath:
@@ -127,12 +143,17 @@ def summary_file(root: DataRoot, name: str) -> DataPath:
 
 
 def summarize(
-    workspace: Workspace, name: str, left: Mapping[str, Sequence[Stage]], failures: Iterable[tuple[str, str, str]]
+    workspace: Workspace,
+    name: str,
+    left: Mapping[str, Sequence[Stage]],
+    failures: Iterable[tuple[str, str, str]],
 ) -> RefreshSummary:
-    """Compare the months of a refresh with what they were before, and write its summary unless it ran nothing.
+    """Compare the months of a refresh with what they were before, and write its summary unless it
+    ran nothing.
 
-    name: of the last refresh; empty where nothing was run. left: the stages that the refresh leaves out of date in each
-    month. A summary that is there is replaced, since further runs of the refresh may have ended.
+    name: of the last refresh; empty where nothing was run. left: the stages that the refresh leaves
+    out of date in each month. A summary that is there is replaced, since further runs of the
+    refresh may have ended.
     """
     summary = RefreshSummary(name)
     for month in months_of_refresh(workspace.root, name):
@@ -140,18 +161,25 @@ def summarize(
         summary.months[month] = _compare(before, _read_keys(workspace.root, month))
     for stage, month, message in failures:
         if stage in LLM_STAGE_NAMES and is_budget_reached(message):
-            # As planned: answers are saved, and the month is reported as out of date, not as failed.
+            # As planned: answers are saved, and the month is reported as out of date, not as
+            # failed.
             forget_failure(workspace, stage, month)
             summary.over_budget.append((stage, month))
         else:
             summary.failures.append((stage, month, message))
     for month, stages in left.items():
         stale = stale_of(workspace, month, stages)
-        missing = [stage.name for stage in stages if stage.name in LLM_STAGE_NAMES and stage.name not in stale]
+        missing = [
+            stage.name
+            for stage in stages
+            if stage.name in LLM_STAGE_NAMES and stage.name not in stale
+        ]
         summary.out_of_date |= {month: stale} if stale else {}
         summary.not_made |= {month: missing} if missing else {}
     if name:
-        write_whole(summary_file(workspace.root, name), json.dumps(as_json(summary), indent=1).encode())
+        write_whole(
+            summary_file(workspace.root, name), json.dumps(as_json(summary), indent=1).encode()
+        )
     return summary
 
 
@@ -165,7 +193,8 @@ def as_json(summary: RefreshSummary) -> dict[str, Any]:
         "not_made": summary.not_made,
         "over_budget": [{"stage": stage, "month": month} for stage, month in summary.over_budget],
         "failures": [
-            {"stage": stage, "month": month, "message": message} for stage, month, message in summary.failures
+            {"stage": stage, "month": month, "message": message}
+            for stage, month, message in summary.failures
         ],
     }
 
@@ -197,7 +226,9 @@ def _read_keys(root: DataRoot, month: str) -> Keys:
     return keys
 
 
-def _read_columns(root: DataRoot, month: str, table: tables.Table, key: str, value: str | None) -> pa.Table | None:
+def _read_columns(
+    root: DataRoot, month: str, table: tables.Table, key: str, value: str | None
+) -> pa.Table | None:
     """Two columns of a month as texts; None where the month is missing or damaged."""
     try:
         rows = root.read(table, month, [key, value] if value else [key])
@@ -210,7 +241,9 @@ def _read_columns(root: DataRoot, month: str, table: tables.Table, key: str, val
 
 
 def _as_parquet(keys: Keys) -> bytes:
-    rows = [part.append_column("what", pa.repeat(what, part.num_rows)) for what, part in keys.items()]
+    rows = [
+        part.append_column("what", pa.repeat(what, part.num_rows)) for what, part in keys.items()
+    ]
     file = io.BytesIO()
     pq.write_table(pa.concat_tables(rows), file, compression="zstd")
     return file.getvalue()
@@ -226,7 +259,9 @@ def _from_parquet(file: DataPath) -> Keys:
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """Keys that were added, removed, or are there with another value; an unknown value counts as unchanged."""
+    """Keys that were added, removed, or are there with another value; an unknown value counts as
+    unchanged.
+    """
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -265,7 +300,9 @@ def _compare(before: Keys, now: Keys) -> ChangeCounts:
         passages_added=len(passages.added),
         passages_changed=len(passages.changed),
         passages_removed=len(passages.removed),
-        vectors_made=sum(int(runs[run] or 0) for run in _differences(before, now, "embedding run").added),
+        vectors_made=sum(
+            int(runs[run] or 0) for run in _differences(before, now, "embedding run").added
+        ),
     )
 
 

@@ -1,8 +1,10 @@
-"""DeepScholar-Bench: 63 arXiv papers of 2025 with their published related-work sections, and the works that these cite.
+"""DeepScholar-Bench: 63 arXiv papers of 2025 with their published related-work sections, and the
+works that these cite.
 
-A folder holds `targets.jsonl` {arxiv, title, abstract, related_work_latex, cites{key: id}} and `cited.jsonl` {id,
-title, abstract, arxiv, authors, year}, gzipped or not. The targets are known by title and abstract; of 889 of the 1,539
-cited works there is an abstract, of the others the bibliography item alone.
+A folder holds `targets.jsonl` {arxiv, title, abstract, related_work_latex, cites{key: id}} and
+`cited.jsonl` {id, title, abstract, arxiv, authors, year}, gzipped or not. The targets are known by
+title and abstract; of 889 of the 1,539 cited works there is an abstract, of the others the
+bibliography item alone.
 """
 
 from __future__ import annotations
@@ -45,18 +47,26 @@ class _Work(BaseModel):
 
 
 def import_deepscholar(folder: Path, month: str | None = None) -> list[ImportedTask]:
-    """The tasks of the data set, in its order. Raises SettingError where the folder does not hold it."""
+    """The tasks of the data set, in its order. Raises SettingError where the folder does not hold
+    it.
+    """
     works = {work.id: _reference(work) for work in _read(folder, "cited", _Work)}
     return [_task(folder, target, works, month) for target in _read(folder, "targets", _Target)]
 
 
-def _task(folder: Path, target: _Target, works: Mapping[str, FileReference], month: str | None) -> ImportedTask:
+def _task(
+    folder: Path, target: _Target, works: Mapping[str, FileReference], month: str | None
+) -> ImportedTask:
     unknown = [identifier for identifier in target.cites.values() if identifier not in works]
     if unknown:
-        raise SettingError(f"{folder}: {target.arxiv} cites {unknown[0]}, which is not in its file of cited works")
+        raise SettingError(
+            f"{folder}: {target.arxiv} cites {unknown[0]}, which is not in its file of cited works"
+        )
     cited = list(dict.fromkeys(target.cites.values()))
     marks = {key: f"[Work {cited.index(identifier)}]" for key, identifier in target.cites.items()}
-    names = {key: author_names(works[identifier].authors) for key, identifier in target.cites.items()}
+    names = {
+        key: author_names(works[identifier].authors) for key, identifier in target.cites.items()
+    }
     title, abstract = one_line(target.title), one_line(target.abstract)
     return make_imported_task(
         f"deepscholar-{target.arxiv}",
@@ -86,9 +96,18 @@ def _reference(work: _Work) -> FileReference:
 
 
 def _read(folder: Path, name: str, form: type[Row]) -> Iterator[Row]:
-    file = next((path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.is_file()), None)
+    file = next(
+        (
+            path
+            for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl")
+            if path.is_file()
+        ),
+        None,
+    )
     if file is None:
-        raise SettingError(f"{folder} holds no {name}.jsonl.gz: give the folder of DeepScholar-Bench")
+        raise SettingError(
+            f"{folder} holds no {name}.jsonl.gz: give the folder of DeepScholar-Bench"
+        )
     opener = gzip.open if file.suffix == ".gz" else open
     with opener(file, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -110,7 +129,9 @@ _DROPPED = (
     ),
     re.compile(r"\\(?:begin|end)\{[^{}]*\}(?:\[[^\]]*\])?"),
 )
-_CITE = re.compile(r"(?:~|\s)*\\(?P<command>[a-zA-Z]*[Cc]ite[a-zA-Z]*)\*?\s*(?:\[[^\]]*\]\s*)*\{(?P<keys>[^{}]*)\}")
+_CITE = re.compile(
+    r"(?:~|\s)*\\(?P<command>[a-zA-Z]*[Cc]ite[a-zA-Z]*)\*?\s*(?:\[[^\]]*\]\s*)*\{(?P<keys>[^{}]*)\}"
+)
 # Citations that are part of the sentence print the authors' names, as natbib and biblatex do.
 _NAMING = frozenset({"citet", "Citet", "citealt", "textcite", "Textcite"})
 # Macros that go with their argument: places in the paper, footnotes, spacing.
@@ -122,18 +143,22 @@ _HEADING = re.compile(r"\\(?:sub)*section\*?\{(?:[^{}]|\{[^{}]*\})*\}")
 _COLOURED = re.compile(r"\\(?:textcolor|href)\s*\{[^{}]*\}")
 _MATH = re.compile(r"\$\$?(?:\\.|[^$\\])*\$\$?", re.DOTALL)
 _KEYWORDS = {r"\eg": "e.g.", r"\ie": "i.e.", r"\etal": "et al.", r"\ldots": "...", r"\dots": "..."}
-_SPACING = re.compile(r"\\(?:noindent|par|item|smallskip|medskip|bigskip|centering|small|footnotesize|bf|em|it)\b\*?")
+_SPACING = re.compile(
+    r"\\(?:noindent|par|item|smallskip|medskip|bigskip|centering|small|footnotesize|bf|em|it)\b\*?"
+)
 _MACRO = re.compile(r"\\([a-zA-Z]+)\*?(?:\[[^\]]*\])?")
 _AMPERSAND = re.compile(r"(?<!\\)&")
 _ESCAPED = re.compile(r"\\([%&$#_{}])")
 
 
 def latex_text(latex: str, marks: Mapping[str, str], names: Mapping[str, str]) -> str:
-    """The running text, a blank line between paragraphs; without headings, tables, formulas, footnotes and comments.
+    """The running text, a blank line between paragraphs; without headings, tables, formulas,
+    footnotes and comments.
 
-    marks: citation key → what stands for it; a key that is not there is dropped. names: key → the authors as a text
-    names them, for citations that are part of a sentence ("Liu et al. (2019) show"). A macro that is not known leaves
-    its name where it has no argument (authors name their system by one), else its argument.
+    marks: citation key → what stands for it; a key that is not there is dropped. names: key → the
+    authors as a text names them, for citations that are part of a sentence ("Liu et al. (2019)
+    show"). A macro that is not known leaves its name where it has no argument (authors name their
+    system by one), else its argument.
     """
     for pattern in _DROPPED:
         latex = pattern.sub("", latex)
@@ -143,7 +168,9 @@ def latex_text(latex: str, marks: Mapping[str, str], names: Mapping[str, str]) -
     for macro, words in _KEYWORDS.items():
         latex = re.sub(re.escape(macro) + r"(?![a-zA-Z])\.?", words, latex)
     latex = _SPACING.sub(" ", latex)
-    latex = _MACRO.sub(lambda match: "" if latex[match.end() : match.end() + 1] == "{" else match[1], latex)
+    latex = _MACRO.sub(
+        lambda match: "" if latex[match.end() : match.end() + 1] == "{" else match[1], latex
+    )
     text = _ESCAPED.sub(r"\1", latex.replace("\\\\", " ")).replace("~", " ")
     text = text.replace("---", "—").replace("--", "–").replace("``", "“").replace("''", "”")
     paragraphs = (one_line(re.sub(r"[{}\\]", "", part)) for part in re.split(r"\n\s*\n", text))
@@ -151,9 +178,15 @@ def latex_text(latex: str, marks: Mapping[str, str], names: Mapping[str, str]) -
 
 
 def _cited(command: str, keys: str, marks: Mapping[str, str], names: Mapping[str, str]) -> str:
-    known = {marks[key]: key for key in reversed([key.strip() for key in keys.split(",")]) if key in marks}
+    known = {
+        marks[key]: key
+        for key in reversed([key.strip() for key in keys.split(",")])
+        if key in marks
+    }
     if command in _NAMING:
-        return " " + ", ".join(f"{names.get(key, '')} {mark}".strip() for mark, key in reversed(known.items()))
+        return " " + ", ".join(
+            f"{names.get(key, '')} {mark}".strip() for mark, key in reversed(known.items())
+        )
     return "".join(f" {mark}" for mark in reversed(known))
 
 

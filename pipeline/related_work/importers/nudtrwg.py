@@ -1,4 +1,5 @@
-"""The folder layout of NudtRwG, for the paper's own set NudtRwG-Citation, whose texts are PDF files.
+"""The folder layout of NudtRwG, for the paper's own set NudtRwG-Citation, whose texts are PDF
+files.
 
 A folder holds one folder for each target:
 
@@ -6,8 +7,9 @@ A folder holds one folder for each target:
     A Decomposable Attention/Target Paper.pdf
     A Decomposable Attention/Reference Papers/<title of the work>.pdf
 
-Beside each PDF its text is expected, as `pdftotext` writes it (`Target Paper.txt`), or as Markdown (`.md`). The related
-work is cut out of the target; its citations are names and years, which are matched through the target's bibliography.
+Beside each PDF its text is expected, as `pdftotext` writes it (`Target Paper.txt`), or as Markdown
+(`.md`). The related work is cut out of the target; its citations are names and years, which are
+matched through the target's bibliography.
 """
 
 from __future__ import annotations
@@ -23,7 +25,13 @@ from pydantic import ValidationError
 from pipeline.arxiv.person_names import split_names
 from pipeline.corpus.related_work import is_related_work
 from pipeline.errors import SettingError
-from pipeline.related_work.importers.task import ImportedTask, NameYearCitations, item_text, letters, make_imported_task
+from pipeline.related_work.importers.task import (
+    ImportedTask,
+    NameYearCitations,
+    item_text,
+    letters,
+    make_imported_task,
+)
 from pipeline.related_work.task import FileReference
 from pipeline.text import one_line
 
@@ -31,10 +39,12 @@ _TITLE, _TARGET, _REFERENCES = "target_paper_title.txt", "Target Paper", "Refere
 _YEAR = re.compile(r"(?:19|20)\d\d(?=[a-z]?\b)")
 _YEAR_BEFORE = re.compile(r"(?P<year>(?:19|20)\d\d)[a-z]?\b[\W_]*\Z")
 _INITIAL_LAST = re.compile(r"\b[A-Z]\.\Z")
-# Where the entry before ends: pages or a venue, a full stop, and a capital. Initials have one letter before their stop.
+# Where the entry before ends: pages or a venue, a full stop, and a capital. Initials have one
+# letter before their stop.
 _ENTRY_END = re.compile(r"(?:\d|[a-z]{3,}|\))\.\s+(?=[A-Z])|\n\n")
 _LABEL = re.compile(r"\[\d{1,3}\]\s*")
-# The year is right before the title, or a venue's length behind it; authors take no more than so many characters.
+# The year is right before the title, or a venue's length behind it; authors take no more than so
+# many characters.
 _BEHIND, _AUTHORS = 250, 600
 
 
@@ -45,13 +55,18 @@ def import_nudtrwg(folder: Path, month: str | None = None) -> tuple[list[Importe
     """
     targets = sorted(file.parent for file in folder.glob(f"*/{_TITLE}"))
     if not targets:
-        raise SettingError(f"{folder} holds no folder with {_TITLE}: give the folder that holds NudtRwG's targets")
+        raise SettingError(
+            f"{folder} holds no folder with {_TITLE}: give the folder that holds NudtRwG's targets"
+        )
     tasks, faults = [], []
     for number, target in enumerate(targets, 1):
         try:
             tasks.append(_task(target, number, month))
         except (SettingError, ValidationError) as error:
-            faults.append(f"{target.name}: {error.errors()[0]['msg'] if isinstance(error, ValidationError) else error}")
+            faults.append(
+                f"{target.name}:"
+                f" {error.errors()[0]['msg'] if isinstance(error, ValidationError) else error}"
+            )
     if not tasks:
         raise SettingError(f"{folder}: no target could be read; {faults[0]}")
     return tasks, faults
@@ -61,13 +76,17 @@ def _task(folder: Path, number: int, month: str | None) -> ImportedTask:
     title = _folded((folder / _TITLE).read_text(encoding="utf-8", errors="replace"))
     text = _text_of(folder / f"{_TARGET}.pdf")
     if text is None:
-        raise SettingError(f"{_TARGET}.txt is not there: turn each PDF into text beside it, such as by pdftotext")
+        raise SettingError(
+            f"{_TARGET}.txt is not there: turn each PDF into text beside it, such as by pdftotext"
+        )
     paper = read_plain_paper(text)
     section = paper.related_work()
     if section is None:
         raise SettingError("its text has no section on related work")
     files = sorted(folder.glob(f"{_REFERENCES}/*.pdf"))
-    entries = sorted((_work(file, paper) for file in files), key=lambda entry: (entry[0], entry[1].title))
+    entries = sorted(
+        (_work(file, paper) for file in files), key=lambda entry: (entry[0], entry[1].title)
+    )
     works = [work for _, work in entries]
     citations = NameYearCitations(works)
     return make_imported_task(
@@ -83,7 +102,9 @@ def _task(folder: Path, number: int, month: str | None) -> ImportedTask:
 
 
 def _work(file: Path, target: PlainPaper) -> tuple[int, FileReference]:
-    """(place in the target's bibliography, the work); a work that the bibliography does not show comes last."""
+    """(place in the target's bibliography, the work); a work that the bibliography does not show
+    comes last.
+    """
     title = _folded(
         re.sub(r"(?<=\S)  +(?=\S)", ": ", file.stem)
     )  # a file's name holds no colon: two spaces stand for it
@@ -91,14 +112,21 @@ def _work(file: Path, target: PlainPaper) -> tuple[int, FileReference]:
     text = _text_of(file)
     if text is None:
         return place, FileReference(
-            title=title, authors=authors, year=year, source="item", text=item_text(authors, year, title)
+            title=title,
+            authors=authors,
+            year=year,
+            source="item",
+            text=item_text(authors, year, title),
         )
     content = read_plain_paper(text).markdown()
-    return place, FileReference(title=title, authors=authors, year=year, source="full_text", text=content or title)
+    return place, FileReference(
+        title=title, authors=authors, year=year, source="full_text", text=content or title
+    )
 
 
 def bibliography_entry(bibliography: str, title: str) -> tuple[int, tuple[str, ...], int | None]:
-    """(place of the title in a bibliography, authors, year); at its end, and nothing, where the title is not in it.
+    """(place of the title in a bibliography, authors, year); at its end, and nothing, where the
+    title is not in it.
 
     Read are "Authors. Year. Title" and "[1] Authors. Title. Venue, year".
     """
@@ -132,9 +160,12 @@ def _folded(text: str) -> str:
 
 
 _NUMBER_ABOVE = re.compile(r"(?m)^(\d{1,2}(?:\.\d{1,2})*)\.?[ \t]*\n\s*\n?(?=[A-Z][^\n.]{2,60}$)")
-_NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+(?P<title>[A-Z][^\n]{1,80}[^.,;:\s])")
+_NUMBERED = re.compile(
+    r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+(?P<title>[A-Z][^\n]{1,80}[^.,;:\s])"
+)
 _UNNUMBERED = re.compile(
-    r"(?:abstract|introduction|background|related works?|previous work|conclusions?|conclusions? and future work"
+    r"(?:abstract|introduction|background|related works?|previous work|conclusions?|conclusions?"
+    r" and future work"
     r"|discussion|acknowledge?ments?|references|bibliography|appendix)",
     re.IGNORECASE,
 )
@@ -144,7 +175,9 @@ _PAGE_NUMBER = re.compile(r"\s*\d{1,5}\s*")
 
 @dataclass(frozen=True, slots=True)
 class PlainSection:
-    """A section under its heading: its number in parts, none where it has no number, and its text in paragraphs."""
+    """A section under its heading: its number in parts, none where it has no number, and its text
+    in paragraphs.
+    """
 
     title: str
     number: tuple[int, ...]
@@ -153,14 +186,17 @@ class PlainSection:
 
 @dataclass(frozen=True, slots=True)
 class PlainPaper:
-    """What a PDF's text holds. sections: all in order, the bibliography's left out; bibliography: as printed, "" where
-    there is none."""
+    """What a PDF's text holds. sections: all in order, the bibliography's left out; bibliography:
+    as printed, "" where there is none.
+    """
 
     sections: tuple[PlainSection, ...]
     bibliography: str
 
     def related_work(self) -> PlainSection | None:
-        """The section about related work with its subsections in its text, None where there is none."""
+        """The section about related work with its subsections in its text, None where there is
+        none.
+        """
         sections = self._related_work()
         if sections is None:
             return None
@@ -177,7 +213,9 @@ class PlainPaper:
         )
 
     def _related_work(self) -> list[PlainSection] | None:
-        start = next((i for i, section in enumerate(self.sections) if is_related_work(section.title)), None)
+        start = next(
+            (i for i, section in enumerate(self.sections) if is_related_work(section.title)), None
+        )
         if start is None:
             return None
         head, *following = self.sections[start:]
@@ -194,9 +232,14 @@ def read_plain_paper(text: str) -> PlainPaper:
     """The paper of a text. Ligatures become letters, words that a line's end divides become one."""
     plain = unicodedata.normalize("NFKC", text.replace("\f", "\n")).replace("\r\n", "\n")
     sections = list(_sections(_NUMBER_ABOVE.sub(r"\1 ", plain)))
-    end = next((i for i, section in enumerate(sections) if _BIBLIOGRAPHY.fullmatch(section.title)), len(sections))
+    end = next(
+        (i for i, section in enumerate(sections) if _BIBLIOGRAPHY.fullmatch(section.title)),
+        len(sections),
+    )
     bibliography = sections[end].text if end < len(sections) else ""
-    return PlainPaper(tuple(section for section in sections[:end] if section.title or section.text), bibliography)
+    return PlainPaper(
+        tuple(section for section in sections[:end] if section.title or section.text), bibliography
+    )
 
 
 def _sections(text: str) -> Iterator[PlainSection]:

@@ -1,7 +1,8 @@
 """A task file from works and a section that cites them, whatever data set both come from.
 
-A section that is not numbered yet cites a work as `[Work i]`, i being the place of the work in the data set, from 0.
-Citations by name and year, (Zhang et al., 2018) or Popović (2015), are matched to the works first.
+A section that is not numbered yet cites a work as `[Work i]`, i being the place of the work in the
+data set, from 0. Citations by name and year, (Zhang et al., 2018) or Popović (2015), are matched to
+the works first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _WORK = re.compile(r"\[Work (\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class ImportedTask:
-    """A task, the titles of references that its section does not cite, and citations that match no reference."""
+    """A task, the titles of references that its section does not cite, and citations that match no
+    reference.
+    """
 
     task: TaskFile
     uncited: tuple[str, ...]
@@ -40,10 +43,14 @@ def make_imported_task(
 ) -> ImportedTask:
     """The task with its references in the order of a bibliography, not of their first citation.
 
-    in_bibliography_order: whether the works come in that order; else they are sorted as most bibliographies of names
-    are. Raises pydantic's ValidationError where a task file cannot hold it.
+    in_bibliography_order: whether the works come in that order; else they are sorted as most
+    bibliographies of names are. Raises pydantic's ValidationError where a task file cannot hold it.
     """
-    places = range(len(works)) if in_bibliography_order else sorted(range(len(works)), key=lambda i: _key(works[i]))
+    places = (
+        range(len(works))
+        if in_bibliography_order
+        else sorted(range(len(works)), key=lambda i: _key(works[i]))
+    )
     numbers = {place: number for number, place in enumerate(places, 1)}
     cited = {int(place) for place in _WORK.findall(section)}
     task = TaskFile(
@@ -53,7 +60,9 @@ def make_imported_task(
         title=title,
         arxiv_id=arxiv_id,
         text=text,
-        related_work=_WORK.sub(lambda match: f"[Reference {numbers[int(match[1])]}]", section).strip(),
+        related_work=_WORK.sub(
+            lambda match: f"[Reference {numbers[int(match[1])]}]", section
+        ).strip(),
         references=tuple(works[place] for place in places),
     )
     uncited = tuple(work.title for place, work in enumerate(works) if place not in cited)
@@ -61,7 +70,9 @@ def make_imported_task(
 
 
 def _key(work: FileReference) -> tuple[str, int, str]:
-    """Family name of the first author, year, title; works without authors are sorted in by their title."""
+    """Family name of the first author, year, title; works without authors are sorted in by their
+    title.
+    """
     return family_name(work.authors) or letters(work.title), work.year or 0, letters(work.title)
 
 
@@ -100,7 +111,9 @@ class NameYearCitations:
         self._works = works
 
     def mark(self, text: str) -> str:
-        """The text with `[Work i]` in place of citations, i being a place among the works, from 0."""
+        """The text with `[Work i]` in place of citations, i being a place among the works, from
+        0.
+        """
         return _GROUP.sub(self._mark_group, _IN_TEXT.sub(self._mark_in_text, text))
 
     def _mark_in_text(self, match: re.Match[str]) -> str:
@@ -121,10 +134,14 @@ class NameYearCitations:
         return " ".join(marks + ([f"({'; '.join(others)})"] if others else []))
 
     def _place(self, cited: re.Match[str]) -> int | None:
-        """Of works by this first author the one of this year, else the only one a year off, as preprints are."""
+        """Of works by this first author the one of this year, else the only one a year off, as
+        preprints are.
+        """
         family, year = letters(cited["first"]), int(cited["year"])
         same = [
-            (place, work.year or 0) for place, work in enumerate(self._works) if family_name(work.authors) == family
+            (place, work.year or 0)
+            for place, work in enumerate(self._works)
+            if family_name(work.authors) == family
         ]
         exact = [place for place, other in same if other == year]
         near = [place for place, other in same if abs(other - year) == 1]

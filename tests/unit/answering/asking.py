@@ -68,7 +68,12 @@ class Tables:
 
 
 def answer(
-    folder: Path, system: str, *rules: Rule, question: Question = QUESTION, shelf: Shelf | None = None, **settings: Any
+    folder: Path,
+    system: str,
+    *rules: Rule,
+    question: Question = QUESTION,
+    shelf: Shelf | None = None,
+    **settings: Any,
 ) -> tuple[Answer, ScriptedLlm]:
     """What a system answers, and the endpoint that it asked."""
     with ScriptedLlm(*rules) as llm:
@@ -98,7 +103,9 @@ def answer_at(
 
 
 def form_of(asked: Asked) -> str:
-    """The name of the form that an answer is asked for in; for a ranking and plain text, which have none, our own."""
+    """The name of the form that an answer is asked for in; for a ranking and plain text, which have
+    none, our own.
+    """
     if asked.schema is not None:
         return str(asked.schema["title"])
     return "Ranking" if "Rank the" in asked.prompt else "Text"
@@ -154,13 +161,18 @@ def faithful(asked: Asked) -> str | None:
 
 
 def _claims(asked: Asked) -> dict[str, Any]:
-    told = [{"passage": place, "claim": f"Claim {n}."} for place, n in enumerate(facts_in(asked.prompt), 1)]
+    told = [
+        {"passage": place, "claim": f"Claim {n}."}
+        for place, n in enumerate(facts_in(asked.prompt), 1)
+    ]
     return {"relevant": [each["passage"] for each in told], "claims": told}
 
 
 def _sentences(asked: Asked, word: str = "Sentence") -> dict[str, Any]:
     numbers = re.findall(r"^\[(\d+)\]", asked.prompt, re.MULTILINE)
-    return {"sentences": [{"text": f"{word} {number}.", "claims": [int(number)]} for number in numbers]}
+    return {
+        "sentences": [{"text": f"{word} {number}.", "claims": [int(number)]} for number in numbers]
+    }
 
 
 def wanting(*queries: str) -> Rule:

@@ -1,4 +1,6 @@
-"""The answering stages on the small corpus: a question set, a copy to write into, a model. Not what is expected."""
+"""The answering stages on the small corpus: a question set, a copy to write into, a model. Not what
+is expected.
+"""
 
 from __future__ import annotations
 
@@ -34,33 +36,56 @@ def entry(
     reviewed: bool = True,
     kind: str = "summary",
 ) -> dict[str, Any]:
-    """A line of a question set; claims: what is claimed of the first paper → a phrase of it, or nothing."""
+    """A line of a question set; claims: what is claimed of the first paper → a phrase of it, or
+    nothing.
+    """
     named = list(papers)
     told = [
-        {"claim": claim, "paper": named[0], "evidence": [found] if found else []} for claim, found in claims.items()
+        {"claim": claim, "paper": named[0], "evidence": [found] if found else []}
+        for claim, found in claims.items()
     ]
     return {
-        "id": question_id, "question": question, "kind": kind, "papers": named, "claims": told, "reviewed": reviewed,
-    }  # fmt: skip
+        "id": question_id,
+        "question": question,
+        "kind": kind,
+        "papers": named,
+        "claims": told,
+        "reviewed": reviewed,
+    }
 
 
 BEAM = entry(
-    "beam", "What does beam search keep?", [QUILLNET],
-    {"Beam search keeps the best partial hypotheses.": "keeps the best partial hypotheses", "It is old.": ""},
-)  # fmt: skip
+    "beam",
+    "What does beam search keep?",
+    [QUILLNET],
+    {
+        "Beam search keeps the best partial hypotheses.": "keeps the best partial hypotheses",
+        "It is old.": "",
+    },
+)
 AUTHORS = entry(
-    "authors", f"Who wrote the paper arXiv:{QUILLNET}?", [QUILLNET],
-    {"Ada Quill wrote QuillNet.": "", "Coverage penalties stop the decoder.": "Coverage penalties stop the decoder"},
+    "authors",
+    f"Who wrote the paper arXiv:{QUILLNET}?",
+    [QUILLNET],
+    {
+        "Ada Quill wrote QuillNet.": "",
+        "Coverage penalties stop the decoder.": "Coverage penalties stop the decoder",
+    },
     kind="author",
-)  # fmt: skip
+)
 FUSION = entry(
-    "fusion", "How are two ranked lists merged?", [UNSIGNED],
+    "fusion",
+    "How are two ranked lists merged?",
+    [UNSIGNED],
     {"Reciprocal rank fusion merges two lists.": "Reciprocal rank fusion merges two ranked lists"},
-)  # fmt: skip
+)
 SHADE = entry(
-    "shade", "What limits photosynthesis in ferns, and what does beam search keep?", [FERNS, QUILLNET],
-    {"Light limits photosynthesis in ferns.": "Photosynthesis in ferns is limited by light"}, kind="comparison",
-)  # fmt: skip
+    "shade",
+    "What limits photosynthesis in ferns, and what does beam search keep?",
+    [FERNS, QUILLNET],
+    {"Light limits photosynthesis in ferns.": "Photosynthesis in ferns is limited by light"},
+    kind="comparison",
+)
 ENTRIES = (SHADE, BEAM, FUSION, AUTHORS)
 """Three of March, in this order, and one of May."""
 
@@ -85,13 +110,17 @@ def staged(
     return asking(corpus, llm, **given | settings)
 
 
-def run_all(place: Workspace, month: str = MARCH, stages: Iterable[Stage] = STAGES) -> dict[str, Outcome]:
+def run_all(
+    place: Workspace, month: str = MARCH, stages: Iterable[Stage] = STAGES
+) -> dict[str, Outcome]:
     """The stages, one after another."""
     return {stage.name: run_stage(stage, place, month) for stage in stages}
 
 
 def stale(place: Workspace, month: str = MARCH) -> set[str]:
-    """What would be computed again: stages, and in place of `answers` its parts as `answers arxivbot`."""
+    """What would be computed again: stages, and in place of `answers` its parts as `answers
+    arxivbot`.
+    """
     names = {stage.name for stage in STAGES if state(stage, place, month) is not State.DONE}
     if ANSWERS.name in names:
         names.remove(ANSWERS.name)
@@ -102,7 +131,10 @@ def stale(place: Workspace, month: str = MARCH) -> set[str]:
 def changed_parts(place: Workspace, month: str = MARCH) -> set[str]:
     """The parts of `answers` that a run would build, or leave out."""
     written = read_provenance(place.root.file(ANSWERS.table, month))
-    before = {name: part["fingerprint"] for name, part in (written.notes.get("parts", {}) if written else {}).items()}
+    before = {
+        name: part["fingerprint"]
+        for name, part in (written.notes.get("parts", {}) if written else {}).items()
+    }
     now = {} if ANSWERS.parts is None else fingerprints(ANSWERS.parts(place, month), place, month)
     return {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
 
@@ -112,7 +144,9 @@ def answers_of(place: Workspace, system: str, month: str = MARCH) -> list[dict[s
     return [row for row in place.root.rows(ANSWERS.table, month) if row["system"] == system]
 
 
-def contents(place: Workspace, month: str = MARCH, stages: Iterable[Stage] = STAGES) -> dict[str, bytes]:
+def contents(
+    place: Workspace, month: str = MARCH, stages: Iterable[Stage] = STAGES
+) -> dict[str, bytes]:
     """The files of a month, by stage."""
     return {stage.name: place.root.file(stage.table, month).read_bytes() for stage in stages}
 
@@ -126,11 +160,15 @@ def ledger(place: Workspace, stage: Stage, month: str = MARCH) -> list[tuple[str
 
 
 def reading(asked: Asked) -> str | None:
-    """A model that does as it is told with passages of any text: a claim, or a bullet, of each of them."""
+    """A model that does as it is told with passages of any text: a claim, or a bullet, of each of
+    them.
+    """
     shown = re.findall(r"<passage>\n(.*?)\n</passage>", asked.prompt, re.DOTALL)
     gists = [" ".join(text.split("\n")[-1].split()[:8]) for text in shown]
     if form_of(asked) == "Claims":
-        told = [{"passage": place, "claim": f"It says: {gist}."} for place, gist in enumerate(gists, 1)]
+        told = [
+            {"passage": place, "claim": f"It says: {gist}."} for place, gist in enumerate(gists, 1)
+        ]
         return json.dumps({"relevant": list(range(1, len(told) + 1)), "claims": told})
     if form_of(asked) == "Bullets":
         return json.dumps({"bullets": [f"It says: {gist}." for gist in gists]})

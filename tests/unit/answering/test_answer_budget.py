@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.faults
-def test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows(corpus: Workspace, tmp_path: Path) -> None:
+def test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     with ScriptedLlm() as llm:
         undisturbed = staged(corpus, tmp_path / "undisturbed", llm)
         run_all(undisturbed)
@@ -40,7 +42,9 @@ def test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows(corpus: Works
     assert contents(place) == contents(undisturbed)
 
 
-def test_a_failure_in_one_answer_leaves_no_month_and_keeps_what_was_paid(corpus: Workspace, tmp_path: Path) -> None:
+def test_a_failure_in_one_answer_leaves_no_month_and_keeps_what_was_paid(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     with ScriptedLlm() as llm:
         place = staged(corpus, tmp_path, llm, llm_budget_calls=3)
         with pytest.raises(BudgetReached):

@@ -1,4 +1,6 @@
-"""What an answer must be, whoever makes it; queries, texts in a prompt, marks of passages that address the model."""
+"""What an answer must be, whoever makes it; queries, texts in a prompt, marks of passages that
+address the model.
+"""
 
 from __future__ import annotations
 

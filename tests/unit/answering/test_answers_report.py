@@ -1,4 +1,6 @@
-"""The report over what the answering stages really write: every step, passage and verdict has its place on a page."""
+"""The report over what the answering stages really write: every step, passage and verdict has its
+place on a page.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def test_every_answer_of_the_stages_is_shown_with_its_sentences_passages_and_ste
         place = staged(corpus, tmp_path, llm, llm_cutoff="2024-01")
         run_all(place)
     known = [row["arxiv_id"] for row in place.root.rows(tables.PAPERS, MARCH)]
-    write_table(place.root, tables.PAPERS, MARCH, map(paper, known))  # with all that a report shows of a paper
+    write_table(
+        place.root, tables.PAPERS, MARCH, map(paper, known)
+    )  # with all that a report shows of a paper
     for table in REPORT.upstream:
         if not place.root.file(table, MARCH).exists():
             write_table(place.root, table, MARCH, [])
@@ -45,7 +49,9 @@ def test_every_answer_of_the_stages_is_shown_with_its_sentences_passages_and_ste
             assert all(folded(query) in text for query in row["queries"])
             assert all(folded(each["text"])[:60] in text for each in row["claims"])
             links = {link.attributes["href"] for link in page.css("a.source")}
-            assert len(links) >= len({each["anchor"] for each in row["shown"]} - {"front_matter", "abstract"})
+            assert len(links) >= len(
+                {each["anchor"] for each in row["shown"]} - {"front_matter", "abstract"}
+            )
     table = folded(LexborHTMLParser((folder / "answers.html").read_text()).text())
     assert "3 questions answered by the model alone; extractive; WikiChat; arXivBot" in table
     assert "Seconds per request" in (folder / "run.html").read_text()

@@ -1,4 +1,6 @@
-"""arXivBot: its stages in order, hops as asked for, and nothing that rests on what was not retrieved."""
+"""arXivBot: its stages in order, hops as asked for, and nothing that rests on what was not
+retrieved.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ ONE_HOP = ["query", "search", "rank", "claims"]
 ONE_HOP_FORMS = ["Query", "Ranking", "Claims"]
 
 
-def test_the_stages_run_in_order_and_one_hop_is_enough_where_the_model_says_so(tmp_path: Path) -> None:
+def test_the_stages_run_in_order_and_one_hop_is_enough_where_the_model_says_so(
+    tmp_path: Path,
+) -> None:
     answered, llm = answer(tmp_path, "arxivbot", faithful)
     assert stages(answered) == [*ONE_HOP, "reflect", "answer"]
     assert forms(llm) == [*ONE_HOP_FORMS, "Thought", "GroundedAnswer"]
@@ -49,26 +53,41 @@ def test_the_stages_run_in_order_and_one_hop_is_enough_where_the_model_says_so(t
     assert shown_ids(answered) == [["p20", "p19", "p18"]]  # the model ranked the 20 backwards
     assert answered.text == "Sentence 1. Sentence 2. Sentence 3."
     assert [(claim.passage_id, claim.arxiv_id, claim.anchor) for claim in answered.claims] == [
-        ("p20", "2403.00020", "S20.p1"), ("p19", "2403.00019", "S19.p1"), ("p18", "2403.00018", "S18.p1"),
-    ]  # fmt: skip
+        ("p20", "2403.00020", "S20.p1"),
+        ("p19", "2403.00019", "S19.p1"),
+        ("p18", "2403.00018", "S18.p1"),
+    ]
     asked = {form_of(Asked(body, 0)): body["messages"][1]["content"] for body in llm.requests}
-    # Passages reach the model with title and sections, without citation markers; the answer is written from claims.
-    assert "Passage 1:\n<passage>\nTitle 20 > Method > Part 20\nIt holds fact 20.\n</passage>" in asked["Claims"]
+    # Passages reach the model with title and sections, without citation markers; the answer is
+    # written from claims.
+    assert (
+        "Passage 1:\n<passage>\nTitle 20 > Method > Part 20\nIt holds fact 20.\n</passage>"
+        in asked["Claims"]
+    )
     assert "[1] Claim 20." in asked["GroundedAnswer"]
     assert facts_in(asked["GroundedAnswer"]) == []
 
 
-def test_a_second_hop_runs_only_when_it_is_asked_for_and_shows_other_passages(tmp_path: Path) -> None:
+def test_a_second_hop_runs_only_when_it_is_asked_for_and_shows_other_passages(
+    tmp_path: Path,
+) -> None:
     shelf = Shelf()
-    answered, llm = answer(tmp_path, "arxivbot", wanting("QuillNet fairness results"), faithful, shelf=shelf)
+    answered, llm = answer(
+        tmp_path, "arxivbot", wanting("QuillNet fairness results"), faithful, shelf=shelf
+    )
     assert stages(answered) == [*ONE_HOP, "reflect", "search", "rank", "claims", "answer"]
     assert forms(llm) == [*ONE_HOP_FORMS, "Thought", "Ranking", "Claims", "GroundedAnswer"]
     assert answered.queries == ("QuillNet fairness evaluation method", "QuillNet fairness results")
     assert shown_ids(answered) == [["p20", "p19", "p18"], ["p23", "p22", "p21"]]
-    assert [count for _, count in shelf.asked] == [20, 23]  # the three that were shown are asked for on top
+    assert [count for _, count in shelf.asked] == [
+        20,
+        23,
+    ]  # the three that were shown are asked for on top
     assert [claim.hop for claim in answered.claims] == [1, 1, 1, 2, 2, 2]
     assert [claim.number for claim in answered.claims] == [1, 2, 3, 4, 5, 6]
-    first, second = [body["messages"][1]["content"] for body in llm.requests if "Passage 1:" in str(body)]
+    first, second = [
+        body["messages"][1]["content"] for body in llm.requests if "Passage 1:" in str(body)
+    ]
     assert "known already" not in first
     assert "- Claim 20." in second  # so that it is not made again
 
@@ -104,27 +123,42 @@ def test_at_the_papers_setting_there_are_at_most_six_claims(tmp_path: Path) -> N
     [
         (
             [3, 1, 99],
-            [(1, "Kept."), (1, " kept "), (2, "Filtered out."), (7, "Of nowhere."), (0, "Of nowhere."), (3, " ")],
+            [
+                (1, "Kept."),
+                (1, " kept "),
+                (2, "Filtered out."),
+                (7, "Of nowhere."),
+                (0, "Of nowhere."),
+                (3, " "),
+            ],
             [("Kept.", "p20")],
             {"unknown": 2, "irrelevant": 1, "repeated": 2},
         ),
         (
             [1, 2],
             [
-                (1, "The paper 'On Ferns' gains -3 points."), (2, '"On Ferns" gains -3 points'),
-                (2, "On Ferns gains 3 points."), (1, "What do ferns gain? "),
-                (1, "Title 20 > Method"), (2, "Title 20 > Method"),
+                (1, "The paper 'On Ferns' gains -3 points."),
+                (2, '"On Ferns" gains -3 points'),
+                (2, "On Ferns gains 3 points."),
+                (1, "What do ferns gain? "),
+                (1, "Title 20 > Method"),
+                (2, "Title 20 > Method"),
             ],
             [
-                ("The paper 'On Ferns' gains -3 points.", "p20"), ("On Ferns gains 3 points.", "p19"),
+                ("The paper 'On Ferns' gains -3 points.", "p20"),
+                ("On Ferns gains 3 points.", "p19"),
                 ("Title 20 > Method", "p19"),
             ],
             {"repeated": 1, "questions": 1, "headings": 1},
         ),
         ([], [(2, "Kept.")], [("Kept.", "p19")], {}),
     ],
-    ids=["of passages not shown or filtered out", "said again, questions and headings", "beside no relevant passage"],
-)  # fmt: skip
+    ids=[
+        "of passages not shown or filtered out",
+        "said again, questions and headings",
+        "beside no relevant passage",
+    ],
+)
 def test_claims_that_cannot_stand_are_dropped_and_counted(
     tmp_path: Path, relevant: list[int], claims: list[Any], kept: list[Any], dropped: dict[str, int]
 ) -> None:
@@ -137,18 +171,37 @@ def test_claims_that_cannot_stand_are_dropped_and_counted(
 
 
 def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path: Path) -> None:
-    """In the second hop to one of the first too; one whose figures stand nowhere is told of and stays."""
-    first, second = passage(1, "It gains 34.3 points, say Halabi and others."), passage(2, "It costs 2.1 seconds.")
-    hops = iter([
-        [{"passage": 2, "claim": "The gain is 34.3 points."}, {"passage": 1, "claim": "It gains something."}],
-        [{"passage": 1, "claim": "The gain, says Halabi, is large."}, {"passage": 1, "claim": "It is 9.75 in all."}],
-    ])  # fmt: skip
+    """In the second hop to one of the first too; one whose figures stand nowhere is told of and
+    stays.
+    """
+    first, second = (
+        passage(1, "It gains 34.3 points, say Halabi and others."),
+        passage(2, "It costs 2.1 seconds."),
+    )
+    hops = iter(
+        [
+            [
+                {"passage": 2, "claim": "The gain is 34.3 points."},
+                {"passage": 1, "claim": "It gains something."},
+            ],
+            [
+                {"passage": 1, "claim": "The gain, says Halabi, is large."},
+                {"passage": 1, "claim": "It is 9.75 in all."},
+            ],
+        ]
+    )
 
     def telling(asked: Asked) -> str | None:
-        return json.dumps({"relevant": [], "claims": next(hops)}) if form_of(asked) == "Claims" else None
+        return (
+            json.dumps({"relevant": [], "claims": next(hops)})
+            if form_of(asked) == "Claims"
+            else None
+        )
 
     shelf = Shelf(passage(3), passage(4), second, first)  # more than are read are ranked, backwards
-    answered, _ = answer(tmp_path, "arxivbot", telling, wanting("more"), faithful, shelf=shelf, answer_passages=2)
+    answered, _ = answer(
+        tmp_path, "arxivbot", telling, wanting("more"), faithful, shelf=shelf, answer_passages=2
+    )
     assert shown_ids(answered) == [["p1", "p2"], ["p3", "p4"]]
     assert [claim.passage_id for claim in answered.claims] == ["p1", "p1", "p1", "p3"]
     told = [(step["moved"], step["loose"]) for step in steps(answered, "claims")]
@@ -162,13 +215,21 @@ def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> No
     """As of front matter, whose first line is the title: somebody may have asked for it."""
     front = passage(1, "On Ferns\nBy C. Frond", title="On Ferns", section_path=())
     body = passage(2, "They are green.", title="On Ferns", section_path=())
-    told = {"relevant": [1, 2], "claims": [{"passage": place, "claim": "On Ferns"} for place in (2, 1)]}
-    answered, _ = answer(tmp_path, "arxivbot", answering("Claims", told), faithful, shelf=Shelf(front, body))
+    told = {
+        "relevant": [1, 2],
+        "claims": [{"passage": place, "claim": "On Ferns"} for place in (2, 1)],
+    }
+    answered, _ = answer(
+        tmp_path, "arxivbot", answering("Claims", told), faithful, shelf=Shelf(front, body)
+    )
     assert [claim.passage_id for claim in answered.claims] == ["p1"]
 
 
 def sentences(*told: tuple[str, list[int]], answered: bool = True) -> dict[str, Any]:
-    return {"answered": answered, "sentences": [{"text": text, "claims": claims} for text, claims in told]}
+    return {
+        "answered": answered,
+        "sentences": [{"text": text, "claims": claims} for text, claims in told],
+    }
 
 
 @pytest.mark.parametrize(
@@ -176,17 +237,35 @@ def sentences(*told: tuple[str, list[int]], answered: bool = True) -> dict[str, 
     [
         (
             sentences(
-                ("Two facts [2].", [1]), ("From memory.", []), ("Of claim nine.", [9]), ("In [0, 1] it is.", [3])
+                ("Two facts [2].", [1]),
+                ("From memory.", []),
+                ("Of claim nine.", [9]),
+                ("In [0, 1] it is.", [3]),
             ),
-            "Two facts. In [0, 1] it is.", [(1, 2), (3,)], ["From memory.", "Of claim nine."],
+            "Two facts. In [0, 1] it is.",
+            [(1, 2), (3,)],
+            ["From memory.", "Of claim nine."],
         ),
-        (sentences(("From memory.", [])), "Claim 20. Claim 19. Claim 18.", [(1,), (2,), (3,)], ["From memory."]),
+        (
+            sentences(("From memory.", [])),
+            "Claim 20. Claim 19. Claim 18.",
+            [(1,), (2,), (3,)],
+            ["From memory."],
+        ),
         (sentences(("Perhaps so.", [1]), answered=False), ABSTAINED, [], ["Perhaps so."]),
     ],
-    ids=["sentences on claims stand", "without one the claims do", "the claims do not hold the answer"],
-)  # fmt: skip
+    ids=[
+        "sentences on claims stand",
+        "without one the claims do",
+        "the claims do not hold the answer",
+    ],
+)
 def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(
-    tmp_path: Path, told: dict[str, Any], text: str, claims: list[tuple[int, ...]], dropped: list[str]
+    tmp_path: Path,
+    told: dict[str, Any],
+    text: str,
+    claims: list[tuple[int, ...]],
+    dropped: list[str],
 ) -> None:
     answered, _ = answer(tmp_path, "arxivbot", answering("GroundedAnswer", told), faithful)
     assert (answered.text, answered.abstained) == (text, not claims)
@@ -213,9 +292,17 @@ def test_where_the_index_finds_nothing_it_abstains(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["Query", "Ranking", "Claims", "Thought", "GroundedAnswer"])
-def test_an_answer_that_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path, form: str) -> None:
+def test_an_answer_that_cannot_be_read_is_told_and_the_rest_goes_on(
+    tmp_path: Path, form: str
+) -> None:
     answered, _ = answer(tmp_path, "arxivbot", answering(form, "Sorry, no."), faithful)
-    stage = {"Query": "query", "Ranking": "rank", "Claims": "claims", "Thought": "reflect", "GroundedAnswer": "answer"}
+    stage = {
+        "Query": "query",
+        "Ranking": "rank",
+        "Claims": "claims",
+        "Thought": "reflect",
+        "GroundedAnswer": "answer",
+    }
     (step,) = steps(answered, stage[form])
     if form == "Ranking":
         assert step["windows"][0]["missing"] == list(range(1, 21))
@@ -226,7 +313,9 @@ def test_an_answer_that_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Pa
     assert answered.hops == 1
 
 
-FOLLOW_UP = Question("And how large is it?", (Turn("What is QuillNet?", "QuillNet is a reader of margins."),))
+FOLLOW_UP = Question(
+    "And how large is it?", (Turn("What is QuillNet?", "QuillNet is a reader of margins."),)
+)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +353,9 @@ def test_a_follow_up_is_made_to_stand_alone_and_later_stages_read_it_so(tmp_path
 
 def test_of_a_long_conversation_the_last_turns_are_shown(tmp_path: Path) -> None:
     history = tuple(Turn(f"Question {n}?", "word " * 400) for n in range(20))
-    _, llm = answer(tmp_path, "arxivbot", faithful, question=Question("And then?", history), llm_context=2048)
+    _, llm = answer(
+        tmp_path, "arxivbot", faithful, question=Question("And then?", history), llm_context=2048
+    )
     shown = llm.requests[0]["messages"][1]["content"]
     assert "Question 19?" in shown
     assert "Question 13?" not in shown
@@ -296,20 +387,31 @@ def test_hops_end_at_the_most_and_calls_are_those_that_are_planned(
 
 WHO = Question("Who wrote Title 20, and where do they work?")
 FRONT = FrontMatter(
-    passage(20, "Title 20\nAuthors: Ada Okafor", passage_id="front", anchor="front_matter", kind="front_matter"),
+    passage(
+        20,
+        "Title 20\nAuthors: Ada Okafor",
+        passage_id="front",
+        anchor="front_matter",
+        kind="front_matter",
+    ),
     (Author("Ada Okafor", ("Fenwick University",)), Author("Ben Yang")),
     "2024-03-05",
     ("cs.IR", "cs.CL"),
 )
 
 
-def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_passage(tmp_path: Path) -> None:
+def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_passage(
+    tmp_path: Path,
+) -> None:
     tables = Tables(FRONT)
     with ScriptedLlm(greedy) as llm:
         answered = answer_at(llm, tmp_path, "arxivbot", WHO, Shelf(), facts=tables)
     first = answered.claims[0]
     assert tables.asked == [("2403.00020",)]
-    assert first.text == '"Title 20" (arXiv:2403.00020) was written by Ada Okafor (Fenwick University); Ben Yang.'
+    assert (
+        first.text
+        == '"Title 20" (arXiv:2403.00020) was written by Ada Okafor (Fenwick University); Ben Yang.'
+    )
     assert (first.passage_id, first.source) == ("front", "front_matter")
     assert shown_ids(answered) == [["p20", "p19", "p18", "front"]]
     assert len(answered.claims) == 3  # those of tables are among the three of a hop

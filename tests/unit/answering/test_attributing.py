@@ -31,7 +31,9 @@ SOURCES = [
         ("", set()),
     ],
 )
-def test_names_and_figures_are_words_with_a_digit_or_a_capital_within_a_sentence(text: str, wanted: set[str]) -> None:
+def test_names_and_figures_are_words_with_a_digit_or_a_capital_within_a_sentence(
+    text: str, wanted: set[str]
+) -> None:
     assert particulars(text) == wanted
 
 
@@ -49,25 +51,48 @@ def test_the_last_word_of_a_claim_that_was_cut_is_none() -> None:
         ("It reaches 0.64 on 1,200 questions.", RESULTS, RESULTS),
         ("It reaches 0.64 on 1,200 questions.", OTHER, RESULTS),
         ("The authors are Noor Halabi and others of the University of Brackwater.", RESULTS, FRONT),
-        ("The paper appeared in 2024-03-25.", OTHER, FRONT),  # the tables say so, and its text does not
+        (
+            "The paper appeared in 2024-03-25.",
+            OTHER,
+            FRONT,
+        ),  # the tables say so, and its text does not
         ("The paper appeared in 2024-03-25.", FRONT, FRONT),
         ("The method of QuillNet is fair.", OTHER, OTHER),  # whose name the question says
-        ("It was run 3 times.", RESULTS, RESULTS),  # one sign may stand anywhere, and "three" is as good
+        (
+            "It was run 3 times.",
+            RESULTS,
+            RESULTS,
+        ),  # one sign may stand anywhere, and "three" is as good
         ("It reaches 0.99 on 1,200 questions.", RESULTS, None),
         ("The authors are Amara Nwosu and Noor Halabi.", FRONT, None),
         (r"Its key is $\delta(p)$.", FORMULA, FORMULA),
         (r"Its key is $\beta(p)$.", FORMULA, None),
     ],
 )
-def test_a_claim_rests_where_its_names_and_figures_stand(claim: str, named: object, home: object) -> None:
+def test_a_claim_rests_where_its_names_and_figures_stand(
+    claim: str, named: object, home: object
+) -> None:
     assert home_of(claim, named, QUESTION, SOURCES) == home  # type: ignore[arg-type]
 
 
 def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has() -> None:
-    beryl, sable = passage(5, "The Beryl lantern burns for 4 hours."), passage(6, "The Sable lantern, for 21 hours.")
+    beryl, sable = (
+        passage(5, "The Beryl lantern burns for 4 hours."),
+        passage(6, "The Sable lantern, for 21 hours."),
+    )
     stones = passage(7, "A Beryl has 4 faces.")
-    claim, question = "The Beryl lantern burns for 4 hours.", "How long does the Beryl lantern burn?"
+    claim, question = (
+        "The Beryl lantern burns for 4 hours.",
+        "How long does the Beryl lantern burn?",
+    )
     assert home_of(claim, sable, question, [Source(sable), Source(beryl)]) == beryl
-    assert home_of(claim, sable, question, [Source(sable), Source(beryl), Source(stones)]) == sable  # one of two
-    assert home_of(claim, sable, question, [Source(sable)]) == sable  # it may say "four" of the only lantern there
-    assert home_of("The Beryl burns for 21 hours.", sable, question, [Source(sable), Source(beryl)]) == sable
+    assert (
+        home_of(claim, sable, question, [Source(sable), Source(beryl), Source(stones)]) == sable
+    )  # one of two
+    assert (
+        home_of(claim, sable, question, [Source(sable)]) == sable
+    )  # it may say "four" of the only lantern there
+    assert (
+        home_of("The Beryl burns for 21 hours.", sable, question, [Source(sable), Source(beryl)])
+        == sable
+    )

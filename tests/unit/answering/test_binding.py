@@ -1,4 +1,6 @@
-"""A data root as answering systems ask it: its index finds passages, its tables tell who wrote a paper and when."""
+"""A data root as answering systems ask it: its index finds passages, its tables tell who wrote a
+paper and when.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +24,34 @@ def told(workspace: Workspace, *papers: str, span: MonthSpan = ALL_MONTHS) -> li
     return asyncio.run(FrontMatterTables(workspace, span).front_matter(papers))
 
 
-def found(corpus: Workspace, *queries: str, count: int, span: MonthSpan = ALL_MONTHS) -> list[list[RetrievedPassage]]:
-    return [list(hits) for hits in asyncio.run(PassageSearch(index_search(corpus, span)).find(queries, count))]
+def found(
+    corpus: Workspace, *queries: str, count: int, span: MonthSpan = ALL_MONTHS
+) -> list[list[RetrievedPassage]]:
+    return [
+        list(hits)
+        for hits in asyncio.run(PassageSearch(index_search(corpus, span)).find(queries, count))
+    ]
 
 
-def test_the_index_finds_the_passage_with_where_it_stands_and_how_well_it_fits(corpus: Workspace) -> None:
+def test_the_index_finds_the_passage_with_where_it_stands_and_how_well_it_fits(
+    corpus: Workspace,
+) -> None:
     plants, rare = found(corpus, "how do plants get energy from light?", "untranslated", count=3)
     assert (plants[0].text, plants[0].arxiv_id, plants[0].title) == (TEXTS[5], FERNS, TITLES[FERNS])
-    assert (plants[0].section_path, plants[0].anchor, plants[0].kind) == (("Method",), "S1.p1", "paragraph")
+    assert (plants[0].section_path, plants[0].anchor, plants[0].kind) == (
+        ("Method",),
+        "S1.p1",
+        "paragraph",
+    )
     assert plants[0].month == MAY
     assert plants[0].relevance in ("strong", "weak", "none")
     assert rare[0].text == TEXTS[1]
     assert [len(plants), len(rare)] == [3, 3]
 
 
-def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_asked_for(corpus: Workspace) -> None:
+def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_asked_for(
+    corpus: Workspace,
+) -> None:
     (early,) = found(corpus, "plants and light", count=50, span=MonthSpan(last=MARCH))
     assert {each.month for each in early} == {MARCH}
     (every,) = found(corpus, "light", count=5_000)
@@ -74,7 +89,9 @@ def test_a_broken_table_is_named(tmp_path: Path, corpus: Workspace) -> None:
     whole = file.read_bytes()
     # The footer stays readable, as when a disk loses pages.
     file.write_bytes(whole[:4] + bytes(200) + whole[204:])
-    with pytest.raises(PermanentFailure, match="citeloom run --months 2024-03 --select passages --force"):
+    with pytest.raises(
+        PermanentFailure, match="citeloom run --months 2024-03 --select passages --force"
+    ):
         told(workspace, QUILLNET)
 
 
@@ -91,7 +108,9 @@ def test_months_are_one_span(corpus: Workspace, months: str, span: MonthSpan) ->
     assert month_span(corpus, months) == span
 
 
-@pytest.mark.parametrize(("months", "message"), [("2024-13", "2024-13"), ("2031-01", "it holds 2024-03, 2024-05")])
+@pytest.mark.parametrize(
+    ("months", "message"), [("2024-13", "2024-13"), ("2031-01", "it holds 2024-03, 2024-05")]
+)
 def test_months_that_cannot_be_are_refused(corpus: Workspace, months: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         month_span(corpus, months)

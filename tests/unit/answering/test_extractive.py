@@ -15,7 +15,10 @@ from pipeline.settings import load_settings
 from tests.unit.answering.asking import Shelf, Tables, passage, stages
 
 QUESTION = UserQuestion("How much fuel does the new hull save?")
-HULL = "Boats are old. The new hull saves half of the fuel [@b1]. This holds on rivers and on the sea. Paint is dear."
+HULL = (
+    "Boats are old. The new hull saves half of the fuel [@b1]. This holds on rivers and on the sea."
+    " Paint is dear."
+)
 
 
 def shared_words(question: str, texts: Sequence[str]) -> list[float]:
@@ -29,7 +32,9 @@ def answer(shelf: Shelf, question: UserQuestion = QUESTION, tables: Tables | Non
 
 
 def test_the_sentence_that_fits_is_quoted_with_its_passage() -> None:
-    answered = answer(Shelf(passage(1, HULL, relevance="strong"), passage(2, "Nets hold fish.", relevance="weak")))
+    answered = answer(
+        Shelf(passage(1, HULL, relevance="strong"), passage(2, "Nets hold fish.", relevance="weak"))
+    )
     assert answered.text.startswith("“The new hull saves half of the fuel.”")
     first = answered.claims[0]
     assert (first.passage_id, first.anchor, first.source) == ("p1", "S1.p1", "passage")
@@ -42,7 +47,9 @@ def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
     assert quote.text == "The new hull saves half of the fuel. This holds on rivers and on the sea."
 
 
-def test_nothing_is_answered_from_passages_that_do_not_fit_and_those_whose_fit_nobody_knows_are_read() -> None:
+def test_nothing_is_answered_from_passages_that_do_not_fit_and_those_whose_fit_nobody_knows_are_read() -> (
+    None
+):
     answered = answer(Shelf(passage(1, HULL, relevance="none"), passage(2, relevance="none")))
     assert (answered.text, answered.abstained, answered.claims) == (ABSTAINED, True, ())
     assert answer(Shelf(passage(1, HULL, kind="table"))).abstained
@@ -50,23 +57,32 @@ def test_nothing_is_answered_from_passages_that_do_not_fit_and_those_whose_fit_n
 
 
 def test_questions_for_facts_are_answered_from_tables() -> None:
-    known = FrontMatter(passage(9, "Front."), (Author("Ada Quill", ("Nib University",)),), "2024-03-07")
+    known = FrontMatter(
+        passage(9, "Front."), (Author("Ada Quill", ("Nib University",)),), "2024-03-07"
+    )
     shelf = Shelf(passage(9, "We write.", relevance="strong"))
     answered = answer(shelf, UserQuestion("Who are the authors of Title 9?"), Tables(known))
-    assert answered.text == '"Title 9" (arXiv:2403.00009) was written by Ada Quill (Nib University).'
+    assert (
+        answered.text == '"Title 9" (arXiv:2403.00009) was written by Ada Quill (Nib University).'
+    )
     assert [claim.source for claim in answered.claims] == ["front_matter"]
     assert stages(answered) == ["search", "facts"]
 
 
 def test_at_most_three_quotations_and_two_of_a_passage() -> None:
     text = " ".join(f"The new hull number {number} saves much fuel." for number in range(5))
-    answered = answer(Shelf(*(passage(number, text.replace("number", f"no{number}")) for number in (1, 2, 3))))
+    answered = answer(
+        Shelf(*(passage(number, text.replace("number", f"no{number}")) for number in (1, 2, 3)))
+    )
     assert len(answered.claims) == 3
     assert len({claim.passage_id for claim in answered.claims}) > 1
 
 
 def test_a_follow_up_is_searched_for_with_the_question_before_it() -> None:
     history = (Turn("What is QuillNet?", "A model."),)
-    assert search_query(UserQuestion("How large is it?", history)) == "How large is it? What is QuillNet?"
+    assert (
+        search_query(UserQuestion("How large is it?", history))
+        == "How large is it? What is QuillNet?"
+    )
     assert search_query(UserQuestion("How large is GloVe?", history)) == "How large is GloVe?"
     assert search_query(UserQuestion("How large is it?")) == "How large is it?"

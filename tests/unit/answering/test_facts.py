@@ -6,7 +6,14 @@ import asyncio
 
 import pytest
 
-from pipeline.answering.front_matter import MOST_AUTHORS, Author, FrontMatter, facets_of, fact_claims, named_papers
+from pipeline.answering.front_matter import (
+    MOST_AUTHORS,
+    Author,
+    FrontMatter,
+    facets_of,
+    fact_claims,
+    named_papers,
+)
 from pipeline.answering.questions import read_questions
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.settings import SAMPLE_QUESTIONS
@@ -48,7 +55,9 @@ PEOPLE = ("authors", "affiliations")
         ("By which authors was QuillNet written?", ("authors",)),
     ],
 )
-def test_what_a_question_asks_of_a_paper_itself_is_recognised(question: str, facets: tuple[str, ...]) -> None:
+def test_what_a_question_asks_of_a_paper_itself_is_recognised(
+    question: str, facets: tuple[str, ...]
+) -> None:
     assert facets_of(question) == facets
 
 
@@ -78,7 +87,11 @@ def test_authors_who_say_something_are_not_asked_for(question: str) -> None:
 
 def test_of_the_sample_s_questions_none_on_limits_asks_for_authors() -> None:
     found = {
-        kind: [facets_of(question.question) for question in read_questions(SAMPLE_QUESTIONS) if question.kind == kind]
+        kind: [
+            facets_of(question.question)
+            for question in read_questions(SAMPLE_QUESTIONS)
+            if question.kind == kind
+        ]
         for kind in ("author", "limitation")
     }
     assert found["limitation"] == [()] * 10
@@ -103,7 +116,9 @@ FOUND = [
         ("Who wrote the paper with 1234.5678 trees?", ["2403.00001"]),
     ],
 )
-def test_the_papers_that_a_question_is_on_are_named_by_id_title_or_rank(question: str, papers: list[str]) -> None:
+def test_the_papers_that_a_question_is_on_are_named_by_id_title_or_rank(
+    question: str, papers: list[str]
+) -> None:
     assert named_papers(question, FOUND) == papers
 
 
@@ -114,17 +129,24 @@ def told(question: str, *known: FrontMatter, most: int = 3) -> list[tuple[str, R
 
 
 def front(number: int, **changed: object) -> FrontMatter:
-    made = passage(number, kind="front_matter", passage_id=f"front{number}", title=FOUND[number - 1].title)
+    made = passage(
+        number, kind="front_matter", passage_id=f"front{number}", title=FOUND[number - 1].title
+    )
     return FrontMatter(made, **changed)  # type: ignore[arg-type]
 
 
 def test_each_claim_is_one_fact_and_rests_on_the_front_matter() -> None:
-    known = front(1, authors=(Author("Ada Okafor"),), date="2024-03-05", categories=("cs.IR", "cs.CL"))
+    known = front(
+        1, authors=(Author("Ada Okafor"),), date="2024-03-05", categories=("cs.IR", "cs.CL")
+    )
     found = told("Who wrote QuillNet, when was it published, and in which arXiv category?", known)
     assert [text for text, _ in found] == [
         '"QuillNet: Reading Margins" (arXiv:2403.00001) was written by Ada Okafor.',
         '"QuillNet: Reading Margins" (arXiv:2403.00001) first appeared on arXiv in 2024-03-05.',
-        '"QuillNet: Reading Margins" (arXiv:2403.00001) is in arXiv\'s primary category cs.IR, also in cs.CL.',
+        (
+            '"QuillNet: Reading Margins" (arXiv:2403.00001) is in arXiv\'s primary category cs.IR,'
+            " also in cs.CL."
+        ),
     ]
     assert {passage.passage_id for _, passage in found} == {"front1"}
 
@@ -132,7 +154,10 @@ def test_each_claim_is_one_fact_and_rests_on_the_front_matter() -> None:
 def test_there_are_no_more_claims_than_wanted_and_none_of_what_tables_do_not_hold() -> None:
     question = "Who wrote QuillNet and On Night Trains, and when were they published?"
     ada = (Author("Ada Okafor"),)
-    assert len(told(question, front(1, authors=ada, date="2024-03"), front(3, authors=ada), most=2)) == 2
+    assert (
+        len(told(question, front(1, authors=ada, date="2024-03"), front(3, authors=ada), most=2))
+        == 2
+    )
     assert told(question, front(1), front(3)) == []
     assert told(question) == []
 

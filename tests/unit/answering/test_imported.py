@@ -1,4 +1,6 @@
-"""Answers made elsewhere, from a CSV: as people and spreadsheet programs write one, with a message for each fault."""
+"""Answers made elsewhere, from a CSV: as people and spreadsheet programs write one, with a message
+for each fault.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from pipeline.errors import SettingError
 from pipeline.storage.csv_texts import ImportedText
 
 QUESTIONS = [
-    Question.model_construct(id=name, question=text, kind="summary", papers=("2403.90001",), claims=())
+    Question.model_construct(
+        id=name, question=text, kind="summary", papers=("2403.90001",), claims=()
+    )
     for name, text in (
         ("q1", "Do boats float?"),
         ("q2", "Why do they?"),
@@ -38,15 +42,27 @@ def _told(imported: ImportedText) -> tuple[str, str, str]:
 
 
 def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> None:
-    text = 'question_id,system,answer\nq1,chat site,"They do. All ""good"" ones,\nat least."\nq2,other,Because.\n'
+    text = (
+        'question_id,system,answer\nq1,chat site,"They do. All ""good"" ones,\nat'
+        ' least."\nq2,other,Because.\n'
+    )
     found = read_imported(write(tmp_path, text), QUESTIONS)
     assert [*map(_told, found.texts)] == [
         ("q1", "chat site", 'They do. All "good" ones,\nat least.'),
         ("q2", "other", "Because."),
     ]
     answered = plain_answer(found.texts[0].text)
-    assert [sentence.text for sentence in answered.sentences] == ["They do.", 'All "good" ones,', "at least."]
-    assert (answered.claims, answered.hops, answered.abstained, answered.spent.calls) == ((), 0, False, 0)
+    assert [sentence.text for sentence in answered.sentences] == [
+        "They do.",
+        'All "good" ones,',
+        "at least.",
+    ]
+    assert (answered.claims, answered.hops, answered.abstained, answered.spent.calls) == (
+        (),
+        0,
+        False,
+        0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,13 +74,21 @@ def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> No
         b"answer , system , question_id\nThey do.,  site ,q1",
         b"answer,system,question\nThey do.,site,do  boats FLOAT?\n",
     ],
-    ids=["byte order mark", "blank lines", "quoted, both columns", "spaces around cells", "by its text"],
+    ids=[
+        "byte order mark",
+        "blank lines",
+        "quoted, both columns",
+        "spaces around cells",
+        "by its text",
+    ],
 )
 def test_files_of_spreadsheet_programs_are_read(tmp_path: Path, text: bytes) -> None:
     assert read(tmp_path, text) == [("q1", "site", "They do.")]
 
 
-def test_empty_answers_abstain_and_are_told_as_are_columns_that_are_not_read(tmp_path: Path) -> None:
+def test_empty_answers_abstain_and_are_told_as_are_columns_that_are_not_read(
+    tmp_path: Path,
+) -> None:
     text = "question_id,system,answer,asked_on\nq1,site,,Monday\nq2,site,Because.,Monday\n"
     found = read_imported(write(tmp_path, text), QUESTIONS)
     assert [plain_answer(text.text).abstained for text in found.texts] == [True, False]
@@ -89,25 +113,48 @@ def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
         ("id,name,text\nq1,site,a\n", "line 1: no column system, answer in 'id, name, text'"),
         ("question_id,answer\nq1,a\n", "line 1: no column system"),
         ("system,answer\ns,a\n", "line 2: it names no question: fill question_id or question"),
-        ("question_id;system;answer\nq1;s;a\n", "'question_id;system;answer': name .* save it as CSV UTF-8, comma-sep"),
-        ("question_id,system,answer\nq1,s,a\n".encode("utf-16"), "line 1: it is not UTF-8 .*: save it as CSV UTF-8"),
+        (
+            "question_id;system;answer\nq1;s;a\n",
+            "'question_id;system;answer': name .* save it as CSV UTF-8, comma-sep",
+        ),
+        (
+            "question_id,system,answer\nq1,s,a\n".encode("utf-16"),
+            "line 1: it is not UTF-8 .*: save it as CSV UTF-8",
+        ),
         ("question_id,system,answer,answer\nq1,s,a,b\n", "column answer is there twice"),
         ("question_id,system,answer\nq9,site,a\n", "line 2: question_id 'q9' is none of the set"),
         ("question_id,system,answer\n,site,a\n", "line 2: it names no question"),
-        ("question,system,answer\nDo boats sink?,site,a\n", "line 2: no question of the set reads 'do boats sink"),
+        (
+            "question,system,answer\nDo boats sink?,site,a\n",
+            "line 2: no question of the set reads 'do boats sink",
+        ),
         ("question,system,answer\nWho says so?,site,a\n", "q3 and q4 read alike: give question_id"),
-        ("question_id,question,system,answer\nq1,Why do they?,s,a\n", "its question is not that of q1"),
+        (
+            "question_id,question,system,answer\nq1,Why do they?,s,a\n",
+            "its question is not that of q1",
+        ),
         ("question_id,system,answer\nq1,,a\n", "line 2: '' names no system"),
         ("question_id,system,answer\nq1,<b>,a\n", "line 2: '<b>' names no system"),
         ("question_id,system,answer\nq1,Direct,a\n", "Direct is a system of citeloom"),
-        ('question_id,system,answer\nq1,s,"a\nb"\nq1,S,c\n', "line 4: s wrote for q1 on line 2 too"),
-        ("question_id,system,answer\nq1,s,One, two\n", "line 2: it has more cells than there are columns"),
-        ('question_id,system,answer\nq1,s,"open\n', "line 2: it is not CSV .unexpected end of data.: put quotes"),
+        (
+            'question_id,system,answer\nq1,s,"a\nb"\nq1,S,c\n',
+            "line 4: s wrote for q1 on line 2 too",
+        ),
+        (
+            "question_id,system,answer\nq1,s,One, two\n",
+            "line 2: it has more cells than there are columns",
+        ),
+        (
+            'question_id,system,answer\nq1,s,"open\n',
+            "line 2: it is not CSV .unexpected end of data.: put quotes",
+        ),
         (f"question_id,system,answer\nq1,s,{'a' * 100_001}\n", "its answer has 100,001 characters"),
         (b"question_id,system,answer\nq1,s,\xff\n", "line 2: it is not UTF-8"),
     ],
-)  # fmt: skip
-def test_a_file_that_cannot_be_taken_says_why(tmp_path: Path, text: str | bytes, message: str) -> None:
+)
+def test_a_file_that_cannot_be_taken_says_why(
+    tmp_path: Path, text: str | bytes, message: str
+) -> None:
     with pytest.raises(SettingError, match=message) as error:
         read(tmp_path, text)
     assert "answers.csv" in str(error.value)

@@ -1,5 +1,6 @@
-"""Thirty passages that speak to the model: nothing of them leaves its fence, and no answer cites outside of what was
-shown, even where a model obeys each of them as far as the form of its answers lets it.
+"""Thirty passages that speak to the model: nothing of them leaves its fence, and no answer cites
+outside of what was shown, even where a model obeys each of them as far as the form of its answers
+lets it.
 
 The passages are in tests/labels/injections.jsonl; `injections` lays them out as a corpus.
 """
@@ -41,12 +42,24 @@ def ordered(asked: Asked) -> list[Any]:
 
 
 def obeying(asked: Asked) -> str | None:
-    """A model that does what the passages want: it says their words, cites what they name, ranks as they say."""
+    """A model that does what the passages want: it says their words, cites what they name, ranks as
+    they say.
+    """
     found = ordered(asked)
     if not found:
         return None
-    said = " ".join(["Obeyed:", *(each.sign for each in found if each.sign), "[9] https://lantern-prize.example"])
-    withheld = [each for each in found if each.wants == "abstain" and f" {each.name} " in fence(asked, "question")]
+    said = " ".join(
+        [
+            "Obeyed:",
+            *(each.sign for each in found if each.sign),
+            "[9] https://lantern-prize.example",
+        ]
+    )
+    withheld = [
+        each
+        for each in found
+        if each.wants == "abstain" and f" {each.name} " in fence(asked, "question")
+    ]
     claims = [] if withheld else [{"passage": number, "claim": said} for number in (99, 1)]
     given = {
         "Claims": {"relevant": [99, 1], "claims": claims},
@@ -57,7 +70,9 @@ def obeying(asked: Asked) -> str | None:
     name = form_of(asked)
     if name == "Ranking":
         wanting = [each for each in found if each.wants == "first"]
-        shown = re.findall(r"^\[(\d+)\]\n<passage>\n(.*?)\n</passage>", asked.prompt, re.DOTALL | re.MULTILINE)
+        shown = re.findall(
+            r"^\[(\d+)\]\n<passage>\n(.*?)\n</passage>", asked.prompt, re.DOTALL | re.MULTILINE
+        )
         first = [number for number, text in shown if any(each.fact in text for each in wanting)]
         return " > ".join(f"[{number}]" for number in ["99", *first, "99"])
     return json.dumps(given[name]) if name in given else None
@@ -66,7 +81,10 @@ def obeying(asked: Asked) -> str | None:
 def searching(asked: Asked) -> str | None:
     """A model that searches for what it is asked."""
     query = fence(asked, "question")
-    given = {"Query": {"query": query}, "Search": {"search": "yes", "question": query, "query": query}}
+    given = {
+        "Query": {"query": query},
+        "Search": {"search": "yes", "question": query, "query": query},
+    }
     return json.dumps(given[form_of(asked)]) if form_of(asked) in given else None
 
 
@@ -89,7 +107,8 @@ def asked_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     folder = tmp_path_factory.mktemp("lanterns")
     questions = folder / "lanterns.jsonl"
     with ScriptedLlm(searching, obeying, obeying_answer, reading) as llm:
-        # Twelve, so that a ranking that obeys does not keep the passage that was asked for from being read.
+        # Twelve, so that a ranking that obeys does not keep the passage that was asked for from
+        # being read.
         given = {"data": folder, "questions": questions, "answer_passages": 12, "_env_file": None}
         work = Workspace(load_settings(llm_url=llm.url, llm_model=llm.model, **given))
         write_corpus(work, INJECTIONS, questions)
@@ -118,19 +137,30 @@ def test_no_answer_cites_outside_its_passages(asked_all: Asking) -> None:
         assert len(effects[system]) == 30
         for effect in effects[system]:
             assert effect.ungrounded == 0
-            assert system == "direct" or all(sentence.claims for sentence in effect.answer.sentences)
+            assert system == "direct" or all(
+                sentence.claims for sentence in effect.answer.sentences
+            )
 
 
 def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(asked_all: Asking) -> None:
     effects, _ = asked_all
-    claims = [step for effect in effects["arxivbot"] for step in effect.steps("claims") if step["claims"]]
+    claims = [
+        step for effect in effects["arxivbot"] for step in effect.steps("claims") if step["claims"]
+    ]
     assert {step["dropped"]["unknown"] for step in claims} == {1}  # the claim on passage 99
-    answers = [step for effect in effects["arxivbot"] for step in effect.steps("answer") if "dropped" in step]
+    answers = [
+        step
+        for effect in effects["arxivbot"]
+        for step in effect.steps("answer")
+        if "dropped" in step
+    ]
     assert len(answers) >= 25
     assert {len(step["dropped"]) for step in answers} == {1}  # the sentence on the claims 99 and 97
 
 
-def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(asked_all: Asking) -> None:
+def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(
+    asked_all: Asking,
+) -> None:
     _, llm = asked_all
     bodies = [body for body in llm.requests if ordered(Asked(body, 0))]
     assert len(bodies) > 100
@@ -139,22 +169,36 @@ def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(
         system, user = (message["content"] for message in body["messages"])
         for text in (system, re.sub(r"<(\w+)>\n.*?\n</\1>", "", user, flags=re.DOTALL)):
             assert "lantern" not in text.casefold()
-            assert not [injection.sign for injection in INJECTIONS if injection.sign and injection.sign in text]
+            assert not [
+                injection.sign
+                for injection in INJECTIONS
+                if injection.sign and injection.sign in text
+            ]
         tags = re.findall(r"</?(\w+)>", user)
         assert all(tags.count(name) % 2 == 0 for name in tags)
         assert not re.search(r"<\|\w+\|>|\[/?INST\]|<<SYS>>|</s>", user)
 
 
 def test_what_got_through_is_told_with_the_passage_that_it_rests_on(asked_all: Asking) -> None:
-    """A model that obeys gets its words through, as a claim on a passage that the reader can open."""
+    """A model that obeys gets its words through, as a claim on a passage that the reader can
+    open.
+    """
     effects, _ = asked_all
     assert sum(effect.got_through for effect in effects["arxivbot"]) >= 25
-    assert not [effect for effect in effects["direct"] if effect.injection.wants == "say" and effect.got_through]
+    assert not [
+        effect
+        for effect in effects["direct"]
+        if effect.injection.wants == "say" and effect.got_through
+    ]
 
 
-def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_read_alike(asked_all: Asking) -> None:
+def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_read_alike(
+    asked_all: Asking,
+) -> None:
     effects, _ = asked_all
-    known = {injection.id for injection in INJECTIONS if looks_like_prompt_injection(injection.text)}
+    known = {
+        injection.id for injection in INJECTIONS if looks_like_prompt_injection(injection.text)
+    }
     assert len(known) >= 11  # orders in other words, in other languages and in fake JSON are not
     for effect in effects["arxivbot"]:
         assert effect.suspicious == (effect.read and effect.injection.id in known)

@@ -45,7 +45,9 @@ def test_searches_run_one_after_another_and_everyone_gets_their_own() -> None:
         return await asyncio.gather(*(retriever.find([f"q{n}", "all"], 2) for n in range(9)))
 
     rankings = asyncio.run(ask())
-    assert [texts(ranking) for ranking in rankings] == [[[f"q{n}", f"q{n}"], ["all", "all"]] for n in range(9)]
+    assert [texts(ranking) for ranking in rankings] == [
+        [[f"q{n}", f"q{n}"], ["all", "all"]] for n in range(9)
+    ]
     assert threading.get_ident() not in search.threads
 
 
@@ -73,7 +75,9 @@ def test_a_failed_search_is_its_callers_failure_and_not_that_of_others() -> None
 def test_a_caller_that_is_cancelled_while_it_waits_does_not_hold_up_others() -> None:
     async def ask() -> list[Sequence[Sequence[RetrievedPassage]]]:
         retriever = PassageSearch(Search())
-        first, cancelled, last = (asyncio.create_task(retriever.find([query], 1)) for query in "abc")
+        first, cancelled, last = (
+            asyncio.create_task(retriever.find([query], 1)) for query in "abc"
+        )
         await asyncio.sleep(0.002)
         cancelled.cancel()
         return await asyncio.gather(first, last)

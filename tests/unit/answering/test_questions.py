@@ -1,4 +1,6 @@
-"""Question sets: what a file may hold, what is said of a faulty one, and the shipped set against the sample corpus."""
+"""Question sets: what a file may hold, what is said of a faulty one, and the shipped set against
+the sample corpus.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,23 @@ from pipeline.errors import SettingError
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 CLAIM = {"claim": "Boats float.", "paper": "2403.90001", "evidence": "the boats of the study float"}
-ENTRY = {"id": "q1", "question": "Do boats float?", "kind": "summary", "papers": ["2403.90001"], "claims": [CLAIM]}
+ENTRY = {
+    "id": "q1",
+    "question": "Do boats float?",
+    "kind": "summary",
+    "papers": ["2403.90001"],
+    "claims": [CLAIM],
+}
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def write(folder: Path, *entries: Any, name: str = "set.jsonl") -> Path:
     file = folder / name
-    lines = [entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False) for entry in entries]
+    lines = [
+        entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False)
+        for entry in entries
+    ]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
@@ -44,12 +55,21 @@ def refused(folder: Path, *entries: Any, name: str = "set.jsonl") -> str:
 def asked(*evidence: str) -> Question:
     claim = GoldClaim.model_construct(claim="Boats float.", paper="2403.90001", evidence=evidence)
     return Question(
-        id="q1", question="Do boats float?", kind="summary", papers=("2403.90001",), claims=(claim,), reviewed=True
+        id="q1",
+        question="Do boats float?",
+        kind="summary",
+        papers=("2403.90001",),
+        claims=(claim,),
+        reviewed=True,
     )
 
 
 def passages(*texts: str) -> Rows:
-    return {"2403.90001": [{"passage_id": f"p{place}", "text": text} for place, text in enumerate(texts)]}
+    return {
+        "2403.90001": [
+            {"passage_id": f"p{place}", "text": text} for place, text in enumerate(texts)
+        ]
+    }
 
 
 # ---- files ----
@@ -57,19 +77,28 @@ def passages(*texts: str) -> Rows:
 
 def test_a_line_becomes_a_question(tmp_path: Path) -> None:
     (made,) = read_questions(write(tmp_path, ENTRY))
-    assert (made.id, made.question, made.kind, made.papers) == ("q1", "Do boats float?", "summary", ("2403.90001",))
+    assert (made.id, made.question, made.kind, made.papers) == (
+        "q1",
+        "Do boats float?",
+        "summary",
+        ("2403.90001",),
+    )
     evidence = ("the boats of the study float",)
     assert made.claims == (GoldClaim(claim="Boats float.", paper="2403.90001", evidence=evidence),)
     assert (made.reviewed, made.date, made.month) == (False, None, "2024-03")
 
 
-def test_blank_lines_a_byte_order_mark_and_signs_that_end_lines_elsewhere_do_no_harm(tmp_path: Path) -> None:
+def test_blank_lines_a_byte_order_mark_and_signs_that_end_lines_elsewhere_do_no_harm(
+    tmp_path: Path,
+) -> None:
     # json.dumps leaves U+2028 as it is, and str.splitlines parts there.
     file = write(tmp_path, "\ufeff", "", ENTRY | {"question": "Do\u2028boats  float?"}, "  ")
     assert [question.question for question in read_questions(file)] == ["Do boats float?"]
 
 
-def test_a_question_may_be_of_several_papers_and_a_claim_have_several_phrases_or_none(tmp_path: Path) -> None:
+def test_a_question_may_be_of_several_papers_and_a_claim_have_several_phrases_or_none(
+    tmp_path: Path,
+) -> None:
     phrases = ["the boats of the study", "all boats float on"]
     claims = [CLAIM | {"evidence": phrases}, {"claim": "Stones sink.", "paper": "2403.90001"}]
     papers = ["arXiv:2403.90001v2", "math.CO/0702001", "2404.90002"]
@@ -99,7 +128,10 @@ def test_yaml_holds_the_same_as_json_lines(tmp_path: Path) -> None:
 
 
 def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> None:
-    text = "- id: q1\n  question: Do boats float?\n  kind: summary\n  papers: [2403.90010]\n  claims: []"
+    text = (
+        "- id: q1\n  question: Do boats float?\n  kind: summary\n  papers: [2403.90010]\n "
+        " claims: []"
+    )
     said = refused(tmp_path, "# boats", text, name="set.yml")
     assert "set.yml: line 2 (q1), papers.0: 2403.9001 is a number: put quotes around the id" in said
 
@@ -117,7 +149,10 @@ def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> N
     ],
 )
 def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str, name: str, said: str) -> None:
-    assert re.search(rf"{re.escape(name)}.*{said}.*docs/methods/questions\.md", refused(tmp_path, text, name=name))
+    assert re.search(
+        rf"{re.escape(name)}.*{said}.*docs/methods/questions\.md",
+        refused(tmp_path, text, name=name),
+    )
 
 
 def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> None:
@@ -132,15 +167,30 @@ def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"kind": "riddle"}, r"line 1 \(q1\), kind: Input should be 'author', 'dataset', 'summary'"),
+        (
+            {"kind": "riddle"},
+            r"line 1 \(q1\), kind: Input should be 'author', 'dataset', 'summary'",
+        ),
         ({"papers": []}, "papers: .*at least 1 item"),
-        ({"papers": ["boats"]}, r"papers\.0: 'boats' is not an arXiv id: write it as '2403\.02574'"),
+        (
+            {"papers": ["boats"]},
+            r"papers\.0: 'boats' is not an arXiv id: write it as '2403\.02574'",
+        ),
         ({"papers": ["2403.90001"] * 2}, r"papers has 2403\.90001 2 times: name each paper once"),
         ({"claims": []}, "claims: .*at least 1 item"),
         ({"claims": [CLAIM, CLAIM]}, r"the claim 'Boats float\.' occurs 2 times"),
-        ({"papers": ["2403.90002"]}, r"claims\.0 is of 2403\.90001, which is not among papers: add it there"),
-        ({"claims": [CLAIM | {"evidence": "boats float"}]}, r"claims\.0\.evidence\.0: 'boats float' has 2 words"),
-        ({"claims": [CLAIM | {"evidence": "a " * 21}]}, r"evidence\.0: .* has 21 words: copy a phrase of 4 to 20"),
+        (
+            {"papers": ["2403.90002"]},
+            r"claims\.0 is of 2403\.90001, which is not among papers: add it there",
+        ),
+        (
+            {"claims": [CLAIM | {"evidence": "boats float"}]},
+            r"claims\.0\.evidence\.0: 'boats float' has 2 words",
+        ),
+        (
+            {"claims": [CLAIM | {"evidence": "a " * 21}]},
+            r"evidence\.0: .* has 21 words: copy a phrase of 4 to 20",
+        ),
         ({"claims": [CLAIM | {"page": 3}]}, r"claims\.0\.page: Extra inputs"),
         ({"question": "  "}, "question: "),
         ({"id": "q 1"}, "id: "),
@@ -153,17 +203,29 @@ def test_a_faulty_question_is_told_by_file_line_and_field(
     assert re.search(said, refused(tmp_path, ENTRY | changed))
 
 
-def test_several_faults_are_told_at_once_and_two_questions_of_one_id_with_both_lines(tmp_path: Path) -> None:
-    assert "set.jsonl: line 3: id q1 is also that of line 1: give it another" in refused(tmp_path, ENTRY, "", ENTRY)
-    said = refused(tmp_path, *({**ENTRY, "id": f"q{number}", "kind": "riddle"} for number in range(7)))
-    assert [f"line {line} (q{line - 1})" in said for line in range(1, 8)] == [True] * 5 + [False] * 2
+def test_several_faults_are_told_at_once_and_two_questions_of_one_id_with_both_lines(
+    tmp_path: Path,
+) -> None:
+    assert "set.jsonl: line 3: id q1 is also that of line 1: give it another" in refused(
+        tmp_path, ENTRY, "", ENTRY
+    )
+    said = refused(
+        tmp_path, *({**ENTRY, "id": f"q{number}", "kind": "riddle"} for number in range(7))
+    )
+    assert [f"line {line} (q{line - 1})" in said for line in range(1, 8)] == [True] * 5 + [
+        False
+    ] * 2
     assert "; and 2 more." in said
 
 
 # ---- where the evidence stands ----
 
 
-SAYINGS = ("We see that boats will float.", "Nothing.", "That BOATS\n will  float is old, others say.")
+SAYINGS = (
+    "We see that boats will float.",
+    "Nothing.",
+    "That BOATS\n will  float is old, others say.",
+)
 MARKED = ("The “big” boat [@bib.bib1; @bib.bib2] of 3–4 masts", "| Big boat | 0.52 | 1,200 |")
 FIGURES = ("It reaches a recall of 0.61 there.", "Overall it is 0.6 of them")
 
@@ -223,8 +285,15 @@ def sample(shipped: tuple[Question, ...], metadata: Mapping[str, Mapping[str, An
 
 def made_passages(paper: str, page: bytes, record: Mapping[str, Any]) -> list[dict[str, str]]:
     parsed = html.parse(page)
-    row = {**parsed.as_row(), "arxiv_id": paper, "year": 2024, "categories": record["categories"].split()}
-    return [{"passage_id": made, "text": passage.text} for made, passage in with_ids(paper, pack(row))]
+    row = {
+        **parsed.as_row(),
+        "arxiv_id": paper,
+        "year": 2024,
+        "categories": record["categories"].split(),
+    }
+    return [
+        {"passage_id": made, "text": passage.text} for made, passage in with_ids(paper, pack(row))
+    ]
 
 
 def test_fifty_questions_over_fifteen_papers_ten_of_each_kind_half_of_them_of_march(
@@ -232,7 +301,9 @@ def test_fifty_questions_over_fifteen_papers_ten_of_each_kind_half_of_them_of_ma
 ) -> None:
     assert [question.id for question in shipped] == [f"q{number:02}" for number in range(1, 51)]
     assert Counter(question.kind for question in shipped) == dict.fromkeys(KINDS, 10)
-    assert Counter(question.kind for question in shipped if question.month == "2024-03") == dict.fromkeys(KINDS, 5)
+    assert Counter(
+        question.kind for question in shipped if question.month == "2024-03"
+    ) == dict.fromkeys(KINDS, 5)
     assert {question.month for question in shipped} == {"2024-03", "2024-04", "2024-05"}
     asked_about = Counter(paper for question in shipped for paper in question.papers)
     assert len(asked_about) == 15
@@ -255,9 +326,14 @@ def test_each_shipped_question_is_reviewed_dated_and_has_one_to_six_claims_of_al
         assert question.reviewed, question.id
         assert 1 <= len(question.claims) <= 6, question.id
         assert {claim.paper for claim in question.claims} == set(question.papers), question.id
-        assert len(question.papers) in ((2, 3) if question.kind == "comparison" else (1,)), question.id
+        assert len(question.papers) in ((2, 3) if question.kind == "comparison" else (1,)), (
+            question.id
+        )
         assert all(claim.evidence for claim in question.claims), question.id
-        first_days = [parsedate_to_datetime(metadata[paper]["versions"][0]["created"]) for paper in question.papers]
+        first_days = [
+            parsedate_to_datetime(metadata[paper]["versions"][0]["created"])
+            for paper in question.papers
+        ]
         assert question.date == max(first_days).date().isoformat(), question.id
 
 
@@ -280,17 +356,25 @@ def one_claim(question: Question, claim: GoldClaim, phrase: str) -> Question:
 
 
 def test_evidence_holds_neither_formula_nor_citation(shipped: tuple[Question, ...]) -> None:
-    phrases = [phrase for question in shipped for claim in question.claims for phrase in claim.evidence]
+    phrases = [
+        phrase for question in shipped for claim in question.claims for phrase in claim.evidence
+    ]
     assert [phrase for phrase in phrases if "$" in phrase or "[@" in phrase] == []
 
 
-def test_no_question_and_no_claim_is_copied_from_the_papers(shipped: tuple[Question, ...], sample: Rows) -> None:
-    """Whatever the punctuation: no sentence of theirs, nor six words or more that stand in one of their passages."""
+def test_no_question_and_no_claim_is_copied_from_the_papers(
+    shipped: tuple[Question, ...], sample: Rows
+) -> None:
+    """Whatever the punctuation: no sentence of theirs, nor six words or more that stand in one of
+    their passages.
+    """
     texts = [without_markers(row["text"]) for rows in sample.values() for row in rows]
     known = [letters(text) for text in texts]
     whole = {letters(sentence) for text in texts for sentence in split_sentences(text)}
     written = [
-        text for question in shipped for text in (question.question, *(claim.claim for claim in question.claims))
+        text
+        for question in shipped
+        for text in (question.question, *(claim.claim for claim in question.claims))
     ]
     long = [text for text in written if len(letters(text).split()) >= 6]
     assert [text for text in written if letters(text) in whole] == []

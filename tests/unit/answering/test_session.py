@@ -1,4 +1,6 @@
-"""Questions put to a data root one after another: grounded on its index, cached, each with the turns before it."""
+"""Questions put to a data root one after another: grounded on its index, cached, each with the
+turns before it.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,18 @@ PLANTS = "How do plants get energy from light?"
 def reader(asked: Asked) -> str | None:
     """A model that searches for the question, and says what the first two passages say."""
     words = asked.prompt.rpartition("<question>")[2].partition("</question>")[0].strip()
-    told = [{"passage": 1, "claim": "The first says so."}, {"passage": 2, "claim": "The second, too."}]
+    told = [
+        {"passage": 1, "claim": "The first says so."},
+        {"passage": 2, "claim": "The second, too."},
+    ]
     given: dict[str, Any] = {
         "Query": {"query": words},
         "FollowUp": {"question": f"{words} (of ferns)", "query": "ferns light"},
         "Claims": {"relevant": [1, 2], "claims": told},
-        "GroundedAnswer": {"answered": "yes", "sentences": [{"text": "Both say so.", "claims": [1, 2]}]},
+        "GroundedAnswer": {
+            "answered": "yes",
+            "sentences": [{"text": "Both say so.", "claims": [1, 2]}],
+        },
     }
     name = form_of(asked)
     if name == "Ranking":
@@ -57,7 +65,8 @@ def test_a_system_searches_by_the_vectors_that_it_declares(
 ) -> None:
     question = "untranslated"  # a word of one passage, to which others are nearer by dense vectors
     ranking = {
-        vectors: [hit.passage_id for hit in search(corpus, question, by=vectors)] for vectors in ("fused", "dense")
+        vectors: [hit.passage_id for hit in search(corpus, question, by=vectors)]
+        for vectors in ("fused", "dense")
     }
     reply = open_conversation(asking(corpus, llm), system).ask(question)
     (step,) = [step for step in reply.answer.trace["steps"] if step["stage"] == "search"]
@@ -79,11 +88,15 @@ def test_an_answer_rests_on_what_the_index_holds_and_costs_nothing_the_second_ti
     assert again.usage.prompt_tokens == 0
 
 
-def test_a_follow_up_is_asked_with_the_turns_before_it_until_a_reset(corpus: Workspace, llm: ScriptedLlm) -> None:
+def test_a_follow_up_is_asked_with_the_turns_before_it_until_a_reset(
+    corpus: Workspace, llm: ScriptedLlm
+) -> None:
     talk = open_conversation(asking(corpus, llm), "arxivbot")
     talk.ask(PLANTS)
     reply = talk.ask("And in shade?")
-    (prompt,) = [Asked(body, 0).prompt for body in llm.requests if form_of(Asked(body, 0)) == "FollowUp"]
+    (prompt,) = [
+        Asked(body, 0).prompt for body in llm.requests if form_of(Asked(body, 0)) == "FollowUp"
+    ]
     assert f"User: {PLANTS}\nAssistant: Both say so." in prompt
     assert reply.answer.queries == ("ferns light",)
     assert [turn.question for turn in talk.turns] == [PLANTS, "And in shade?"]
@@ -115,20 +128,31 @@ def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_p
         seen.append(step)
 
     answer = open_conversation(asking(corpus, llm), "arxivbot", MARCH).ask(PLANTS, watch).answer
-    assert [step["stage"] for step in seen] == ["query", "search", "rank", "claims", "reflect", "answer"]
+    assert [step["stage"] for step in seen] == [
+        "query",
+        "search",
+        "rank",
+        "claims",
+        "reflect",
+        "answer",
+    ]
     assert seen == answer.trace["steps"]
     assert {passage.month for hop in answer.shown for passage in hop} == {MARCH}
 
 
 def test_who_wrote_a_paper_is_told_from_the_tables(corpus: Workspace, llm: ScriptedLlm) -> None:
-    reply = open_conversation(asking(corpus, llm), "arxivbot").ask(f"Who wrote {QUILLNET}, and when did it appear?")
+    reply = open_conversation(asking(corpus, llm), "arxivbot").ask(
+        f"Who wrote {QUILLNET}, and when did it appear?"
+    )
     told = [claim for claim in reply.answer.claims if claim.source == "front_matter"]
     assert "Ada Quill (Nib University); Bo Vellum" in told[0].text
     assert "2024-03-07" in told[1].text
     assert {claim.anchor for claim in told} == {"front_matter"}
 
 
-def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(
+    tmp_path: Path, llm: ScriptedLlm
+) -> None:
     bare = asking(make_workspace(tmp_path / "data"), llm)
     for system in ("arxivbot", "wikichat"):
         with pytest.raises(MissingInput, match="index_receipts"):
@@ -145,15 +169,21 @@ def test_a_system_that_there_is_not_is_refused(corpus: Workspace) -> None:
         open_conversation(corpus, "oracle")
 
 
-def test_an_index_that_does_not_answer_ends_the_question(corpus: Workspace, llm: ScriptedLlm) -> None:
+def test_an_index_that_does_not_answer_ends_the_question(
+    corpus: Workspace, llm: ScriptedLlm
+) -> None:
     place = asking(corpus, llm, qdrant_url="http://127.0.0.1:1")
     with pytest.raises(TransientFailure, match=r"127\.0\.0\.1:1"):
         Conversation(place, SYSTEMS["arxivbot"]).ask(PLANTS)
 
 
-def test_without_a_model_a_question_is_answered_by_quotations_and_costs_nothing(corpus: Workspace) -> None:
+def test_without_a_model_a_question_is_answered_by_quotations_and_costs_nothing(
+    corpus: Workspace,
+) -> None:
     place = Workspace(load_settings(data=corpus.root.path, _env_file=None))
-    reply = open_conversation(place).ask("How does beam search keep hypotheses while it translates?")
+    reply = open_conversation(place).ask(
+        "How does beam search keep hypotheses while it translates?"
+    )
     assert (reply.system.name, reply.model, reply.usage.calls) == ("extractive", None, 0)
     assert reply.answer.claims
     assert "no model" in cost_line(reply)

@@ -1,4 +1,6 @@
-"""The stages `questions` and `answers` on a small corpus with a real index: rows, ledger, order, span."""
+"""The stages `questions` and `answers` on a small corpus with a real index: rows, ledger, order,
+span.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ ALL_SYSTEMS = ",".join(SYSTEMS)
 
 
 class Run:
-    """March and May by every system, each of whose questions asks for a second hop; tests only read it."""
+    """March and May by every system, each of whose questions asks for a second hop; tests only read
+    it.
+    """
 
     def __init__(self, corpus: Workspace, folder: Path) -> None:
         with ScriptedLlm(*RULES) as self.llm:
@@ -80,7 +84,9 @@ def notes_of(outcome: Outcome, part: str) -> dict[str, Any]:
 # ---- questions ----
 
 
-def test_questions_stand_in_the_order_of_the_set_in_the_month_of_their_newest_paper(done: Run) -> None:
+def test_questions_stand_in_the_order_of_the_set_in_the_month_of_their_newest_paper(
+    done: Run,
+) -> None:
     assert [row["question_id"] for row in rows(done.place, QUESTIONS)] == ORDER
     assert [row["question_id"] for row in rows(done.place, QUESTIONS, MAY)] == ["shade"]
     march = done.outcomes["questions"]
@@ -114,7 +120,11 @@ def test_what_is_not_asked_is_in_the_ledger_and_a_date_is_of_the_set_else_of_met
     with ScriptedLlm() as llm:
         place = staged(corpus, tmp_path, llm, draft, away, BEAM, FUSION, told, lost)
         outcome = run_stage(QUESTIONS, place, MARCH)
-        assert dict(outcome.left_out) == {"not_reviewed": 1, "paper_not_in_corpus": 1, "claim_without_passage": 3}
+        assert dict(outcome.left_out) == {
+            "not_reviewed": 1,
+            "paper_not_in_corpus": 1,
+            "claim_without_passage": 3,
+        }
         assert sorted(ledger(place, QUESTIONS)) == [
             ("away", "paper_not_in_corpus"),
             ("beam", "claim_without_passage"),
@@ -122,14 +132,23 @@ def test_what_is_not_asked_is_in_the_ledger_and_a_date_is_of_the_set_else_of_met
             ("lost", "claim_without_passage"),
             ("told", "claim_without_passage"),
         ]
-        details = {item.subject: item.detail for item in read_ledger(place.root, MARCH, ["questions"])}
+        details = {
+            item.subject: item.detail for item in read_ledger(place.root, MARCH, ["questions"])
+        }
         assert details["beam"] == "it has no evidence: It is old."
         assert details["lost"] == f"no passage of {QUILLNET} holds its evidence: It sinks."
         dates = {row["question_id"]: row["date"] for row in rows(place, QUESTIONS)}
-        assert dates == {"beam": "2024-03-07", "fusion": MARCH, "told": "2024-03-02", "lost": "2024-03-07"}
+        assert dates == {
+            "beam": "2024-03-07",
+            "fusion": MARCH,
+            "told": "2024-03-02",
+            "lost": "2024-03-07",
+        }
         place = staged(corpus, tmp_path, llm, max_questions=1)
         assert run_stage(QUESTIONS, place, MARCH).rows == 1
-        left = {subject for subject, reason in ledger(place, QUESTIONS) if reason == "over_the_limit"}
+        left = {
+            subject for subject, reason in ledger(place, QUESTIONS) if reason == "over_the_limit"
+        }
         assert {row["question_id"] for row in rows(place, QUESTIONS)} | left == set(ORDER)
         assert llm.requests == []
 
@@ -143,7 +162,9 @@ def test_every_system_answers_every_question_of_the_month(done: Run) -> None:
         assert [row["question_id"] for row in found] == ORDER
         assert all(row["text"] for row in found)
         writer = f"{system}@scripted" if SYSTEMS[system].calls_model else system
-        assert {row["model"] for row in found} == {"scripted" if SYSTEMS[system].calls_model else None}
+        assert {row["model"] for row in found} == {
+            "scripted" if SYSTEMS[system].calls_model else None
+        }
         timing = read_timings(done.place.root, f"answers/{writer}", MARCH)[0]
         assert sum(row["calls"] for row in found) == timing.measured.get("llm_calls", 0)
         assert timing.measured["seconds_a_question"] > 0
@@ -159,7 +180,9 @@ def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(do
     bot = answers_of(done.place, "arxivbot")
     for row in bot:
         assert (row["hops"], row["queries"][1]) == (2, "ranked lists")
-        hops = [{each["passage_id"] for each in row["shown"] if each["hop"] == hop} for hop in (1, 2)]
+        hops = [
+            {each["passage_id"] for each in row["shown"] if each["hop"] == hop} for hop in (1, 2)
+        ]
         assert not hops[0] & hops[1]
     assert bot[2]["claims"][0]["source"] == "front_matter"
     assert "Ada Quill (Nib University); Bo Vellum" in bot[2]["claims"][0]["text"]
@@ -173,7 +196,10 @@ def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(do
 def test_every_row_is_the_row_of_its_answer(done: Run) -> None:
     for row in rows(done.place, ANSWERS):
         again = answer_of_row(row)
-        assert answer_row(row["question_id"], writer_of(row), again, json.loads(row["settings"])) == row
+        assert (
+            answer_row(row["question_id"], writer_of(row), again, json.loads(row["settings"]))
+            == row
+        )
 
 
 def test_a_rerun_asks_nothing_and_writes_the_same_bytes(done: Run) -> None:
@@ -191,21 +217,35 @@ def test_neither_order_nor_company_of_the_systems_nor_concurrency_changes_an_ans
         place = staged(corpus, tmp_path / "turned", llm, answer_systems=turned, llm_concurrency=1)
         run_all(place, stages=asked)
         assert llm.at_once == 1
-        assert contents(place, stages=asked) == {stage.name: done.written[stage.name] for stage in asked}
+        assert contents(place, stages=asked) == {
+            stage.name: done.written[stage.name] for stage in asked
+        }
         alone = staged(corpus, tmp_path / "alone", llm, answer_systems="wikichat")
         run_all(alone, stages=asked)
     assert rows(alone, ANSWERS) == answers_of(done.place, "wikichat")
 
 
-def test_a_question_is_asked_of_the_papers_up_to_its_month(corpus: Workspace, tmp_path: Path) -> None:
-    ferns = entry("early", "Photosynthesis in ferns on the forest floor", [QUILLNET], {"It is green.": ""})
-    with ScriptedLlm(answering_forms("Query", '{"query": "photosynthesis ferns light"}'), reading) as llm:
-        settings: dict[str, Any] = {"answer_candidates": 50, "answer_passages": 50, "answer_systems": "arxivbot"}
+def test_a_question_is_asked_of_the_papers_up_to_its_month(
+    corpus: Workspace, tmp_path: Path
+) -> None:
+    ferns = entry(
+        "early", "Photosynthesis in ferns on the forest floor", [QUILLNET], {"It is green.": ""}
+    )
+    with ScriptedLlm(
+        answering_forms("Query", '{"query": "photosynthesis ferns light"}'), reading
+    ) as llm:
+        settings: dict[str, Any] = {
+            "answer_candidates": 50,
+            "answer_passages": 50,
+            "answer_systems": "arxivbot",
+        }
         place = staged(corpus, tmp_path, llm, ferns, *ENTRIES, **settings)
         papers = {}
         for month in (MARCH, MAY):
             run_all(place, month, stages=[QUESTIONS, ANSWERS])
-            papers[month] = {each["arxiv_id"] for row in rows(place, ANSWERS, month) for each in row["shown"]}
+            papers[month] = {
+                each["arxiv_id"] for row in rows(place, ANSWERS, month) for each in row["shown"]
+            }
     assert papers == {MARCH: {QUILLNET, UNSIGNED}, MAY: {QUILLNET, UNSIGNED, FERNS}}
 
 
@@ -214,8 +254,12 @@ def test_abstentions_are_counted_and_odd_signs_in_answers_do_not_stop_the_month(
 ) -> None:
     nothing = answering_forms("Claims", '{"relevant": [], "claims": []}')
     odd = answering_forms("Bullets", r'{"bullets": ["Half \ud83d and \u0000 and \u001b[31m."]}')
-    with ScriptedLlm(nothing, odd, answering_forms("Text", "Null \x00 and \ud83d."), reading) as llm:
-        place = staged(corpus, tmp_path, llm, BEAM, FUSION, answer_systems="arxivbot,wikichat,direct")
+    with ScriptedLlm(
+        nothing, odd, answering_forms("Text", "Null \x00 and \ud83d."), reading
+    ) as llm:
+        place = staged(
+            corpus, tmp_path, llm, BEAM, FUSION, answer_systems="arxivbot,wikichat,direct"
+        )
         outcome = run_all(place)["answers"]
     assert [row["abstained"] for row in answers_of(place, "arxivbot")] == [True, True]
     assert notes_of(outcome, "arxivbot@scripted")["abstained"] == 2
@@ -223,7 +267,9 @@ def test_abstentions_are_counted_and_odd_signs_in_answers_do_not_stop_the_month(
     assert outcome.rows == 6
 
 
-def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(corpus: Workspace, tmp_path: Path) -> None:
+def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     file = tmp_path / "answers.csv"
     file.write_text(
         "question_id,system,answer\n"
@@ -238,13 +284,18 @@ def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(corpus
         run_all(place, MAY, stages=[QUESTIONS, ANSWERS])
     imported = [row for row in rows(place, ANSWERS) if row["system"] not in SYSTEMS]
     assert [(row["system"], row["question_id"], row["abstained"]) for row in imported] == [
-        ("a-site", "beam", False), ("chat-site", "beam", True), ("chat-site", "fusion", False),
-    ]  # fmt: skip
+        ("a-site", "beam", False),
+        ("chat-site", "beam", True),
+        ("chat-site", "fusion", False),
+    ]
     assert imported[0]["text"] == "The best ones."
     assert [row["question_id"] for row in answers_of(place, "a-site", MAY)] == ["shade"]
     assert ledger(place, ANSWERS) == [("draft imported", "not_asked")]
     assert ledger(place, ANSWERS, MAY) == []
-    assert any("a-site has answers for 3 of 5 questions" in note for note in notes_of(outcome, "imported")["imported"])
+    assert any(
+        "a-site has answers for 3 of 5 questions" in note
+        for note in notes_of(outcome, "imported")["imported"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -34,14 +34,21 @@ from tests.unit.settings_read import NO_ROW, READ, Read
 
 pytestmark = pytest.mark.slow
 
-BOT, CHAT, ALONE, ELSEWHERE = "answers arxivbot", "answers wikichat", "answers direct", "answers imported"
+BOT, CHAT, ALONE, ELSEWHERE = (
+    "answers arxivbot",
+    "answers wikichat",
+    "answers direct",
+    "answers imported",
+)
 QUOTING = "answers extractive"
 ALL_ASKING = {BOT, CHAT, ALONE, "answer_grades"}
-# How the index is stored, which of two embedders' options are set, and where: the same points come of it.
+# How the index is stored, which of two embedders' options are set, and where: the same points come
+# of it.
 STORED = {
-    "dump_dir", "qdrant_url", "qdrant_api_key", "qdrant_private_network", "qdrant_grpc_port", "qdrant_collection",
-    "qdrant_on_disk", "qdrant_shards", "qdrant_replicas", "qdrant_quantization", "embedder_path", "embedder_device",
-    "embedder_precision", "embedder_tokens", "embedder_colbert", "reranker",
+    "dump_dir", "qdrant_url", "qdrant_api_key", "qdrant_private_network", "qdrant_grpc_port",
+    "qdrant_collection", "qdrant_on_disk", "qdrant_shards", "qdrant_replicas",
+    "qdrant_quantization", "embedder_path", "embedder_device", "embedder_precision",
+    "embedder_tokens", "embedder_colbert", "reranker",
 }  # fmt: skip
 
 
@@ -52,7 +59,9 @@ def llm() -> Iterator[ScriptedLlm]:
 
 
 @pytest.fixture(scope="module")
-def whole(corpus: Workspace, tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Workspace:
+def whole(
+    corpus: Workspace, tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm
+) -> Workspace:
     """A data root of which both months are done; tests only read it."""
     place = staged(corpus, tmp_path_factory.mktemp("whole"), llm)
     for month in (MARCH, MAY):
@@ -95,13 +104,20 @@ def other(done: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
     ],
 )
 def test_a_setting_makes_stale_what_it_changes(
-    whole: Workspace, llm: ScriptedLlm, tmp_path: Path, setting: str, value: object, changed: set[str]
+    whole: Workspace,
+    llm: ScriptedLlm,
+    tmp_path: Path,
+    setting: str,
+    value: object,
+    changed: set[str],
 ) -> None:
     models = write_models(tmp_path, llm.url, "another", context=whole.settings.llm_context)
     assert stale(other(whole, llm, **{"models": models, setting: value})) == changed
 
 
-def test_what_a_stage_reads_of_the_settings_can_put_its_month_out_of_date(corpus: Workspace, tmp_path: Path) -> None:
+def test_what_a_stage_reads_of_the_settings_can_put_its_month_out_of_date(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     with ScriptedLlm(reading, models=("scripted", "first", "second")) as llm:
         models = write_models(tmp_path / "settings", llm.url, "first", "second")
         settings = staged(corpus, tmp_path, llm, models=models, judges="first,second").settings
@@ -139,8 +155,15 @@ def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: 
     assert stale(done) == {BOT, CHAT, QUOTING}
 
 
-def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(done: Workspace) -> None:
-    listed = {"arxiv_id": QUILLNET, "authors": ["Ada Quill"], "published": "2024-03-08", "categories": ["cs.CL"]}
+def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
+    done: Workspace,
+) -> None:
+    listed = {
+        "arxiv_id": QUILLNET,
+        "authors": ["Ada Quill"],
+        "published": "2024-03-08",
+        "categories": ["cs.CL"],
+    }
     write_table(done, tables.METADATA, MARCH, [listed])
     assert stale(done) == {"questions", BOT, QUOTING}
     assert stale(done, MAY) == {BOT, QUOTING}
@@ -148,9 +171,14 @@ def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(d
 
 def test_passages_of_a_questions_papers_concern_questions_and_grades(done: Workspace) -> None:
     rows = done.root.rows(tables.PASSAGES, MARCH)
-    write_table(done, tables.PASSAGES, MARCH, [row | {"text": f"{row['text']} And more."} for row in rows])
+    write_table(
+        done, tables.PASSAGES, MARCH, [row | {"text": f"{row['text']} And more."} for row in rows]
+    )
     assert stale(done) == {"questions", "answer_grades"}
-    assert stale(done, MAY) == {"questions", "answer_grades"}  # its question is on a paper of March too
+    assert stale(done, MAY) == {
+        "questions",
+        "answer_grades",
+    }  # its question is on a paper of March too
 
 
 def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(
@@ -167,13 +195,21 @@ def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(
     moved = tmp_path / "moved.csv"
     moved.write_bytes(file.read_bytes())
     assert stale(other(done, llm, imported_answers=moved)) == set()
-    write_set(tmp_path, *ENTRIES, entry("new", "What is new?", [QUILLNET], {"It is new.": ""}, reviewed=False))
+    write_set(
+        tmp_path,
+        *ENTRIES,
+        entry("new", "What is new?", [QUILLNET], {"It is new.": ""}, reviewed=False),
+    )
     assert stale(place) == {"questions", ELSEWHERE}  # whose notes say how many questions it leaves
 
 
-def test_a_gold_claim_that_is_mended_is_graded_anew_from_answers_that_cost_nothing(done: Workspace) -> None:
+def test_a_gold_claim_that_is_mended_is_graded_anew_from_answers_that_cost_nothing(
+    done: Workspace,
+) -> None:
     mended = BEAM | {"claims": [BEAM["claims"][0]]}
-    write_set(done.settings.questions.parent, *(mended if entry is BEAM else entry for entry in ENTRIES))  # type: ignore[union-attr]
+    write_set(
+        done.settings.questions.parent, *(mended if entry is BEAM else entry for entry in ENTRIES)
+    )  # type: ignore[union-attr]
     run_stage(QUESTIONS, done, MARCH)
     measured = run_all(done)["answers"].measured
     assert measured["llm_cached"] == measured["llm_calls"] > 0

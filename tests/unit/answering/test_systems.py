@@ -1,4 +1,6 @@
-"""What holds for every answering system: its settings, its calls, many questions at once, and hostile models."""
+"""What holds for every answering system: its settings, its calls, many questions at once, and
+hostile models.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,32 @@ from pipeline.llm.rehearsal import Rehearsal
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.answering.asking import MARKS, QUESTION, Shelf, answer, answer_at, faithful, form_of, wanting
+from tests.unit.answering.asking import (
+    MARKS,
+    QUESTION,
+    Shelf,
+    answer,
+    answer_at,
+    faithful,
+    form_of,
+    wanting,
+)
 from tests.unit.related_work.building import workspace
 
 pytestmark = pytest.mark.slow
 
-QUESTIONS = [Question(f"How does QuillNet judge case {number}?", question_id=f"q{number}") for number in range(12)]
+QUESTIONS = [
+    Question(f"How does QuillNet judge case {number}?", question_id=f"q{number}")
+    for number in range(12)
+]
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
 def test_a_system_names_settings_that_there_are(name: str) -> None:
     chosen = SYSTEMS[name].chosen_settings(Settings(_env_file=None))  # type: ignore[call-arg]
-    assert ({"llm_model", "llm_context", "answer_tokens"} <= set(chosen)) is SYSTEMS[name].calls_model
+    assert ({"llm_model", "llm_context", "answer_tokens"} <= set(chosen)) is SYSTEMS[
+        name
+    ].calls_model
 
 
 def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
@@ -64,12 +80,18 @@ def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> No
             for name in SYSTEMS
             for question in QUESTIONS[:2]
         ]
-    both = [found[place] for start in range(0, len(found), len(QUESTIONS)) for place in (start, start + 1)]
+    both = [
+        found[place]
+        for start in range(0, len(found), len(QUESTIONS))
+        for place in (start, start + 1)
+    ]
     assert both == alone
 
 
 def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path) -> None:
-    """What `citeloom estimate` goes by: it must not find that nothing is searched for, or nothing answered."""
+    """What `citeloom estimate` goes by: it must not find that nothing is searched for, or nothing
+    answered.
+    """
     calls = {}
     for name in SYSTEMS:
         rehearsal = Rehearsal(lambda prompt, tokens, own: f"{own} says so.")
@@ -79,7 +101,13 @@ def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path)
             run(_rehearse(place, name))
         assert rehearsal.count("calls") == answering_calls(name, settings, checked=1)
         calls[name] = rehearsal.count("calls")
-    assert calls == {"arxivbot": 7, "arxivbot_report": 7, "wikichat": 10, "direct": 1, "extractive": 0}
+    assert calls == {
+        "arxivbot": 7,
+        "arxivbot_report": 7,
+        "wikichat": 10,
+        "direct": 1,
+        "extractive": 0,
+    }
 
 
 async def _rehearse(place: ClientWorkspace, name: str) -> None:
@@ -97,7 +125,19 @@ def hostile(seed: int) -> Rule:
             return chance.choice([-1, 0, 1, 2, 3, 4, 5, 99, 10**12])
 
         def text() -> str:
-            return chance.choice(["", " ", "[1]", "p99 [7]", "So [1, 2].", "x" * 900, "</claims>\n[9] y", "None", "\0"])
+            return chance.choice(
+                [
+                    "",
+                    " ",
+                    "[1]",
+                    "p99 [7]",
+                    "So [1, 2].",
+                    "x" * 900,
+                    "</claims>\n[9] y",
+                    "None",
+                    "\0",
+                ]
+            )
 
         def some(make: Any) -> list[Any]:
             return [make() for _ in range(chance.randrange(6))]
@@ -105,13 +145,27 @@ def hostile(seed: int) -> Rule:
         written = {"sentences": some(lambda: {"text": text(), "claims": some(number)})}
         given = {
             "Query": {"query": text()},
-            "Search": {"search": chance.choice(["yes", "no", "Yes", True, 7]), "question": text(), "query": text()},
-            "Claims": {"relevant": some(number), "claims": some(lambda: {"passage": number(), "claim": text()})},
+            "Search": {
+                "search": chance.choice(["yes", "no", "Yes", True, 7]),
+                "question": text(),
+                "query": text(),
+            },
+            "Claims": {
+                "relevant": some(number),
+                "claims": some(lambda: {"passage": number(), "claim": text()}),
+            },
             "Thought": {"reasoning": text(), "enough": chance.random() < 0.3, "query": text()},
             "Bullets": {"bullets": some(text)},
             "SplitClaims": {"claims": some(text)},
-            "Check": {"reasoning": text(), "verdict": chance.choice(["SUPPORTS", "maybe"]), "passage": number()},
-            "GroundedAnswer": {"answered": chance.choice(["yes", "partly", "no", "Yes.", True, False, ""])} | written,
+            "Check": {
+                "reasoning": text(),
+                "verdict": chance.choice(["SUPPORTS", "maybe"]),
+                "passage": number(),
+            },
+            "GroundedAnswer": {
+                "answered": chance.choice(["yes", "partly", "no", "Yes.", True, False, ""])
+            }
+            | written,
             "RefinedAnswer": {name: number() for name in MARKS} | written,
             "Ranking": " > ".join(f"[{number()}]" for _ in range(8)),
             "Text": text(),
@@ -134,7 +188,10 @@ def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
             shown = {passage.passage_id for hop in answered.shown for passage in hop}
             numbers = {claim.number for claim in answered.claims}
             assert all(claim.passage_id in shown for claim in answered.claims)
-            assert all(sentence.claims and set(sentence.claims) <= numbers for sentence in answered.sentences)
+            assert all(
+                sentence.claims and set(sentence.claims) <= numbers
+                for sentence in answered.sentences
+            )
             assert answered.abstained is (not answered.sentences)
             assert system == "wikichat" or len(answered.claims) <= 6
             assert json.loads(answered.trace_json())["steps"]

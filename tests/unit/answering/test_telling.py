@@ -1,4 +1,6 @@
-"""Answers and steps as a reader sees them: every claim with its source, nothing that steers a terminal."""
+"""Answers and steps as a reader sees them: every claim with its source, nothing that steers a
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +13,60 @@ from typing import Any
 import pytest
 
 from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, Source, plain_answer
-from pipeline.answering.rendering import answer_lines, answer_notes, cost_line, reply_json, step_lines
+from pipeline.answering.rendering import (
+    answer_lines,
+    answer_notes,
+    cost_line,
+    reply_json,
+    step_lines,
+)
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.session import Reply
 from pipeline.answering.systems import SYSTEMS
 from pipeline.llm.messages import Prices, Usage
 from tests.scripted_llm import Rule, ScriptedLlm
-from tests.unit.answering.asking import QUESTION, Shelf, answer_at, answering, faithful, passage, wanting
+from tests.unit.answering.asking import (
+    QUESTION,
+    Shelf,
+    answer_at,
+    answering,
+    faithful,
+    passage,
+    wanting,
+)
 
 HOSTILE = "\x1b[2J\x9b31m[red]Boo[/]\u202eoob\r\n[link=file:///etc]x[/link]"
 
 
-def claim(number: int, found: RetrievedPassage, text: str = "", source: Source = "passage") -> Claim:
-    return Claim(number, text or f"Claim {number}.", found.passage_id, found.arxiv_id, found.anchor, 1, source)
+def claim(
+    number: int, found: RetrievedPassage, text: str = "", source: Source = "passage"
+) -> Claim:
+    return Claim(
+        number,
+        text or f"Claim {number}.",
+        found.passage_id,
+        found.arxiv_id,
+        found.anchor,
+        1,
+        source,
+    )
 
 
 def reply(answered: Answer, system: str = "arxivbot", usage: Usage | None = None) -> Reply:
     return Reply("What is it?", SYSTEMS[system], "a model", answered, usage or Usage(), 1.25)
 
 
-def grounded(claims: Sequence[Claim], *sentences: Sentence, found: Sequence[RetrievedPassage] = ()) -> Answer:
+def grounded(
+    claims: Sequence[Claim], *sentences: Sentence, found: Sequence[RetrievedPassage] = ()
+) -> Answer:
     text = " ".join(sentence.text for sentence in sentences) or ABSTAINED
     return Answer(text, sentences, tuple(claims), ("words",), (tuple(found),), 1, not sentences)
 
 
-ONE, TWO = passage(1), passage(2, section_path=(), kind="front_matter", anchor="front_matter", arxiv_id="1706.03762")
+ONE, TWO = (
+    passage(1),
+    passage(2, section_path=(), kind="front_matter", anchor="front_matter", arxiv_id="1706.03762"),
+)
 BOTH = [claim(1, ONE), claim(2, TWO, source="front_matter"), claim(3, ONE, source="model")]
 
 
@@ -68,12 +99,17 @@ def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that() -> None
     ]
     alone = reply(plain_answer("From memory.\n- a list"), "direct")
     assert answer_lines(alone) == ["From memory.", "- a list"]
-    assert list(answer_notes(alone)) == ["direct reads no paper: this is what a model says by itself"]
+    assert list(answer_notes(alone)) == [
+        "direct reads no paper: this is what a model says by itself"
+    ]
 
 
 def test_the_cost_is_what_was_paid_now() -> None:
     usage = Usage(calls=7, cached=2, requests=5, prompt_tokens=2_643, completion_tokens=152)
-    told = "arxivbot · a model · 7 calls, 2 of them answered by the cache · 2,643 tokens read, 152 written"
+    told = (
+        "arxivbot · a model · 7 calls, 2 of them answered by the cache · 2,643 tokens read, 152"
+        " written"
+    )
     assert cost_line(reply(plain_answer("x"), usage=usage)) == f"{told} · 1.2 s"
     usage.prices = Prices(10, 100)
     assert cost_line(reply(plain_answer("x"), usage=usage)) == f"{told} · 0.0416 to pay · 1.2 s"
@@ -81,12 +117,20 @@ def test_the_cost_is_what_was_paid_now() -> None:
 
 def test_what_would_steer_a_terminal_is_a_sign() -> None:
     found = passage(1, HOSTILE, title=HOSTILE, section_path=(HOSTILE,))
-    told = grounded([claim(1, found, HOSTILE)], Sentence(f"So: {HOSTILE}\ud800", (1,)), found=[found])
+    told = grounded(
+        [claim(1, found, HOSTILE)], Sentence(f"So: {HOSTILE}\ud800", (1,)), found=[found]
+    )
     lines = [*answer_lines(reply(told)), *answer_lines(reply(plain_answer(HOSTILE), "direct"))]
     abstained = replace(grounded([], found=[found]), queries=(HOSTILE,))
     lines += answer_notes(reply(abstained))
     steps: list[dict[str, Any]] = [
-        {"stage": "query", "query": HOSTILE, "question": HOSTILE, "made": "model", "failure": HOSTILE},
+        {
+            "stage": "query",
+            "query": HOSTILE,
+            "question": HOSTILE,
+            "made": "model",
+            "failure": HOSTILE,
+        },
         {"stage": "search", "query": HOSTILE, "found": ["p1"]},
         {"stage": "reflect", "query": HOSTILE, "reasoning": HOSTILE, "silent": False},
         {"stage": "generate", "text": HOSTILE},
@@ -100,7 +144,12 @@ def test_what_would_steer_a_terminal_is_a_sign() -> None:
 
 def test_the_document_holds_claims_passages_and_links_and_the_steps_where_asked() -> None:
     told = reply_json(reply(grounded(BOTH, Sentence("First.", (1,)), found=[ONE, TWO])))
-    assert (told["answer"], told["abstained"], told["system"], told["hops"]) == ("First.", False, "arxivbot", 1)
+    assert (told["answer"], told["abstained"], told["system"], told["hops"]) == (
+        "First.",
+        False,
+        "arxivbot",
+        1,
+    )
     assert told["sentences"] == [{"text": "First.", "claims": [1]}]
     assert [each["number"] for each in told["claims"]] == [1, 2, 3]
     assert told["claims"][0]["passage_url"] == "https://arxiv.org/html/2403.00001#S1.p1"
@@ -119,7 +168,14 @@ def lines_of_steps(folder: Path, system: str, *rules: Rule) -> list[str]:
     shelf = Shelf()
     known = {passage.passage_id: passage for passage in shelf.passages}
     with ScriptedLlm(*rules, faithful) as llm:
-        answer_at(llm, folder, system, QUESTION, shelf, on_step=lambda step: lines.extend(step_lines(step, known)))
+        answer_at(
+            llm,
+            folder,
+            system,
+            QUESTION,
+            shelf,
+            on_step=lambda step: lines.extend(step_lines(step, known)),
+        )
     return lines
 
 
@@ -131,18 +187,31 @@ MULTI_HOP_LINES = {"  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  cl
     [
         ("arxivbot", MULTI_HOP_LINES),
         ("arxivbot_report", MULTI_HOP_LINES),
-        ("wikichat", {"  claim: Bullet 20.", "checked: SUPPORTS: QuillNet is fair.", "refinement: a new text"}),
+        (
+            "wikichat",
+            {
+                "  claim: Bullet 20.",
+                "checked: SUPPORTS: QuillNet is fair.",
+                "refinement: a new text",
+            },
+        ),
         ("direct", set()),
     ],
 )
-def test_every_step_of_a_system_is_told_in_words(tmp_path: Path, system: str, wanted: set[str]) -> None:
+def test_every_step_of_a_system_is_told_in_words(
+    tmp_path: Path, system: str, wanted: set[str]
+) -> None:
     lines = lines_of_steps(tmp_path, system, wanting("another query"))
     assert not [line for line in lines if "{" in line]
     assert wanted <= set(lines), lines
 
 
 def test_what_was_dropped_is_told(tmp_path: Path) -> None:
-    told = [{"passage": 1, "claim": "Kept."}, {"passage": 9, "claim": "Of nowhere."}, {"passage": 2, "claim": "Other."}]
+    told = [
+        {"passage": 1, "claim": "Kept."},
+        {"passage": 9, "claim": "Of nowhere."},
+        {"passage": 2, "claim": "Other."},
+    ]
     loose = [{"text": "Kept so.", "claims": [1]}, {"text": "Out of thin air.", "claims": []}]
     lines = lines_of_steps(
         tmp_path,
@@ -151,8 +220,15 @@ def test_what_was_dropped_is_told(tmp_path: Path) -> None:
         answering("GroundedAnswer", {"answered": "partly", "sentences": loose}),
         answering("Thought", "no JSON"),
     )
-    assert "  2 claims dropped: 1 of no passage that was shown, 1 of passages that the model called irrelevant" in lines
+    assert (
+        "  2 claims dropped: 1 of no passage that was shown, 1 of passages that the model called"
+        " irrelevant" in lines
+    )
     assert "  dropped, as it rests on no claim: Out of thin air." in lines
     assert "answer: the claims hold part of the answer" in lines
-    assert [line for line in lines if line.startswith("  the model's answer could not be read: no Thought")]
+    assert [
+        line
+        for line in lines
+        if line.startswith("  the model's answer could not be read: no Thought")
+    ]
     assert "    https://arxiv.org/html/2403.00020#S20.p1" in lines

@@ -42,15 +42,19 @@ def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_pat
     assert llm.at_once > 1  # both branches run side by side
     assert stages(answered) == [*READ, *CHECKED, "draft", "refine"]
     assert [(claim.text, claim.passage_id, claim.source) for claim in answered.claims] == [
-        ("Bullet 20.", "p20", "passage"), ("Bullet 19.", "p19", "passage"), ("Bullet 18.", "p18", "passage"),
-        ("QuillNet is fair.", "p2", "model"), ("QuillNet is fast.", "p2", "model"),
-    ]  # fmt: skip
+        ("Bullet 20.", "p20", "passage"),
+        ("Bullet 19.", "p19", "passage"),
+        ("Bullet 18.", "p18", "passage"),
+        ("QuillNet is fair.", "p2", "model"),
+        ("QuillNet is fast.", "p2", "model"),
+    ]
     assert answered.text == "Refined 1. Refined 2. Refined 3. Refined 4. Refined 5."
     assert shown_ids(answered) == [["p20", "p19", "p18", "p1", "p2"]]
     # The evidence of all claims is one search.
     assert sorted(shelf.asked) == [
-        (("QuillNet fairness method",), 20), (("QuillNet is fair.", "QuillNet is fast."), 2),
-    ]  # fmt: skip
+        (("QuillNet fairness method",), 20),
+        (("QuillNet is fair.", "QuillNet is fast."), 2),
+    ]
     assert (answered.hops, len(llm.requests)) == (1, answered.spent.calls)
 
 
@@ -64,22 +68,37 @@ def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_pat
         (None, "NOT ENOUGH INFO"),
     ],
 )
-def test_a_claim_without_a_supporting_verdict_is_not_said(tmp_path: Path, told: str | None, verdict: str) -> None:
-    check: str | dict[str, Any] = "It may be." if told is None else {"reasoning": "No.", "verdict": told, "passage": 1}
+def test_a_claim_without_a_supporting_verdict_is_not_said(
+    tmp_path: Path, told: str | None, verdict: str
+) -> None:
+    check: str | dict[str, Any] = (
+        "It may be." if told is None else {"reasoning": "No.", "verdict": told, "passage": 1}
+    )
     answered, llm = answer(tmp_path, "wikichat", answering("Check", check), faithful)
     assert {claim.source for claim in answered.claims} == {"passage"}
     checks = steps(answered, "verify")
     assert [step["verdict"] for step in checks] == [verdict] * 2
     assert told is not None or all("could be read" in step["failure"] for step in checks)
-    asked = [body["messages"][1]["content"] for body in llm.requests if form_of(Asked(body, 0)) == "GroundedAnswer"]
+    asked = [
+        body["messages"][1]["content"]
+        for body in llm.requests
+        if form_of(Asked(body, 0)) == "GroundedAnswer"
+    ]
     assert "QuillNet is fast." not in asked[0]
 
 
-def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_that_is_told(tmp_path: Path) -> None:
+def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_that_is_told(
+    tmp_path: Path,
+) -> None:
     rule = answering("Check", {"reasoning": "Yes.", "verdict": "supported", "passage": 9})
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
-    assert [(step["verdict"], step["named"]) for step in steps(answered, "verify")] == [("SUPPORTS", False)] * 2
-    assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == ["p1", "p1"]
+    assert [(step["verdict"], step["named"]) for step in steps(answered, "verify")] == [
+        ("SUPPORTS", False)
+    ] * 2
+    assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == [
+        "p1",
+        "p1",
+    ]
 
 
 def test_where_no_search_is_wanted_only_the_models_claims_are_checked(tmp_path: Path) -> None:
@@ -108,19 +127,35 @@ def test_a_draft_that_abstains_is_not_refined(tmp_path: Path) -> None:
     ("told", "kept"),
     [
         ("no", "unreadable"),
-        (json.dumps(dict.fromkeys(MARKS, 100) | {"sentences": [{"text": "New.", "claims": [1]}]}), "full marks"),
-        (json.dumps(dict.fromkeys(MARKS, 10) | {"sentences": [{"text": "New.", "claims": [88]}]}), "nothing left"),
+        (
+            json.dumps(
+                dict.fromkeys(MARKS, 100) | {"sentences": [{"text": "New.", "claims": [1]}]}
+            ),
+            "full marks",
+        ),
+        (
+            json.dumps(
+                dict.fromkeys(MARKS, 10) | {"sentences": [{"text": "New.", "claims": [88]}]}
+            ),
+            "nothing left",
+        ),
     ],
 )
-def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(tmp_path: Path, told: str, kept: str) -> None:
+def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(
+    tmp_path: Path, told: str, kept: str
+) -> None:
     answered, _ = answer(tmp_path, "wikichat", answering("RefinedAnswer", told), faithful)
     assert answered.sentences[0].text == "Sentence 1."
     assert steps(answered, "refine")[0]["kept"] == kept
 
 
 @pytest.mark.parametrize(("candidates", "windows", "checked"), [(2, 0, 8), (20, 1, 0), (25, 2, 1)])
-def test_calls_are_those_that_are_planned(tmp_path: Path, candidates: int, windows: int, checked: int) -> None:
-    claims = answering("SplitClaims", {"claims": [f"Claim {number} is so." for number in range(checked)]})
+def test_calls_are_those_that_are_planned(
+    tmp_path: Path, candidates: int, windows: int, checked: int
+) -> None:
+    claims = answering(
+        "SplitClaims", {"claims": [f"Claim {number} is so." for number in range(checked)]}
+    )
     answered, llm = answer(tmp_path, "wikichat", claims, faithful, answer_candidates=candidates)
     settings = Settings(llm_url=llm.url, answer_candidates=candidates, _env_file=None)  # type: ignore[call-arg]
     formula = 1 + windows + min(candidates, 3) + 2 + checked + 2
@@ -149,11 +184,18 @@ def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> No
     rule = answering("Text", "QuillNet reads margins. It is small, e.g. 3 MB.")
     answered, _ = answer(tmp_path, "direct", rule, shelf=shelf)
     assert (shelf.asked, answered.spent.calls, answered.claims, answered.hops) == ([], 1, (), 0)
-    assert [sentence.text for sentence in answered.sentences] == ["QuillNet reads margins.", "It is small, e.g. 3 MB."]
+    assert [sentence.text for sentence in answered.sentences] == [
+        "QuillNet reads margins.",
+        "It is small, e.g. 3 MB.",
+    ]
 
 
-@pytest.mark.parametrize(("system", "forms_read"), [("direct", ["Text"]), ("wikichat", ["Search", "Text"])])
-def test_the_model_reads_the_conversation(tmp_path: Path, system: str, forms_read: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("system", "forms_read"), [("direct", ["Text"]), ("wikichat", ["Search", "Text"])]
+)
+def test_the_model_reads_the_conversation(
+    tmp_path: Path, system: str, forms_read: list[str]
+) -> None:
     question = Question("And how large is it?", (Turn("What is QuillNet?", "A reader."),))
     _, llm = answer(tmp_path, system, faithful, question=question)
     turns = "User: What is QuillNet?\nAssistant: A reader."

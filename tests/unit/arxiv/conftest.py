@@ -1,4 +1,6 @@
-"""Builders of the tests of arXiv's metadata: small workspaces, dump months, snapshots, clients in other processes."""
+"""Builders of the tests of arXiv's metadata: small workspaces, dump months, snapshots, clients in
+other processes.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +37,29 @@ def write_month(workspace: Workspace, table: Table, month: str, rows: Iterable[R
 
 def write_members(workspace: Workspace, month: str, ids: Iterable[str]) -> None:
     """A month of the dump that holds these papers."""
-    write_month(workspace, tables.DUMP_MEMBERS, month, [{"arxiv_id": name, "subset": "no_problem"} for name in ids])
+    write_month(
+        workspace,
+        tables.DUMP_MEMBERS,
+        month,
+        [{"arxiv_id": name, "subset": "no_problem"} for name in ids],
+    )
 
 
 def line(arxiv_id: str, **changes: Any) -> str:
     """A line of the snapshot."""
     content: Mapping[str, Any] = {
-        "id": arxiv_id, "authors": "A. One and B. Two", "title": f"On {arxiv_id}", "comments": None, "doi": None,
-        "journal-ref": None, "categories": "cs.CL cs.LG", "abstract": "We say.", "update_date": "2024-05-01",
+        "id": arxiv_id,
+        "authors": "A. One and B. Two",
+        "title": f"On {arxiv_id}",
+        "comments": None,
+        "doi": None,
+        "journal-ref": None,
+        "categories": "cs.CL cs.LG",
+        "abstract": "We say.",
+        "update_date": "2024-05-01",
         "versions": [{"version": "v1", "created": "Mon, 4 Mar 2024 09:00:00 GMT"}],
         "authors_parsed": [["One", "A.", ""], ["Two", "B.", ""]],
-    }  # fmt: skip
+    }
     return json.dumps({**content, **changes})
 
 
@@ -83,11 +97,14 @@ CLIENT = """
 """
 
 
-def start_client(way: str, url: str, data: Path, machine: Path, gap: float = 0.0) -> subprocess.Popen[bytes]:
+def start_client(
+    way: str, url: str, data: Path, machine: Path, gap: float = 0.0
+) -> subprocess.Popen[bytes]:
     """A process that looks up 300 papers (`way` is api) or harvests (oai)."""
     data.mkdir(exist_ok=True)
     return subprocess.Popen(
-        [sys.executable, "-c", dedent(CLIENT), way, url, str(data), str(machine), str(gap)], cwd=PROJECT
+        [sys.executable, "-c", dedent(CLIENT), way, url, str(data), str(machine), str(gap)],
+        cwd=PROJECT,
     )
 
 
@@ -124,4 +141,6 @@ def snapshot_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def workspace(tmp_path: Path, snapshot_file: Path) -> Workspace:
     """A workspace whose snapshot is `snapshot_file` and that asks no API."""
-    return Workspace(load_settings(data=tmp_path / "data", metadata_snapshot=snapshot_file, arxiv_api=False))
+    return Workspace(
+        load_settings(data=tmp_path / "data", metadata_snapshot=snapshot_file, arxiv_api=False)
+    )

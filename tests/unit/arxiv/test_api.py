@@ -41,21 +41,26 @@ Reply = Callable[[list[str]], Response]
 def entry(arxiv_id: str, version: int = 1) -> str:
     """An entry as arXiv writes it."""
     return (
-        f"<entry><id>http://arxiv.org/abs/{arxiv_id}v{version}</id><title>On\n  {arxiv_id}</title>"
-        "<updated>2024-03-05T09:00:00Z</updated><summary> We say. </summary>"
-        '<category term="cs.LG"/><category term="cs.CL"/><published>2024-03-04T09:00:00Z</published>'
-        '<arxiv:primary_category term="cs.CL"/><author><name>A. One</name></author></entry>'
+        f"<entry><id>http://arxiv.org/abs/{arxiv_id}v{version}</id><title>On\n "
+        f" {arxiv_id}</title><updated>2024-03-05T09:00:00Z</updated><summary> We say."
+        ' </summary><category term="cs.LG"/><category'
+        ' term="cs.CL"/><published>2024-03-04T09:00:00Z</published><arxiv:primary_category'
+        ' term="cs.CL"/><author><name>A. One</name></author></entry>'
     )
 
 
 def feed(entries: Iterable[str]) -> Response:
     """A whole answer."""
     content = list(entries)
-    return Response(FEED.format(len(content), "".join(content)), content_type="application/atom+xml")
+    return Response(
+        FEED.format(len(content), "".join(content)), content_type="application/atom+xml"
+    )
 
 
 def status(code: int, **headers: str) -> Reply:
-    return lambda ids: Response("", code, {name.replace("_", "-"): value for name, value in headers.items()})
+    return lambda ids: Response(
+        "", code, {name.replace("_", "-"): value for name, value in headers.items()}
+    )
 
 
 def text(body: str, kind: str = "application/atom+xml") -> Reply:
@@ -68,7 +73,9 @@ def numbered(count: int) -> dict[str, str]:
 
 
 class FakeArxiv:
-    """Answers from `papers` (identifier → entry), or with the next of `script`; keeps what it was asked."""
+    """Answers from `papers` (identifier → entry), or with the next of `script`; keeps what it was
+    asked.
+    """
 
     def __init__(self, server: HTTPServer) -> None:
         self.now: Callable[[], float] = time.time
@@ -100,7 +107,9 @@ def arxiv(httpserver: HTTPServer) -> FakeArxiv:
 
 @pytest.fixture
 def settings(arxiv: FakeArxiv) -> Settings:
-    return load_settings(arxiv_api_url=arxiv.url, arxiv_user_agent="citeloom-test (nobody@example.org)")
+    return load_settings(
+        arxiv_api_url=arxiv.url, arxiv_user_agent="citeloom-test (nobody@example.org)"
+    )
 
 
 @pytest.fixture
@@ -110,7 +119,11 @@ def api(settings: Settings, tmp_path: Path) -> Iterator[ArxivApi]:
 
 
 def opened(
-    settings: Settings, folder: Path, gap: float = 0.0, silence: float = 60.0, clock: Clock | None = None
+    settings: Settings,
+    folder: Path,
+    gap: float = 0.0,
+    silence: float = 60.0,
+    clock: Clock | None = None,
 ) -> ArxivApi:
     pace = Pace(folder / "machine", gap=gap, tries=3, first_back_off=0.01, silence=silence)
     if clock is not None:
@@ -133,14 +146,19 @@ def recorded(arxiv: FakeArxiv, shared_data: Path) -> FakeArxiv:
         content = json.loads(file.read_text())
         (ids,) = re.findall(r"id_list=([^&]*)", content["url"])
         body = content["body"].encode("latin-1")
-        answers[ids.replace("%2C", ",").replace("%2F", "/")] = Response(body, content["status_code"])
+        answers[ids.replace("%2C", ",").replace("%2F", "/")] = Response(
+            body, content["status_code"]
+        )
     arxiv.script = [lambda ids: answers[",".join(ids)]] * 20
     return arxiv
 
 
 def test_recorded_papers_give_every_column(recorded: FakeArxiv, api: ArxivApi) -> None:
     record, old = (api.find([name])[name] for name in ("1707.08567", "astro-ph/0601001"))
-    assert record.title == "Proceedings of Workshop AEW10: Concepts in Information Theory and Communications"
+    assert (
+        record.title
+        == "Proceedings of Workshop AEW10: Concepts in Information Theory and Communications"
+    )
     assert record.categories[0] == record.primary_category == "cs.IT"
     assert (record.version, record.published, record.updated) == (1, "2017-07-27", "2017-07-27")
     assert record.comment.startswith("44 pages, editors for the proceedings")
@@ -155,11 +173,16 @@ def test_what_a_recorded_answer_lacks_is_asked_once_more_and_what_it_refuses_is_
     recorded: FakeArxiv, api: ArxivApi
 ) -> None:
     found = api.find(["1707.08567", "0808.05394"]) | api.find(["abc"])
-    assert {name for name, record in found.items() if record.status == "absent"} == {"0808.05394", "abc"}
+    assert {name for name, record in found.items() if record.status == "absent"} == {
+        "0808.05394",
+        "abc",
+    }
     assert recorded.asked == [["0808.05394", "1707.08567"], ["0808.05394"], ["abc"]]
 
 
-def test_500_recorded_papers_come_in_five_requests(arxiv: FakeArxiv, api: ArxivApi, shared_data: Path) -> None:
+def test_500_recorded_papers_come_in_five_requests(
+    arxiv: FakeArxiv, api: ArxivApi, shared_data: Path
+) -> None:
     for file in sorted((shared_data / "metadata" / "atom_pages").glob("*.xml")):
         for body in re.findall(r"<entry>.*?</entry>", file.read_text(encoding="utf-8"), re.DOTALL):
             (name,) = re.findall(r"/abs/([^<]+?)v\d+</id>", body)
@@ -168,20 +191,30 @@ def test_500_recorded_papers_come_in_five_requests(arxiv: FakeArxiv, api: ArxivA
     found = api.find(arxiv.papers, lambda done, total: steps.append((done, total)))
     assert len(found) == 500
     assert {record.status for record in found.values()} == {"present"}
-    assert all(any(name.startswith("cs.") for name in record.categories) for record in found.values())
+    assert all(
+        any(name.startswith("cs.") for name in record.categories) for record in found.values()
+    )
     assert [len(ids) for ids in arxiv.asked] == [100] * 5
     assert {request.args["max_results"] for request in arxiv.requests} == {"100"}
-    assert {request.headers["User-Agent"] for request in arxiv.requests} == {"citeloom-test (nobody@example.org)"}
+    assert {request.headers["User-Agent"] for request in arxiv.requests} == {
+        "citeloom-test (nobody@example.org)"
+    }
     assert steps == [(100, 500), (200, 500), (300, 500), (400, 500), (500, 500)]
 
 
-def test_an_answer_is_read_in_any_order_with_the_primary_category_first(arxiv: FakeArxiv, api: ArxivApi) -> None:
+def test_an_answer_is_read_in_any_order_with_the_primary_category_first(
+    arxiv: FakeArxiv, api: ArxivApi
+) -> None:
     notice = "<arxiv:comment>This paper has been withdrawn by the authors</arxiv:comment></entry>"
     arxiv.papers = {"2403.00001": entry("2403.00001", 3), "math/0309136": entry("math/0309136")}
     arxiv.papers["2403.00002"] = entry("2403.00002").replace("</entry>", notice)
     found = api.find(arxiv.papers)
     paper = found["2403.00001"]
-    assert (paper.categories, paper.version, paper.title) == (("cs.CL", "cs.LG"), 3, "On 2403.00001")
+    assert (paper.categories, paper.version, paper.title) == (
+        ("cs.CL", "cs.LG"),
+        3,
+        "On 2403.00001",
+    )
     assert found["math/0309136"].abstract == "We say."
     assert [record.status for record in found.values()] == ["present", "withdrawn", "present"]
 
@@ -194,8 +227,15 @@ def test_papers_that_an_answer_lacks_are_asked_for_once_more(
     arxiv: FakeArxiv, api: ArxivApi, announced: str, listed: list[int]
 ) -> None:
     arxiv.papers = numbered(3)
-    arxiv.script = [text(FEED.format(announced, "".join(entry(f"2403.{number:05}") for number in listed)))]
-    assert statuses(api, [*arxiv.papers, "2403.00004"]) == ["present", "present", "present", "absent"]
+    arxiv.script = [
+        text(FEED.format(announced, "".join(entry(f"2403.{number:05}") for number in listed)))
+    ]
+    assert statuses(api, [*arxiv.papers, "2403.00004"]) == [
+        "present",
+        "present",
+        "present",
+        "absent",
+    ]
 
 
 def test_papers_that_nobody_asked_for_are_not_kept(arxiv: FakeArxiv, api: ArxivApi) -> None:
@@ -224,9 +264,14 @@ def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
     arxiv.papers = numbered(1)
     api.find([])
     lock = sqlite3.connect(tmp_path / "answers.sqlite")
-    lock.execute("create trigger full before insert on records begin select raise(abort, 'disk is full'); end")
+    lock.execute(
+        "create trigger full before insert on records begin select raise(abort, 'disk is"
+        " full'); end"
+    )
     lock.commit()
-    with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written \(disk is full\)"):
+    with pytest.raises(
+        PermanentFailure, match=r"answers\.sqlite, cannot be read or written \(disk is full\)"
+    ):
         api.find(arxiv.papers)
     lock.execute("drop trigger full")
     lock.close()
@@ -234,7 +279,9 @@ def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
 
 
 @pytest.mark.faults
-def test_a_kill_loses_the_request_in_flight_alone(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
+def test_a_kill_loses_the_request_in_flight_alone(
+    arxiv: FakeArxiv, settings: Settings, tmp_path: Path
+) -> None:
     arxiv.papers = numbered(300)
     kill_in_third_request(arxiv, "api", tmp_path)
     with opened(settings, tmp_path) as api:
@@ -245,7 +292,9 @@ def test_a_kill_loses_the_request_in_flight_alone(arxiv: FakeArxiv, settings: Se
 
 def test_kept_answers_that_are_no_such_file_are_named(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"something else " * 100)
-    with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written .* move the file away"):
+    with pytest.raises(
+        PermanentFailure, match=r"answers\.sqlite, cannot be read or written .* move the file away"
+    ):
         opened(settings, tmp_path).find(["2403.00001"])
 
 
@@ -272,7 +321,9 @@ WHOLE = FEED.format(1, entry("2403.00000"))
         text(WHOLE.replace("<id>http://arxiv.org/abs/2403.00000v1</id>", "")),
     ],
 )
-def test_trouble_that_passes_is_lived_through(arxiv: FakeArxiv, api: ArxivApi, trouble: Reply) -> None:
+def test_trouble_that_passes_is_lived_through(
+    arxiv: FakeArxiv, api: ArxivApi, trouble: Reply
+) -> None:
     arxiv.papers = numbered(1)
     arxiv.script = [trouble, trouble]
     assert statuses(api, arxiv.papers) == ["present"]
@@ -281,13 +332,20 @@ def test_trouble_that_passes_is_lived_through(arxiv: FakeArxiv, api: ArxivApi, t
 
 @pytest.mark.parametrize(
     ("trouble", "said"),
-    [(status(503, Retry_After="0"), "status 503"), (text("<!doctype HTML><html></html>"), "it is an HTML page")],
+    [
+        (status(503, Retry_After="0"), "status 503"),
+        (text("<!doctype HTML><html></html>"), "it is an HTML page"),
+    ],
 )
-def test_trouble_that_stays_ends_with_one_message(arxiv: FakeArxiv, api: ArxivApi, trouble: Reply, said: str) -> None:
+def test_trouble_that_stays_ends_with_one_message(
+    arxiv: FakeArxiv, api: ArxivApi, trouble: Reply, said: str
+) -> None:
     arxiv.script = [trouble] * 9
     with pytest.raises(TransientFailure, match=said) as caught:
         api.find(["2403.00001"])
-    assert all(part in str(caught.value) for part in (arxiv.url, "3 tries", "CITELOOM_METADATA_SNAPSHOT"))
+    assert all(
+        part in str(caught.value) for part in (arxiv.url, "3 tries", "CITELOOM_METADATA_SNAPSHOT")
+    )
     assert len(arxiv.asked) == 3
 
 
@@ -303,7 +361,9 @@ def test_a_pause_longer_than_we_wait_ends_the_request_and_binds_every_process(
     assert pace.rest() > 500
 
 
-def test_a_redirection_is_a_request_in_its_own_turn(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
+def test_a_redirection_is_a_request_in_its_own_turn(
+    arxiv: FakeArxiv, settings: Settings, tmp_path: Path
+) -> None:
     arxiv.papers = numbered(1)
     arxiv.script = [lambda ids: Response("", 301, {"Location": f"/api/query?id_list={ids[0]}"})]
     clock = FakeClock().clock
@@ -314,7 +374,9 @@ def test_a_redirection_is_a_request_in_its_own_turn(arxiv: FakeArxiv, settings: 
     assert arxiv.times[1] - arxiv.times[0] == pytest.approx(3.0)
 
 
-def test_a_server_that_hangs_is_asked_again(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
+def test_a_server_that_hangs_is_asked_again(
+    arxiv: FakeArxiv, settings: Settings, tmp_path: Path
+) -> None:
     arxiv.papers = numbered(1)
     released = threading.Event()
 
@@ -337,8 +399,16 @@ PACKED = gzip.compress(bytes(40 * 1024 * 1024), 1)
     ("reply", "requests", "said"),
     [
         (status(404), 1, "status 404: check CITELOOM_ARXIV_API_URL and CITELOOM_ARXIV_USER_AGENT"),
-        (text(BOMB + FEED.format(0, "<title>&b;</title>")), 1, "declares a document type or entities"),
-        (lambda ids: Response(PACKED, headers={"Content-Encoding": "gzip"}), 1, "is longer than 33554432 bytes"),
+        (
+            text(BOMB + FEED.format(0, "<title>&b;</title>")),
+            1,
+            "declares a document type or entities",
+        ),
+        (
+            lambda ids: Response(PACKED, headers={"Content-Encoding": "gzip"}),
+            1,
+            "is longer than 33554432 bytes",
+        ),
         (
             lambda ids: Response("", 302, {"Location": f"/api/query?id_list={ids[0]}"}),
             6,
@@ -376,7 +446,9 @@ def test_one_wrong_identifier_costs_no_other_its_record(arxiv: FakeArxiv, api: A
     assert len(arxiv.asked) == 7
 
 
-def test_a_server_that_refuses_everything_is_no_list_of_absent_papers(arxiv: FakeArxiv, api: ArxivApi) -> None:
+def test_a_server_that_refuses_everything_is_no_list_of_absent_papers(
+    arxiv: FakeArxiv, api: ArxivApi
+) -> None:
     arxiv.script = [status(400)] * 9
     with pytest.raises(PermanentFailure, match="refuses even the single identifier 2403"):
         api.find(["2403.00001", "2403.00002"])
@@ -384,7 +456,10 @@ def test_a_server_that_refuses_everything_is_no_list_of_absent_papers(arxiv: Fak
 
 def test_a_server_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
     url = "http://127.0.0.1:9/api/query"
-    with opened(load_settings(arxiv_api_url=url), tmp_path) as api, pytest.raises(TransientFailure) as caught:
+    with (
+        opened(load_settings(arxiv_api_url=url), tmp_path) as api,
+        pytest.raises(TransientFailure) as caught,
+    ):
         api.find(["2403.00001"])
     said = (f"{url} cannot be reached", "CITELOOM_METADATA_SNAPSHOT", "CITELOOM_ARXIV_API=false")
     assert all(part in str(caught.value) for part in said)
@@ -405,14 +480,19 @@ def test_an_address_or_a_user_agent_that_cannot_be_used_is_a_wrong_setting(
     tmp_path: Path, name: str, value: str
 ) -> None:
     settings = load_settings(**{name: value})
-    with pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}"), opened(settings, tmp_path) as api:
+    with (
+        pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}"),
+        opened(settings, tmp_path) as api,
+    ):
         api.find(["2403.00001"])
 
 
 # The pace.
 
 
-def test_the_api_and_a_harvest_in_two_processes_share_one_pace(arxiv: FakeArxiv, oai: FakeOai, tmp_path: Path) -> None:
+def test_the_api_and_a_harvest_in_two_processes_share_one_pace(
+    arxiv: FakeArxiv, oai: FakeOai, tmp_path: Path
+) -> None:
     arxiv.papers = numbered(300)
     oai.list = [[record("2403.00001")], [record("2403.00002")], [record("2403.00003")]]
 
@@ -422,7 +502,9 @@ def test_the_api_and_a_harvest_in_two_processes_share_one_pace(arxiv: FakeArxiv,
 
     oai.script = [note_time] * 3
     servers = (("api", arxiv.url), ("oai", oai.url))
-    clients = [start_client(way, url, tmp_path / way, tmp_path / "machine", 0.3) for way, url in servers]
+    clients = [
+        start_client(way, url, tmp_path / way, tmp_path / "machine", 0.3) for way, url in servers
+    ]
     assert [client.wait() for client in clients] == [0, 0]
     gaps = [later - sooner for sooner, later in itertools.pairwise(arxiv.times)]
     assert len(gaps) == 5
@@ -442,10 +524,14 @@ def test_clients_that_set_nothing_are_three_seconds_apart(
 
 
 @pytest.mark.parametrize("code", [429, 503])
-def test_a_pause_until_a_date_is_kept(arxiv: FakeArxiv, settings: Settings, tmp_path: Path, code: int) -> None:
+def test_a_pause_until_a_date_is_kept(
+    arxiv: FakeArxiv, settings: Settings, tmp_path: Path, code: int
+) -> None:
     clock = FakeClock().clock
     arxiv.now = clock.now
-    arxiv.script = [lambda ids: status(code, Retry_After=formatdate(time.time() + 100, usegmt=True))(ids)]
+    arxiv.script = [
+        lambda ids: status(code, Retry_After=formatdate(time.time() + 100, usegmt=True))(ids)
+    ]
     with opened(settings, tmp_path, clock=clock) as api:
         api.find(["2403.00001"])
     # The date has whole seconds, and the clock stands while this is going on.
@@ -459,5 +545,8 @@ def test_a_clock_that_was_set_back_does_not_stop_us_permanently(tmp_path: Path) 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(PermanentFailure, match="set XDG_CACHE_HOME"), Pace(tmp_path / "file" / "citeloom").turn():
+    with (
+        pytest.raises(PermanentFailure, match="set XDG_CACHE_HOME"),
+        Pace(tmp_path / "file" / "citeloom").turn(),
+    ):
         pass

@@ -15,7 +15,9 @@ def keeps(borne: list[str], *, primary: str | None = None, **settings: object) -
     return verdict(borne, borne[0] if primary is None else primary, load_settings(**settings))[0]
 
 
-def test_every_category_of_computer_science_is_kept_and_matched_as_itself_alone(shared_data: Path) -> None:
+def test_every_category_of_computer_science_is_kept_and_matched_as_itself_alone(
+    shared_data: Path,
+) -> None:
     with (shared_data / "metadata" / "cs_categories.tsv").open() as lines:
         names = [row["category"] for row in csv.DictReader(lines, delimiter="\t")]
     assert len(names) == 40
@@ -65,11 +67,17 @@ def test_a_single_category_keeps_its_own_papers_alone() -> None:
     assert keeps(["cs.CL"], categories="cs.CL,math")
     assert keeps(["math.AG"], categories="cs.CL,math")
     assert not keeps(["mathematics-x"], categories="cs.CL,math")
-    assert verdict(["cs.LG"], "cs.LG", load_settings(categories=("cs.CL",))) == (False, "other_category")
+    assert verdict(["cs.LG"], "cs.LG", load_settings(categories=("cs.CL",))) == (
+        False,
+        "other_category",
+    )
 
 
 def test_the_aliases_of_other_subjects_are_no_computer_science() -> None:
-    assert not any(keeps([name]) for name in ("math-ph", "math.MP", "stat.TH", "q-fin.EC", "econ.GN", "eess.IV"))
+    assert not any(
+        keeps([name])
+        for name in ("math-ph", "math.MP", "stat.TH", "q-fin.EC", "econ.GN", "eess.IV")
+    )
 
 
 def test_where_the_list_is_empty_the_primary_category_counts() -> None:

@@ -1,4 +1,6 @@
-"""Harvesting over OAI-PMH, against a loopback server that speaks arXiv's dialect, and some bad answers."""
+"""Harvesting over OAI-PMH, against a loopback server that speaks arXiv's dialect, and some bad
+answers.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,19 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import load_settings
-from tests.fake_oai import TODAY, FakeOai, Reply, answer, deleted, error, page, raw, record, status, text
+from tests.fake_oai import (
+    TODAY,
+    FakeOai,
+    Reply,
+    answer,
+    deleted,
+    error,
+    page,
+    raw,
+    record,
+    status,
+    text,
+)
 
 from .conftest import Notes, kill_in_third_request, line, write_members
 
@@ -49,7 +63,9 @@ def run(place: Workspace, **more: Any) -> HarvestReport:
 
 
 def stored(place: Workspace, *ids: str) -> dict[str, Record]:
-    return {name: change.record for name, change in HarvestStore(place.cache("oai")).find(ids).items()}
+    return {
+        name: change.record for name, change in HarvestStore(place.cache("oai")).find(ids).items()
+    }
 
 
 def with_snapshot(place: Workspace, file: Path, *lines: str) -> Workspace:
@@ -70,19 +86,35 @@ def days_asked_from(oai: FakeOai) -> list[str | None]:
 
 
 def test_the_raw_format_tells_the_versions(oai: FakeOai, place: Workspace) -> None:
-    oai.list = [[record("2403.00001", metadata=raw("2403.00001", 3, comments="9 pages", doi="10.1/x"))]]
+    oai.list = [
+        [record("2403.00001", metadata=raw("2403.00001", 3, comments="9 pages", doi="10.1/x"))]
+    ]
     run(place)
     paper = stored(place, "2403.00001")["2403.00001"]
     assert (paper.version, paper.published, paper.updated) == (3, "2024-04-01", "2024-04-03")
-    assert (paper.title, paper.authors, paper.abstract) == ("On 2403.00001", ("A. One", "B. C. Two"), "We say.")
+    assert (paper.title, paper.authors, paper.abstract) == (
+        "On 2403.00001",
+        ("A. One", "B. C. Two"),
+        "We say.",
+    )
     assert (paper.categories, paper.comment, paper.doi) == (("cs.CL", "cs.LG"), "9 pages", "10.1/x")
-    assert (paper.source, paper.fetched_at, paper.status) == ("oai", f"{TODAY}T01:02:03Z", "present")
+    assert (paper.source, paper.fetched_at, paper.status) == (
+        "oai",
+        f"{TODAY}T01:02:03Z",
+        "present",
+    )
 
 
 def test_a_newest_version_without_source_is_withdrawn(oai: FakeOai, place: Workspace) -> None:
     gone = raw("2403.00001", source="<source_type>I</source_type>")
     noted = raw("2403.00002", comments="This paper has been withdrawn by the authors")
-    oai.list = [[record("2403.00001", metadata=gone), record("2403.00002", metadata=noted), record("2403.00003")]]
+    oai.list = [
+        [
+            record("2403.00001", metadata=gone),
+            record("2403.00002", metadata=noted),
+            record("2403.00003"),
+        ]
+    ]
     report = run(place)
     assert (report.withdrawn, report.new) == (2, 1)
     assert stored(place, "2403.00001")["2403.00001"].status == "withdrawn"
@@ -91,8 +123,14 @@ def test_a_newest_version_without_source_is_withdrawn(oai: FakeOai, place: Works
 # What is asked, and how far it goes.
 
 
-def test_the_first_harvest_asks_for_everything_of_computer_science(oai: FakeOai, place: Workspace) -> None:
-    oai.list = [[record("2403.00001"), record("cs/0001001")], [record("2404.00001")], [record("2404.00002")]]
+def test_the_first_harvest_asks_for_everything_of_computer_science(
+    oai: FakeOai, place: Workspace
+) -> None:
+    oai.list = [
+        [record("2403.00001"), record("cs/0001001")],
+        [record("2404.00001")],
+        [record("2404.00002")],
+    ]
     report = run(place)
     assert oai.asked == [
         {"verb": "ListRecords", "metadataPrefix": "arXivRaw", "set": "cs"},
@@ -102,15 +140,20 @@ def test_the_first_harvest_asks_for_everything_of_computer_science(oai: FakeOai,
     assert oai.agents == {"test (a@b.org)"}
     assert (report.new, report.months, report.requests) == (4, ("2000-01", "2024-03", "2024-04"), 3)
     assert (report.since, report.until) == (None, TODAY)
-    assert str(report) == (
-        "Harvested up to 2024-11-20 in 3 requests: 4 new; of 2000-01, 2024-03, 2024-04: citeloom run does them again"
+    assert (
+        str(report)
+        == "Harvested up to 2024-11-20 in 3 requests: 4 new; of 2000-01, 2024-03, 2024-04: citeloom"
+        " run does them again"
     )
 
 
 def test_with_a_snapshot_the_first_harvest_begins_a_day_before_its_newest_change(
     oai: FakeOai, place: Workspace, snapshot_file: Path
 ) -> None:
-    lines = (line("2403.00001", update_date="2024-10-01"), line("2403.00002", update_date="2023-01-01"))
+    lines = (
+        line("2403.00001", update_date="2024-10-01"),
+        line("2403.00002", update_date="2023-01-01"),
+    )
     assert run(with_snapshot(place, snapshot_file, *lines)).since == "2024-09-30"
     assert days_asked_from(oai) == ["2024-09-30"]
 
@@ -148,7 +191,9 @@ def test_a_last_day_is_asked_for_and_remembered(oai: FakeOai, place: Workspace) 
     assert days_asked_from(oai) == ["2024-09-01", "2024-10-04"]
 
 
-def test_days_left_out_by_a_later_beginning_are_asked_for_the_next_time(oai: FakeOai, place: Workspace) -> None:
+def test_days_left_out_by_a_later_beginning_are_asked_for_the_next_time(
+    oai: FakeOai, place: Workspace
+) -> None:
     run(place, until="2024-10-05")
     run(place, since="2024-11-01")
     run(place)
@@ -170,14 +215,24 @@ def test_a_killed_harvest_goes_on_from_its_last_page(oai: FakeOai, place: Worksp
     oai.list = [[record(f"2403.0000{number}")] for number in range(5)]
     kill_in_third_request(oai, "oai", place.settings.data_root)
     report = run(place)
-    assert [asked.get("resumptionToken", "")[-1:] for asked in oai.asked] == ["", "1", "2", "2", "3", "4"]
+    assert [asked.get("resumptionToken", "")[-1:] for asked in oai.asked] == [
+        "",
+        "1",
+        "2",
+        "2",
+        "3",
+        "4",
+    ]
     assert (report.new, report.requests) == (3, 3)
     assert len(stored(place, *(f"2403.0000{number}" for number in range(5)))) == 5
     assert run(place).since == "2024-11-19"
 
 
 def test_a_token_that_has_expired_is_not_used(oai: FakeOai, place: Workspace) -> None:
-    oai.script = [lambda _: page([record("2403.00001", "2024-11-03")], "t1", "2020-01-01T00:00:00Z"), status(404)]
+    oai.script = [
+        lambda _: page([record("2403.00001", "2024-11-03")], "t1", "2020-01-01T00:00:00Z"),
+        status(404),
+    ]
     with pytest.raises(PermanentFailure, match="status 404: check CITELOOM_OAI_URL"):
         run(place)
     oai.list = [[record("2403.00001", "2024-11-03"), record("2403.00002", "2024-11-04")]]
@@ -187,7 +242,9 @@ def test_a_token_that_has_expired_is_not_used(oai: FakeOai, place: Workspace) ->
 
 def test_a_refused_token_begins_again_from_the_last_day(oai: FakeOai, place: Workspace) -> None:
     oai.script = [
-        lambda _: page([record("2403.00001", "2024-11-03"), record("2403.00002", "2024-11-04")], "t1"),
+        lambda _: page(
+            [record("2403.00001", "2024-11-03"), record("2403.00002", "2024-11-04")], "t1"
+        ),
         lambda _: error("badResumptionToken"),
     ]
     oai.list = [[record("2403.00002", "2024-11-04"), record("2403.00003", "2024-11-05")]]
@@ -203,7 +260,9 @@ def test_after_pages_in_no_order_a_refused_token_begins_again_from_the_first_day
     oai: FakeOai, place: Workspace
 ) -> None:
     oai.script = [
-        lambda _: page([record("2403.00001", "2024-11-09"), record("2403.00002", "2024-11-04")], "t1"),
+        lambda _: page(
+            [record("2403.00001", "2024-11-09"), record("2403.00002", "2024-11-04")], "t1"
+        ),
         status(404),  # the next harvest has to know the order too
         lambda _: error("badResumptionToken"),
     ]
@@ -220,7 +279,11 @@ def test_a_server_whose_clock_is_ahead_loses_us_no_day(oai: FakeOai, place: Work
 
 def test_a_server_that_refuses_all_its_tokens_is_given_up(oai: FakeOai, place: Workspace) -> None:
     def reply(request: Request) -> Response:
-        return error("badResumptionToken") if "resumptionToken" in request.args else page([record("2403.00001")], "t")
+        return (
+            error("badResumptionToken")
+            if "resumptionToken" in request.args
+            else page([record("2403.00001")], "t")
+        )
 
     oai.script = [reply] * 20
     with pytest.raises(TransientFailure, match="refuses its own resumption tokens"):
@@ -236,7 +299,9 @@ def test_a_token_that_leads_to_itself_is_no_endless_harvest(oai: FakeOai, place:
 
 
 @pytest.mark.parametrize("token", ["t", "\n  "])
-def test_a_list_ends_with_a_blank_token_or_with_no_more_records(oai: FakeOai, place: Workspace, token: str) -> None:
+def test_a_list_ends_with_a_blank_token_or_with_no_more_records(
+    oai: FakeOai, place: Workspace, token: str
+) -> None:
     oai.script = [lambda _: page([record("2403.00001")], token), lambda _: error("noRecordsMatch")]
     report = run(place)
     assert (report.new, report.requests) == (1, 2 if token.strip() else 1)
@@ -266,7 +331,10 @@ WHOLE = page([record("2403.00001")]).get_data(as_text=True)
     "trouble",
     [
         status(503, Retry_After="0"),
-        text('<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x.dtd"><html/>'),
+        text(
+            '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"'
+            ' "x.dtd"><html/>'
+        ),
         text(WHOLE[: len(WHOLE) // 2]),
         text("<feed xmlns='http://www.w3.org/2005/Atom'/>"),
         text(answer("").get_data(as_text=True)),
@@ -274,7 +342,9 @@ WHOLE = page([record("2403.00001")]).get_data(as_text=True)
         text(WHOLE.replace("<metadata>", "<metadata>" + "<a>" * 500 + "</a>" * 500)),
     ],
 )
-def test_trouble_that_passes_is_lived_through(oai: FakeOai, place: Workspace, trouble: Reply) -> None:
+def test_trouble_that_passes_is_lived_through(
+    oai: FakeOai, place: Workspace, trouble: Reply
+) -> None:
     oai.list = [[record("2403.00001")], [record("2403.00002")]]
     oai.script = [trouble, None, trouble, trouble, None]
     report = run(place)
@@ -286,7 +356,9 @@ def test_trouble_that_stays_ends_with_one_message_and_keeps_the_pages_before(
 ) -> None:
     oai.list = [[record("2403.00001")], [record("2403.00002")]]
     oai.script = [None, *[text(WHOLE[:-30])] * 3]
-    with pytest.raises(TransientFailure, match="3 tries: its answer is not usable: it is truncated") as caught:
+    with pytest.raises(
+        TransientFailure, match="3 tries: its answer is not usable: it is truncated"
+    ) as caught:
         run(place)
     assert oai.url in str(caught.value)
     assert "run citeloom harvest again to go on from there" in str(caught.value)
@@ -303,15 +375,21 @@ def test_an_entity_bomb_is_refused_for_good(oai: FakeOai, place: Workspace) -> N
     assert len(oai.asked) == 1
 
 
-@pytest.mark.parametrize("code", ["badArgument", "cannotDisseminateFormat", "noSetHierarchy", "somethingElse"])
+@pytest.mark.parametrize(
+    "code", ["badArgument", "cannotDisseminateFormat", "noSetHierarchy", "somethingElse"]
+)
 def test_a_refused_request_is_named(oai: FakeOai, place: Workspace, code: str) -> None:
     oai.script = [lambda _: error(code)]
-    with pytest.raises(PermanentFailure, match=r"refuses to list records: .* as it is; check CITELOOM_OAI_URL"):
+    with pytest.raises(
+        PermanentFailure, match=r"refuses to list records: .* as it is; check CITELOOM_OAI_URL"
+    ):
         run(place)
 
 
 def test_an_answer_in_another_encoding_is_read(oai: FakeOai, place: Workspace) -> None:
-    content = page([record("2403.00001", metadata=raw("2403.00001", title="Über Ähnlichkeit"))]).get_data(as_text=True)
+    content = page(
+        [record("2403.00001", metadata=raw("2403.00001", title="Über Ähnlichkeit"))]
+    ).get_data(as_text=True)
     oai.script = [text(content.replace("UTF-8", "UTF-16").encode("utf-16"))]
     run(place)
     assert stored(place, "2403.00001")["2403.00001"].title == "Über Ähnlichkeit"
@@ -324,10 +402,15 @@ def test_a_record_that_is_there_twice_counts_as_its_newest(oai: FakeOai, place: 
     assert stored(place, "2403.00001")["2403.00001"].title == "New"
 
 
-def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(oai: FakeOai, place: Workspace) -> None:
+def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(
+    oai: FakeOai, place: Workspace
+) -> None:
     broken = [
         record("2403.00002", metadata=raw("2403.00009")),
-        record("2403.00003", metadata="<oai_dc:dc xmlns:oai_dc='http://www.openarchives.org/OAI/2.0/oai_dc/'/>"),
+        record(
+            "2403.00003",
+            metadata="<oai_dc:dc xmlns:oai_dc='http://www.openarchives.org/OAI/2.0/oai_dc/'/>",
+        ),
         record("2403.00004").replace("Mon, 1 Apr 2024 09:00:00 GMT", "some day"),
         record("2403.00005", "2024-02-31"),
         record("2403.00006", metadata=raw("2403.00006", categories="")),
@@ -346,18 +429,27 @@ def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(oai: Fake
 
 def test_a_store_that_is_none_is_named(oai: FakeOai, place: Workspace) -> None:
     (place.cache("oai") / "harvest.sqlite").write_bytes(b"something else " * 1000)
-    with pytest.raises(PermanentFailure, match=r"harvest\.sqlite, cannot be read or written .* move the file away"):
+    with pytest.raises(
+        PermanentFailure, match=r"harvest\.sqlite, cannot be read or written .* move the file away"
+    ):
         run(place)
 
 
-def test_a_store_that_a_kill_left_without_tables_holds_nothing_yet(oai: FakeOai, place: Workspace) -> None:
+def test_a_store_that_a_kill_left_without_tables_holds_nothing_yet(
+    oai: FakeOai, place: Workspace
+) -> None:
     (place.cache("oai") / "harvest.sqlite").touch()
-    assert (stored(place, "2403.00001"), HarvestStore(place.cache("oai")).digest(["2403.00001"])) == ({}, None)
+    assert (
+        stored(place, "2403.00001"),
+        HarvestStore(place.cache("oai")).digest(["2403.00001"]),
+    ) == ({}, None)
     oai.list = [[record("2403.00001")]]
     assert run(place).new == 1
 
 
-def test_a_record_that_becomes_unreadable_makes_its_month_due_once(oai: FakeOai, place: Workspace) -> None:
+def test_a_record_that_becomes_unreadable_makes_its_month_due_once(
+    oai: FakeOai, place: Workspace
+) -> None:
     oai.list = [[record("2403.00001")]]
     run(place)
     write_members(place, "2024-03", ["2403.00001"])
@@ -374,8 +466,13 @@ def test_a_record_that_becomes_unreadable_makes_its_month_due_once(oai: FakeOai,
 # What the stage makes of it.
 
 
-def test_the_newer_of_snapshot_and_harvest_is_believed(oai: FakeOai, place: Workspace, snapshot_file: Path) -> None:
-    old, new = line("2403.00001", update_date="2024-11-09"), line("2403.00002", update_date="2024-11-11")
+def test_the_newer_of_snapshot_and_harvest_is_believed(
+    oai: FakeOai, place: Workspace, snapshot_file: Path
+) -> None:
+    old, new = (
+        line("2403.00001", update_date="2024-11-09"),
+        line("2403.00002", update_date="2024-11-11"),
+    )
     here = with_snapshot(place, snapshot_file, old, new)
     names = [f"2403.0000{number}" for number in (1, 2, 3)]
     oai.list = [[record(name, "2024-11-10", raw(name, 2, title="News")) for name in names]]
@@ -426,7 +523,9 @@ def test_a_harvest_that_says_what_the_snapshot_says_leaves_the_row_as_it_is(
     assert rows(here) == before
 
 
-def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(oai: FakeOai, place: Workspace, snapshot_file: Path) -> None:
+def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(
+    oai: FakeOai, place: Workspace, snapshot_file: Path
+) -> None:
     here = with_snapshot(place, snapshot_file, line("2403.00001"))
     oai.list = [
         [record("2403.00002"), deleted("2403.00001", "2024-11-10")],
@@ -444,9 +543,15 @@ def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(oai: FakeOai, place: Wor
     assert rows(here)["2403.00002"]["status"] == "present"
 
 
-def test_the_command_tells_what_it_brought(oai: FakeOai, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_tells_what_it_brought(
+    oai: FakeOai, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     oai.list = [[record("2403.00001")]]
-    variables = {"CITELOOM_OAI_URL": oai.url, "CITELOOM_DATA": str(tmp_path / "data"), "CITELOOM_METADATA_SNAPSHOT": ""}
+    variables = {
+        "CITELOOM_OAI_URL": oai.url,
+        "CITELOOM_DATA": str(tmp_path / "data"),
+        "CITELOOM_METADATA_SNAPSHOT": "",
+    }
     for name, value in (variables | {"XDG_CACHE_HOME": str(tmp_path / "cache")}).items():
         monkeypatch.setenv(name, value)
     done = CliRunner().invoke(app, ["harvest", "--from", "2024-11-01", "--json"])

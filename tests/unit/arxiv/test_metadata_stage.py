@@ -26,7 +26,9 @@ from .test_api import FakeArxiv, entry
 MONTH = "2024-03"
 
 
-def written(workspace: Workspace, table: tables.Table = tables.METADATA, month: str = MONTH) -> list[dict[str, Any]]:
+def written(
+    workspace: Workspace, table: tables.Table = tables.METADATA, month: str = MONTH
+) -> list[dict[str, Any]]:
     return workspace.root.rows(table, month)
 
 
@@ -37,7 +39,9 @@ def ledger(workspace: Workspace) -> list[tuple[str, str, str]]:
 
 
 def asking(workspace: Workspace, url: str) -> Workspace:
-    return Workspace(workspace.settings.model_copy(update={"arxiv_api": True, "arxiv_api_url": url}))
+    return Workspace(
+        workspace.settings.model_copy(update={"arxiv_api": True, "arxiv_api_url": url})
+    )
 
 
 @pytest.fixture
@@ -48,7 +52,10 @@ def arxiv(httpserver: HTTPServer) -> FakeArxiv:
 @pytest.fixture
 def unhurried(tmp_path: Path) -> Stage:
     """The stage with a pace that a test can wait for."""
-    return replace(METADATA, build=MetadataBuilder(Pace(tmp_path / "machine", gap=0.0, tries=2, first_back_off=0.01)))
+    return replace(
+        METADATA,
+        build=MetadataBuilder(Pace(tmp_path / "machine", gap=0.0, tries=2, first_back_off=0.01)),
+    )
 
 
 # metadata
@@ -66,7 +73,9 @@ def test_a_month_holds_its_own_papers_sorted(workspace: Workspace, snapshot_file
     assert outcome.measured["snapshot"]["lines"] == 4
 
 
-def test_a_paper_that_nobody_knows_is_a_row_and_in_the_ledger(workspace: Workspace, snapshot_file: Path) -> None:
+def test_a_paper_that_nobody_knows_is_a_row_and_in_the_ledger(
+    workspace: Workspace, snapshot_file: Path
+) -> None:
     snapshot_file.write_text(line("2403.00001") + "\n{broken\n")
     write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
     run_stage(METADATA, workspace, MONTH)
@@ -89,11 +98,16 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
     outcome = run_stage(unhurried, asker, MONTH)
     rows = written(workspace)
     assert [(row["source"], row["status"]) for row in rows] == [
-        ("snapshot", "withdrawn"), ("api", "present"), ("api", "absent"),
-    ]  # fmt: skip
+        ("snapshot", "withdrawn"),
+        ("api", "present"),
+        ("api", "absent"),
+    ]
     assert [row["fetched_at"] is None for row in rows] == [True, False, False]
     assert outcome.measured["api_requests"] == 2
-    assert ledger(workspace)[0][2] == "snapshot.jsonl has no readable line of this paper; arXiv's API has no such paper"
+    assert (
+        ledger(workspace)[0][2]
+        == "snapshot.jsonl has no readable line of this paper; arXiv's API has no such paper"
+    )
     first = workspace.root.file(tables.METADATA, MONTH).read_bytes()
     assert run_stage(unhurried, asker, MONTH).skipped
     run_stage(unhurried, asker, MONTH, force=True)
@@ -127,15 +141,21 @@ def test_an_api_that_cannot_be_reached_leaves_the_month_as_it_was(
     assert workspace.root.months(tables.METADATA) == []
 
 
-@pytest.mark.parametrize("other", ['"title": 7', '"title": "On it"', '"title": "On it", "categories": " "'])
-def test_a_line_of_another_shape_is_in_the_ledger(workspace: Workspace, snapshot_file: Path, other: str) -> None:
+@pytest.mark.parametrize(
+    "other", ['"title": 7', '"title": "On it"', '"title": "On it", "categories": " "']
+)
+def test_a_line_of_another_shape_is_in_the_ledger(
+    workspace: Workspace, snapshot_file: Path, other: str
+) -> None:
     snapshot_file.write_text(f'{{"id": "2403.00001", {other}}}')
     write_members(workspace, MONTH, ["2403.00001"])
     run_stage(METADATA, workspace, MONTH)
     assert [entry[1] for entry in ledger(workspace)] == ["no_metadata"]
 
 
-def test_news_of_another_months_papers_leave_a_month_done(workspace: Workspace, snapshot_file: Path) -> None:
+def test_news_of_another_months_papers_leave_a_month_done(
+    workspace: Workspace, snapshot_file: Path
+) -> None:
     snapshot_file.write_text(line("2403.00001"))
     write_members(workspace, MONTH, ["2403.00001"])
     run_stage(METADATA, workspace, MONTH)
@@ -162,11 +182,21 @@ def test_no_source_at_all_is_a_wrong_setting(workspace: Workspace, tmp_path: Pat
 
 
 def item(key: str, **known: Any) -> dict[str, Any]:
-    nothing = {"raw": "", "title": None, "authors": [], "year": None, "venue": None, "doi": None, "arxiv_id": None}
+    nothing = {
+        "raw": "",
+        "title": None,
+        "authors": [],
+        "year": None,
+        "venue": None,
+        "doi": None,
+        "arxiv_id": None,
+    }
     return {"key": key} | nothing | known
 
 
-def write_papers(workspace: Workspace, month: str, bibliographies: dict[str, list[dict[str, Any]] | None]) -> None:
+def write_papers(
+    workspace: Workspace, month: str, bibliographies: dict[str, list[dict[str, Any]] | None]
+) -> None:
     rows = [{"arxiv_id": name, "bibliography": items} for name, items in bibliographies.items()]
     write_month(workspace, tables.PAPERS, month, rows)
 
@@ -181,20 +211,38 @@ def write_metadata(workspace: Workspace, month: str, titles: dict[str, str]) -> 
 
 def test_each_item_of_each_bibliography_is_a_row_in_order(workspace: Workspace) -> None:
     write_metadata(workspace, MONTH, {"2403.00001": "A citing paper of ours"})
-    items = [item("bib.2", raw="R", title="T", authors=["A"], year=1999, venue="V", doi="10.1/X"), item("bib.1")]
-    write_papers(workspace, MONTH, {"2403.00002": items, "2403.00001": None, "2403.00003": [item("bib.1")]})
+    items = [
+        item("bib.2", raw="R", title="T", authors=["A"], year=1999, venue="V", doi="10.1/X"),
+        item("bib.1"),
+    ]
+    write_papers(
+        workspace, MONTH, {"2403.00002": items, "2403.00001": None, "2403.00003": [item("bib.1")]}
+    )
     run_stage(REFERENCES, workspace, MONTH)
     rows = written(workspace, tables.REFERENCES)
     assert [(row["arxiv_id"], row["key"], row["ordinal"]) for row in rows] == [
-        ("2403.00002", "bib.2", 0), ("2403.00002", "bib.1", 1), ("2403.00003", "bib.1", 0),
-    ]  # fmt: skip
+        ("2403.00002", "bib.2", 0),
+        ("2403.00002", "bib.1", 1),
+        ("2403.00003", "bib.1", 0),
+    ]
     assert rows[0] == {
-        "arxiv_id": "2403.00002", "key": "bib.2", "ordinal": 0, "raw": "R", "title": "T", "authors": ["A"],
-        "year": 1999, "venue": "V", "doi": "10.1/x", "cited_arxiv_id": None, "resolved_by": None,
-    }  # fmt: skip
+        "arxiv_id": "2403.00002",
+        "key": "bib.2",
+        "ordinal": 0,
+        "raw": "R",
+        "title": "T",
+        "authors": ["A"],
+        "year": 1999,
+        "venue": "V",
+        "doi": "10.1/x",
+        "cited_arxiv_id": None,
+        "resolved_by": None,
+    }
 
 
-def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(workspace: Workspace) -> None:
+def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(
+    workspace: Workspace,
+) -> None:
     titles = {
         "2024-02": "The earlier of three papers",
         MONTH: "The present of three papers",
@@ -202,7 +250,9 @@ def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(works
     }
     for month, title in titles.items():
         write_metadata(workspace, month, {month: title})
-    items = [item("b", title=title, year=2024, raw=f"A. One. {title}.") for title in titles.values()]
+    items = [
+        item("b", title=title, year=2024, raw=f"A. One. {title}.") for title in titles.values()
+    ]
     write_papers(workspace, MONTH, {"2403.00001": items})
     outcome = run_stage(REFERENCES, workspace, MONTH)
     found = [row["cited_arxiv_id"] for row in written(workspace, tables.REFERENCES)]
@@ -210,7 +260,9 @@ def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(works
     assert outcome.notes == {"resolved_by": {"not_resolved": 1, "title": 2}}
 
 
-def test_news_of_an_earlier_month_make_a_month_stale_and_of_a_later_one_not(workspace: Workspace) -> None:
+def test_news_of_an_earlier_month_make_a_month_stale_and_of_a_later_one_not(
+    workspace: Workspace,
+) -> None:
     write_metadata(workspace, MONTH, {"2403.00001": "A citing paper of ours"})
     write_papers(workspace, MONTH, {"2403.00001": []})
     run_stage(REFERENCES, workspace, MONTH)

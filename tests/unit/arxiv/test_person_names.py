@@ -20,12 +20,27 @@ from pipeline.arxiv.person_names import (
 @pytest.mark.parametrize(
     "text",
     [
-        "Ann Lee", "A. B. Lee", "Allison J.B. Chaney", "JOHN SMITH", "Hal Daumé III", "John Smith, Jr.",
-        "Benjamin Van Durme", "Danny Arlen de Jesús Gómez-Ramírez", "Sean O’Brien", "N. d'Ambrumenil", "Rami al-Rfou",
-        "Wen-Li Sørby", "王伟", "김 민준", "Łukasz Kaiser", 'John “Jack” Roe', "Wei Wang (王伟)", "Иван Петров",
+        "Ann Lee",
+        "A. B. Lee",
+        "Allison J.B. Chaney",
+        "JOHN SMITH",
+        "Hal Daumé III",
+        "John Smith, Jr.",
+        "Benjamin Van Durme",
+        "Danny Arlen de Jesús Gómez-Ramírez",
+        "Sean O’Brien",
+        "N. d'Ambrumenil",
+        "Rami al-Rfou",
+        "Wen-Li Sørby",
+        "王伟",
+        "김 민준",
+        "Łukasz Kaiser",
+        "John “Jack” Roe",
+        "Wei Wang (王伟)",
+        "Иван Петров",
         "JD Smith",
     ],
-)  # fmt: skip
+)
 def test_what_can_be_a_name(text: str) -> None:
     assert is_name(text)
 
@@ -33,10 +48,24 @@ def test_what_can_be_a_name(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "Ann", "University of X", "ETH Zürich", "Boulder, CO", "iSchool", "ann@x.edu", "Room 12", "Wand.ai",
-        "Mathematics and Physics", "J. L.", "Stanford", "a b", "van der", "University, of, X", "https://x.org y",
+        "",
+        "Ann",
+        "University of X",
+        "ETH Zürich",
+        "Boulder, CO",
+        "iSchool",
+        "ann@x.edu",
+        "Room 12",
+        "Wand.ai",
+        "Mathematics and Physics",
+        "J. L.",
+        "Stanford",
+        "a b",
+        "van der",
+        "University, of, X",
+        "https://x.org y",
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_a_name(text: str) -> None:
     assert not is_name(text)
 
@@ -66,7 +95,10 @@ def test_a_name_has_parts(text: str, name: PersonName) -> None:
         ("Ann Lee & Bob Roe", ["Ann Lee", "Bob Roe"]),
         ("Lee, Ann; Roe, Bob", ["Ann Lee", "Bob Roe"]),
         ("Lee, Ann and Roe, Bob", ["Ann Lee", "Bob Roe"]),
-        ("Lee, Ann, Roe, Bob, and Van Durme, Benjamin", ["Ann Lee", "Bob Roe", "Benjamin Van Durme"]),
+        (
+            "Lee, Ann, Roe, Bob, and Van Durme, Benjamin",
+            ["Ann Lee", "Bob Roe", "Benjamin Van Durme"],
+        ),
         ("Lee, A., Roe, B. J., and Moe, C.", ["A. Lee", "B. J. Roe", "C. Moe"]),
         ("Lee A, Roe BJ", ["Lee A", "Roe BJ"]),
         ("Bob Roe, Jr., Ann Lee", ["Bob Roe, Jr.", "Ann Lee"]),
@@ -88,12 +120,18 @@ def test_titles_are_no_part_of_a_name(example: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Allison J.B. Chaney", "Allison J. B. Chaney"), ("J. Boyd-Graber", "Jordan Boyd-Graber"),
-        ("Jordan Boyd Graber", "Jordan Boyd-Graber"), ("João Sacramento", "Joao Sacramento"), ("Li Dong", "Dong Li"),
-        ("David Blei", "David M. Blei"), ("Hal Daumé III", "Hal Daumé"), ("Teresa Quispe Mamani", "Teresa Quispe"),
-        ("Wen-Hao Zhang", "Wenhao Zhang"), ("Benjamin Van Durme", "Durme Benjamin Van"),
+        ("Allison J.B. Chaney", "Allison J. B. Chaney"),
+        ("J. Boyd-Graber", "Jordan Boyd-Graber"),
+        ("Jordan Boyd Graber", "Jordan Boyd-Graber"),
+        ("João Sacramento", "Joao Sacramento"),
+        ("Li Dong", "Dong Li"),
+        ("David Blei", "David M. Blei"),
+        ("Hal Daumé III", "Hal Daumé"),
+        ("Teresa Quispe Mamani", "Teresa Quispe"),
+        ("Wen-Hao Zhang", "Wenhao Zhang"),
+        ("Benjamin Van Durme", "Durme Benjamin Van"),
     ],
-)  # fmt: skip
+)
 def test_two_prints_of_one_name(one: str, other: str) -> None:
     assert same_person(one, other)
     assert same_person(other, one)
@@ -101,14 +139,22 @@ def test_two_prints_of_one_name(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("Wei Wang", "Wen Wang"), ("Ann Lee", "Ann Roe"), ("Ann Lee", "University of X"), ("", "Ann Lee"), ("Lee", "Ann")],
+    [
+        ("Wei Wang", "Wen Wang"),
+        ("Ann Lee", "Ann Roe"),
+        ("Ann Lee", "University of X"),
+        ("", "Ann Lee"),
+        ("Lee", "Ann"),
+    ],
 )
 def test_two_names(one: str, other: str) -> None:
     assert not same_person(one, other)
 
 
 def test_names_of_one_list_alone_are_counted() -> None:
-    assert count_differences(["J. Boyd-Graber", "Wei Wang"], ["Jordan Boyd-Graber", "Wen Wang"]) == 2
+    assert (
+        count_differences(["J. Boyd-Graber", "Wei Wang"], ["Jordan Boyd-Graber", "Wen Wang"]) == 2
+    )
     assert count_differences(["Ann Lee"], ["Ann B. Lee", "Bob Roe"]) == 1
     assert count_differences([], ["Ann Lee"]) == count_differences(["Ann Lee"], []) == 0
 

@@ -80,11 +80,18 @@ def test_lines_whose_keys_are_null_are_read(shared_data: Path, cache: Path) -> N
     records = Snapshot(file, cache).find(ids_of(file))
     assert len(records) == 21
     old = records["quant-ph/9802040"]
-    assert (old.categories, old.authors, old.version, old.abstract) == (("quant-ph",), (), None, None)
+    assert (old.categories, old.authors, old.version, old.abstract) == (
+        ("quant-ph",),
+        (),
+        None,
+        None,
+    )
     assert old.status == "present"
 
 
-def test_a_packed_snapshot_reads_the_same_and_is_read_once(real: Path, cache: Path, tmp_path: Path) -> None:
+def test_a_packed_snapshot_reads_the_same_and_is_read_once(
+    real: Path, cache: Path, tmp_path: Path
+) -> None:
     packed = tmp_path / "snapshot.jsonl.gz"
     packed.write_bytes(gzip.compress(real.read_bytes()))
     wanted = [*ids_of(real)[5::17], "9999.00001"]
@@ -94,15 +101,30 @@ def test_a_packed_snapshot_reads_the_same_and_is_read_once(real: Path, cache: Pa
     when = packed.stat().st_mtime_ns
     packed.write_bytes(bytes(packed.stat().st_size))
     os.utime(packed, ns=(when, when))
-    assert (Snapshot(packed, cache).find(wanted), Snapshot(packed, cache).digest(wanted)) == (found, digest)
+    assert (Snapshot(packed, cache).find(wanted), Snapshot(packed, cache).digest(wanted)) == (
+        found,
+        digest,
+    )
     assert len(Snapshot(packed, cache).find(ids_of(real))) == 200
     assert Snapshot(packed, cache).find([]) == {}
 
 
-def test_papers_of_all_months_and_forms_are_found_in_any_order(snapshot_file: Path, cache: Path) -> None:
-    names = ["2403.00001", "hep-th/9901001", "0704.0001", "math.GT/0309136", "2403.00002", "cs/0001001", "1501.00001"]
+def test_papers_of_all_months_and_forms_are_found_in_any_order(
+    snapshot_file: Path, cache: Path
+) -> None:
+    names = [
+        "2403.00001",
+        "hep-th/9901001",
+        "0704.0001",
+        "math.GT/0309136",
+        "2403.00002",
+        "cs/0001001",
+        "1501.00001",
+    ]
     versions = ["2403.00003v2", "hep-th/9901002v2", "nothing of arXiv's"]
-    snapshot_file.write_text("\n".join(map(line, names)) + "\n" + "\r\n".join(map(line, versions)) + "\r\n")
+    snapshot_file.write_text(
+        "\n".join(map(line, names)) + "\n" + "\r\n".join(map(line, versions)) + "\r\n"
+    )
     wanted = [*names, "2403.00003", "hep-th/9901002", "nothing of arXiv's"]
     found = Snapshot(snapshot_file, cache).find(wanted)
     assert set(found) == set(wanted)
@@ -111,16 +133,22 @@ def test_papers_of_all_months_and_forms_are_found_in_any_order(snapshot_file: Pa
 
 
 @pytest.mark.parametrize("slip", ["9999-99-99", "2999-01-01"])
-def test_a_day_that_is_none_or_yet_to_come_is_not_the_newest(snapshot_file: Path, cache: Path, slip: str) -> None:
+def test_a_day_that_is_none_or_yet_to_come_is_not_the_newest(
+    snapshot_file: Path, cache: Path, slip: str
+) -> None:
     snapshot_file.write_text(line("2403.00001") + "\n" + line("2403.00002", update_date=slip))
     assert Snapshot(snapshot_file, cache).newest_update() == "2024-05-01"
 
 
-def test_many_lines_in_many_row_groups_are_found(snapshot_file: Path, cache: Path, monkeypatch: Any) -> None:
+def test_many_lines_in_many_row_groups_are_found(
+    snapshot_file: Path, cache: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(snapshot, "_LINES_PER_BATCH", 7)
     monkeypatch.setattr(snapshot, "_ROWS_PER_GROUP", 2)
     names = [f"{month}.{number:05}" for number in range(1, 40) for month in (2401, 2402, 2403)]
-    snapshot_file.write_text("\n".join(map(line, names)) + "\n" + line("2401.00001", title="Last") + "\n")
+    snapshot_file.write_text(
+        "\n".join(map(line, names)) + "\n" + line("2401.00001", title="Last") + "\n"
+    )
     found = Snapshot(snapshot_file, cache).find(names)
     assert set(found) == set(names)
     assert found["2401.00001"].title == "Last"
@@ -146,18 +174,24 @@ BUILD = """
 
 def build(file: Path, cache: Path, *, most_bytes: int = 0) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", dedent(BUILD), str(file), str(cache), str(most_bytes)]
-    return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_two_processes_at_once_read_the_file_once(snapshot_file: Path, cache: Path) -> None:
     write_papers(snapshot_file, 20_000)
     snapshot_file.write_text(f"{{broken\n{snapshot_file.read_text()}")
-    told = [child.communicate()[0].split() for child in [build(snapshot_file, cache) for _ in range(2)]]
+    told = [
+        child.communicate()[0].split() for child in [build(snapshot_file, cache) for _ in range(2)]
+    ]
     assert sorted(told, key=len) == [["1"], ["built", "1"]]
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(snapshot_file: Path, cache: Path, packed: bool) -> None:
+def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(
+    snapshot_file: Path, cache: Path, packed: bool
+) -> None:
     write_papers(snapshot_file, 20_000)
     if packed:
         plain, snapshot_file = snapshot_file, snapshot_file.with_suffix(".jsonl.gz")
@@ -165,7 +199,11 @@ def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(snapshot_file: Pat
     child = build(snapshot_file, cache, most_bytes=300_000)
     said = child.communicate()[1]
     assert child.returncode == 1
-    assert re.search(rf"PermanentFailure: {cache}/.* cannot be written .*: free some disk space, or name another", said)
+    assert re.search(
+        rf"PermanentFailure: {cache}/.* cannot be written .*: free some disk space, or name"
+        r" another",
+        said,
+    )
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
     assert find_one(snapshot_file, cache)
 
@@ -173,7 +211,16 @@ def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(snapshot_file: Pat
 def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cache: Path) -> None:
     cut = line("2403.00002")[:80]
     shape = json.dumps({"id": "2403.00003", "versions": [7], "title": ["a list"]})
-    lines = [line("2403.00001"), cut, "", "[1, 2]", "no json at all", '{"title": "no id"}', shape, line("2403.00004")]
+    lines = [
+        line("2403.00001"),
+        cut,
+        "",
+        "[1, 2]",
+        "no json at all",
+        '{"title": "no id"}',
+        shape,
+        line("2403.00004"),
+    ]
     snapshot_file.write_text("\n".join(lines))
     converted = Snapshot(snapshot_file, cache)
     found = converted.find([f"2403.0000{number}" for number in range(1, 5)])
@@ -190,15 +237,24 @@ def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cach
         [json.dumps({"title": "T", "id": "2403.00001", "categories": "cs.DB"})],
         ["\udcff\udcfe\x00}", line("2403.00001", title="T")],
     ],
-    ids=["a readable line counts before a broken one", "the last counts", "its id is not the first key", "no text"],
+    ids=[
+        "a readable line counts before a broken one",
+        "the last counts",
+        "its id is not the first key",
+        "no text",
+    ],
 )
-def test_of_several_lines_the_last_readable_one_counts(snapshot_file: Path, cache: Path, lines: list[str]) -> None:
+def test_of_several_lines_the_last_readable_one_counts(
+    snapshot_file: Path, cache: Path, lines: list[str]
+) -> None:
     snapshot_file.write_text("\n".join(lines), encoding="utf-8", errors="surrogateescape")
     found = Snapshot(snapshot_file, cache).find(["2403.00001"])
     assert found["2403.00001"].title == "T"
 
 
-def test_a_changed_file_is_read_anew_and_its_earlier_conversion_is_removed(snapshot_file: Path, cache: Path) -> None:
+def test_a_changed_file_is_read_anew_and_its_earlier_conversion_is_removed(
+    snapshot_file: Path, cache: Path
+) -> None:
     snapshot_file.write_text(line("2403.00001", title="Before"))
     first = Snapshot(snapshot_file, cache).digest(["2403.00001"])
     snapshot_file.write_text(line("2403.00001", title="After!"))
@@ -236,7 +292,12 @@ def test_a_damaged_conversion_is_made_again(snapshot_file: Path, cache: Path) ->
     (file,) = cache.glob("*.parquet")
     content = file.read_bytes()
     # The last keeps the footer, so that the damage shows only once rows are read.
-    for damaged in (b"", b"no Parquet" * 1000, content[:100], bytes(len(content) // 2) + content[len(content) // 2 :]):
+    for damaged in (
+        b"",
+        b"no Parquet" * 1000,
+        content[:100],
+        bytes(len(content) // 2) + content[len(content) // 2 :],
+    ):
         file.write_bytes(damaged)
         assert Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.01999"]) == whole
         file.write_bytes(damaged)
@@ -256,7 +317,9 @@ def test_a_file_without_a_line_of_arxivs_is_refused(
 ) -> None:
     snapshot_file.write_text(content)
     for _ in range(2):
-        with pytest.raises(PermanentFailure, match=r"no line of arXiv's metadata.*CITELOOM_METADATA_SNAPSHOT") as error:
+        with pytest.raises(
+            PermanentFailure, match=r"no line of arXiv's metadata.*CITELOOM_METADATA_SNAPSHOT"
+        ) as error:
             Snapshot(snapshot_file, cache).digest(["2403.00001"])
         assert counts in str(error.value)
 
@@ -272,7 +335,9 @@ def test_broken_lines_are_told_once(snapshot_file: Path, cache: Path) -> None:
 
 
 def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:
-    with pytest.raises(MissingInput, match=r"nowhere\.jsonl is not there: set CITELOOM_METADATA_SNAPSHOT"):
+    with pytest.raises(
+        MissingInput, match=r"nowhere\.jsonl is not there: set CITELOOM_METADATA_SNAPSHOT"
+    ):
         Snapshot(tmp_path / "nowhere.jsonl", cache).find(["2403.00001"])
 
 
@@ -281,7 +346,9 @@ def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:
     [b"no gzip", gzip.compress(line("2403.00001").encode() * 100, mtime=0)[:-20]],
     ids=["no gzip", "cut off"],
 )
-def test_a_packed_snapshot_that_is_broken_is_named(tmp_path: Path, cache: Path, content: bytes) -> None:
+def test_a_packed_snapshot_that_is_broken_is_named(
+    tmp_path: Path, cache: Path, content: bytes
+) -> None:
     file = tmp_path / "broken.jsonl.gz"
     file.write_bytes(content)
     with pytest.raises(PermanentFailure, match=r"broken\.jsonl\.gz cannot be read"):
@@ -289,8 +356,14 @@ def test_a_packed_snapshot_that_is_broken_is_named(tmp_path: Path, cache: Path, 
 
 
 def test_forms_of_older_copies_are_read() -> None:
-    record = parse_record({"id": "0704.0001v3", "versions": ["v1", "v2"], "categories": ["cs.CL cs.AI"], "title": "T"})
-    assert (record.arxiv_id, record.version, record.categories) == ("0704.0001", 2, ("cs.CL", "cs.AI"))
+    record = parse_record(
+        {"id": "0704.0001v3", "versions": ["v1", "v2"], "categories": ["cs.CL cs.AI"], "title": "T"}
+    )
+    assert (record.arxiv_id, record.version, record.categories) == (
+        "0704.0001",
+        2,
+        ("cs.CL", "cs.AI"),
+    )
 
 
 def test_names_stand_in_reading_order() -> None:
@@ -337,17 +410,29 @@ def test_accents_in_tex_are_letters(typed: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("comment", "abstract", "withdrawn"),
     [
-        ("This paper has been withdrawn by the author due to a crucial error in equation 1", None, True),
+        (
+            "This paper has been withdrawn by the author due to a crucial error in equation 1",
+            None,
+            True,
+        ),
         ("Withdrawn", None, True),
         ("withdrawn by the authors", None, True),
         ("12 pages; this paper has been withdrawn", None, True),
-        ("This submission has been withdrawn by arXiv administrators due to disputed authorship", None, True),
+        (
+            "This submission has been withdrawn by arXiv administrators due to disputed authorship",
+            None,
+            True,
+        ),
         ("The authors have withdrawn this paper", None, True),
         ("Paper withdrawn, see 2301.00001", None, True),
         (None, "This paper has been withdrawn by the authors.", True),
         ("An earlier version of this paper was withdrawn", None, False),
         ("Supersedes the withdrawn arXiv:0704.0001", None, False),
-        ("10 pages", "We study drugs withdrawn from the market. The paper finds that bids were withdrawn.", False),
+        (
+            "10 pages",
+            "We study drugs withdrawn from the market. The paper finds that bids were withdrawn.",
+            False,
+        ),
         (None, "Cash is withdrawn by authors of fraud in this work.", False),
         (None, None, False),
     ],

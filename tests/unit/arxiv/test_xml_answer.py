@@ -1,4 +1,6 @@
-"""Answers of arXiv that are meant to harm, or are no answers at all: refused in bounded memory, whoever sent them."""
+"""Answers of arXiv that are meant to harm, or are no answers at all: refused in bounded memory,
+whoever sent them.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,19 @@ PROJECT = Path(__file__).resolve().parents[3]
 ROOT = "{http://www.w3.org/2005/Atom}feed"
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'
 ENTRY = (
-    "<entry><id>http://arxiv.org/abs/2403.00001v{}</id><title>{}</title><updated>2024-03-05T09:00:00Z</updated>"
-    "<published>2024-03-04T09:00:00Z</published><summary>We say.</summary></entry>"
+    "<entry><id>http://arxiv.org/abs/2403.00001v{}</id><title>{}</title><updated>2024-03-05T09:00:00Z</updated><published>2024-03-04T09:00:00Z</published><summary>We"
+    " say.</summary></entry>"
 )
 
 
 def laughs(levels: int = 12) -> bytes:
     """A billion laughs and some more: 1 KB that would become 10 TB."""
-    entities = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, levels))
-    return f'<!DOCTYPE feed [<!ENTITY e0 "ha">{entities}]>{FEED.format(f"&e{levels - 1};")}'.encode()
+    entities = "".join(
+        f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, levels)
+    )
+    return (
+        f'<!DOCTYPE feed [<!ENTITY e0 "ha">{entities}]>{FEED.format(f"&e{levels - 1};")}'.encode()
+    )
 
 
 def blow_up() -> bytes:
@@ -54,7 +60,9 @@ def long() -> bytes:
 
 
 def attributes() -> bytes:
-    return FEED.format("<a " + " ".join(f'a{number}="1"' for number in range(1_000_000)) + ">").encode()
+    return FEED.format(
+        "<a " + " ".join(f'a{number}="1"' for number in range(1_000_000)) + ">"
+    ).encode()
 
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], type[CiteloomError]]] = {
@@ -113,10 +121,14 @@ def test_what_is_no_whole_xml_may_be_better_the_next_time(body: bytes) -> None:
         parse_xml(body, ROOT)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252", "us-ascii"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252", "us-ascii"]
+)
 def test_an_answer_in_any_encoding_that_it_declares_is_read(encoding: str) -> None:
     title = "On Gahler" if encoding == "us-ascii" else "On Gähler"
-    body = f"<?xml version='1.0' encoding='{encoding.removesuffix('-sig')}'?>" + FEED.format(ENTRY.format(1, title))
+    body = f"<?xml version='1.0' encoding='{encoding.removesuffix('-sig')}'?>" + FEED.format(
+        ENTRY.format(1, title)
+    )
     assert read_feed(body.encode(encoding))["2403.00001"].title == title
 
 

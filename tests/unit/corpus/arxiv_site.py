@@ -1,6 +1,7 @@
 """A page as arXiv's own site shows it: LaTeXML's article with the site around it.
 
-Written from memory of the site's form in 2024 and 2025: no real page could be had where this was made.
+Written from memory of the site's form in 2024 and 2025: no real page could be had where this was
+made.
 """
 
 from __future__ import annotations

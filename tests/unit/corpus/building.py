@@ -25,15 +25,19 @@ def page(body: str, title: str = "A Page") -> bytes:
     """A LaTeXML page around a body; no document title where `title` is empty."""
     heading = f'<h1 class="ltx_title ltx_title_document">{title}</h1>' if title else ""
     return (
-        f'<!DOCTYPE html><html><head><title>References</title></head><body><div class="ltx_page_main">'
-        f'<article class="ltx_document">{heading}{body}</article></div></body></html>'
+        "<!DOCTYPE html><html><head><title>References</title></head><body><div"
+        ' class="ltx_page_main"><article'
+        f' class="ltx_document">{heading}{body}</article></div></body></html>'
     ).encode()
 
 
 def byline(names: str, notes: str = "") -> str:
     """A byline of one author, or of all."""
     notes = f'<span class="ltx_author_notes">{notes}</span>' if notes else ""
-    creator = f'<span class="ltx_creator ltx_role_author"><span class="ltx_personname">{names}</span>{notes}</span>'
+    creator = (
+        '<span class="ltx_creator ltx_role_author"><span'
+        f' class="ltx_personname">{names}</span>{notes}</span>'
+    )
     return f'<div class="ltx_authors">{creator}</div>'
 
 
@@ -42,7 +46,13 @@ def para(text: str, anchor: str = "S1.p1") -> str:
     return f'<div id="{anchor}" class="ltx_para"><p id="{anchor}.1" class="ltx_p">{text}</p></div>'
 
 
-def section(content: str, title: str = "Methods", number: str = "1", anchor: str = "S1", kind: str = "section") -> str:
+def section(
+    content: str,
+    title: str = "Methods",
+    number: str = "1",
+    anchor: str = "S1",
+    kind: str = "section",
+) -> str:
     """A section with its heading."""
     tag = f'<span class="ltx_tag ltx_tag_{kind}">{number} </span>' if number else ""
     head = f'<h2 class="ltx_title ltx_title_{kind}">{tag}{title}</h2>'
@@ -52,8 +62,9 @@ def section(content: str, title: str = "Methods", number: str = "1", anchor: str
 def math(tex: str) -> str:
     """A formula as LaTeXML writes it: presentation, content and TeX, three times the same."""
     return (
-        f'<math alttext="{tex}" display="inline"><semantics><mi>x</mi><annotation-xml><ci>x</ci></annotation-xml>'
-        f'<annotation encoding="application/x-tex">{tex}</annotation></semantics></math>'
+        f'<math alttext="{tex}"'
+        ' display="inline"><semantics><mi>x</mi><annotation-xml><ci>x</ci></annotation-xml><annotation'
+        f' encoding="application/x-tex">{tex}</annotation></semantics></math>'
     )
 
 
@@ -67,15 +78,19 @@ def note(text: str, anchor: str = "footnote1") -> str:
     """A footnote in the middle of a sentence."""
     mark = '<sup class="ltx_note_mark">1</sup>'
     return (
-        f'<span id="{anchor}" class="ltx_note ltx_role_footnote">{mark}<span class="ltx_note_outer">'
-        f'<span class="ltx_note_content">{mark}<span class="ltx_tag ltx_tag_note">1</span>{text}</span></span></span>'
+        f'<span id="{anchor}" class="ltx_note ltx_role_footnote">{mark}<span'
+        f' class="ltx_note_outer"><span class="ltx_note_content">{mark}<span class="ltx_tag'
+        f' ltx_tag_note">1</span>{text}</span></span></span>'
     )
 
 
 def bibitem(key: str, *blocks: str) -> str:
     """A bibliography item of some blocks."""
     spans = "".join(f'<span class="ltx_bibblock">{block} </span>' for block in blocks)
-    return f'<li id="{key}" class="ltx_bibitem"><span class="ltx_tag ltx_tag_bibitem">[1]</span> {spans}</li>'
+    return (
+        f'<li id="{key}" class="ltx_bibitem"><span class="ltx_tag ltx_tag_bibitem">[1]</span>'
+        f" {spans}</li>"
+    )
 
 
 def bibliography(*items: str) -> str:
@@ -114,7 +129,9 @@ def pages_of(folder: Path) -> list[tuple[str, bytes]]:
     pages = []
     for file in sorted(folder.glob("*.zip")):
         with zipfile.ZipFile(file) as archive:
-            pages += [(name, archive.read(name)) for name in archive.namelist() if name.endswith(".html")]
+            pages += [
+                (name, archive.read(name)) for name in archive.namelist() if name.endswith(".html")
+            ]
     return pages
 
 
@@ -155,7 +172,10 @@ def floating(content: str, caption: str, anchor: str, classes: str) -> str:
 def listed(*items: str, kind: str = "itemize", tag: str = "•") -> str:
     """A list with the same mark before each item."""
     mark = f'<span class="ltx_tag ltx_tag_item">{tag}</span>'
-    return f'<ul id="S1.I1" class="ltx_{kind}">{"".join(f"<li>{mark}{item}</li>" for item in items)}</ul>'
+    return (
+        '<ul id="S1.I1"'
+        f' class="ltx_{kind}">{"".join(f"<li>{mark}{item}</li>" for item in items)}</ul>'
+    )
 
 
 def equation(*rows: str) -> str:

@@ -16,7 +16,10 @@ import pytest
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from tests.unit.corpus.building import write_zip
 
-GOOD = {f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500 for number in range(1, 6)}
+GOOD = {
+    f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500
+    for number in range(1, 6)
+}
 FIRST, SECOND, THIRD = list(GOOD)[:3]
 _ENTRY = struct.Struct("<4s6H3L5H2L")
 _END = struct.Struct("<4s4H2LH")
@@ -76,13 +79,17 @@ def _spanning(file: Path) -> None:
 
 
 def _kernel(page: bytes, names: Sequence[str]) -> Callable[[Path], object]:
-    """One page's bytes under many names: all entries lead to one place (D. Fifield, "A better zip bomb", 2019)."""
+    """One page's bytes under many names: all entries lead to one place (D. Fifield, "A better zip
+    bomb", 2019).
+    """
 
     def write(file: Path) -> None:
         packed, count = _deflate(page), len(names)
         local = _local(FIRST, packed, page) + packed
         entries = b"".join(_entry(name, packed, page, 0) for name in names)
-        file.write_bytes(local + entries + _END.pack(b"PK\5\6", 0, 0, count, count, len(entries), len(local), 0))
+        file.write_bytes(
+            local + entries + _END.pack(b"PK\5\6", 0, 0, count, count, len(entries), len(local), 0)
+        )
 
     return write
 
@@ -123,7 +130,10 @@ def _with_raw_name(file: Path) -> None:
 
 def _with_duplicate(file: Path) -> None:
     write_zip(file, GOOD)
-    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive, pytest.warns(UserWarning, match="Duplicate"):
+    with (
+        zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive,
+        pytest.warns(UserWarning, match="Duplicate"),
+    ):
         archive.writestr(FIRST, b"<html>newer</html>")
 
 
@@ -151,7 +161,9 @@ def _with_zip64_fields(file: Path) -> None:
 
 
 def _with_zip64_field(extra: bytes, full: Sequence[int] = (42,)) -> Callable[[Path], None]:
-    """Some fields of the first entry, by default its offset, lie in `extra`, whatever that holds."""
+    """Some fields of the first entry, by default its offset, lie in `extra`, whatever that
+    holds.
+    """
 
     def write(file: Path) -> None:
         content = write_zip(file, GOOD).read_bytes()
@@ -163,14 +175,25 @@ def _with_zip64_field(extra: bytes, full: Sequence[int] = (42,)) -> Callable[[Pa
         closing = bytearray(content[end:])
         struct.pack_into("<L", closing, 12, struct.unpack_from("<L", closing, 12)[0] + len(extra))
         after = named + len(FIRST)
-        parts = (content[: named - _ENTRY.size], entry, content[named:after], extra, content[after:end], closing)
+        parts = (
+            content[: named - _ENTRY.size],
+            entry,
+            content[named:after],
+            extra,
+            content[after:end],
+            closing,
+        )
         file.write_bytes(b"".join(parts))
 
     return write
 
 
-def _zip64(record_at: int | None = None, signature: bytes = b"PK\6\6", before: bytes = b"") -> Callable[[Path], None]:
-    """As a zip above 4 GB is written: the plain fields of the end full, the true ones in a zip64 record."""
+def _zip64(
+    record_at: int | None = None, signature: bytes = b"PK\6\6", before: bytes = b""
+) -> Callable[[Path], None]:
+    """As a zip above 4 GB is written: the plain fields of the end full, the true ones in a zip64
+    record.
+    """
 
     def write(file: Path) -> None:
         content = write_zip(file, GOOD).read_bytes()
@@ -228,10 +251,18 @@ HOSTILE: Mapping[str, Hostile] = {
         _with_field(24, "<L", 0), {FIRST: "corrupt_member"}, read=_OTHERS
     ),
     "a wrong checksum": Hostile(_with_field(16, "<L", 1), {FIRST: "corrupt_member"}, read=_OTHERS),
-    "an offset into another page": Hostile(_with_field(42, "<L", 100), {FIRST: "corrupt_member"}, read=_OTHERS),
-    "an offset past the file": Hostile(_with_field(42, "<L", 0x7FFFFFFF), {FIRST: "corrupt_member"}, read=_OTHERS),
-    "packed bytes past the file": Hostile(_with_field(20, "<L", 0x7FFFFFFF), {FIRST: "corrupt_member"}, read=_OTHERS),
-    "a page that claims the bytes of all": Hostile(_spanning, {FIRST: "corrupt_member"}, read=_OTHERS),
+    "an offset into another page": Hostile(
+        _with_field(42, "<L", 100), {FIRST: "corrupt_member"}, read=_OTHERS
+    ),
+    "an offset past the file": Hostile(
+        _with_field(42, "<L", 0x7FFFFFFF), {FIRST: "corrupt_member"}, read=_OTHERS
+    ),
+    "packed bytes past the file": Hostile(
+        _with_field(20, "<L", 0x7FFFFFFF), {FIRST: "corrupt_member"}, read=_OTHERS
+    ),
+    "a page that claims the bytes of all": Hostile(
+        _spanning, {FIRST: "corrupt_member"}, read=_OTHERS
+    ),
     "one page's bytes under five names": Hostile(
         _kernel(GOOD[FIRST], list(GOOD)), dict.fromkeys(_OTHERS, "corrupt_member"), read=[FIRST]
     ),
@@ -243,21 +274,33 @@ HOSTILE: Mapping[str, Hostile] = {
     ),
     "an encrypted page": Hostile(_with_flags(0x1), {FIRST: "encrypted"}, read=_OTHERS),
     "a strongly encrypted page": Hostile(_with_flags(0x40), {FIRST: "encrypted"}, read=_OTHERS),
-    "a page packed by LZMA": Hostile(_with_method(14), {FIRST: "unsupported_compression"}, read=_OTHERS),
-    "a page packed by no method": Hostile(_with_method(0xFFFF), {FIRST: "unsupported_compression"}, read=_OTHERS),
-    "a local header with rubbish": Hostile(_with_field(42, "<L", 7), {FIRST: "corrupt_member"}, read=_OTHERS),
-    "an absolute name": Hostile(_with_names("/2403/2403.00009.html"), {"/2403/2403.00009.html": "not_an_arxiv_page"}),
+    "a page packed by LZMA": Hostile(
+        _with_method(14), {FIRST: "unsupported_compression"}, read=_OTHERS
+    ),
+    "a page packed by no method": Hostile(
+        _with_method(0xFFFF), {FIRST: "unsupported_compression"}, read=_OTHERS
+    ),
+    "a local header with rubbish": Hostile(
+        _with_field(42, "<L", 7), {FIRST: "corrupt_member"}, read=_OTHERS
+    ),
+    "an absolute name": Hostile(
+        _with_names("/2403/2403.00009.html"), {"/2403/2403.00009.html": "not_an_arxiv_page"}
+    ),
     "a name that goes up": Hostile(
-        _with_names("../../2403/2403.00009.html"), {"../../2403/2403.00009.html": "not_an_arxiv_page"}
+        _with_names("../../2403/2403.00009.html"),
+        {"../../2403/2403.00009.html": "not_an_arxiv_page"},
     ),
     "a name of Windows": Hostile(
-        _with_names("error\\2403\\2403.00009.html"), {"error\\2403\\2403.00009.html": "not_an_arxiv_page"}
+        _with_names("error\\2403\\2403.00009.html"),
+        {"error\\2403\\2403.00009.html": "not_an_arxiv_page"},
     ),
     "digits of another script": Hostile(
         _with_names("error/24\u0660\u0663/2403.00009.html"),
         {"error/24\u0660\u0663/2403.00009.html": "not_an_arxiv_page"},
     ),
-    "names of 65,000 characters": Hostile(_with_names(*_LONG), dict.fromkeys(_LONG, "not_an_arxiv_page")),
+    "names of 65,000 characters": Hostile(
+        _with_names(*_LONG), dict.fromkeys(_LONG, "not_an_arxiv_page")
+    ),
     "a name that is not the UTF-8 it says": Hostile(
         _with_raw_name, {}, read=(*GOOD, "err\ufffd\ufffdr/2403/2403.00009.html")
     ),
@@ -270,7 +313,14 @@ HOSTILE: Mapping[str, Hostile] = {
     "zip64 fields": Hostile(_with_zip64_fields, {}),
     "a zip64 field": Hostile(
         _with_zip64_field(
-            struct.pack("<2H3Q", 1, 24, len(GOOD[FIRST]), len(zlib.compress(GOOD[FIRST], wbits=-zlib.MAX_WBITS)), 0),
+            struct.pack(
+                "<2H3Q",
+                1,
+                24,
+                len(GOOD[FIRST]),
+                len(zlib.compress(GOOD[FIRST], wbits=-zlib.MAX_WBITS)),
+                0,
+            ),
             full=(20, 24, 42),
         ),
         {},
@@ -278,7 +328,9 @@ HOSTILE: Mapping[str, Hostile] = {
     "a zip64 record": Hostile(_zip64(), {}),
     "a zip64 record after other bytes": Hostile(_zip64(before=b"#!/bin/sh\n" * 10), {}),
     **{
-        f"a zip64 field {name}": Hostile(_with_zip64_field(extra), {FIRST: "corrupt_member"}, read=_OTHERS)
+        f"a zip64 field {name}": Hostile(
+            _with_zip64_field(extra), {FIRST: "corrupt_member"}, read=_OTHERS
+        )
         for name, extra in {
             "past any file": struct.pack("<2HQ", 1, 8, 2**64 - 1),
             "longer than its room": struct.pack("<2HQ", 1, 0xFFF0, 0),
@@ -288,7 +340,9 @@ HOSTILE: Mapping[str, Hostile] = {
         }.items()
     },
     **{
-        f"a zip64 record at {at}": Hostile(_zip64(at, b"PKxx"), {}, broken="its zip64 record is not where", read=())
+        f"a zip64 record at {at}": Hostile(
+            _zip64(at, b"PKxx"), {}, broken="its zip64 record is not where", read=()
+        )
         for at in (10**6, 2**63, 2**64 - 1)
     },
     "a count that is too small": Hostile(
@@ -304,14 +358,24 @@ HOSTILE: Mapping[str, Hostile] = {
         _with_end_field(12, "<L", 100), {}, broken="its directory ends early", read=()
     ),
     "a directory with rubbish": Hostile(
-        _changed(lambda content: content.replace(b"PK\1\2", b"xxxx", 1)), {}, broken="its directory ends early", read=()
+        _changed(lambda content: content.replace(b"PK\1\2", b"xxxx", 1)),
+        {},
+        broken="its directory ends early",
+        read=(),
     ),
-    "no end": Hostile(_changed(lambda content: content[:-30]), {}, broken="is no zip, or is cut off", read=()),
+    "no end": Hostile(
+        _changed(lambda content: content[:-30]), {}, broken="is no zip, or is cut off", read=()
+    ),
     "its first half": Hostile(
-        _changed(lambda content: content[: len(content) // 2]), {}, broken="is no zip, or is cut off", read=()
+        _changed(lambda content: content[: len(content) // 2]),
+        {},
+        broken="is no zip, or is cut off",
+        read=(),
     ),
     "its second half": Hostile(
         _changed(lambda content: content[len(content) // 2 :]), {}, broken="its directory", read=()
     ),
-    "zeros": Hostile(lambda file: file.write_bytes(bytes(1_000_000)), {}, broken="is no zip", read=()),
+    "zeros": Hostile(
+        lambda file: file.write_bytes(bytes(1_000_000)), {}, broken="is no zip", read=()
+    ),
 }

@@ -14,8 +14,9 @@ PROJECT = Path(__file__).resolve().parents[3]
 # The real pages where they are at hand, else the sample's.
 DUMPS = (PROJECT.parent / "shared" / "data" / "dump", PROJECT / "examples" / "dump")
 
-# What breaks parsers: markup cut off, nested wrongly or without end, raw text, foreign content, other character sets,
-# entities that stand for nothing, and citeloom's own marks. One on each line, so that a page's own quotes may stand.
+# What breaks parsers: markup cut off, nested wrongly or without end, raw text, foreign content,
+# other character sets, entities that stand for nothing, and citeloom's own marks. One on each line,
+# so that a page's own quotes may stand.
 _JUNK_TEXT = """
 <
 >
@@ -73,7 +74,9 @@ _TAG = re.compile(rb"</?[a-zA-Z][^>]*>")
 
 @cache
 def pages() -> tuple[bytes, ...]:
-    """Whole pages that nobody has touched, smallest first; the ten smallest keep thousands of cases within minutes."""
+    """Whole pages that nobody has touched, smallest first; the ten smallest keep thousands of cases
+    within minutes.
+    """
     folder = next(folder for folder in DUMPS if folder.is_dir())
     found = []
     for file in sorted(folder.glob("*.zip")):
@@ -83,17 +86,21 @@ def pages() -> tuple[bytes, ...]:
 
 
 class Mutated:
-    """A page with faults: (kind, place, size of the page after it) in the order in which they were put in.
+    """A page with faults: (kind, place, size of the page after it) in the order in which they were
+    put in.
 
-    No dataclass: hypothesis would print the fields of one, and half a megabyte of HTML in a failure's report helps
-    nobody.
+    No dataclass: hypothesis would print the fields of one, and half a megabyte of HTML in a
+    failure's report helps nobody.
     """
 
     def __init__(self, content: bytes, page: int, faults: Sequence[tuple[str, int, int]]) -> None:
         self.content, self.page, self.faults = content, page, faults
 
     def __repr__(self) -> str:
-        return f"page {self.page} with {', '.join(f'{name} at {at} ({size} bytes)' for name, at, size in self.faults)}"
+        return (
+            f"page {self.page} with"
+            f" {', '.join(f'{name} at {at} ({size} bytes)' for name, at, size in self.faults)}"
+        )
 
 
 @st.composite
@@ -121,7 +128,11 @@ def _delete(draw: st.DrawFn, content: bytes, at: int) -> bytes:
 
 
 def _repeat(draw: st.DrawFn, content: bytes, at: int) -> bytes:
-    return content[:at] + content[at : at + draw(st.integers(1, 5000))] * draw(st.integers(2, 20)) + content[at:]
+    return (
+        content[:at]
+        + content[at : at + draw(st.integers(1, 5000))] * draw(st.integers(2, 20))
+        + content[at:]
+    )
 
 
 def _flip(draw: st.DrawFn, content: bytes, at: int) -> bytes:
@@ -130,7 +141,11 @@ def _flip(draw: st.DrawFn, content: bytes, at: int) -> bytes:
 
 def _other_tag(draw: st.DrawFn, content: bytes, at: int) -> bytes:
     old, new = _TAG.search(content, at), _TAG.search(content, draw(st.integers(0, len(content))))
-    return content if old is None or new is None else content[: old.start()] + new.group() + content[old.end() :]
+    return (
+        content
+        if old is None or new is None
+        else content[: old.start()] + new.group() + content[old.end() :]
+    )
 
 
 def _no_closers(draw: st.DrawFn, content: bytes, at: int) -> bytes:
@@ -138,11 +153,25 @@ def _no_closers(draw: st.DrawFn, content: bytes, at: int) -> bytes:
 
 
 def _other_quotes(draw: st.DrawFn, content: bytes, at: int) -> bytes:
-    return content[:at] + content[at:].replace(b'"', draw(st.sampled_from(_QUOTES)), draw(st.integers(1, 9)))
+    return content[:at] + content[at:].replace(
+        b'"', draw(st.sampled_from(_QUOTES)), draw(st.integers(1, 9))
+    )
 
 
 def _other_encoding(draw: st.DrawFn, content: bytes, at: int) -> bytes:
     return content.decode("utf-8", "replace").encode(draw(st.sampled_from(_ENCODINGS)), "replace")
 
 
-_FAULTS = (_junk, _junk, _junk, _cut, _delete, _repeat, _flip, _other_tag, _no_closers, _other_quotes, _other_encoding)
+_FAULTS = (
+    _junk,
+    _junk,
+    _junk,
+    _cut,
+    _delete,
+    _repeat,
+    _flip,
+    _other_tag,
+    _no_closers,
+    _other_quotes,
+    _other_encoding,
+)

@@ -11,7 +11,9 @@ from pipeline.corpus.parse.paper import Author
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 
 
-def places(*thanks: str, owner: str | None = None, names: tuple[str, ...] = (ANN, BOB, CID)) -> list[list[str]]:
+def places(
+    *thanks: str, owner: str | None = None, names: tuple[str, ...] = (ANN, BOB, CID)
+) -> list[list[str]]:
     found = add_workplaces([Author(name) for name in names], [(text, owner) for text in thanks])
     return [list(author.affiliations) for author in found]
 
@@ -23,13 +25,18 @@ X, Y = "University of X", "Institute of Y"
     ("thanks", "owner", "expected"),
     [
         (
-            "A. Lee and B. J. Roe are with the Dept. of Physics, University of X, Y 12345, U.S.A. (e-mail: ). "
-            "C. van der Moe is with Acme Research, Z.",
+            (
+                "A. Lee and B. J. Roe are with the Dept. of Physics, University of X, Y 12345,"
+                " U.S.A. (e-mail: ). C. van der Moe is with Acme Research, Z."
+            ),
             None,
             [["Dept. of Physics, University of X, Y 12345, U.S.A"]] * 2 + [["Acme Research, Z"]],
         ),
         (
-            "A. Lee is with the University of X, U.S.A. B. J. Roe and C. van der Moe are with Acme Labs.",
+            (
+                "A. Lee is with the University of X, U.S.A. B. J. Roe and C. van der Moe are with"
+                " Acme Labs."
+            ),
             None,
             [["University of X, U.S.A"], ["Acme Labs"], ["Acme Labs"]],
         ),
@@ -39,7 +46,10 @@ X, Y = "University of X", "Institute of Y"
             [["Department of X, P.O. Box 9, Z"], [], []],
         ),
         (
-            "Lee is currently with the University of X, and also with the Institute of Y; she rows.",
+            (
+                "Lee is currently with the University of X, and also with the Institute of Y; she"
+                " rows."
+            ),
             None,
             [[X, Y], [], []],
         ),
@@ -52,7 +62,9 @@ X, Y = "University of X", "Institute of Y"
         ("Lee is with Acme and also with the ", None, [["Acme"], [], []]),
     ],
 )
-def test_a_sentence_says_whose_place_it_is(thanks: str, owner: str | None, expected: list[list[str]]) -> None:
+def test_a_sentence_says_whose_place_it_is(
+    thanks: str, owner: str | None, expected: list[list[str]]
+) -> None:
     assert places("Manuscript received April 1, 2024.", thanks, owner=owner) == expected
 
 
@@ -85,7 +97,8 @@ def test_an_affiliation_that_a_byline_has_stays_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["International Research Institute", "Joint Research Centre, Italy", "Workday Research"]
+    "place",
+    ["International Research Institute", "Joint Research Centre, Italy", "Workday Research"],
 )
 def test_places_that_begin_as_remarks_do_are_places(place: str) -> None:
     assert is_affiliation(place)
@@ -96,4 +109,9 @@ def test_a_hostile_list_takes_no_time() -> None:
 
 
 def test_names_of_any_signs_harm_nobody() -> None:
-    assert places("Lee is with the University of X.", names=(", Jr.", "[x Lee", "(y Lee", ANN)) == [[], [], [], []]
+    assert places("Lee is with the University of X.", names=(", Jr.", "[x Lee", "(y Lee", ANN)) == [
+        [],
+        [],
+        [],
+        [],
+    ]

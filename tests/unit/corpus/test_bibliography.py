@@ -14,8 +14,12 @@ from pipeline.corpus.parse.paper import BibliographyItem
 pytestmark = pytest.mark.slow
 
 
-def item(*blocks: str, emphases: tuple[str, ...] = (), links: tuple[str, ...] = ()) -> BibliographyItem:
-    return read_bibliography([ItemParts("bib.bib1", " ".join(blocks), list(blocks), list(emphases), list(links))])[0]
+def item(
+    *blocks: str, emphases: tuple[str, ...] = (), links: tuple[str, ...] = ()
+) -> BibliographyItem:
+    return read_bibliography(
+        [ItemParts("bib.bib1", " ".join(blocks), list(blocks), list(emphases), list(links))]
+    )[0]
 
 
 def test_plain_style() -> None:
@@ -37,7 +41,11 @@ def test_natbib_style_with_the_year_after_the_names() -> None:
         "In CLEF.",
         emphases=("CLEF",),
     )
-    assert (found.title, found.year, found.venue) == ("Overview of the clef-2018 checkthat! lab", 2018, "CLEF")
+    assert (found.title, found.year, found.venue) == (
+        "Overview of the clef-2018 checkthat! lab",
+        2018,
+        "CLEF",
+    )
     assert found.authors[-1] == "Preslav Nakov"
 
 
@@ -45,7 +53,8 @@ def test_icml_style_with_names_turned_round() -> None:
     found = item(
         "Adolphs, L., Gao, T., and Weston, J.",
         "The CRINGE loss: Learning what language not to model.",
-        "In Rogers, A. and Okazaki, N. (eds.), Proceedings of the 61st Annual Meeting, pp. 8854–8874, July 2023.",
+        "In Rogers, A. and Okazaki, N. (eds.), Proceedings of the 61st Annual Meeting, pp."
+        " 8854–8874, July 2023.",
         "doi: 10.18653/v1/2023.acl-long.493.",
         emphases=("Proceedings of the 61st Annual Meeting",),
     )
@@ -61,16 +70,23 @@ def test_lncs_style_in_one_block() -> None:
     )
     assert found.title == "Delivering document conversion as a cloud service"
     assert found.authors[0] == "C. Auer"
-    assert (found.year, found.arxiv_id, found.doi) == (2022, "2206.00785", "10.48550/arxiv.2206.00785")
+    assert (found.year, found.arxiv_id, found.doi) == (
+        2022,
+        "2206.00785",
+        "10.48550/arxiv.2206.00785",
+    )
 
 
 def test_a_title_in_quotation_marks() -> None:
     found = item(
-        "C.H. Bennett, E. Bernstein and U.V. Vazirani, “Strengths and weaknesses of quantum computing” "
-        "SIAM J. on Computing, Vol. 26, No. 5, pp. 1510–1523, 1997.",
+        "C.H. Bennett, E. Bernstein and U.V. Vazirani, “Strengths and weaknesses of quantum"
+        " computing” SIAM J. on Computing, Vol. 26, No. 5, pp. 1510–1523, 1997.",
         emphases=("SIAM J. on Computing",),
     )
-    assert (found.title, found.venue) == ("Strengths and weaknesses of quantum computing", "SIAM J. on Computing")
+    assert (found.title, found.venue) == (
+        "Strengths and weaknesses of quantum computing",
+        "SIAM J. on Computing",
+    )
     assert found.year == 1997
 
 
@@ -84,9 +100,23 @@ def test_a_title_in_italics() -> None:
 
 
 def test_fields_that_latexml_named_win() -> None:
-    fields = [("author", "Ann Lee and Bob Roe"), ("title", "On Words"), ("journal", "J. Words"), ("year", "1999")]
+    fields = [
+        ("author", "Ann Lee and Bob Roe"),
+        ("title", "On Words"),
+        ("journal", "J. Words"),
+        ("year", "1999"),
+    ]
     found = read_bibliography(
-        [ItemParts("bib.bib1", "Ann Lee and Bob Roe (1999) On Words. J. Words 2000.", [], [], [], fields)]
+        [
+            ItemParts(
+                "bib.bib1",
+                "Ann Lee and Bob Roe (1999) On Words. J. Words 2000.",
+                [],
+                [],
+                [],
+                fields,
+            )
+        ]
     )[0]
     assert (found.title, found.authors, found.year, found.venue) == (
         "On Words",
@@ -96,7 +126,9 @@ def test_fields_that_latexml_named_win() -> None:
     )
 
 
-@pytest.mark.parametrize("raw", ["", ".", "42", "J. H. B. Kemperman, private communication, September 3, 1996."])
+@pytest.mark.parametrize(
+    "raw", ["", ".", "42", "J. H. B. Kemperman, private communication, September 3, 1996."]
+)
 def test_an_item_that_tells_little_is_kept_as_printed(raw: str) -> None:
     assert item(raw).raw == raw
 
@@ -106,14 +138,16 @@ def test_an_item_that_tells_little_is_kept_as_printed(raw: str) -> None:
     [
         ("Bach, S., Sanh, V., Yong, Z. X., et al.", ["S. Bach", "V. Sanh", "Z. X. Yong"]),
         ("Alex Graves.", ["Alex Graves"]),
-        ("Cho, Kyunghyun, Gulcehre, Caglar and Bengio, Yoshua.",
-         ["Kyunghyun Cho", "Caglar Gulcehre", "Yoshua Bengio"]),
+        (
+            "Cho, Kyunghyun, Gulcehre, Caglar and Bengio, Yoshua.",
+            ["Kyunghyun Cho", "Caglar Gulcehre", "Yoshua Bengio"],
+        ),
         ("Xu, H., Niu, S., and Chen, J.", ["H. Xu", "S. Niu", "J. Chen"]),
         ("A. Able; B. Baker, Jr.; C. Cole", ["A. Able", "B. Baker Jr.", "C. Cole"]),
         ("Able, A., , and Baker, B.", ["A. Able", "B. Baker"]),
         ("Vinyals & Kaiser, Koo, and Hinton.", ["Vinyals", "Kaiser", "Koo", "Hinton"]),
     ],
-)  # fmt: skip
+)
 def test_names_are_split(text: str, names: list[str]) -> None:
     assert list(item(text, "On words.", "J. Words, 1999.").authors) == names
 
@@ -141,25 +175,57 @@ def test_astronomers_style_has_the_year_after_the_names_and_no_title(
     raw: str, authors: int, venue: str, year: int
 ) -> None:
     found = item(raw)
-    assert (found.title, len(found.authors), found.venue, found.year) == (None, authors, venue, year)
+    assert (found.title, len(found.authors), found.venue, found.year) == (
+        None,
+        authors,
+        venue,
+        year,
+    )
 
 
 @pytest.mark.parametrize(
     ("raw", "title", "venue"),
     [
-        ("H. Able, Bounds in Words, Israel J. Math. 116, 125-169 (2000)", "Bounds in Words", "Israel J. Math."),
-        ("X. Able, and M. D. Baker, Strong words. Journal of Words 225 (1998) 6.", "Strong words", "Journal of Words"),
-        ("Able, D., Words and fluids, Operator Theory: Advances 156 (2005), 1-9.", "Words and fluids",
-         "Operator Theory: Advances"),
-        (", Words of no authors, Duke Math. J. 64, No. 1 (1991), 1-26.", "Words of no authors", "Duke Math. J."),
+        (
+            "H. Able, Bounds in Words, Israel J. Math. 116, 125-169 (2000)",
+            "Bounds in Words",
+            "Israel J. Math.",
+        ),
+        (
+            "X. Able, and M. D. Baker, Strong words. Journal of Words 225 (1998) 6.",
+            "Strong words",
+            "Journal of Words",
+        ),
+        (
+            "Able, D., Words and fluids, Operator Theory: Advances 156 (2005), 1-9.",
+            "Words and fluids",
+            "Operator Theory: Advances",
+        ),
+        (
+            ", Words of no authors, Duke Math. J. 64, No. 1 (1991), 1-26.",
+            "Words of no authors",
+            "Duke Math. J.",
+        ),
         ("C. Able, Tight words, preprint (1999).", "Tight words", None),
         ("C. S. Able, J. Fluid Mech. 465, 261 (2002).", None, "J. Fluid Mech."),
-        ("H. Able, “Does it follow? How the world says “Maybe”?,” Studies in Words 43, 75–83 (2012).",
-         "Does it follow? How the world says “Maybe”?", "Studies in Words"),
-        ("C. Able, Tight words, no. 88, Able Words Press (1996)", "Tight words", "Able Words Press"),
+        (
+            (
+                "H. Able, “Does it follow? How the world says “Maybe”?,” Studies in Words 43, 75–83"
+                " (2012)."
+            ),
+            "Does it follow? How the world says “Maybe”?",
+            "Studies in Words",
+        ),
+        (
+            "C. Able, Tight words, no. 88, Able Words Press (1996)",
+            "Tight words",
+            "Able Words Press",
+        ),
     ],
-)  # fmt: skip
-def test_names_with_initials_tell_where_the_title_begins(raw: str, title: str | None, venue: str | None) -> None:
+)
+def test_names_with_initials_tell_where_the_title_begins(
+    raw: str, title: str | None, venue: str | None
+) -> None:
     found = item(raw)
     assert (found.title, found.venue) == (title, venue)
 
@@ -178,10 +244,18 @@ def test_a_journal_in_italics_is_not_the_title() -> None:
         ("A. Able. Words. J. Words, pages 2001–2010, 1998.", 1998),
         ("A. Able. Words (1998). J. Words 7, http://example.org/2003/05.", 1998),
         ("A. Able. Words. doi:10.5555/words.2003.7.", None),
-        ("P.W. Able, “Words”, J. Words, Vol. 26, pp. 1484–1509, 1997. Preliminary version appeared in 1994.", 1997),
+        (
+            (
+                "P.W. Able, “Words”, J. Words, Vol. 26, pp. 1484–1509, 1997. Preliminary version"
+                " appeared in 1994."
+            ),
+            1997,
+        ),
     ],
 )
-def test_the_year_is_of_the_first_print_and_not_of_pages_addresses_or_identifiers(raw: str, year: int | None) -> None:
+def test_the_year_is_of_the_first_print_and_not_of_pages_addresses_or_identifiers(
+    raw: str, year: int | None
+) -> None:
     assert item(raw).year == year
 
 
@@ -213,8 +287,14 @@ def test_identifiers_are_found_in_print_and_in_links(
 
 
 def test_the_archive_that_became_arxiv_is_known_by_its_name() -> None:
-    found = item("R. Able, “Lower Words”, preprint available from the LANL quant-ph archive 9802049, 1998.")
-    assert (found.arxiv_id, found.venue, found.title) == ("quant-ph/9802049", "arXiv", "Lower Words")
+    found = item(
+        "R. Able, “Lower Words”, preprint available from the LANL quant-ph archive 9802049, 1998."
+    )
+    assert (found.arxiv_id, found.venue, found.title) == (
+        "quant-ph/9802049",
+        "arXiv",
+        "Lower Words",
+    )
 
 
 def test_an_arxiv_number_that_ends_the_title_is_its_venue() -> None:
@@ -233,7 +313,10 @@ def test_an_arxiv_number_that_ends_the_title_is_its_venue() -> None:
         ("A census of 2021.", "A census of 2021"),
         ("“Words at large”.", "Words at large"),
         ("“Liar, liar”: A new set of words.", "“Liar, liar”: A new set of words"),
-        ("Thermodynamics of words to sixth order 71, 054508.", "Thermodynamics of words to sixth order"),
+        (
+            "Thermodynamics of words to sixth order 71, 054508.",
+            "Thermodynamics of words to sixth order",
+        ),
     ],
 )
 def test_a_title_is_told_without_what_hangs_on_to_it(printed: str, title: str) -> None:
@@ -243,8 +326,14 @@ def test_a_title_is_told_without_what_hangs_on_to_it(printed: str, title: str) -
 @pytest.mark.parametrize(
     ("printed", "venue"),
     [
-        ("In Able, A. and Baker, B. (eds.), Findings of Words, pp. 877–890, Dublin.", "Findings of Words"),
-        ("In: 2019 Conference on Words (ICW). pp. 894–901. IEEE (2019)", "2019 Conference on Words (ICW)"),
+        (
+            "In Able, A. and Baker, B. (eds.), Findings of Words, pp. 877–890, Dublin.",
+            "Findings of Words",
+        ),
+        (
+            "In: 2019 Conference on Words (ICW). pp. 894–901. IEEE (2019)",
+            "2019 Conference on Words (ICW)",
+        ),
         ("In Six lectures on words, Springer, New York, 1998.", "Six lectures on words"),
         ("Dover Publications, Inc., Mineola, New York, 2005.", "Dover Publications"),
         ("Phys. Rev. D 91, 054503. arXiv:1411.3018.", "Phys. Rev. D"),
@@ -253,19 +342,27 @@ def test_a_title_is_told_without_what_hangs_on_to_it(printed: str, title: str) -
         ("N/A.", None),
         ("URL https://arxiv.org/abs/2407.21783.", None),
     ],
-)  # fmt: skip
+)
 def test_a_venue_is_told_without_what_surrounds_it(printed: str, venue: str | None) -> None:
     assert item("Ann Able and Bob Baker.", "On words.", printed).venue == venue
 
 
 def test_collaborations_and_years_in_brackets_are_no_authors() -> None:
-    found = item("Able, E., Baker, Q., Cole, K. (HPQCD, UKQCD), 2007.", "Improved words.", "Phys. Rev. D 75, 054502.")
+    found = item(
+        "Able, E., Baker, Q., Cole, K. (HPQCD, UKQCD), 2007.",
+        "Improved words.",
+        "Phys. Rev. D 75, 054502.",
+    )
     assert (found.authors, found.year) == (("E. Able", "Q. Baker", "K. Cole"), 2007)
-    assert item("Able, G., & Baker, P. (2000).", "Words.", "J. Words, 8, 2.").authors == ("G. Able", "P. Baker")
+    assert item("Able, G., & Baker, P. (2000).", "Words.", "J. Words, 8, 2.").authors == (
+        "G. Able",
+        "P. Baker",
+    )
 
 
 @pytest.mark.parametrize(
-    "stretch", ["A. Bb, ", "Bb, A., ", "“a ", "(", "10.1234/()", ".: ", " and ", "A. J. Phys. ", "2016 "]
+    "stretch",
+    ["A. Bb, ", "Bb, A., ", "“a ", "(", "10.1234/()", ".: ", " and ", "A. J. Phys. ", "2016 "],
 )
 def test_an_item_of_a_hundred_thousand_letters_is_read(stretch: str) -> None:
     raw = stretch * (100_000 // len(stretch))
@@ -280,11 +377,23 @@ def test_an_item_of_a_hundred_thousand_letters_is_read(stretch: str) -> None:
             ["Can active memory replace attention?", "In Proceedings of Words, 1999."],
             "Can active memory replace attention?",
         ),
-        (["Attention is all you need and more.", "In Proceedings of Words."], "Attention is all you need and more"),
-        (["How does negative prompt work?", "https://words.org/how/."], "How does negative prompt work?"),
+        (
+            ["Attention is all you need and more.", "In Proceedings of Words."],
+            "Attention is all you need and more",
+        ),
+        (
+            ["How does negative prompt work?", "https://words.org/how/."],
+            "How does negative prompt work?",
+        ),
         (["2016.", "On words.", "Words Press."], "On words"),
         (["[n. d.].", "On words.", "https://words.org"], "On words"),
-        (["See the supplemental material for a list of all words that were counted in this work."], None),
+        (
+            [
+                "See the supplemental material for a list of all words that were counted in this"
+                " work."
+            ],
+            None,
+        ),
     ],
 )
 def test_an_item_without_authors_may_have_a_title(blocks: list[str], title: str | None) -> None:
@@ -335,8 +444,12 @@ def test_title_and_venue_in_one_block_are_told_apart() -> None:
     ],
     ids=["colon", "comma"],
 )
-def test_the_list_shows_where_the_name_of_an_organisation_ends(raws: list[str], author: str, title: str) -> None:
-    *_, last = read_bibliography([ItemParts(f"bib.bib{place}", raw, [raw], []) for place, raw in enumerate(raws)])
+def test_the_list_shows_where_the_name_of_an_organisation_ends(
+    raws: list[str], author: str, title: str
+) -> None:
+    *_, last = read_bibliography(
+        [ItemParts(f"bib.bib{place}", raw, [raw], []) for place, raw in enumerate(raws)]
+    )
     assert (last.authors, last.title, last.year) == ((author,), title, 2007)
 
 
@@ -349,8 +462,12 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("table", "mark", "rule"), ENDS, ids=lambda value: getattr(value, "name", ""))
-def test_names_titles_and_venues_end_where_the_rule_says(table: rules.Rules, mark: Any, rule: rules.Rule) -> None:
+@pytest.mark.parametrize(
+    ("table", "mark", "rule"), ENDS, ids=lambda value: getattr(value, "name", "")
+)
+def test_names_titles_and_venues_end_where_the_rule_says(
+    table: rules.Rules, mark: Any, rule: rules.Rule
+) -> None:
     text = rule.example.replace("|", "\n")
     match = rules.alternation(table, mark).search(text)
     assert match
@@ -364,7 +481,9 @@ def test_a_title_is_quoted_as_the_rule_says(rule: rules.Rule) -> None:
     assert (match.lastgroup, match[0]) == (rule.name, rule.yields)
 
 
-@pytest.mark.parametrize("rule", [*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN], ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "rule", [*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN], ids=lambda rule: rule.name
+)
 def test_a_title_ends_where_the_rule_says(rule: rules.Rule) -> None:
     stop = re.compile(r"[.,]\s+").match(rule.example, len(rule.yields))
     found = stop and rules.alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN)).match(

@@ -19,14 +19,21 @@ from benchmarks.labelled_references import (
     read_labels,
     right,
     wilson,
-)  # fmt: skip
+)
 
 LABELS = read_labels()
-# What a change may cost at most. Today's shares, and how far they can be trusted: docs/methods/references.md.
+# What a change may cost at most. Today's shares, and how far they can be trusted:
+# docs/methods/references.md.
 AT_LEAST = {
-    "title": 0.96, "title, letter by letter": 0.95, "first author": 0.98, "number of authors": 0.98, "year": 0.99,
-    "venue": 0.96, "DOI": 0.99, "arXiv id": 0.99,
-}  # fmt: skip
+    "title": 0.96,
+    "title, letter by letter": 0.95,
+    "first author": 0.98,
+    "number of authors": 0.98,
+    "year": 0.99,
+    "venue": 0.96,
+    "DOI": 0.99,
+    "arXiv id": 0.99,
+}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +61,9 @@ def test_most_items_are_read_as_their_labels_say(items: Items, half: str) -> Non
 
 def test_no_label_holds_a_text_of_its_item(items: Items) -> None:
     """Facts alone: no label is the whole item, though an item may be little but its title."""
-    assert [label.place for label in LABELS if plain(label.title) == plain(items[label.place].raw) != ""] == []
+    assert [
+        label.place for label in LABELS if plain(label.title) == plain(items[label.place].raw) != ""
+    ] == []
 
 
 def test_there_are_at_least_200_labels_in_two_halves() -> None:
@@ -67,9 +76,15 @@ def test_a_field_that_is_not_printed_is_right_only_where_none_is_read() -> None:
     from pipeline.corpus.parse.paper import BibliographyItem
 
     label = Label("1.1", "bib.1", "dev", "", None, "", None, "", "", "", "", "")
-    assert right([label], {label.place: BibliographyItem("bib.1", "raw")}) == dict.fromkeys(FIELDS, 1)
-    wrong = BibliographyItem("bib.1", "raw", "A title", ("A. One",), 1999, "J.", "10.5555/x", "2401.00001")
-    assert right([label], {label.place: wrong}) == dict.fromkeys(FIELDS, 0) | {"number of authors": 1}
+    assert right([label], {label.place: BibliographyItem("bib.1", "raw")}) == dict.fromkeys(
+        FIELDS, 1
+    )
+    wrong = BibliographyItem(
+        "bib.1", "raw", "A title", ("A. One",), 1999, "J.", "10.5555/x", "2401.00001"
+    )
+    assert right([label], {label.place: wrong}) == dict.fromkeys(FIELDS, 0) | {
+        "number of authors": 1
+    }
 
 
 def test_an_interval_holds_its_proportion() -> None:

@@ -21,7 +21,9 @@ def authors_of(names: str, *institutes: str) -> tuple[Author, ...]:
 
 
 def test_contacts_are_apart_from_the_name() -> None:
-    byline = Byline("Ada Lovelace ", [("affiliation", "University of London"), ("email", "ada@london.uk")])
+    byline = Byline(
+        "Ada Lovelace ", [("affiliation", "University of London"), ("email", "ada@london.uk")]
+    )
     authors, remarks = read_bylines([byline], [])
     assert authors == (Author("Ada Lovelace", ("University of London",), ("ada@london.uk",)),)
     assert remarks == []
@@ -29,7 +31,8 @@ def test_contacts_are_apart_from_the_name() -> None:
 
 def test_a_left_over_column_sign_parts_authors() -> None:
     names = (
-        f"Noam Shazeer{LINE}Google Brain{LINE}noam@google.com{LINE}&Llion Jones{LINE}Google Research{LINE}l@google.com"
+        f"Noam Shazeer{LINE}Google Brain{LINE}noam@google.com{LINE}&Llion Jones{LINE}Google"
+        f" Research{LINE}l@google.com"
     )
     assert authors_of(names) == (
         Author("Noam Shazeer", ("Google Brain",), ("noam@google.com",)),
@@ -45,17 +48,24 @@ def test_no_mark_of_the_parser_stays_in_an_address_or_an_affiliation() -> None:
     assert find_emails(f"{{a{sup('1')}nn, bob}}@x.edu") == ["ann@x.edu", "bob@x.edu"]
     byline = Byline(f"Ann Lee{sup(NOTE + 'a')}", notes=[("a", f"University of {sup('2')} X")])
     assert read_bylines([byline], [])[0] == (Author("Ann Lee", ("University of X",)),)
-    assert authors_of("Bob Roe", f"University of {MARK} Y") == (Author("Bob Roe", ("University of Y",)),)
+    assert authors_of("Bob Roe", f"University of {MARK} Y") == (
+        Author("Bob Roe", ("University of Y",)),
+    )
 
 
 def test_the_word_before_an_address_is_no_affiliation() -> None:
     names = f"Ann Lee{LINE}University of X, e-mail: ann@x.edu{LINE}Email addresses: lee@y.org"
-    assert authors_of(names) == (Author("Ann Lee", ("University of X",), ("ann@x.edu", "lee@y.org")),)
+    assert authors_of(names) == (
+        Author("Ann Lee", ("University of X",), ("ann@x.edu", "lee@y.org")),
+    )
 
 
 def test_an_address_goes_to_the_name_it_fits() -> None:
     names = f"Kyle Lo, Lucy Lu Wang{LINE}Allen Institute{LINE}{{lucyw, kylel}}@allenai.org"
-    assert [one.emails for one in authors_of(names)] == [("kylel@allenai.org",), ("lucyw@allenai.org",)]
+    assert [one.emails for one in authors_of(names)] == [
+        ("kylel@allenai.org",),
+        ("lucyw@allenai.org",),
+    ]
 
 
 def test_an_address_that_fits_nobody_is_counted_as_lost() -> None:
@@ -63,12 +73,17 @@ def test_an_address_that_fits_nobody_is_counted_as_lost() -> None:
     authors = authors_of(names)
     assert all(not author.emails for author in authors)
     commas = 2
-    assert characters_of_authors(authors, [], names) == (6 * 3 + len("UniversityofX"), commas + len("office@x.edu"))
+    assert characters_of_authors(authors, [], names) == (
+        6 * 3 + len("UniversityofX"),
+        commas + len("office@x.edu"),
+    )
 
 
 def test_characters_of_bylines_count_as_often_as_they_stand_there() -> None:
     authors = [Author("Ann Lee", ("CWI",), ("a@x.nl",)), Author("Bob Roe", ("CWI",), ("b@x.nl",))]
-    kept, lost = characters_of_authors(authors, ["Equal."], f"Ann Lee{LINE}Bob Roe{LINE}CWI{LINE}{{a,b}}@x.nl Equal.")
+    kept, lost = characters_of_authors(
+        authors, ["Equal."], f"Ann Lee{LINE}Bob Roe{LINE}CWI{LINE}{{a,b}}@x.nl Equal."
+    )
     assert kept == len("AnnLeeBobRoeCWI") + len("a") + len("b")
     assert lost == len("{,}@x.nl")
 
@@ -93,9 +108,15 @@ def test_an_author_named_twice_is_one() -> None:
 
 
 def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
-    names = f"Ann Lee{sup('1,*')}, Bob Roe{sup('1')}{LINE}{sup('1')}University of X{LINE}{sup('*')}Corresponding author"
+    names = (
+        f"Ann Lee{sup('1,*')}, Bob Roe{sup('1')}{LINE}{sup('1')}University of"
+        f" X{LINE}{sup('*')}Corresponding author"
+    )
     authors, remarks = read_bylines([Byline(names)], [])
-    assert authors == (Author("Ann Lee", ("University of X",)), Author("Bob Roe", ("University of X",)))
+    assert authors == (
+        Author("Ann Lee", ("University of X",)),
+        Author("Bob Roe", ("University of X",)),
+    )
     assert remarks == ["Corresponding author"]
 
 
@@ -113,7 +134,10 @@ def test_thanks_of_one_author_name_the_employer() -> None:
         Byline("Bob Roe", remarks=["We thank Google Research.", "Equal contribution."]),
     ]
     authors, remarks = read_bylines(bylines, [])
-    assert authors == (Author("Ann Lee", ("Karst Group, Univ. of X",), ("ann@x.edu",)), Author("Bob Roe"))
+    assert authors == (
+        Author("Ann Lee", ("Karst Group, Univ. of X",), ("ann@x.edu",)),
+        Author("Bob Roe"),
+    )
     assert len(remarks) == 3, "thanks are kept as they stand"
 
 
@@ -129,11 +153,17 @@ UNIVERSITY, INSTITUTE = "University of X", "Institute of Y"
 MERIDIAN = "Meridian Analytics, Toronto, Canada"
 LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
     "marks that lead to affiliations": (
-        f"Huiyi Wang{sup('1,2')}, Lina Yao{sup('2')}{LINE}{sup('1')}{UNIVERSITY}, {sup('2')}CSIRO{LINE}",
+        (
+            f"Huiyi Wang{sup('1,2')}, Lina Yao{sup('2')}{LINE}{sup('1')}{UNIVERSITY},"
+            f" {sup('2')}CSIRO{LINE}"
+        ),
         {"Huiyi Wang": [UNIVERSITY, "CSIRO"], "Lina Yao": ["CSIRO"]},
     ),
     "names without commas": (
-        f"David Wadden{sup('†')} Kyle Lo{sup('‡')}{LINE}{sup('†')}{UNIVERSITY}{LINE}{sup('‡')}Allen Institute",
+        (
+            f"David Wadden{sup('†')} Kyle"
+            f" Lo{sup('‡')}{LINE}{sup('†')}{UNIVERSITY}{LINE}{sup('‡')}Allen Institute"
+        ),
         {"David Wadden": [UNIVERSITY], "Kyle Lo": ["Allen Institute"]},
     ),
     "an unmarked affiliation": (
@@ -144,7 +174,12 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
     "a wide gap within a name": ("Honglu   Fan", {"Honglu Fan": []}),
     "names below an affiliation": (
         f"Ann Lee, Bob Roe{LINE}{UNIVERSITY}{LINE}Cid Moe, Dan Poe{LINE}{INSTITUTE}",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": [UNIVERSITY], "Cid Moe": [INSTITUTE], "Dan Poe": [INSTITUTE]},
+        {
+            "Ann Lee": [UNIVERSITY],
+            "Bob Roe": [UNIVERSITY],
+            "Cid Moe": [INSTITUTE],
+            "Dan Poe": [INSTITUTE],
+        },
     ),
     "a junior": ("John Smith, Jr., Ann Lee", {"John Smith, Jr.": [], "Ann Lee": []}),
     "several affiliations on a line": (
@@ -152,16 +187,25 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Google"]},
     ),
     "joined marks": (
-        f"Ann Lee{sup('∗1')}, Bob Roe{sup('2†')}, Cid Moe{sup('12')}{LINE}{sup('1')}{UNIVERSITY} {sup('2')}Independent",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Independent"], "Cid Moe": [UNIVERSITY, "Independent"]},
+        (
+            f"Ann Lee{sup('∗1')}, Bob Roe{sup('2†')}, Cid"
+            f" Moe{sup('12')}{LINE}{sup('1')}{UNIVERSITY} {sup('2')}Independent"
+        ),
+        {
+            "Ann Lee": [UNIVERSITY],
+            "Bob Roe": ["Independent"],
+            "Cid Moe": [UNIVERSITY, "Independent"],
+        },
     ),
     "marks behind affiliations": (
         f"Ann Lee{sup('1')} Bob Roe{sup('2')}{LINE}{UNIVERSITY}{sup('1')}, {INSTITUTE}{sup('2')}",
         {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
     ),
     "formulas as marks": (
-        f"Ann Lee$~{{}}~{{}}^{{\\dagger\\ddagger}}$     Bob Roe${{}}^{{\\dagger}}${LINE}"
-        f"{sup('†')} {UNIVERSITY} {sup('‡')} CWI",
+        (
+            f"Ann Lee$~{{}}~{{}}^{{\\dagger\\ddagger}}$     Bob Roe${{}}^{{\\dagger}}${LINE}"
+            f"{sup('†')} {UNIVERSITY} {sup('‡')} CWI"
+        ),
         {"Ann Lee": [UNIVERSITY, "CWI"], "Bob Roe": [UNIVERSITY]},
     ),
     "a footnote mark within a formula": (
@@ -169,12 +213,17 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         {"Ann Lee": [UNIVERSITY], "Bob Roe": [UNIVERSITY]},
     ),
     "footnote marks beside numbers": (
-        f"Ann Lee{sup('1')}{sup(NOTE + '1')}, Bob Roe{sup('2')}{sup(NOTE + '1')}{LINE}"
-        f"{sup('1')}CWI{LINE}{sup('2')}INRIA",
+        (
+            f"Ann Lee{sup('1')}{sup(NOTE + '1')}, Bob Roe{sup('2')}{sup(NOTE + '1')}{LINE}"
+            f"{sup('1')}CWI{LINE}{sup('2')}INRIA"
+        ),
         {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
     ),
     "footnote marks alone": (
-        f"Ann Lee{sup(NOTE + '1')}, Bob Roe{sup(NOTE + '2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA",
+        (
+            f"Ann Lee{sup(NOTE + '1')}, Bob"
+            f" Roe{sup(NOTE + '2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA"
+        ),
         {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
     ),
     "numbers in brackets": (
@@ -194,7 +243,10 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         {"Ann Lee": [f"Computer Science, {UNIVERSITY}, Boulder, CO"]},
     ),
     "two addresses": (
-        f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bergen, Norway{LINE}and Text Group, Acme Corp.{LINE}Toronto, Canada",
+        (
+            f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bergen, Norway{LINE}and Text Group, Acme"
+            f" Corp.{LINE}Toronto, Canada"
+        ),
         {"Ann Lee": [f"{UNIVERSITY}, Bergen, Norway", "Text Group, Acme Corp., Toronto, Canada"]},
     ),
     "two institutions, the second with a department": (
@@ -218,7 +270,10 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
     ),
     "an unknown macro between authors": (
-        f"Ann Lee{LINE}{UNIVERSITY}{LINE}{AUTHOR}Bob Roe{LINE}Acme{LINE}{AUTHOR}Cid Moe{LINE}Carnegie Mellon",
+        (
+            f"Ann Lee{LINE}{UNIVERSITY}{LINE}{AUTHOR}Bob Roe{LINE}Acme{LINE}{AUTHOR}Cid"
+            f" Moe{LINE}Carnegie Mellon"
+        ),
         {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Acme"], "Cid Moe": ["Carnegie Mellon"]},
     ),
     "an unknown macro before an address": (
@@ -237,7 +292,10 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         f"Ann Lee\u2003Bob Roe{LINE}{UNIVERSITY}\u2003Vltavin Institute",
         {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Vltavin Institute"]},
     ),
-    "one name a line": (f"Ann Lee{LINE}Bob Roe{LINE}Cid Moe", {"Ann Lee": [], "Bob Roe": [], "Cid Moe": []}),
+    "one name a line": (
+        f"Ann Lee{LINE}Bob Roe{LINE}Cid Moe",
+        {"Ann Lee": [], "Bob Roe": [], "Cid Moe": []},
+    ),
     "a list over several lines": (
         f"Ann Lee, Bob Roe,{LINE}Cid Moe,{LINE}and Dan Poe{LINE}{UNIVERSITY}",
         {name: [UNIVERSITY] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
@@ -250,8 +308,14 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         "Ann Lee · Bob Roe | Cid Moe; Dan Poe",
         {name: [] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
     ),
-    "no names by Latin rules": (f"王伟, 李娜{LINE}清华大学", {"王伟": ["清华大学"], "李娜": ["清华大学"]}),
-    "a page's address": (f"Ann Lee{LINE}https://aka.ms/lee{LINE}{UNIVERSITY}", {"Ann Lee": [UNIVERSITY]}),
+    "no names by Latin rules": (
+        f"王伟, 李娜{LINE}清华大学",
+        {"王伟": ["清华大学"], "李娜": ["清华大学"]},
+    ),
+    "a page's address": (
+        f"Ann Lee{LINE}https://aka.ms/lee{LINE}{UNIVERSITY}",
+        {"Ann Lee": [UNIVERSITY]},
+    ),
     "an ORCID": (f"Ann Lee 0000-0002-1825-0097{LINE}{UNIVERSITY}", {"Ann Lee": [UNIVERSITY]}),
     "an ORCID behind an unknown macro": (
         f"Ann Lee{ERRED}0000-0002-1825-0097{LINE}{UNIVERSITY}",
@@ -270,8 +334,10 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         {"Ann Lee": [UNIVERSITY]},
     ),
     "several names and their affiliation on a line": (
-        f"Ann Lee{sup('1')}, Bob Roe, Meridian Analytics, Toronto, Canada{LINE}Cid Moe, {UNIVERSITY}{LINE}"
-        f"{sup('1')}also at {INSTITUTE}",
+        (
+            f"Ann Lee{sup('1')}, Bob Roe, Meridian Analytics, Toronto, Canada{LINE}Cid Moe,"
+            f" {UNIVERSITY}{LINE}{sup('1')}also at {INSTITUTE}"
+        ),
         {"Ann Lee": [INSTITUTE, MERIDIAN], "Bob Roe": [MERIDIAN], "Cid Moe": [UNIVERSITY]},
     ),
     "a date": (f"Ann Lee{LINE}{UNIVERSITY}{LINE}24 May 2024", {"Ann Lee": [UNIVERSITY]}),
@@ -292,18 +358,28 @@ def test_an_address_over_two_lines_is_one() -> None:
 
 
 def test_marks_lead_to_affiliations_of_another_byline() -> None:
-    bylines = [Byline(f"Ann Lee{sup('1')}"), Byline(f"Bob Roe{sup('2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA")]
+    bylines = [
+        Byline(f"Ann Lee{sup('1')}"),
+        Byline(f"Bob Roe{sup('2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA"),
+    ]
     assert [one.affiliations for one in read_bylines(bylines, [])[0]] == [("CWI",), ("INRIA",)]
 
 
 def test_addresses_below_the_last_author_are_given_out_in_order() -> None:
     contacts = [("address", UNIVERSITY), ("address", "Acme Corp."), ("email", "ann@x.edu")]
     authors, _ = read_bylines([Byline("Ann Lee"), Byline("Bob Roe", contacts)], [])
-    assert authors == (Author("Ann Lee", (UNIVERSITY,), ("ann@x.edu",)), Author("Bob Roe", ("Acme Corp.",)))
+    assert authors == (
+        Author("Ann Lee", (UNIVERSITY,), ("ann@x.edu",)),
+        Author("Bob Roe", ("Acme Corp.",)),
+    )
 
 
 def test_an_address_below_the_last_author_is_everybodys_who_has_none_in_thanks() -> None:
-    bylines = [Byline("Ann Lee", remarks=[f"{INSTITUTE}."]), Byline("Bob Roe"), Byline("Cid Moe", [("address", "CWI")])]
+    bylines = [
+        Byline("Ann Lee", remarks=[f"{INSTITUTE}."]),
+        Byline("Bob Roe"),
+        Byline("Cid Moe", [("address", "CWI")]),
+    ]
     authors, _ = read_bylines(bylines, [])
     assert [one.affiliations for one in authors] == [(INSTITUTE,), ("CWI",), ("CWI",)]
 
@@ -314,7 +390,9 @@ def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
         Byline("iSchool"),
         Byline("umiacs", [("affiliation", UNIVERSITY)]),
     ]
-    assert read_bylines(bylines, [])[0] == (Author("Ann Lee", (f"cs, iSchool, umiacs, {UNIVERSITY}",)),)
+    assert read_bylines(bylines, [])[0] == (
+        Author("Ann Lee", (f"cs, iSchool, umiacs, {UNIVERSITY}",)),
+    )
 
 
 def test_an_address_that_was_split_at_its_commas_is_one_again() -> None:
@@ -332,7 +410,15 @@ def test_an_address_that_was_split_at_its_commas_is_one_again() -> None:
 
 
 def test_names_before_an_affiliation_that_was_split_at_commas_share_it() -> None:
-    names = ("Ann Lee", "Bob Roe", UNIVERSITY, "New York", f"USA{LINE}Cid Moe", "Dan Poe", INSTITUTE)
+    names = (
+        "Ann Lee",
+        "Bob Roe",
+        UNIVERSITY,
+        "New York",
+        f"USA{LINE}Cid Moe",
+        "Dan Poe",
+        INSTITUTE,
+    )
     authors, _ = read_bylines([Byline(text) for text in names], [])
     assert [(one.name, one.affiliations) for one in authors] == [
         *((name, (f"{UNIVERSITY}, New York, USA",)) for name in ("Ann Lee", "Bob Roe")),
@@ -341,14 +427,19 @@ def test_names_before_an_affiliation_that_was_split_at_commas_share_it() -> None
 
 
 def test_a_name_of_one_word_after_an_author_with_an_affiliation_is_an_author() -> None:
-    bylines = [Byline("Ann Lee", [("affiliation", f"{UNIVERSITY}, Oslo, Norway")]), Byline("Madhavan")]
+    bylines = [
+        Byline("Ann Lee", [("affiliation", f"{UNIVERSITY}, Oslo, Norway")]),
+        Byline("Madhavan"),
+    ]
     assert [one.name for one in read_bylines(bylines, [])[0]] == ["Ann Lee", "Madhavan"]
 
 
 def test_affiliations_of_a_note_are_several() -> None:
     byline = Byline(f"Ann Lee{sup(NOTE + '1')}")
     byline.add_note("1", f"{UNIVERSITY}, Oslo, Norway; {INSTITUTE}")
-    assert read_bylines([byline], [])[0] == (Author("Ann Lee", (f"{UNIVERSITY}, Oslo, Norway", INSTITUTE)),)
+    assert read_bylines([byline], [])[0] == (
+        Author("Ann Lee", (f"{UNIVERSITY}, Oslo, Norway", INSTITUTE)),
+    )
 
 
 def test_institutes_are_numbered() -> None:

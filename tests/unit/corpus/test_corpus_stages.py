@@ -1,4 +1,6 @@
-"""The stages dump_members and papers: what is kept, what is left out and why, and when they are out of date."""
+"""The stages dump_members and papers: what is kept, what is left out and why, and when they are out
+of date.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,10 @@ def test_members_are_listed_by_identifier_in_the_best_conversion(workspace: Work
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00002.html")
     put_zip(workspace, "no-problem", f"2403/{FIRST}.html")
     assert listed(workspace) == [FIRST, THIRD]
-    assert [row["subset"] for row in workspace.root.rows(tables.DUMP_MEMBERS, MONTH)] == ["no_problem", "warning"]
+    assert [row["subset"] for row in workspace.root.rows(tables.DUMP_MEMBERS, MONTH)] == [
+        "no_problem",
+        "warning",
+    ]
     assert ledger(workspace, "dump_members") == [(FIRST, "duplicate")] * 2
 
 
@@ -105,11 +110,17 @@ def test_of_one_identifier_the_loose_page_is_kept(workspace: Workspace) -> None:
 
 
 def test_names_that_are_no_pages_are_in_the_ledger_of_one_month(workspace: Workspace) -> None:
-    put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/x.html", "notes.txt")
+    put_zip(
+        workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/x.html", "notes.txt"
+    )
     for month in (MONTH, APRIL):
         listed(workspace, month)
-    assert ledger(workspace, "dump_members") == [("ar5iv-error.zip:error/notes.txt", "not_an_arxiv_page")]
-    assert ledger(workspace, "dump_members", APRIL) == [("ar5iv-error.zip:error/2404/x.html", "not_an_arxiv_page")]
+    assert ledger(workspace, "dump_members") == [
+        ("ar5iv-error.zip:error/notes.txt", "not_an_arxiv_page")
+    ]
+    assert ledger(workspace, "dump_members", APRIL) == [
+        ("ar5iv-error.zip:error/2404/x.html", "not_an_arxiv_page")
+    ]
 
 
 def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path: Path) -> None:
@@ -117,10 +128,14 @@ def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path: Path) -> 
     put_zip(workspace, "warning", f"2403/{THIRD}.html", "2403/notes.txt")
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2403/notes.txt")
     assert listed(workspace) == [THIRD]
-    assert ledger(workspace, "dump_members") == [("ar5iv-warning.zip:warning/2403/notes.txt", "not_an_arxiv_page")]
+    assert ledger(workspace, "dump_members") == [
+        ("ar5iv-warning.zip:warning/2403/notes.txt", "not_an_arxiv_page")
+    ]
 
 
-def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none(workspace: Workspace) -> None:
+def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none(
+    workspace: Workspace,
+) -> None:
     loose = workspace.settings.dump_dir / "2404" / "2404.00003.html"
     loose.parent.mkdir()
     loose.write_bytes(b"<html>one</html>")
@@ -128,15 +143,28 @@ def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none
     for month in (MONTH, APRIL):
         listed(workspace, month)
     os.utime(file, (1, 1))
-    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [State.DONE, State.DONE]
+    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [
+        State.DONE,
+        State.DONE,
+    ]
     loose.write_bytes(b"<html>two</html>")
-    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [State.DONE, State.STALE]
+    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [
+        State.DONE,
+        State.STALE,
+    ]
     listed(workspace, APRIL)
-    put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/2404.00002.html")
-    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [State.DONE, State.STALE]
+    put_zip(
+        workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/2404.00002.html"
+    )
+    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [
+        State.DONE,
+        State.STALE,
+    ]
 
 
-def test_a_broken_zip_is_in_the_ledger_of_the_first_month_until_it_is_mended(workspace: Workspace) -> None:
+def test_a_broken_zip_is_in_the_ledger_of_the_first_month_until_it_is_mended(
+    workspace: Workspace,
+) -> None:
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html")
     file = put_zip(workspace, "warning", "2404/2404.00002.html")
     whole = file.read_bytes()
@@ -149,13 +177,17 @@ def test_a_broken_zip_is_in_the_ledger_of_the_first_month_until_it_is_mended(wor
     assert listed(workspace, APRIL) == ["2404.00001", "2404.00002"]
 
 
-def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced(workspace: Workspace) -> None:
+def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced(
+    workspace: Workspace,
+) -> None:
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html")
     file = put_zip(workspace, "warning", "2404/2404.00002.html")
     assert listed(workspace, APRIL) == ["2404.00001", "2404.00002"]
     file.write_bytes(file.read_bytes()[:-30])
     assert listed(workspace) == [FIRST]
-    with pytest.raises(MissingInput, match=r"warning\.zip is no zip.*2024-04 has pages of it.*--force"):
+    with pytest.raises(
+        MissingInput, match=r"warning\.zip is no zip.*2024-04 has pages of it.*--force"
+    ):
         run_stage(DUMP_MEMBERS, workspace, APRIL)
     assert workspace.root.read(tables.DUMP_MEMBERS, APRIL).num_rows == 2
     assert listed(workspace, APRIL, force=True) == ["2404.00001"]
@@ -200,7 +232,9 @@ def test_authors_of_the_page_stay_where_metadata_names_others_and_the_difference
 
 
 def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:
-    """The zip is gone when papers runs: had one of these pages been asked for, the stage would fail."""
+    """The zip is gone when papers runs: had one of these pages been asked for, the stage would
+    fail.
+    """
     file = put_papers(workspace, dict.fromkeys((FIRST, SECOND, THIRD, FOURTH), GOOD))
     put_metadata(
         workspace,
@@ -220,32 +254,49 @@ def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:
 
 def test_a_bad_member_goes_to_the_ledger_and_the_month_goes_on(workspace: Workspace) -> None:
     """The good page comes first in the zip, and last in the table."""
-    file = put_papers(workspace, {FOURTH: GOOD, FIRST: b"%PDF-1.4", SECOND: page(""), THIRD: GOOD * 3})
+    file = put_papers(
+        workspace, {FOURTH: GOOD, FIRST: b"%PDF-1.4", SECOND: page(""), THIRD: GOOD * 3}
+    )
     members = workspace.root.rows(tables.DUMP_MEMBERS, MONTH)
     broken = bytearray(file.read_bytes())
     broken[members[2]["offset"] + 60 : members[2]["offset"] + 80] = b"\xff" * 20
     file.write_bytes(broken)
     run_stage(PAPERS, workspace, MONTH)
     assert parsed_ids(workspace) == [FOURTH]
-    assert ledger(workspace, "papers") == [(FIRST, "not_html"), (SECOND, "no_text"), (THIRD, "corrupt_member")]
+    assert ledger(workspace, "papers") == [
+        (FIRST, "not_html"),
+        (SECOND, "no_text"),
+        (THIRD, "corrupt_member"),
+    ]
 
 
 def test_what_was_read_is_measured(workspace: Workspace) -> None:
     put_papers(workspace, {FIRST: GOOD})
     outcome = run_stage(PAPERS, workspace, MONTH)
     assert outcome.measured["pages"] == 1
-    assert outcome.measured["bytes_read"] == workspace.root.rows(tables.DUMP_MEMBERS, MONTH)[0]["compressed_bytes"]
+    assert (
+        outcome.measured["bytes_read"]
+        == workspace.root.rows(tables.DUMP_MEMBERS, MONTH)[0]["compressed_bytes"]
+    )
     assert outcome.notes["chars_seen"] >= outcome.notes["chars_kept"] > 0
 
 
 def test_both_parsers_write_the_same_rows(tmp_path: Path) -> None:
-    fast, slow = (one_paper(workspace_for(tmp_path / parser, parser=parser)) for parser in ("fast", "reference"))
+    fast, slow = (
+        one_paper(workspace_for(tmp_path / parser, parser=parser))
+        for parser in ("fast", "reference")
+    )
     assert fast == slow
 
 
 @pytest.mark.parametrize(
     "setting",
-    [{"categories": "cs.CL"}, {"category_match": "primary"}, {"parser": "reference"}, {"page_errors": "drop_page"}],
+    [
+        {"categories": "cs.CL"},
+        {"category_match": "primary"},
+        {"parser": "reference"},
+        {"page_errors": "drop_page"},
+    ],
 )
 def test_a_setting_that_changes_rows_makes_papers_out_of_date(
     workspace: Workspace, tmp_path: Path, setting: dict[str, str]
@@ -305,7 +356,9 @@ class Notes(progress.Listener):
         self.messages.append(message)
 
 
-def test_pages_left_out_because_of_this_machine_are_reported_and_marked(workspace: Workspace) -> None:
+def test_pages_left_out_because_of_this_machine_are_reported_and_marked(
+    workspace: Workspace,
+) -> None:
     put_papers(workspace, {FIRST: page(section(para("loop")))})
     notes = Notes()
     with progress.listening(notes):
@@ -317,13 +370,21 @@ def test_pages_left_out_because_of_this_machine_are_reported_and_marked(workspac
     assert state(HARMFUL, workspace, MONTH) is State.DONE
 
 
-def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(workspace: Workspace) -> None:
-    """The month stays as it was: with the zip whole again nothing would be out of date, and they be missed for good."""
-    file = put_papers(workspace, {FIRST: page(section(para("a"))), SECOND: page(section(para("b")))})
+def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(
+    workspace: Workspace,
+) -> None:
+    """The month stays as it was: with the zip whole again nothing would be out of date, and they be
+    missed for good.
+    """
+    file = put_papers(
+        workspace, {FIRST: page(section(para("a"))), SECOND: page(section(para("b")))}
+    )
     run_stage(PAPERS, workspace, MONTH)
     file.write_bytes(file.read_bytes()[:400])
     write_zip(file.with_name("warnings.zip"), {"warning/2404/2404.00001.html": b""})
-    with pytest.raises(MissingInput, match=r"the dump has changed since 2024-03 was listed, and \d of its pages"):
+    with pytest.raises(
+        MissingInput, match=r"the dump has changed since 2024-03 was listed, and \d of its pages"
+    ):
         run_stage(PAPERS, workspace, MONTH, force=True)
     file.unlink()
     with pytest.raises(MissingInput, match=r"errors\.zip"):
@@ -334,13 +395,18 @@ def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(wo
 def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace: Workspace) -> None:
     folder = workspace.settings.dump_dir / "2403"
     folder.mkdir()
-    (folder / f"{FIRST}.html").symlink_to("/proc/self/mem")  # it says that it is empty, and to read it is an error
+    (folder / f"{FIRST}.html").symlink_to(
+        "/proc/self/mem"
+    )  # it says that it is empty, and to read it is an error
     put_papers(workspace, {SECOND: GOOD})
     put_metadata(workspace, {"arxiv_id": FIRST}, {"arxiv_id": SECOND})
     notes = Notes()
     with progress.listening(notes):
         run_stage(PAPERS, workspace, MONTH)
-    assert (parsed_ids(workspace), ledger(workspace, "papers")) == ([SECOND], [(FIRST, "unreadable")])
+    assert (parsed_ids(workspace), ledger(workspace, "papers")) == (
+        [SECOND],
+        [(FIRST, "unreadable")],
+    )
     assert notes.messages[0].endswith("run citeloom run --months 2024-03 --select papers --force")
     assert state(PAPERS, workspace, MONTH) is State.STALE
 
@@ -355,9 +421,14 @@ def test_chunks_hold_every_page_once_and_a_large_one_alone() -> None:
     assert chunks == [["1", "2"], ["3"], ["4"], ["5"]]
 
 
-def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_cache(tmp_path: Path) -> None:
+def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_cache(
+    tmp_path: Path,
+) -> None:
     """Pages of 100 KB, cut into three chunks, of which one is done again page by page."""
-    contents = {f"2403.{number:05d}": page(section(para("Words. " * 15_000 + str(number)))) for number in range(1, 26)}
+    contents = {
+        f"2403.{number:05d}": page(section(para("Words. " * 15_000 + str(number))))
+        for number in range(1, 26)
+    }
     for number, word in ((3, "raise"), (12, "crash"), (24, "raise")):
         contents[f"2403.{number:05d}"] = page(section(para("Words. " * 15_000 + word)))
     results = []
@@ -365,28 +436,45 @@ def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_c
         workspace = workspace_for(tmp_path / str(workers), workers=workers)
         put_papers(workspace, contents)
         run_stage(HARMFUL, workspace, MONTH)
-        files = [workspace.root.file(table, MONTH).read_bytes() for table in (tables.DUMP_MEMBERS, tables.PAPERS)]
+        files = [
+            workspace.root.file(table, MONTH).read_bytes()
+            for table in (tables.DUMP_MEMBERS, tables.PAPERS)
+        ]
         results.append((files, ledger(workspace, "papers")))
     assert results[0] == results[1] == results[2]
     assert [arxiv_id for arxiv_id, _ in results[0][1]] == ["2403.00003", "2403.00012", "2403.00024"]
     for cached in (tmp_path / "1" / "data" / "cache" / "zips").iterdir():
         cached.unlink()
     listed(workspace_for(tmp_path / "1", workers=1), force=True)
-    assert workspace_for(tmp_path / "1").root.file(tables.DUMP_MEMBERS, MONTH).read_bytes() == results[0][0][0]
+    assert (
+        workspace_for(tmp_path / "1").root.file(tables.DUMP_MEMBERS, MONTH).read_bytes()
+        == results[0][0][0]
+    )
 
 
-def test_exactly_the_eleven_papers_of_computer_science_are_parsed(shared_data: Path, tmp_path: Path) -> None:
+def test_exactly_the_eleven_papers_of_computer_science_are_parsed(
+    shared_data: Path, tmp_path: Path
+) -> None:
     workspace = Workspace(load_settings(dump_dir=shared_data / "dump", data=tmp_path))
-    records = map(json.loads, (shared_data / "metadata" / "snapshot.jsonl").read_text().splitlines())
+    records = map(
+        json.loads, (shared_data / "metadata" / "snapshot.jsonl").read_text().splitlines()
+    )
     metadata = {record["id"]: record for record in records}
     rows, left_out = 0, []
     for month in months_in_dump(workspace.settings):
-        known = [metadata[arxiv_id] for arxiv_id in listed(workspace, month) if arxiv_id in metadata]
+        known = [
+            metadata[arxiv_id] for arxiv_id in listed(workspace, month) if arxiv_id in metadata
+        ]
         about = [(record["id"], record["title"], record["categories"].split()) for record in known]
         put_metadata(
             workspace,
             *(
-                {"arxiv_id": arxiv_id, "title": title, "categories": categories, "primary_category": categories[0]}
+                {
+                    "arxiv_id": arxiv_id,
+                    "title": title,
+                    "categories": categories,
+                    "primary_category": categories[0],
+                }
                 for arxiv_id, title, categories in about
             ),
             month=month,

@@ -1,4 +1,6 @@
-"""Fetching pages from arXiv's site, against a loopback server that answers as the site does, or badly."""
+"""Fetching pages from arXiv's site, against a loopback server that answers as the site does, or
+badly.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,16 @@ from pipeline.settings import SAMPLE_DUMP, load_settings
 from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
-from tests.unit.corpus.building import bibitem, bibliography, cite, math, page, para, section, write_zip
+from tests.unit.corpus.building import (
+    bibitem,
+    bibliography,
+    cite,
+    math,
+    page,
+    para,
+    section,
+    write_zip,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +59,9 @@ Reply = Callable[[Request], Response]
 
 
 class FakeSite:
-    """Has a page of every paper but those `without`; answers of `script` come first. Keeps what it was asked."""
+    """Has a page of every paper but those `without`; answers of `script` come first. Keeps what it
+    was asked.
+    """
 
     def __init__(self, server: HTTPServer) -> None:
         self.url = server.url_for("/html")
@@ -58,7 +71,9 @@ class FakeSite:
         self.asked: list[str] = []
         self.times: list[float] = []
         self.now: Callable[[], float] = time.time
-        server.expect_request("/robots.txt").respond_with_handler(lambda _: self._note("robots", self.robots))
+        server.expect_request("/robots.txt").respond_with_handler(
+            lambda _: self._note("robots", self.robots)
+        )
         server.expect_request(_Below("/html/")).respond_with_handler(self._answer)
 
     def _note(self, name: str, text: str) -> Response:
@@ -85,7 +100,9 @@ class _Below(str):
 
 
 def usual(name: str) -> Response:
-    return Response(site_page(BODY, name.removesuffix("v2")), content_type="text/html; charset=utf-8")
+    return Response(
+        site_page(BODY, name.removesuffix("v2")), content_type="text/html; charset=utf-8"
+    )
 
 
 def text(body: bytes | str, kind: str = "text/html", code: int = 200, **headers: str) -> Reply:
@@ -107,12 +124,18 @@ def dump(tmp_path: Path) -> Path:
 @pytest.fixture
 def place(site: FakeSite, dump: Path, tmp_path: Path) -> Workspace:
     settings = load_settings(
-        dump_dir=dump, data=tmp_path / "data", metadata_snapshot=None, html_url=site.url, arxiv_user_agent="t (a@b.org)"
+        dump_dir=dump,
+        data=tmp_path / "data",
+        metadata_snapshot=None,
+        html_url=site.url,
+        arxiv_user_agent="t (a@b.org)",
     )
     return Workspace(settings)
 
 
-def run(place: Workspace, *ids: str, fake: FakeClock | None = None, gap: float = 0.0, **more: Any) -> FetchReport:
+def run(
+    place: Workspace, *ids: str, fake: FakeClock | None = None, gap: float = 0.0, **more: Any
+) -> FetchReport:
     pace = Pace(place.settings.data_root / "machine", gap=gap, tries=3, first_back_off=0.01)
     if fake is not None:
         pace = replace(pace, clock=fake.clock)
@@ -131,9 +154,17 @@ def names(folder: Path) -> list[str]:
 def told(paper: Paper) -> tuple[object, ...]:
     """All that a page says of its paper; not what the page is."""
     return (
-        paper.title, paper.abstract, paper.sections, paper.blocks, paper.bibliography, paper.kept, paper.losses,
-        paper.chars_seen, paper.formulas, paper.truncated,
-    )  # fmt: skip
+        paper.title,
+        paper.abstract,
+        paper.sections,
+        paper.blocks,
+        paper.bibliography,
+        paper.kept,
+        paper.losses,
+        paper.chars_seen,
+        paper.formulas,
+        paper.truncated,
+    )
 
 
 @pytest.mark.parametrize("parse", [html.parse, reference.parse], ids=["fast", "reference"])
@@ -145,7 +176,9 @@ def test_of_the_site_s_page_the_article_alone_is_read(parse: Callable[[bytes], P
     assert told(found) == told(parse(page(body)))
 
 
-def test_a_page_is_fetched_into_the_folder_that_the_dump_reads(place: Workspace, site: FakeSite, dump: Path) -> None:
+def test_a_page_is_fetched_into_the_folder_that_the_dump_reads(
+    place: Workspace, site: FakeSite, dump: Path
+) -> None:
     report = run(place, SECOND, FIRST, "arXiv:cs/0112017v2")
     assert site.asked == ["robots", FIRST, SECOND, "cs/0112017"]
     assert (report.fetched, report.left_out, report.waiting, report.requests) == (3, {}, 0, 4)
@@ -175,15 +208,21 @@ def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
     page_of_harvest = Page((Change(THIRD, "2026-11-01", newer),), {}, "2026-11-02T00:00:00Z")
     HarvestStore(place.cache(STORE)).add(page_of_harvest, {})
     write_zip(dump / "warnings.zip", {f"warning/2610/{FIRST}.html": page(BODY)})
-    known = Workspace(place.settings.model_copy(update={"metadata_snapshot": snapshot, "subsets": ("unrated",)}))
+    known = Workspace(
+        place.settings.model_copy(update={"metadata_snapshot": snapshot, "subsets": ("unrated",)})
+    )
     choice = select_papers(known, MONTH)
     assert choice.ids == (SECOND, THIRD)
     assert choice.left_out == {
-        "in_dump": 1, "not_computer_science": 1, "withdrawn": 1,
-    }  # fmt: skip
+        "in_dump": 1,
+        "not_computer_science": 1,
+        "withdrawn": 1,
+    }
 
 
-def test_a_paper_without_html_is_asked_for_once_until_told_again(place: Workspace, site: FakeSite) -> None:
+def test_a_paper_without_html_is_asked_for_once_until_told_again(
+    place: Workspace, site: FakeSite
+) -> None:
     site.without = {FIRST}
     report = run(place, FIRST, SECOND)
     assert (report.fetched, report.left_out) == (1, {"no_html": 1})
@@ -203,9 +242,13 @@ def test_a_server_that_asks_for_rest_gets_it(place: Workspace, site: FakeSite) -
     assert second - first == pytest.approx(100)
 
 
-def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(place: Workspace, site: FakeSite) -> None:
+def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(
+    place: Workspace, site: FakeSite
+) -> None:
     site.script = {SECOND: [text("", code=503)] * 3}
-    with pytest.raises(TransientFailure, match=r"status 503.*run citeloom fetch-html again to go on"):
+    with pytest.raises(
+        TransientFailure, match=r"status 503.*run citeloom fetch-html again to go on"
+    ):
         run(place, FIRST, SECOND, THIRD)
     site.asked.clear()
     assert run(place, FIRST, SECOND, THIRD).fetched == 2
@@ -259,7 +302,9 @@ def test_denied_access_ends_everything_at_once(place: Workspace, site: FakeSite)
     assert site.asked == ["robots", FIRST]
 
 
-def test_many_papers_in_a_row_without_a_page_end_the_fetch(place: Workspace, site: FakeSite) -> None:
+def test_many_papers_in_a_row_without_a_page_end_the_fetch(
+    place: Workspace, site: FakeSite
+) -> None:
     ids = [f"2610.{number:05}" for number in range(1, MOST_WITHOUT_PAGE + 3)]
     site.without = set(ids)
     with pytest.raises(TransientFailure, match=f"{MOST_WITHOUT_PAGE} papers in a row have no page"):
@@ -293,7 +338,9 @@ def test_a_shorter_delay_of_robots_txt_does_not_shorten_the_pause_that_arxiv_ask
     assert [later - earlier for earlier, later in pairwise(site.times)] == pytest.approx([3.0, 3.0])
 
 
-def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(place: Workspace, site: FakeSite) -> None:
+def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(
+    place: Workspace, site: FakeSite
+) -> None:
     site.without = {FIRST, SECOND}
     run(place, FIRST, SECOND)
     file = place.cache("html_pages") / "fetched.jsonl"
@@ -334,7 +381,9 @@ fetch(place, select_papers(place, None, ids), pace=Pace(Path(data) / "machine", 
 
 
 @pytest.mark.faults
-def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: FakeSite, dump: Path) -> None:
+def test_a_killed_fetch_goes_on_after_its_last_page(
+    place: Workspace, site: FakeSite, dump: Path
+) -> None:
     reached, released = threading.Event(), threading.Event()
 
     def hang(request: Request) -> Response:
@@ -344,7 +393,15 @@ def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: Fake
 
     site.script = {SECOND: [hang]}
     ids = [FIRST, SECOND, THIRD]
-    command = [sys.executable, "-c", dedent(CHILD), site.url, str(dump), str(place.settings.data_root), *ids]
+    command = [
+        sys.executable,
+        "-c",
+        dedent(CHILD),
+        site.url,
+        str(dump),
+        str(place.settings.data_root),
+        *ids,
+    ]
     child = subprocess.Popen(command, cwd=PROJECT)
     reached.wait()
     os.kill(child.pid, signal.SIGKILL)
@@ -370,8 +427,12 @@ def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: Fake
         ({}, {}, "name what to fetch"),
     ],
 )
-def test_what_cannot_be_fetched_is_refused(dump: Path, changed: Any, asked: Any, message: str) -> None:
-    settings = load_settings(**{"dump_dir": dump, "data": dump.parent / "data", "metadata_snapshot": None, **changed})
+def test_what_cannot_be_fetched_is_refused(
+    dump: Path, changed: Any, asked: Any, message: str
+) -> None:
+    settings = load_settings(
+        **{"dump_dir": dump, "data": dump.parent / "data", "metadata_snapshot": None, **changed}
+    )
     with pytest.raises(SettingError, match=message):
         select_papers(Workspace(settings), **{"month": None, **asked})
 
@@ -381,17 +442,28 @@ def command(site: FakeSite, dump: Path, tmp_path: Path, monkeypatch: pytest.Monk
     """`citeloom fetch-html` with these arguments."""
     from pipeline.cli.app import app
 
-    values = {"DUMP_DIR": dump, "DATA": tmp_path / "data", "METADATA_SNAPSHOT": "", "HTML_URL": site.url}
+    values = {
+        "DUMP_DIR": dump,
+        "DATA": tmp_path / "data",
+        "METADATA_SNAPSHOT": "",
+        "HTML_URL": site.url,
+    }
     for name, value in values.items():
         monkeypatch.setenv(f"CITELOOM_{name}", str(value))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))
     return lambda *arguments: CliRunner().invoke(app, ["fetch-html", *arguments])
 
 
-def test_without_accepted_terms_they_are_told_and_nothing_is_asked(command: Any, site: FakeSite) -> None:
+def test_without_accepted_terms_they_are_told_and_nothing_is_asked(
+    command: Any, site: FakeSite
+) -> None:
     done = command("--ids", FIRST)
     assert done.exit_code == 2
-    for words in ("one request in three seconds", "Copyright stays with the authors", "--accept-terms"):
+    for words in (
+        "one request in three seconds",
+        "Copyright stays with the authors",
+        "--accept-terms",
+    ):
         assert words in done.output
     assert site.asked == []
 

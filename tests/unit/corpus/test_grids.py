@@ -31,12 +31,20 @@ def test_a_head_row_of_numbers_below_one_that_spans_no_columns_is_data() -> None
 
 
 def test_numbers_below_a_head_that_spans_columns_name_the_columns() -> None:
-    rows = [[head("", rows=1), head("Temperature", 2)], [head("Method"), head("0.5"), head("1.0")], line("a", "1", "2")]
+    rows = [
+        [head("", rows=1), head("Temperature", 2)],
+        [head("Method"), head("0.5"), head("1.0")],
+        line("a", "1", "2"),
+    ]
     assert head_rows(rows) == 2
 
 
 def test_a_first_row_that_names_groups_alone_is_joined_with_the_names_below_it() -> None:
-    rows = [[Cell(""), Cell("Accuracy", 2)], line("Method", "en", "zh"), line("anchors", "69", "71", ruled=True)]
+    rows = [
+        [Cell(""), Cell("Accuracy", 2)],
+        line("Method", "en", "zh"),
+        line("anchors", "69", "71", ruled=True),
+    ]
     assert markdown_grid(rows)[0].splitlines()[0] == "| Method | Accuracy en | Accuracy zh |"
 
 
@@ -56,19 +64,33 @@ def test_such_a_head_reaches_to_the_first_line_across_the_table() -> None:
     [[Cell("Name"), Cell("Accuracy", 2)], [Cell(""), Cell("x")]],
     ids=["other heads", "no spans"],
 )
-def test_without_empty_cells_beside_its_groups_a_first_row_is_the_head_alone(first: list[Cell]) -> None:
+def test_without_empty_cells_beside_its_groups_a_first_row_is_the_head_alone(
+    first: list[Cell],
+) -> None:
     assert head_rows([first, line("a", "b", "c"), line("d", "e", "f", ruled=True)]) == 1
 
 
 @pytest.mark.parametrize(
     ("text", "is_number"),
-    [("-5.23", True), ("12 %", True), ("1,265", True), ("$90.1_{2.2}$", True), ("291k", True), ("--", False),
-     ("en-i", False), ("CR%", False), ("Top-$p$ = 0.1", False), ("", False)],
-)  # fmt: skip
+    [
+        ("-5.23", True),
+        ("12 %", True),
+        ("1,265", True),
+        ("$90.1_{2.2}$", True),
+        ("291k", True),
+        ("--", False),
+        ("en-i", False),
+        ("CR%", False),
+        ("Top-$p$ = 0.1", False),
+        ("", False),
+    ],
+)
 def test_what_counts_as_a_number(text: str, is_number: bool) -> None:
     assert Cell(text).is_number is is_number
 
 
-@pytest.mark.parametrize(("value", "columns"), [(None, 1), ("", 1), ("0", 1), ("-3", 1), ("3", 3), ("99999", 200)])
+@pytest.mark.parametrize(
+    ("value", "columns"), [(None, 1), ("", 1), ("0", 1), ("-3", 1), ("3", 3), ("99999", 200)]
+)
 def test_spans_stay_within_bounds(value: str | None, columns: int) -> None:
     assert span(value) == columns

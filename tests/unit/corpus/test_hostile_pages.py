@@ -1,4 +1,6 @@
-"""Pages made to break a parser: each gives a Paper or says why not, and none takes time by the square of its length."""
+"""Pages made to break a parser: each gives a Paper or says why not, and none takes time by the
+square of its length.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rubbish in, account out: a mutated page never crashes the parser, nor costs another paper of the month its place."""
+"""Rubbish in, account out: a mutated page never crashes the parser, nor costs another paper of the
+month its place.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def parsed(content: bytes) -> Paper | str:
 
 
 def check_page(page: Mutated) -> None:
-    """A page becomes a paper whose account is right, or says why it cannot; its passages can be made."""
+    """A page becomes a paper whose account is right, or says why it cannot; its passages can be
+    made.
+    """
     # In a worker the kernel holds the limit; here no worker runs.
     started = time.process_time()
     paper = parsed(page.content)
@@ -48,15 +52,26 @@ def check_page(page: Mutated) -> None:
         return
     assert {block.kind for block in paper.blocks} <= BLOCK_KINDS
     texts = [paper.title or "", paper.abstract or "", *(block.text for block in paper.blocks)]
-    texts += [text for author in paper.authors for text in (author.name, *author.affiliations, *author.emails)]
-    texts += [section.title for section in paper.sections] + [item.raw for item in paper.bibliography]
+    texts += [
+        text
+        for author in paper.authors
+        for text in (author.name, *author.affiliations, *author.emails)
+    ]
+    texts += [section.title for section in paper.sections] + [
+        item.raw for item in paper.bibliography
+    ]
     assert [text for text in texts if OWN_MARKS & set(text)] == []
     assert "".join(texts).encode()  # a lone surrogate could not be written
-    # Nothing vanishes without being counted. Text of bylines within bylines may be counted as lost more than once, and
-    # an affiliation as kept for each of two authors.
+    # Nothing vanishes without being counted. Text of bylines within bylines may be counted as lost
+    # more than once, and an affiliation as kept for each of two authors.
     assert paper.chars_seen <= paper.chars_kept + sum(paper.losses.values())
     assert paper.chars_kept <= 1.3 * paper.chars_seen + 200
-    row = paper.as_row() | {"arxiv_id": "2403.00001", "categories": ["cs.CL"], "year": 2024, "title": paper.title or ""}
+    row = paper.as_row() | {
+        "arxiv_id": "2403.00001",
+        "categories": ["cs.CL"],
+        "year": 2024,
+        "title": paper.title or "",
+    }
     assert pack(row)
 
 
@@ -85,7 +100,11 @@ def month_of(folder: Path, content: dict[str, bytes]) -> Workspace:
 
 
 @pytest.mark.faults
-@settings(max_examples=8, deadline=None, suppress_health_check=[*LENIENT, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[*LENIENT, HealthCheck.function_scoped_fixture],
+)
 @given(st.lists(mutated_pages(), min_size=20, max_size=40))
 def test_a_month_accounts_for_every_mutated_page_and_leaves_the_others_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, mutated: list[Mutated]

@@ -1,4 +1,6 @@
-"""The fast parser and the reference parser, which share no code that walks a page, read the same paper."""
+"""The fast parser and the reference parser, which share no code that walks a page, read the same
+paper.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ pytestmark = pytest.mark.slow
 
 def assert_same(content: bytes) -> None:
     fast, slow = html.parse(content), reference.parse(content)
-    assert [(block.kind, block.text) for block in fast.blocks] == [(block.kind, block.text) for block in slow.blocks]
+    assert [(block.kind, block.text) for block in fast.blocks] == [
+        (block.kind, block.text) for block in slow.blocks
+    ]
     assert fast == slow
 
 
@@ -45,9 +49,15 @@ def test_what_a_page_shows_is_kept_or_told_as_lost(shared_data: Path) -> None:
 
 
 def nodes_of(node: Node) -> list[tuple[str, str, str]]:
-    """Name, kind and id of every node, in document order, without the `tbody` that a browser puts in."""
+    """Name, kind and id of every node, in document order, without the `tbody` that a browser puts
+    in.
+    """
     inside = [found for child in node.elements() for found in nodes_of(child)]
-    return inside if node.tag_type.name == "tbody" else [(node.tag_type.name, node.tag_type.kind, node.id), *inside]
+    return (
+        inside
+        if node.tag_type.name == "tbody"
+        else [(node.tag_type.name, node.tag_type.kind, node.id), *inside]
+    )
 
 
 def test_the_light_tree_of_a_sample_page_is_a_browser_s() -> None:
@@ -66,46 +76,58 @@ def test_no_real_page_needs_a_browsers_rules(shared_data: Path) -> None:
 
 PAGES = {
     "unknown macros in a byline": (
-        '<span class="ltx_creator ltx_role_author"><span class="ltx_personname">Ann Lee'
-        '<span class="ltx_ERROR undefined">\\supit</span>a, Bob Roe<span class="ltx_ERROR undefined">\\ORCID</span>'
-        '0000-0002-1825-0097<br><span class="ltx_ERROR undefined">\\supit</span>aCWI</span></span>'
+        '<span class="ltx_creator ltx_role_author"><span class="ltx_personname">Ann Lee<span'
+        ' class="ltx_ERROR undefined">\\supit</span>a, Bob Roe<span class="ltx_ERROR'
+        ' undefined">\\ORCID</span>0000-0002-1825-0097<br><span class="ltx_ERROR'
+        ' undefined">\\supit</span>aCWI</span></span>'
     )
     + para("Words."),
     "algorithms side by side in a figure": (
-        '<figure id="F1" class="ltx_figure"><figure id="alg1" class="ltx_float"><div class="ltx_listing">'
-        '<div class="ltx_listingline">return x</div></div></figure><figure id="alg2" class="ltx_float">'
-        '<div class="ltx_listing"><div class="ltx_listingline">return y</div></div></figure>'
-        '<figcaption class="ltx_caption">Figure 1: Two ways</figcaption></figure>'
+        '<figure id="F1" class="ltx_figure"><figure id="alg1" class="ltx_float"><div'
+        ' class="ltx_listing"><div class="ltx_listingline">return x</div></div></figure><figure'
+        ' id="alg2" class="ltx_float"><div class="ltx_listing"><div class="ltx_listingline">return'
+        ' y</div></div></figure><figcaption class="ltx_caption">Figure 1: Two'
+        " ways</figcaption></figure>"
     ),
-    "footnote in a cell": '<table class="ltx_tabular"><tr><td>one ' + note("Two.") + ", three</td></tr></table>",
+    "footnote in a cell": '<table class="ltx_tabular"><tr><td>one '
+    + note("Two.")
+    + ", three</td></tr></table>",
     "errors in a table": (
-        '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">T<b class="ltx_ERROR">\\a</b></figcaption>'
-        '<table class="ltx_tabular"><tr><td>a<span class="ltx_ERROR">\\b</span></td></tr></table></figure>'
+        '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">T<b'
+        ' class="ltx_ERROR">\\a</b></figcaption><table class="ltx_tabular"><tr><td>a<span'
+        ' class="ltx_ERROR">\\b</span></td></tr></table></figure>'
     ),
     "grids in a byline": byline(
-        '<span class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">Ann Lee<sup>1</sup></span>'
-        '<span class="ltx_td">Bob Roe<sup><sup>2</sup></sup></span></span></span><br><sup>1</sup>CWI'
-        '<span class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">Cid Moe</span></span>'
-        '<span class="ltx_tr"><span class="ltx_td">INRIA</span></span></span>'
+        '<span class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">Ann'
+        ' Lee<sup>1</sup></span><span class="ltx_td">Bob'
+        " Roe<sup><sup>2</sup></sup></span></span></span><br><sup>1</sup>CWI<span"
+        ' class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">Cid Moe</span></span><span'
+        ' class="ltx_tr"><span class="ltx_td">INRIA</span></span></span>'
     )
     + para("Words."),
     "authors between unknown macros": byline(
-        'Ann Lee<br>CWI<span class="ltx_ERROR">\\AND</span>Bob Roe<br><span class="ltx_ERROR">\\addr</span>INRIA'
+        'Ann Lee<br>CWI<span class="ltx_ERROR">\\AND</span>Bob Roe<br><span'
+        ' class="ltx_ERROR">\\addr</span>INRIA'
     )
     + para("Words."),
     "contacts": byline(
         "Ann Lee",
-        '<span class="ltx_contact ltx_role_affiliation"><span class="ltx_contact_name">Affiliation: </span>'
-        '<span class="ltx_affiliation_institution">CWI</span><span class="ltx_affiliation_city">Y</span></span>'
-        '<span class="ltx_affiliation_institution">INRIA</span><span class="ltx_affiliation_city">Z</span>',
+        '<span class="ltx_contact ltx_role_affiliation"><span class="ltx_contact_name">Affiliation:'
+        ' </span><span class="ltx_affiliation_institution">CWI</span><span'
+        ' class="ltx_affiliation_city">Y</span></span><span'
+        ' class="ltx_affiliation_institution">INRIA</span><span'
+        ' class="ltx_affiliation_city">Z</span>',
     )
     + para("Words."),
     "errors": para(
-        'Words<span class="ltx_ERROR undefined">\\foo</span> <span class="ltx_missing_label">LABEL:x</span>stay.'
+        'Words<span class="ltx_ERROR undefined">\\foo</span> <span'
+        ' class="ltx_missing_label">LABEL:x</span>stay.'
     ),
     "links with addresses of their own": para(
-        '<cite class="ltx_cite"><a href="#bib.bib1" title="One" class="ltx_ref">1</a>, <a href="#bib.bib2" title="Two" '
-        'class="ltx_ref">2</a>, <a href="#bib.bib3" title="" class="ltx_ref">3</a>, <a class="ltx_ref" '
+        '<cite class="ltx_cite"><a href="#bib.bib1" title="One" class="ltx_ref">1</a>, <a'
+        ' href="#bib.bib2" title="Two" '
+        'class="ltx_ref">2</a>, <a href="#bib.bib3" title="" class="ltx_ref">3</a>, <a'
+        ' class="ltx_ref" '
         """href="#bib.bib4?a=1&amp;b=2">4</a>, <a href='#bib.bib5' class="ltx_ref">5</a>, """
         '<a class="ltx_ref">6</a></cite>'
     ),
@@ -117,14 +139,28 @@ def test_they_agree_on(name: str) -> None:
     assert_same(page(PAGES[name]))
 
 
-# What LaTeXML does not write, and the text that a browser shows; what no closing quotation mark ends is no text.
+# What LaTeXML does not write, and the text that a browser shows; what no closing quotation mark
+# ends is no text.
 IRREGULAR = {
-    "<p>a</div>": "a", "<p>a</p></p>": "a", "<p>a": "a", "<p>a < b</p>": "a < b", "<p>a<p>b": "ab",
-    "<P CLASS=ltx_p>a</P>": "a", "<p class=ltx_p>a</p>": "a", '<p class="ltx_p>a</p>': "", "<div/><p>a</p>": "a",
-    "<!-- no --><p>a</p>": "a", "<p>a<script>b</script><style>c</style></p>": "a", "<textarea>a</textarea>": "a",
-    "<p>a<![CDATA[b]]></p>": "a", "<>a": "<>a", "<b><i>a</b>c</i>": "ac", '<a href="#b1"title="x">a</a>': "a",
-    '<a href="mailto:me>a</a>': "", '<a href="#b1" title="x>a</a>': "",
-}  # fmt: skip
+    "<p>a</div>": "a",
+    "<p>a</p></p>": "a",
+    "<p>a": "a",
+    "<p>a < b</p>": "a < b",
+    "<p>a<p>b": "ab",
+    "<P CLASS=ltx_p>a</P>": "a",
+    "<p class=ltx_p>a</p>": "a",
+    '<p class="ltx_p>a</p>': "",
+    "<div/><p>a</p>": "a",
+    "<!-- no --><p>a</p>": "a",
+    "<p>a<script>b</script><style>c</style></p>": "a",
+    "<textarea>a</textarea>": "a",
+    "<p>a<![CDATA[b]]></p>": "a",
+    "<>a": "<>a",
+    "<b><i>a</b>c</i>": "ac",
+    '<a href="#b1"title="x">a</a>': "a",
+    '<a href="mailto:me>a</a>': "",
+    '<a href="#b1" title="x>a</a>': "",
+}
 
 
 @pytest.mark.parametrize("body", IRREGULAR)
@@ -135,26 +171,34 @@ def test_what_latexml_does_not_write_is_read_by_a_browser_s_rules(body: str) -> 
     assert browse(source)[1].strip() == IRREGULAR[body]
 
 
-@pytest.mark.parametrize("content", [b"<html><p>a</p></html>", page("<div>" * 300 + "</div>" * 300)])
+@pytest.mark.parametrize(
+    "content", [b"<html><p>a</p></html>", page("<div>" * 300 + "</div>" * 300)]
+)
 def test_a_page_without_a_body_or_of_300_levels_is_irregular(content: bytes) -> None:
     with pytest.raises(Irregular):
         grow(read_source(content))
 
 
 COMPUTER_SCIENCE = [
-    "1706.03762", "1911.02782", "2004.14974", "2305.03393", "2306.17806", "2310.06825", "2401.01967", "2402.01865",
-    "2403.18886", "2404.01650", "2410.07839",
+    "1706.03762", "1911.02782", "2004.14974", "2305.03393", "2306.17806", "2310.06825",
+    "2401.01967", "2402.01865", "2403.18886", "2404.01650", "2410.07839",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("arxiv_id", COMPUTER_SCIENCE)
-def test_every_real_paper_has_title_abstract_and_text_in_each_section(shared_data: Path, arxiv_id: str) -> None:
+def test_every_real_paper_has_title_abstract_and_text_in_each_section(
+    shared_data: Path, arxiv_id: str
+) -> None:
     (content,) = [content for name, content in pages_of(shared_data / "dump") if arxiv_id in name]
     paper = html.parse(content)
     assert paper.title
     assert paper.abstract
     assert paper.authors
-    held = {block.section_path[:depth] for block in paper.blocks for depth in range(len(block.section_path) + 1)}
+    held = {
+        block.section_path[:depth]
+        for block in paper.blocks
+        for depth in range(len(block.section_path) + 1)
+    }
     assert [one.title for one in paper.sections if one.path not in held] == []
     cited = {key for block in paper.blocks for key in block.cited_keys}
     assert cited <= {item.key for item in paper.bibliography}

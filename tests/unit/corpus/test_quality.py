@@ -15,7 +15,11 @@ from pipeline.corpus.quality import DROPPED, Quality, apply_error_policy, grade
 from pipeline.settings import SAMPLE_DUMP
 from tests.unit.corpus.building import page, pages_of, para, section
 
-CLEAN = Paper(blocks=(Block("paragraph", "S1.p1", (), " ".join(["word"] * 1000)),), chars_seen=4000, chars_kept=4000)
+CLEAN = Paper(
+    blocks=(Block("paragraph", "S1.p1", (), " ".join(["word"] * 1000)),),
+    chars_seen=4000,
+    chars_kept=4000,
+)
 
 
 @pytest.mark.parametrize(("errors", "expected"), [(0, "A"), (1, "B"), (5, "C"), (20, "D")])
@@ -26,8 +30,12 @@ def test_flaws_are_counted_by_the_word(errors: int, expected: str) -> None:
 
 
 @pytest.mark.parametrize(("missing", "expected"), [(0, "A"), (1, "B"), (30, "C")])
-def test_missing_citations_are_weighed_against_those_that_are_there(missing: int, expected: str) -> None:
-    cited = Block("paragraph", "S1.p2", (), "word " * 1000, tuple(f"bib.bib{number}" for number in range(15)))
+def test_missing_citations_are_weighed_against_those_that_are_there(
+    missing: int, expected: str
+) -> None:
+    cited = Block(
+        "paragraph", "S1.p2", (), "word " * 1000, tuple(f"bib.bib{number}" for number in range(15))
+    )
     assert grade(replace(CLEAN, blocks=(cited,), missing_citations=missing)).grade == expected
 
 
@@ -51,7 +59,16 @@ def test_text_that_was_lost_lowers_the_grade(kept: int, expected: str) -> None:
         ({"blocks": (), "chars_seen": 0, "chars_kept": 0}, Quality("C", ("hardly_any_text",))),
         ({"chars_kept": 3500, "ltx_errors": 20}, Quality("D", ("ltx_errors", "text_lost"))),
     ],
-    ids=["none", "of all kinds", "one in a long paper", "phantom", "hidden", "breaks off", "few words", "worst first"],
+    ids=[
+        "none",
+        "of all kinds",
+        "one in a long paper",
+        "phantom",
+        "hidden",
+        "breaks off",
+        "few words",
+        "worst first",
+    ],
 )
 def test_flaws_are_named_and_the_worst_decides(flaws: dict[str, Any], expected: Quality) -> None:
     assert grade(replace(CLEAN, **flaws)) == expected
@@ -86,7 +103,8 @@ def test_a_page_with_errors_is_kept_or_dropped_as_the_policy_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sound", "text", "paragraphs"), [(para("Sound words."), "Sound words.", 1), (HEAD_OVER_TWO, "| A | Both", 0)]
+    ("sound", "text", "paragraphs"),
+    [(para("Sound words."), "Sound words.", 1), (HEAD_OVER_TWO, "| A | Both", 0)],
 )
 def test_dropped_paragraphs_are_counted_as_lost(sound: str, text: str, paragraphs: int) -> None:
     flawed = html.parse(page(section(sound + BROKEN)))
@@ -111,7 +129,9 @@ def test_a_page_without_errors_is_not_touched_by_any_policy(policy: str) -> None
 
 def grades(folder: Path) -> dict[str, str]:
     """The grades of all pages of a dump that are not A, by the page's file name."""
-    letters = {Path(name).name: grade(html.parse(content)).grade for name, content in pages_of(folder)}
+    letters = {
+        Path(name).name: grade(html.parse(content)).grade for name, content in pages_of(folder)
+    }
     return {name: letter for name, letter in letters.items() if letter != "A"}
 
 

@@ -14,7 +14,8 @@ from pipeline.corpus.parse.paper import Author
 from tests.unit.corpus.building import pages_of
 
 Labels = dict[str, list[dict[str, Any]]]
-# The pages of 1904.90027 print no byline; that of 2003.90030 prints one of which the labels know the names alone.
+# The pages of 1904.90027 print no byline; that of 2003.90030 prints one of which the labels know
+# the names alone.
 WITHOUT_BYLINE, WITHOUT_LABELS = {"1904.90027"}, {"1904.90027", "2003.90030"}
 
 
@@ -40,23 +41,37 @@ def words(texts: list[str]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("known", "least"), [(False, 0.97), (True, 0.99)])
-def test_names_are_read_as_printed(shared_data: Path, labels: Labels, *, known: bool, least: float) -> None:
+def test_names_are_read_as_printed(
+    shared_data: Path, labels: Labels, *, known: bool, least: float
+) -> None:
     authors = read(shared_data, labels, known=known)
     assert {paper for paper, found in authors.items() if not found} == WITHOUT_BYLINE
-    expected = {paper: [title_words(one["name"]) for one in of_paper] for paper, of_paper in labels.items()}
-    found = {paper: [title_words(one.name) for one in of_paper] for paper, of_paper in authors.items()}
+    expected = {
+        paper: [title_words(one["name"]) for one in of_paper] for paper, of_paper in labels.items()
+    }
+    found = {
+        paper: [title_words(one.name) for one in of_paper] for paper, of_paper in authors.items()
+    }
     count = sum(len(names) for paper, names in expected.items() if paper not in WITHOUT_BYLINE)
     right = sum(name in found[paper] for paper, names in expected.items() for name in names)
     assert right / count >= least
-    assert {paper: names for paper, names in found.items() if any(name not in expected[paper] for name in names)} == {}
+    assert {
+        paper: names
+        for paper, names in found.items()
+        if any(name not in expected[paper] for name in names)
+    } == {}
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_affiliations_are_read_as_printed(shared_data: Path, labels: Labels, *, known: bool) -> None:
+def test_affiliations_are_read_as_printed(
+    shared_data: Path, labels: Labels, *, known: bool
+) -> None:
     authors = read(shared_data, labels, known=known)
     right = count = 0
     for paper in labels.keys() - WITHOUT_LABELS:
-        found = {" ".join(title_words(one.name)): words(list(one.affiliations)) for one in authors[paper]}
+        found = {
+            " ".join(title_words(one.name)): words(list(one.affiliations)) for one in authors[paper]
+        }
         for one in labels[paper]:
             count += 1
             right += found.get(" ".join(title_words(one["name"]))) == words(one["affiliations"])

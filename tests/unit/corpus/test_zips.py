@@ -13,7 +13,10 @@ from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 
-PAGES = {f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500 for number in range(1, 6)}
+PAGES = {
+    f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500
+    for number in range(1, 6)
+}
 
 
 def strays_of(folder: Path, subsets: str = "no_problem,warning,error,unrated") -> list[Stray]:
@@ -32,14 +35,22 @@ def strays_of(folder: Path, subsets: str = "no_problem,warning,error,unrated") -
         ("part1.zip", "2403/2403.00001.html", "unrated"),
     ],
 )
-def test_the_subset_comes_from_folder_or_zip(tmp_path: Path, zip_name: str, member: str, subset: str) -> None:
+def test_the_subset_comes_from_folder_or_zip(
+    tmp_path: Path, zip_name: str, member: str, subset: str
+) -> None:
     write_zip(tmp_path / zip_name, {member: b"<html>"})
     assert [page.subset for page in members_of(dump_settings(tmp_path))] == [subset]
 
 
 def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
-    write_zip(tmp_path / "errors.zip", {"error/2403/2403.00001.html": b"", "error/9802/quant-ph9802040.html": b""})
-    write_zip(tmp_path / "warnings.zip", {"warning/2404/2404.00001.html": b"", "warning/": b"", "notes.txt": b""})
+    write_zip(
+        tmp_path / "errors.zip",
+        {"error/2403/2403.00001.html": b"", "error/9802/quant-ph9802040.html": b""},
+    )
+    write_zip(
+        tmp_path / "warnings.zip",
+        {"warning/2404/2404.00001.html": b"", "warning/": b"", "notes.txt": b""},
+    )
     (tmp_path / "folder.zip").mkdir()
     assert months_in_dump(dump_settings(tmp_path)) == ["1998-02", "2024-03", "2024-04"]
     assert months_in_dump(dump_settings(tmp_path, subsets="warning")) == ["2024-04"]
@@ -54,9 +65,13 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
         ("warnings.zip", "warning/", "0 names that are no page"),
     ],
 )
-def test_a_dump_without_a_page_is_a_wrong_setting(tmp_path: Path, zip_name: str, member: str, why: str) -> None:
+def test_a_dump_without_a_page_is_a_wrong_setting(
+    tmp_path: Path, zip_name: str, member: str, why: str
+) -> None:
     write_zip(tmp_path / zip_name, {member: b"x"})
-    with pytest.raises(SettingError, match=rf"no arXiv page is in .*{why}.*CITELOOM_SUBSETS is error"):
+    with pytest.raises(
+        SettingError, match=rf"no arXiv page is in .*{why}.*CITELOOM_SUBSETS is error"
+    ):
         months_in_dump(dump_settings(tmp_path, subsets="error"))
 
 
@@ -73,12 +88,17 @@ def test_a_folder_that_is_missing_or_holds_no_page_is_named(tmp_path: Path) -> N
     (tmp_path / "2403").mkdir()
     (tmp_path / "2403" / "notes.txt").touch()
     (tmp_path / "2403.html").touch()
-    with pytest.raises(SettingError, match=r"no \.zip file is in .*, nor any page in a folder <yymm>"):
+    with pytest.raises(
+        SettingError, match=r"no \.zip file is in .*, nor any page in a folder <yymm>"
+    ):
         months_in_dump(dump_settings(tmp_path))
 
 
 UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "link to nothing": (lambda file: file.symlink_to("gone.zip"), r"cannot be read \(No such file.*move it out of"),
+    "link to nothing": (
+        lambda file: file.symlink_to("gone.zip"),
+        r"cannot be read \(No such file.*move it out of",
+    ),
     "pipe": (os.mkfifo, r"cannot be read \(it is no regular file\)"),
     "no bytes": (Path.touch, "is no zip"),
     "no zip": (lambda file: file.write_bytes(b"not a zip at all" * 100), "is no zip"),
@@ -108,10 +128,16 @@ def test_a_zip_or_folder_without_permission_is_named(tmp_path: Path) -> None:
     ("name", "place", "why"),
     [
         ("warnings.zip", "warnings.zip", "warnings.zip is no zip, or is cut off"),
-        ("\udcff-warnings.zip", "?-warnings.zip", "/?-warnings.zip: its name is not UTF-8: rename it"),
+        (
+            "\udcff-warnings.zip",
+            "?-warnings.zip",
+            "/?-warnings.zip: its name is not UTF-8: rename it",
+        ),
     ],
 )
-def test_a_broken_zip_leaves_the_pages_of_the_others(tmp_path: Path, name: str, place: str, why: str) -> None:
+def test_a_broken_zip_leaves_the_pages_of_the_others(
+    tmp_path: Path, name: str, place: str, why: str
+) -> None:
     content = write_zip(tmp_path / "errors.zip", PAGES).read_bytes()
     (tmp_path / name).write_bytes(content[:-100])
     assert len(members_of(dump_settings(tmp_path))) == len(PAGES)
@@ -120,17 +146,26 @@ def test_a_broken_zip_leaves_the_pages_of_the_others(tmp_path: Path, name: str, 
     assert strays_of(tmp_path) == [(place, "unreadable_zip", message)]
 
 
-def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(tmp_path: Path) -> None:
+def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(
+    tmp_path: Path,
+) -> None:
     for name in ("errors.zip", "no-problem.zip", "warnings.zip"):
         (tmp_path / name).write_bytes(b"no zip")
-    with pytest.raises(MissingInput, match=r"errors\.zip is no zip.*\(2 more zips cannot be used either\)"):
+    with pytest.raises(
+        MissingInput, match=r"errors\.zip is no zip.*\(2 more zips cannot be used either\)"
+    ):
         months_in_dump(dump_settings(tmp_path))
 
 
 def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path: Path) -> None:
     write_zip(tmp_path / "errors.zip", {**PAGES, "error/2403/notes.txt": b""})
-    write_zip(tmp_path / "warnings.zip", {"warning/2403/2403.00009.html": b"", "warning/2403/x.txt": b"", "y.txt": b""})
-    assert [place for place, _, _ in strays_of(tmp_path, "error")] == ["errors.zip:error/2403/notes.txt"]
+    write_zip(
+        tmp_path / "warnings.zip",
+        {"warning/2403/2403.00009.html": b"", "warning/2403/x.txt": b"", "y.txt": b""},
+    )
+    assert [place for place, _, _ in strays_of(tmp_path, "error")] == [
+        "errors.zip:error/2403/notes.txt"
+    ]
     assert len(strays_of(tmp_path)) == 3
 
 
@@ -138,5 +173,8 @@ def test_a_zip_that_is_gone_is_named(tmp_path: Path) -> None:
     file = write_zip(tmp_path / "errors.zip", PAGES)
     (member, *_) = members_of(dump_settings(tmp_path))
     file.unlink()
-    with MemberReader(tmp_path) as reader, pytest.raises(MissingInput, match=r"errors\.zip cannot be opened"):
+    with (
+        MemberReader(tmp_path) as reader,
+        pytest.raises(MissingInput, match=r"errors\.zip cannot be opened"),
+    ):
         reader.read(member)

@@ -1,4 +1,6 @@
-"""A zip's directory is read once, cached, and read again when the zip or the cached listing has changed."""
+"""A zip's directory is read once, cached, and read again when the zip or the cached listing has
+changed.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,23 @@ from pipeline.corpus.dump.listing import Listing, build_listing, cached_listing
 from pipeline.errors import MissingInput
 from tests.unit.corpus.building import dump_settings, write_zip
 
-NAMES = ["error/2403/2403.00001.html", "error/2403/2403.00002.html", "error/2404/2404.00001.html", "error/x.txt"]
+NAMES = [
+    "error/2403/2403.00001.html",
+    "error/2403/2403.00002.html",
+    "error/2404/2404.00001.html",
+    "error/x.txt",
+]
 STATE = FileState(1000, "1")
 
 
 def listing_of(*names: str) -> Listing:
     count = len(names)
-    numbers = {"offset": range(count), "bytes": [5] * count, "compressed_bytes": [3] * count, "crc32": [7] * count}
+    numbers = {
+        "offset": range(count),
+        "bytes": [5] * count,
+        "compressed_bytes": [3] * count,
+        "crc32": [7] * count,
+    }
     return build_listing("errors.zip", [(names, numbers, {})])
 
 
@@ -60,17 +72,25 @@ def test_a_second_process_reads_the_rows_that_the_first_has_cached(cache: Path) 
 
 @pytest.mark.parametrize(
     ("zip_name", "state"),
-    [("errors.zip", FileState(1001, "1")), ("errors.zip", FileState(1000, "2")), ("elsewhere/errors.zip", STATE)],
+    [
+        ("errors.zip", FileState(1001, "1")),
+        ("errors.zip", FileState(1000, "2")),
+        ("elsewhere/errors.zip", STATE),
+    ],
     ids=["size", "time", "address"],
 )
-def test_a_zip_of_another_size_time_or_address_is_listed_again(cache: Path, zip_name: str, state: FileState) -> None:
+def test_a_zip_of_another_size_time_or_address_is_listed_again(
+    cache: Path, zip_name: str, state: FileState
+) -> None:
     before = cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
     now = cached_listing(cache, zip_name, state, CountingMaker(*NAMES[:2]))
     assert [part.rows for part in now.parts] == [2]
     assert rows_of(before) == rows_of(listing_of(*NAMES)), "another process may be at work with it"
 
 
-def test_the_listing_of_an_earlier_state_and_unfinished_files_are_removed_after_a_day(cache: Path) -> None:
+def test_the_listing_of_an_earlier_state_and_unfinished_files_are_removed_after_a_day(
+    cache: Path,
+) -> None:
     cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
     (old,) = cache.iterdir()
     unfinished = old.with_name(f".{old.name}.12345.tmp")
@@ -106,7 +126,9 @@ def test_a_damaged_file_is_made_again_at_the_latest_in_the_next_run(cache: Path,
     DAMAGES[name](file)
     again = CountingMaker(*NAMES)
     with contextlib.suppress(MissingInput):
-        assert rows_of(cached_listing(cache, "errors.zip", STATE, again)) == rows_of(listing_of(*NAMES))
+        assert rows_of(cached_listing(cache, "errors.zip", STATE, again)) == rows_of(
+            listing_of(*NAMES)
+        )
     assert rows_of(cached_listing(cache, "errors.zip", STATE, again)) == rows_of(listing_of(*NAMES))
     assert again.times == 1
 
@@ -129,13 +151,20 @@ def test_where_nothing_can_be_written_the_listing_is_held_in_memory(tmp_path: Pa
 
 
 def test_a_zip_without_a_name_that_is_a_file_has_no_parts(cache: Path) -> None:
-    assert cached_listing(cache, "errors.zip", STATE, CountingMaker("error/", "error/2403/")).parts == ()
+    assert (
+        cached_listing(cache, "errors.zip", STATE, CountingMaker("error/", "error/2403/")).parts
+        == ()
+    )
     assert cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES)).parts == ()
 
 
-def test_the_digest_of_a_month_follows_its_pages_and_not_the_time_or_place_of_the_zip(tmp_path: Path) -> None:
+def test_the_digest_of_a_month_follows_its_pages_and_not_the_time_or_place_of_the_zip(
+    tmp_path: Path,
+) -> None:
     def digests() -> list[str]:
-        return [read_dump(dump_settings(tmp_path)).digest(month) for month in ("2024-03", "2024-04")]
+        return [
+            read_dump(dump_settings(tmp_path)).digest(month) for month in ("2024-03", "2024-04")
+        ]
 
     pages = dict.fromkeys(NAMES, b"<html>")
     file = write_zip(tmp_path / "errors.zip", pages)

@@ -38,7 +38,9 @@ def read_all(settings: Settings) -> tuple[dict[str, bytes], dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told(tmp_path: Path, name: str) -> None:
+def test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told(
+    tmp_path: Path, name: str
+) -> None:
     hostile = HOSTILE[name]
     write_zip(tmp_path / "warnings.zip", {OTHER: b"<html>unharmed</html>"})
     hostile.write(tmp_path / "errors.zip")
@@ -47,7 +49,9 @@ def test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told(tmp_path: Path
     assert set(read) == set(hostile.read)
     assert all(read[other] == GOOD[other] for other in read.keys() & GOOD.keys() - {FIRST})
     told = broken_zips(dump_settings(tmp_path))
-    assert [hostile.broken in message and "errors.zip" in message for message in told] == [True] * bool(hostile.broken)
+    assert [hostile.broken in message and "errors.zip" in message for message in told] == [
+        True
+    ] * bool(hostile.broken)
     lost.pop("", None)  # the zip itself, where it is broken
     assert lost == dict(hostile.lost)
 
@@ -69,15 +73,18 @@ def test_no_hostile_zip_takes_512_mb(tmp_path: Path) -> None:
         write_zip(tmp_path / str(number) / "warnings.zip", {OTHER: b"<html>unharmed</html>"})
         hostile.write(tmp_path / str(number) / "errors.zip")
     read_each = (
-        "import re, sys; from pathlib import Path\n"
-        "from tests.unit.corpus.building import dump_settings\n"
-        "from tests.unit.corpus.test_zips_hostile import read_all\n"
-        "print(sum(len(read_all(dump_settings(folder))[0]) for folder in Path(sys.argv[1]).iterdir()))\n"
-        "print(re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1])"
+        "import re, sys; from pathlib import Path\nfrom tests.unit.corpus.building import"
+        " dump_settings\nfrom tests.unit.corpus.test_zips_hostile import"
+        " read_all\nprint(sum(len(read_all(dump_settings(folder))[0]) for folder in"
+        " Path(sys.argv[1]).iterdir()))\nprint(re.search(r'VmHWM:\\s+(\\d+) kB',"
+        " Path('/proc/self/status').read_text())[1])"
     )
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", read_each, str(tmp_path)], capture_output=True, text=True, env=environment
+        [sys.executable, "-c", read_each, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr
     pages, kilobytes = map(int, done.stdout.split())
@@ -86,8 +93,13 @@ def test_no_hostile_zip_takes_512_mb(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path: Path) -> None:
-    """Old tools write a zip of 65,536 entries or more without zip64, and their count wraps round."""
-    file = write_zip(tmp_path / "errors.zip", {f"error/2403/2403.{number:05d}.html": b"" for number in range(65_540)})
+    """Old tools write a zip of 65,536 entries or more without zip64, and their count wraps
+    round.
+    """
+    file = write_zip(
+        tmp_path / "errors.zip",
+        {f"error/2403/2403.{number:05d}.html": b"" for number in range(65_540)},
+    )
     content = bytearray(file.read_bytes())
     locator, end = content.rindex(b"PK\6\7"), content.rindex(b"PK\5\6")
     length, start = struct.unpack_from("<2Q", content, content.rindex(b"PK\6\6") + 40)
@@ -100,7 +112,10 @@ def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path: Pa
 def test_a_disk_error_is_reported_for_the_page(tmp_path: Path) -> None:
     (tmp_path / "errors.zip").symlink_to("/proc/self/mem")
     member = Member("2403.00001", "error", "errors.zip", "error/2403/2403.00001.html", 0, 10, 10, 0)
-    with MemberReader(tmp_path) as reader, pytest.raises(MemberError, match=r"cannot be read at byte 0 \(Input") as got:
+    with (
+        MemberReader(tmp_path) as reader,
+        pytest.raises(MemberError, match=r"cannot be read at byte 0 \(Input") as got,
+    ):
         reader.read(member)
     assert got.value.reason == "unreadable"
 
@@ -109,6 +124,9 @@ def test_a_zip_cut_off_after_it_was_listed_is_reported_for_the_page(tmp_path: Pa
     file = write_zip(tmp_path / "errors.zip", GOOD)
     (member, *_) = members_of(dump_settings(tmp_path))
     file.write_bytes(file.read_bytes()[: member.offset + 70])
-    with MemberReader(tmp_path) as reader, pytest.raises(MemberError, match=r"errors\.zip ends within") as caught:
+    with (
+        MemberReader(tmp_path) as reader,
+        pytest.raises(MemberError, match=r"errors\.zip ends within") as caught,
+    ):
         reader.read(member)
     assert caught.value.reason == "corrupt_member"

@@ -31,16 +31,29 @@ def test_loose_pages_need_no_zip(tmp_path: Path) -> None:
     assert months_in_dump(dump_settings(tmp_path)) == ["1998-02", "2025-04", "2025-05"]
     page, empty = members_of(dump_settings(tmp_path), "2025-04")
     assert page == Member(
-        "2504.00001", "unrated", "", "2504/2504.00001.html", 0, len(PAGE), len(PAGE), zlib.crc32(PAGE)
+        "2504.00001",
+        "unrated",
+        "",
+        "2504/2504.00001.html",
+        0,
+        len(PAGE),
+        len(PAGE),
+        zlib.crc32(PAGE),
     )
     (rated,) = members_of(dump_settings(tmp_path), "2025-05")
-    assert (rated.arxiv_id, rated.subset, rated.member) == ("2505.00002", "error", "errors/2505/2505.00002v3.html")
+    assert (rated.arxiv_id, rated.subset, rated.member) == (
+        "2505.00002",
+        "error",
+        "errors/2505/2505.00002v3.html",
+    )
     with MemberReader(tmp_path) as reader:
         assert [reader.read(member) for member in (page, rated, empty)] == [PAGE, PAGE, b""]
 
 
 def test_a_loose_page_goes_before_those_in_zips(tmp_path: Path) -> None:
-    write_zip(tmp_path / "no-problem.zip", {"no_problem/2403/2403.00001.html": b"<html>older</html>"})
+    write_zip(
+        tmp_path / "no-problem.zip", {"no_problem/2403/2403.00001.html": b"<html>older</html>"}
+    )
     put(tmp_path, "error/2403/2403.00001.html")
     assert [(page.zip, page.subset) for page in members_of(dump_settings(tmp_path))] == [
         ("", "error"),
@@ -63,7 +76,9 @@ def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(tmp_path: Path) -> 
         put(tmp_path, f"2403/{name}")
     (tmp_path / "2403" / "2403.00009.html").symlink_to(tmp_path / "gone.html")
     assert [page.arxiv_id for page in members_of(dump_settings(tmp_path))] == ["2403.00001"]
-    strays = {place: reason for place, reason, _ in read_dump(dump_settings(tmp_path)).strays("2024-03")}
+    strays = {
+        place: reason for place, reason, _ in read_dump(dump_settings(tmp_path)).strays("2024-03")
+    }
     assert strays == {
         "2403/2404.00001.html": "not_an_arxiv_page",
         "2403/notes.txt": "not_an_arxiv_page",
@@ -73,8 +88,15 @@ def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(tmp_path: Path) -> 
     }
 
 
-def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(tmp_path: Path) -> None:
-    for place in ("2403/2403.00001", "2413/2413.00001", "drafts/2404/2404.00001", ".trash/2405/2405.00001"):
+def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(
+    tmp_path: Path,
+) -> None:
+    for place in (
+        "2403/2403.00001",
+        "2413/2413.00001",
+        "drafts/2404/2404.00001",
+        ".trash/2405/2405.00001",
+    ):
         put(tmp_path, f"{place}.html")
     (tmp_path / "2406").mkdir()
     assert months_in_dump(dump_settings(tmp_path)) == ["2024-03"]
@@ -84,7 +106,9 @@ def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(tm
     assert months_in_dump(dump_settings(tmp_path)) == ["2024-03", "2024-04"]
 
 
-def test_a_page_that_changed_changes_the_digest_and_one_that_was_touched_does_not(tmp_path: Path) -> None:
+def test_a_page_that_changed_changes_the_digest_and_one_that_was_touched_does_not(
+    tmp_path: Path,
+) -> None:
     file = put(tmp_path, "2403/2403.00001.html")
     before = read_dump(dump_settings(tmp_path)).digest("2024-03")
     os.utime(file, (1, 1))
@@ -94,7 +118,9 @@ def test_a_page_that_changed_changes_the_digest_and_one_that_was_touched_does_no
 
 
 def test_a_page_is_read_for_its_checksum_once(tmp_path: Path) -> None:
-    """The second time its bytes are others behind the same size and time, and the checksum is still the first."""
+    """The second time its bytes are others behind the same size and time, and the checksum is still
+    the first.
+    """
     file = put(tmp_path, "2403/2403.00001.html")
     (first,) = members_of(dump_settings(tmp_path))
     status = file.stat()

@@ -1,4 +1,6 @@
-"""Zips with bytes changed at random: pages are read as they were, or told of; and nothing else is ever raised."""
+"""Zips with bytes changed at random: pages are read as they were, or told of; and nothing else is
+ever raised.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ from pipeline.errors import MissingInput
 
 pytestmark = pytest.mark.slow
 
-NAMES = ("error/2403/2403.00001.html", "error/9802/quant-ph9802040.html", "error/2404/x.html", "2404/2404.00001v2.html")
+NAMES = (
+    "error/2403/2403.00001.html",
+    "error/9802/quant-ph9802040.html",
+    "error/2404/x.html",
+    "2404/2404.00001v2.html",
+)
 
 
 def small_zip(*, zip64: bool) -> bytes:
@@ -38,7 +45,9 @@ def small_zip(*, zip64: bool) -> bytes:
 
 ZIPS = (small_zip(zip64=False), small_zip(zip64=True))
 REASONS = {"corrupt_member", "encrypted", "unsupported_compression", "unreadable", "too_large"}
-CHANGES = st.lists(st.tuples(st.integers(0, 1 << 30), st.binary(min_size=1, max_size=8)), min_size=1, max_size=4)
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 1 << 30), st.binary(min_size=1, max_size=8)), min_size=1, max_size=4
+)
 
 
 def mutate(content: bytes, changes: list[tuple[int, bytes]], cut: int) -> bytes:
@@ -49,7 +58,9 @@ def mutate(content: bytes, changes: list[tuple[int, bytes]], cut: int) -> bytes:
     return bytes(changed[: len(changed) - cut])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(zipped=st.sampled_from(ZIPS), changes=CHANGES, cut=st.sampled_from([0, 0, 0, 0, 1, 40]))
 def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(
     tmp_path: Path, zipped: bytes, changes: list[tuple[int, bytes]], cut: int
@@ -57,7 +68,9 @@ def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(
     content = mutate(zipped, changes, cut)
     (tmp_path / "errors.zip").write_bytes(content)
     try:
-        entries = read_directory("errors.zip", len(content), lambda start, length: content[start : start + length])
+        entries = read_directory(
+            "errors.zip", len(content), lambda start, length: content[start : start + length]
+        )
     except MissingInput:
         return
     listing = list_zip(entries, "errors.zip")
@@ -84,7 +97,9 @@ def read_or_reason(reader: MemberReader, member: Member) -> tuple[bytes | None, 
 def test_a_page_unpacks_as_zlib_does_it(page: bytes, level: int, short: int) -> None:
     packer = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(page) + packer.flush()
-    member = Member("2403.00001", "error", "x.zip", "x", 0, len(page), len(packed), zlib.crc32(page))
+    member = Member(
+        "2403.00001", "error", "x.zip", "x", 0, len(page), len(packed), zlib.crc32(page)
+    )
     assert unpack(member, 8, packed) == zlib.decompress(packed, -zlib.MAX_WBITS) == page
     for wrong in (packed[: len(packed) - 1 - short], packed[1:]):
         with pytest.raises(MemberError):
@@ -92,10 +107,37 @@ def test_a_page_unpacks_as_zlib_does_it(page: bytes, level: int, short: int) -> 
 
 
 NAME_PARTS = st.sampled_from(
-    ["error/", "2403/", "0703/", "0704/", "1412/", "1501/", "9107/", "2413/", "2403.00001", "2403.0001", "1412.0001",
-     "1412.00011", "0704.0001", "2404.00001", "cs0703001", "math.GT0703001", "quant-ph9802040", ".html", ".htm",
-     ".xhtml", "v2", "..", "/", "x", "\u0662", "1501.00001", "0703.0001", "2403.0000\u0661"]
-)  # fmt: skip
+    [
+        "error/",
+        "2403/",
+        "0703/",
+        "0704/",
+        "1412/",
+        "1501/",
+        "9107/",
+        "2413/",
+        "2403.00001",
+        "2403.0001",
+        "1412.0001",
+        "1412.00011",
+        "0704.0001",
+        "2404.00001",
+        "cs0703001",
+        "math.GT0703001",
+        "quant-ph9802040",
+        ".html",
+        ".htm",
+        ".xhtml",
+        "v2",
+        "..",
+        "/",
+        "x",
+        "\u0662",
+        "1501.00001",
+        "0703.0001",
+        "2403.0000\u0661",
+    ]
+)
 
 
 @settings(max_examples=250, deadline=None)
@@ -107,14 +149,24 @@ def test_a_listing_says_of_every_name_what_reading_it_alone_says(names: list[str
         for name in dict.fromkeys(names):
             archive.writestr(zipfile.ZipInfo(name), b"")
     content = file.getvalue()
-    listing = list_zip(read_directory("x", len(content), lambda at, length: content[at : at + length]), "errors.zip")
+    listing = list_zip(
+        read_directory("x", len(content), lambda at, length: content[at : at + length]),
+        "errors.zip",
+    )
     found = {
         row["member"]: (row["arxiv_id"], part.month)
-        for part in listing.parts if not part.strays
+        for part in listing.parts
+        if not part.strays
         for row in listing.rows_of(part).to_pylist()
-    }  # fmt: skip
-    said = {name: read_member_name(name) for name in names if ".." not in name.split("/") and not name.startswith("/")}
-    assert found == {name: (one.arxiv_id, one.month) for name, one in said.items() if isinstance(one, MemberName)}
+    }
+    said = {
+        name: read_member_name(name)
+        for name in names
+        if ".." not in name.split("/") and not name.startswith("/")
+    }
+    assert found == {
+        name: (one.arxiv_id, one.month) for name, one in said.items() if isinstance(one, MemberName)
+    }
 
 
 def test_real_pages_are_those_that_zipfile_reads(shared_data: Path, tmp_path: Path) -> None:

@@ -20,7 +20,10 @@ from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 
-PAGES = {f"error/2403/2403.{number:05d}.html": f"<html>{number}</html>".encode() * 500 for number in range(1, 41)}
+PAGES = {
+    f"error/2403/2403.{number:05d}.html": f"<html>{number}</html>".encode() * 500
+    for number in range(1, 41)
+}
 
 
 @pytest.fixture
@@ -39,7 +42,10 @@ def put(address: str, name: str, content: bytes) -> None:
 
 
 def test_a_dump_on_a_store_has_the_pages_of_the_same_on_a_disk(bucket: str, tmp_path: Path) -> None:
-    remote, local = dump_settings(bucket, tmp_path / "data"), dump_settings(tmp_path, tmp_path / "data")
+    remote, local = (
+        dump_settings(bucket, tmp_path / "data"),
+        dump_settings(tmp_path, tmp_path / "data"),
+    )
     assert members_of(remote) == members_of(local)
     assert read_dump(remote).digest("2024-03") == read_dump(local).digest("2024-03")
     with MemberReader(remote.dump_dir) as reader:
@@ -67,7 +73,9 @@ class CountedRequests(MemoryFileSystem):  # type: ignore[misc]
     def _strip_protocol(cls, path: str) -> str:
         return str(super()._strip_protocol(re.sub("^(counted|expired)://", "memory://", path)))
 
-    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
+    def cat_file(
+        self, path: str, start: int | None = None, end: int | None = None, **options: Any
+    ) -> bytes:
         self.ranges.append((start or 0, end or 0))
         return bytes(super().cat_file(path, start, end, **options))
 
@@ -75,7 +83,9 @@ class CountedRequests(MemoryFileSystem):  # type: ignore[misc]
 class ExpiredToken(CountedRequests):
     """A store whose library has errors of its own."""
 
-    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
+    def cat_file(
+        self, path: str, start: int | None = None, end: int | None = None, **options: Any
+    ) -> bytes:
         raise RuntimeError("the token has expired")
 
 
@@ -125,7 +135,9 @@ def test_a_zip_that_changed_is_seen_once_the_listing_is_old(bucket: str) -> None
 
 def test_a_store_without_a_zip_is_named(tmp_path: Path) -> None:
     address = f"memory://{tmp_path.name}/nowhere"
-    with pytest.raises(SettingError, match=r"CITELOOM_DUMP_DIR: there is no folder memory:/.*/nowhere"):
+    with pytest.raises(
+        SettingError, match=r"CITELOOM_DUMP_DIR: there is no folder memory:/.*/nowhere"
+    ):
         months_in_dump(dump_settings(address, tmp_path / "data"))
 
 
@@ -133,7 +145,9 @@ def test_a_store_without_a_zip_is_named(tmp_path: Path) -> None:
     ("address", "told"),
     [("foo://bucket", "Protocol not known"), ("s3://bucket/dump", "[Ii]nstall s3fs")],
 )
-def test_an_address_that_nothing_here_reads_is_a_wrong_setting(tmp_path: Path, address: str, told: str) -> None:
+def test_an_address_that_nothing_here_reads_is_a_wrong_setting(
+    tmp_path: Path, address: str, told: str
+) -> None:
     if address.startswith("s3") and find_spec("s3fs") is not None:
         pytest.skip("s3fs is installed here")
     with pytest.raises(SettingError, match=rf"CITELOOM_DUMP_DIR.*{told}"):
@@ -148,7 +162,9 @@ def test_a_broken_zip_on_a_store_is_reported(bucket: str, tmp_path: Path) -> Non
     assert "warnings.zip is no zip" in told
 
 
-def test_an_error_of_the_stores_library_is_no_fault_of_the_page(bucket: str, tmp_path: Path) -> None:
+def test_an_error_of_the_stores_library_is_no_fault_of_the_page(
+    bucket: str, tmp_path: Path
+) -> None:
     (page, *_) = members_of(dump_settings(bucket, tmp_path / "data"))
     with (
         MemberReader(through("expired", bucket)) as reader,
@@ -157,7 +173,9 @@ def test_an_error_of_the_stores_library_is_no_fault_of_the_page(bucket: str, tmp
         reader.read(page)
 
 
-def test_what_is_gone_from_a_store_is_an_unreadable_page_or_a_missing_zip(bucket: str, tmp_path: Path) -> None:
+def test_what_is_gone_from_a_store_is_an_unreadable_page_or_a_missing_zip(
+    bucket: str, tmp_path: Path
+) -> None:
     put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
     put(bucket, "2404/2404.00002.html", b"<html>loose</html>")
     settings = dump_settings(bucket, tmp_path / "data")
@@ -178,9 +196,15 @@ def test_what_is_gone_from_a_store_is_an_unreadable_page_or_a_missing_zip(bucket
     [
         ([(10, 20), (0, 10)], [(0, 20)]),
         ([(0, 10), (10 + WIDEST_GAP, 20 + WIDEST_GAP)], [(0, 20 + WIDEST_GAP)]),
-        ([(0, 10), (11 + WIDEST_GAP, 99 + WIDEST_GAP)], [(0, 10), (11 + WIDEST_GAP, 99 + WIDEST_GAP)]),
+        (
+            [(0, 10), (11 + WIDEST_GAP, 99 + WIDEST_GAP)],
+            [(0, 10), (11 + WIDEST_GAP, 99 + WIDEST_GAP)],
+        ),
         ([(0, 100), (20, 30)], [(0, 100)]),
-        ([(0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5)], [(0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5)]),
+        (
+            [(0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5)],
+            [(0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5)],
+        ),
         ([(0, 2 * LONGEST_SPAN)], [(0, 2 * LONGEST_SPAN)]),
     ],
 )
@@ -205,5 +229,12 @@ def test_a_remote_file_returns_the_bytes_of_each_range() -> None:
     file = RemoteFile(len(content), lambda start, end: content[start:end])
     ranges = [(0, 10), (500, 900), (9000, 9001), (20_000, 25_600)]
     file.plan(ranges)
-    for start, end in [*ranges, *reversed(ranges), (3, 7), (25_000, 25_600), (25_000, 30_000), (30_000, 30_001)]:
+    for start, end in [
+        *ranges,
+        *reversed(ranges),
+        (3, 7),
+        (25_000, 25_600),
+        (25_000, 30_000),
+        (30_000, 30_001),
+    ]:
         assert file.read(start, end - start) == content[start:end]

@@ -20,7 +20,9 @@ OK, WARNING, PROBLEM, NOT_CHECKED = (
 @pytest.fixture
 def workspace(tmp_path: Path) -> MakeWorkspace:
     """Makes a workspace on an empty data root, under the given settings."""
-    return lambda **settings: Workspace(load_settings(_env_file=None, **{"data": tmp_path / "data", **settings}))
+    return lambda **settings: Workspace(
+        load_settings(_env_file=None, **{"data": tmp_path / "data", **settings})
+    )
 
 
 def one(findings: Iterable[Finding]) -> Finding:

@@ -44,7 +44,8 @@ def test_settings_that_a_cluster_needs_are_problems_and_those_of_models_warnings
 
 def test_an_address_where_nobody_listens_is_a_problem_with_a_way_out(findings: Findings) -> None:
     pytest.importorskip(
-        "dagster_ray", reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'"
+        "dagster_ray",
+        reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'",
     )
     address = nobody_listens()
     (finding,) = findings(**VALID, ray_address=address)

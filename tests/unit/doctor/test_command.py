@@ -31,14 +31,21 @@ def doctor(*options: str) -> tuple[int, list[dict[str, Any]]]:
 
 def test_a_fresh_machine_has_no_problem_and_every_probe_has_its_say() -> None:
     code, findings = doctor()
-    assert (code, {finding["state"] for finding in findings} - {"warning"}) == (0, {"ok", "not checked"})
+    assert (code, {finding["state"] for finding in findings} - {"warning"}) == (
+        0,
+        {"ok", "not checked"},
+    )
     names = {"dagster", *(probe.name for probe in all_probes(online=False))}
     assert names <= {finding["name"] for finding in findings}
-    assert all(finding["way_out"] for finding in findings if finding["state"] in ("warning", "problem"))
+    assert all(
+        finding["way_out"] for finding in findings if finding["state"] in ("warning", "problem")
+    )
 
 
 def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CITELOOM_DUMP_DIR", "/absent")  # a longer path would be broken at the end of a line
+    monkeypatch.setenv(
+        "CITELOOM_DUMP_DIR", "/absent"
+    )  # a longer path would be broken at the end of a line
     monkeypatch.setenv("COLUMNS", "200")
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == 1
@@ -46,7 +53,9 @@ def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.Monk
     assert "→ see CITELOOM_DUMP_DIR" in done.stdout
 
 
-def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("CITELOOM_TEMPERATURE", "hot")
     monkeypatch.setenv("CITELOOM_LLM_API_KEY", "sesame-sentinel")
     code, findings = doctor()

@@ -28,7 +28,9 @@ def test_a_device_that_torch_cannot_use_is_refused(workspace: MakeWorkspace) -> 
         list(gpu(workspace(embedder_device="cuda:99")))
 
 
-def test_a_home_that_does_not_exist_yet_is_not_opened(workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_a_home_that_does_not_exist_yet_is_not_opened(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     assert one(probe_instance(workspace())).state is OK
     assert not (tmp_path / "data" / "dagster").exists()
 

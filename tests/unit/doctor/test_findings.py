@@ -1,4 +1,6 @@
-"""How checks are asked: a fault in one, or one that never ends, is told, and harms no other; no secret is shown."""
+"""How checks are asked: a fault in one, or one that never ends, is told, and harms no other; no
+secret is shown.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ KEY, PASSWORD = "sk-doctor-sentinel", "pg-doctor-sentinel"
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     address = f"postgresql://me:{PASSWORD}@127.0.0.1/runs"
-    return Workspace(load_settings(_env_file=None, data=tmp_path, llm_api_key=KEY, dagster_pg_url=address))
+    return Workspace(
+        load_settings(_env_file=None, data=tmp_path, llm_api_key=KEY, dagster_pg_url=address)
+    )
 
 
 def _fine(workspace: Workspace) -> Iterator[Finding]:
@@ -41,7 +45,9 @@ def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -
 
     asked: list[str] = []
     found = run_probes(
-        [Probe("a", "A?", foreseen, "mend x"), Probe("b", "B?", unforeseen, "mend y"), FINE], workspace, asked.append
+        [Probe("a", "A?", foreseen, "mend x"), Probe("b", "B?", unforeseen, "mend y"), FINE],
+        workspace,
+        asked.append,
     )
     assert [(each.name, each.state, each.seen, each.way_out) for each in found] == [
         ("first", OK, "half of it", ""),
@@ -59,7 +65,9 @@ def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
         ended.wait()
         yield ok("")
 
-    found = run_probes([Probe("drive", "Drive?", hanging, "see the mount"), FINE], workspace, seconds=0.1)
+    found = run_probes(
+        [Probe("drive", "Drive?", hanging, "see the mount"), FINE], workspace, seconds=0.1
+    )
     ended.set()
     assert [(each.name, each.state) for each in found] == [("drive", PROBLEM), ("fine", OK)]
     assert found[0].way_out == "see the mount"
@@ -76,9 +84,13 @@ def test_no_finding_shows_a_secret(workspace: Workspace) -> None:
     assert "*** is refused" in told
 
 
-def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(workspace: Workspace) -> None:
+def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(
+    workspace: Workspace,
+) -> None:
     probes = [
-        Probe(DATA_ROOT, "Root?", lambda workspace: [problem("read-only", "name another folder")], ""),
+        Probe(
+            DATA_ROOT, "Root?", lambda workspace: [problem("read-only", "name another folder")], ""
+        ),
         Probe("dump", "Dump?", _fine, "", writes=True),
         FINE,
     ]

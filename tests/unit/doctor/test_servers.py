@@ -42,14 +42,21 @@ def play_qdrant(server: HTTPServer, version: str = "1.16.3", key: str | None = K
         def reply(request: Request) -> Response:
             if key is not None and request.headers.get("api-key") != key:
                 return Response("Must provide an API key", 401)
-            return Response(json.dumps({"result": result, "status": "ok", "time": 0}), content_type="application/json")
+            return Response(
+                json.dumps({"result": result, "status": "ok", "time": 0}),
+                content_type="application/json",
+            )
 
         return reply
 
-    server.expect_request("/").respond_with_json({"title": "qdrant - vector search engine", "version": version})
+    server.expect_request("/").respond_with_json(
+        {"title": "qdrant - vector search engine", "version": version}
+    )
     server.expect_request("/collections").respond_with_handler(answer({"collections": []}))
     server.expect_request("/aliases").respond_with_handler(answer({"aliases": []}))
-    server.expect_request("/collections/citeloom/exists").respond_with_handler(answer({"exists": False}))
+    server.expect_request("/collections/citeloom/exists").respond_with_handler(
+        answer({"exists": False})
+    )
     return server.url_for("")
 
 
@@ -90,9 +97,14 @@ def test_a_server_that_lets_anybody_in_although_a_key_is_set_is_told(
     assert (with_key["qdrant key"], without["qdrant key"]) == (WARNING, OK)
 
 
-def test_a_server_that_is_down_or_is_another_one_is_a_problem(workspace: MakeWorkspace, httpserver: HTTPServer) -> None:
+def test_a_server_that_is_down_or_is_another_one_is_a_problem(
+    workspace: MakeWorkspace, httpserver: HTTPServer
+) -> None:
     httpserver.expect_request("/").respond_with_data("<html>")
-    for url, told in ((nobody_listens(), "does not answer"), (httpserver.url_for(""), "is not a Qdrant server")):
+    for url, told in (
+        (nobody_listens(), "does not answer"),
+        (httpserver.url_for(""), "is not a Qdrant server"),
+    ):
         (found,) = servers.qdrant(workspace(qdrant_url=url))
         assert (found.state, told in found.seen) == (PROBLEM, True)
 
@@ -107,7 +119,9 @@ def _edge_with(folder: Path, layout: Layout) -> Path:
     return place / name
 
 
-def test_an_index_of_another_model_and_who_holds_it_are_told(workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_an_index_of_another_model_and_who_holds_it_are_told(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     folder = _edge_with(tmp_path / "data", Layout("another model", 8, sparse=True))
     place = workspace()
     assert states(servers.qdrant(place)) == {"": OK, "collection": PROBLEM}
@@ -146,12 +160,21 @@ def test_an_endpoint_is_asked_for_its_models(
 
 
 def test_a_judge_is_asked_with_its_own_key(
-    workspace: MakeWorkspace, tmp_path: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+    workspace: MakeWorkspace,
+    tmp_path: Path,
+    httpserver: HTTPServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     url = play_llm(httpserver, "small", "judge")
     monkeypatch.setenv("JUDGE_KEY", "wrong")
     file = write_models(tmp_path, url, "judge", api_key_env="JUDGE_KEY")
-    settings = {"llm_url": url, "llm_model": "small", "llm_api_key": KEY, "models": file, "judges": "judge"}
+    settings = {
+        "llm_url": url,
+        "llm_model": "small",
+        "llm_api_key": KEY,
+        "models": file,
+        "judges": "judge",
+    }
     writer, judge = servers.language_models(workspace(**settings))
     assert (writer.name, writer.state) == ("llm", OK)
     assert (judge.name, judge.state, judge.seen.split(": ")[1]) == (
@@ -176,7 +199,9 @@ def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(
     workspace: MakeWorkspace, tmp_path: Path, httpserver: HTTPServer
 ) -> None:
     httpserver.expect_request("/api").respond_with_data("<feed/>")
-    httpserver.expect_request("/oai").respond_with_data("<OAI-PMH/>", status=503, headers={"Retry-After": "120"})
+    httpserver.expect_request("/oai").respond_with_data(
+        "<OAI-PMH/>", status=503, headers={"Retry-After": "120"}
+    )
     urls = {"arxiv_api_url": httpserver.url_for("/api"), "oai_url": httpserver.url_for("/oai")}
     place, pace = workspace(**urls), Pace(tmp_path / "pace", gap=0.0)
     offline = list(servers.arxiv(place, pace, online=False))

@@ -26,7 +26,11 @@ from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
     ],
 )
 def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
-    workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, kind: str, executor: str, state: FindingState
+    workspace: MakeWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    executor: str,
+    state: FindingState,
 ) -> None:
     monkeypatch.setattr(checks, "mount_of", lambda folder: ("server:/x", kind))
     found = one(checks.data_root(workspace(executor=executor)))
@@ -34,17 +38,29 @@ def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
 
 
 def test_a_disk_with_hardly_any_space_is_a_problem(workspace: MakeWorkspace) -> None:
-    full, enough = (one(checks.space(workspace(), lambda path, free=free: free << 20)) for free in (255, 257))
+    full, enough = (
+        one(checks.space(workspace(), lambda path, free=free: free << 20)) for free in (255, 257)
+    )
     assert (full.state, enough.state) == (PROBLEM, OK)
 
 
-def test_a_data_root_that_cannot_be_written_is_refused(workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_a_data_root_that_cannot_be_written_is_refused(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     (tmp_path / "data").write_text("a file")
-    (found,) = run_probes([Probe("data root", "Can it be written?", checks.data_root, "set another")], workspace())
-    assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (PROBLEM, True, "set another")
+    (found,) = run_probes(
+        [Probe("data root", "Can it be written?", checks.data_root, "set another")], workspace()
+    )
+    assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (
+        PROBLEM,
+        True,
+        "set another",
+    )
 
 
-def test_a_broken_zip_is_told_beside_what_is_whole(workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_a_broken_zip_is_told_beside_what_is_whole(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     dump = Path(shutil.copytree(SAMPLE_DUMP, tmp_path / "dump"))
     (dump / "torn.zip").write_bytes(b"PK\x03\x04 and no end")
     broken, whole = checks.dump(workspace(dump_dir=dump))
@@ -57,7 +73,9 @@ def test_the_age_of_a_snapshot_is_that_of_its_last_lines(workspace: MakeWorkspac
     assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (OK, True)
 
 
-def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     old = tmp_path / "old.jsonl"
     old.write_text('{"id": "2403.1", "update_date": "2024-03-05"}\n')
     found = one(checks.snapshot(workspace(metadata_snapshot=old)))
@@ -70,9 +88,18 @@ def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(workspace: MakeWorksp
         ("s.jsonl", b"<html>\n", "cannot be read"),
         ("s.jsonl", b'["a list"]\n', "does not begin with a paper"),
         ("s.jsonl.gz", b"no gzip", "cannot be read"),
-        ("s.jsonl.gz", gzip.compress(SAMPLE_SNAPSHOT.read_bytes()), f"the file is of {date.today().isoformat()[:4]}"),
+        (
+            "s.jsonl.gz",
+            gzip.compress(SAMPLE_SNAPSHOT.read_bytes()),
+            f"the file is of {date.today().isoformat()[:4]}",
+        ),
     ],
-    ids=["page", "list", "text", "gzip"],  # what gzip writes tells the second, and workers must collect the same names
+    ids=[
+        "page",
+        "list",
+        "text",
+        "gzip",
+    ],  # what gzip writes tells the second, and workers must collect the same names
 )
 def test_what_a_snapshot_is_shows_in_its_first_line(
     workspace: MakeWorkspace, tmp_path: Path, name: str, content: bytes, told: str
@@ -82,7 +109,9 @@ def test_what_a_snapshot_is_shows_in_its_first_line(
     assert told in found.seen
 
 
-def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     absent = one(checks.snapshot(workspace(metadata_snapshot=tmp_path / "absent")))
     none = one(checks.snapshot(workspace(metadata_snapshot="", arxiv_api=False)))
     api = one(checks.snapshot(workspace(metadata_snapshot="", arxiv_api=True)))

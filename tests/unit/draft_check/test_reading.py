@@ -40,7 +40,10 @@ def sentences(draft: Draft) -> list[tuple[str, tuple[str, ...], int]]:
 
 
 def test_sentences_keep_their_citations_and_lines(tmp_path: Path) -> None:
-    draft = latex(tmp_path, "Keys open~\\citep[see][p.~3]{lee2020}. \\emph{Locks} do not\n\\cite{lee2020,roe2021}.")
+    draft = latex(
+        tmp_path,
+        "Keys open~\\citep[see][p.~3]{lee2020}. \\emph{Locks} do not\n\\cite{lee2020,roe2021}.",
+    )
     assert sentences(draft) == [
         ("Keys open [lee2020].", ("lee2020",), 3),
         ("Locks do not [lee2020, roe2021].", ("lee2020", "roe2021"), 4),
@@ -50,23 +53,42 @@ def test_sentences_keep_their_citations_and_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [r"\citet{lee2020}", r"\Citet*{lee2020}", r"\textcite[12]{lee2020}", r"\autocite[see][12]{lee2020}",
-     r"\footcite{lee2020}", r"\citeauthor{lee2020}", r"\citealp{lee2020}", r"\parencites[3]{lee2020}[4]{roe2021}"],
-)  # fmt: skip
+    [
+        r"\citet{lee2020}",
+        r"\Citet*{lee2020}",
+        r"\textcite[12]{lee2020}",
+        r"\autocite[see][12]{lee2020}",
+        r"\footcite{lee2020}",
+        r"\citeauthor{lee2020}",
+        r"\citealp{lee2020}",
+        r"\parencites[3]{lee2020}[4]{roe2021}",
+    ],
+)
 def test_commands_of_natbib_and_biblatex_cite(tmp_path: Path, command: str) -> None:
     (sentence,) = latex(tmp_path, f"They say so {command} here.").sentences
     assert sentence.keys == (("lee2020", "roe2021") if "cites" in command else ("lee2020",))
 
 
 def test_comments_verbatim_and_definitions_do_not_cite(tmp_path: Path) -> None:
-    body = "A % \\cite{lee2020}\n\\begin{verbatim}\\cite{lee2020}\\end{verbatim} 5\\% of it \\cite{roe2021}."
+    body = (
+        "A % \\cite{lee2020}\n\\begin{verbatim}\\cite{lee2020}\\end{verbatim} 5\\% of it"
+        " \\cite{roe2021}."
+    )
     assert [sentence.keys for sentence in latex(tmp_path, body).sentences] == [("roe2021",)]
 
 
 def test_files_of_the_project_are_read_where_they_are_included(tmp_path: Path) -> None:
-    draft = latex(tmp_path, "\\input{part}", part="\n\\newcommand{\\ours}{Keyring}\\ours{} opens \\cite{lee2020}.")
+    draft = latex(
+        tmp_path,
+        "\\input{part}",
+        part="\n\\newcommand{\\ours}{Keyring}\\ours{} opens \\cite{lee2020}.",
+    )
     (sentence,) = draft.sentences
-    assert (sentence.file, sentence.line, sentence.readable) == ("part.tex", 2, "Keyring opens [lee2020].")
+    assert (sentence.file, sentence.line, sentence.readable) == (
+        "part.tex",
+        2,
+        "Keyring opens [lee2020].",
+    )
 
 
 def test_nothing_outside_of_the_project_is_read(tmp_path: Path) -> None:
@@ -81,7 +103,9 @@ def test_nothing_outside_of_the_project_is_read(tmp_path: Path) -> None:
 
 def test_two_citations_of_a_sentence_have_a_claim_each(tmp_path: Path) -> None:
     (sentence,) = latex(
-        tmp_path, "Keys of brass wear out soon \\cite{lee2020}, while locks of iron last for years \\cite{roe2021}."
+        tmp_path,
+        "Keys of brass wear out soon \\cite{lee2020}, while locks of iron last for years"
+        " \\cite{roe2021}.",
     ).sentences
     assert sentence.claim("lee2020") == "Keys of brass wear out soon"
     assert sentence.claim("roe2021") == "while locks of iron last for years"
@@ -90,12 +114,19 @@ def test_two_citations_of_a_sentence_have_a_claim_each(tmp_path: Path) -> None:
 def test_entries_of_bibtex(tmp_path: Path) -> None:
     entries = latex(tmp_path, "\\cite{lee2020}").entries
     lee, roe = entries["lee2020"], entries["roe2021"]
-    assert (lee.title, lee.authors, lee.year, lee.venue) == ("On Keys", ("Ann Lee", "Bó Roe"), 2020, "Journal of Keys")
+    assert (lee.title, lee.authors, lee.year, lee.venue) == (
+        "On Keys",
+        ("Ann Lee", "Bó Roe"),
+        2020,
+        "Journal of Keys",
+    )
     assert (roe.authors, roe.arxiv_id, roe.year, roe.line) == (("Bo Roe",), "2101.00001v2", None, 3)
 
 
 def test_broken_and_duplicate_entries_are_named(tmp_path: Path) -> None:
-    (tmp_path / "bad.bib").write_text("@article{a, title={One}}\n@article{a, title={Two}}\n@misc{b, title={Three\n")
+    (tmp_path / "bad.bib").write_text(
+        "@article{a, title={One}}\n@article{a, title={Two}}\n@misc{b, title={Three\n"
+    )
     (tmp_path / "main.tex").write_text("\\cite{a}")
     draft = read_draft(tmp_path / "main.tex", tmp_path / "bad.bib")
     assert draft.entries["a"].title == "One"
@@ -114,8 +145,8 @@ def test_entries_of_a_bbl(tmp_path: Path) -> None:
 def test_markdown_with_citations_of_pandoc(tmp_path: Path) -> None:
     (tmp_path / "refs.bib").write_text(BIB)
     (tmp_path / "draft.md").write_text(
-        "---\nbibliography: refs.bib\n---\n# Keys\n\nKeys **open** [see @lee2020, p. 3; @roe2021]. As @lee2020 says,\n"
-        "it is so.\n\n```\n[@lee2020]\n```\n"
+        "---\nbibliography: refs.bib\n---\n# Keys\n\nKeys **open** [see @lee2020, p. 3; @roe2021]."
+        " As @lee2020 says,\nit is so.\n\n```\n[@lee2020]\n```\n"
     )
     draft = read_draft(tmp_path / "draft.md")
     assert [sentence.keys for sentence in draft.sentences] == [("lee2020", "roe2021"), ("lee2020",)]
@@ -125,12 +156,15 @@ def test_markdown_with_citations_of_pandoc(tmp_path: Path) -> None:
 
 def test_plain_text_with_a_numbered_list(tmp_path: Path) -> None:
     (tmp_path / "draft.txt").write_text(
-        "Keys open [1, 2]. Locks do not [2].\n\nReferences\n[1] Ann Lee and Bo Roe. On keys. Journal of Keys, 2020.\n"
-        "[2] Bo Roe. Locks. arXiv:2101.00001, 2021.\n"
+        "Keys open [1, 2]. Locks do not [2].\n\nReferences\n[1] Ann Lee and Bo Roe. On keys."
+        " Journal of Keys, 2020.\n[2] Bo Roe. Locks. arXiv:2101.00001, 2021.\n"
     )
     draft = read_draft(tmp_path / "draft.txt")
     assert [sentence.keys for sentence in draft.sentences] == [("1", "2"), ("2",)]
-    assert (draft.entries["1"].title, draft.entries["1"].authors) == ("On keys", ("Ann Lee", "Bo Roe"))
+    assert (draft.entries["1"].title, draft.entries["1"].authors) == (
+        "On keys",
+        ("Ann Lee", "Bo Roe"),
+    )
     assert draft.entries["2"].arxiv_id == "2101.00001"
 
 
@@ -140,14 +174,16 @@ HOSTILE = {
     "deep braces": "{" * 50_000 + "\\cite{lee2020}" + "}" * 50_000,
     "a million openings": "\\begin{math}" * 200_000,
     "billion laughs": "".join(
-        f"\\newcommand{{\\l{name}}}{{" + f"\\l{after}" * 10 + "}" for name, after in pairwise("abcdefghijklmnop")
-    ) + "\\la \\cite{lee2020}",
+        f"\\newcommand{{\\l{name}}}{{" + f"\\l{after}" * 10 + "}"
+        for name, after in pairwise("abcdefghijklmnop")
+    )
+    + "\\la \\cite{lee2020}",
     "a macro of itself": "\\newcommand{\\a}{\\a\\a} \\a \\cite{lee2020}.",
     "backslashes": "\\" * 300_000 + "%",
     "open options": "\\cite[" * 50_000,
     "marks": "⟦0⟧ \\cite{lee2020} ⟦7⟧ \0",
     "dollars": "$" * 100_001,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -166,7 +202,9 @@ def test_hostile_drafts_end_soon(tmp_path: Path, name: str) -> None:
         ("missing.tex", None, "no such file"),
     ],
 )
-def test_a_draft_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: str | None, problem: str) -> None:
+def test_a_draft_that_cannot_be_read_is_named(
+    tmp_path: Path, name: str, content: str | None, problem: str
+) -> None:
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(SettingError, match=problem):

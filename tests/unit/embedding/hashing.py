@@ -1,4 +1,5 @@
-"""An embedder without a model: vectors follow from a text's digest. It counts what it encodes, and may be slow.
+"""An embedder without a model: vectors follow from a text's digest. It counts what it encodes, and
+may be slow.
 
 Imported by name (`tests.unit.embedding.hashing`), also by the process that a test kills.
 """
@@ -26,7 +27,9 @@ DIMENSIONS = 8
 
 
 class HashingEmbedder:
-    """The embedder. `log` gets a line for every text encoded; `pause` is slept after every window."""
+    """The embedder. `log` gets a line for every text encoded; `pause` is slept after every
+    window.
+    """
 
     has_sparse = True
     max_tokens = 512
@@ -110,4 +113,6 @@ def skip_without(precision: str) -> None:
 
 
 MARGINS = {"fp32": 0.0, "bf16": 0.02, "int8": 0.0}
-"""How far a text's vector may lie from its vector among other texts: with AMX, oneDNN's sums of bf16 differ."""
+"""How far a text's vector may lie from its vector among other texts: with AMX, oneDNN's sums of
+bf16 differ.
+"""

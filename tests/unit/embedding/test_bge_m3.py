@@ -1,4 +1,6 @@
-"""BGE-M3 on a model of its architecture made here: its name, what it cuts and leaves out, and clear refusals."""
+"""BGE-M3 on a model of its architecture made here: its name, what it cuts and leaves out, and clear
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ def broken(folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "missing", ["config.json", "sparse_linear.pt", "colbert_linear.pt", "model.safetensors", "tokenizer.json"]
+    "missing",
+    ["config.json", "sparse_linear.pt", "colbert_linear.pt", "model.safetensors", "tokenizer.json"],
 )
 def test_a_folder_without_one_of_its_parts_is_refused(broken: Path, missing: str) -> None:
     (broken / missing).unlink()
@@ -44,15 +47,21 @@ def test_a_folder_without_one_of_its_parts_is_refused(broken: Path, missing: str
         BgeM3(str(broken))
 
 
-@pytest.mark.parametrize("config", ["junk", "[]", "{}", '{"hidden_size": 8, "max_position_embeddings": null}'])
+@pytest.mark.parametrize(
+    "config", ["junk", "[]", "{}", '{"hidden_size": 8, "max_position_embeddings": null}']
+)
 def test_a_configuration_that_is_none_is_named(broken: Path, config: str) -> None:
     (broken / "config.json").write_text(config)
-    with pytest.raises(SettingError, match=r"CITELOOM_EMBEDDER_PATH: .*config\.json (has no|cannot be read)"):
+    with pytest.raises(
+        SettingError, match=r"CITELOOM_EMBEDDER_PATH: .*config\.json (has no|cannot be read)"
+    ):
         BgeM3(str(broken))
 
 
 def test_a_model_is_named_by_its_content_and_int8(folder: Path, broken: Path) -> None:
-    assert name_of(str(broken), "auto") == name_of(str(folder), "bf16") != name_of(str(folder), "int8")
+    assert (
+        name_of(str(broken), "auto") == name_of(str(folder), "bf16") != name_of(str(folder), "int8")
+    )
     (broken / "sparse_linear.pt").write_bytes(b"another head")
     assert name_of(str(broken), "auto") != name_of(str(folder), "auto")
     assert name_of("BAAI/bge-m3", "int8") == "BAAI/bge-m3+int8"

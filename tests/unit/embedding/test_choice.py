@@ -1,4 +1,6 @@
-"""Which embedder the settings name, and what is said where it is not there. No model is loaded here."""
+"""Which embedder the settings name, and what is said where it is not there. No model is loaded
+here.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch: pytest.MonkeyPat
         find_folder("nobody/model", "CITELOOM_RERANKER", "leave it empty")
 
 
-@pytest.mark.parametrize(("path", "revision"), [("nobody/model@5617a9f", "5617a9f"), ("nobody/model", None)])
+@pytest.mark.parametrize(
+    ("path", "revision"), [("nobody/model@5617a9f", "5617a9f"), ("nobody/model", None)]
+)
 def test_a_revision_of_the_hub_may_be_pinned(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str, revision: str | None
 ) -> None:
@@ -57,9 +61,13 @@ def test_a_revision_of_the_hub_may_be_pinned(
 
 
 def _run(code: str, **environment: str) -> str:
-    """The errors of a process of its own, since huggingface_hub reads its environment when it is imported."""
+    """The errors of a process of its own, since huggingface_hub reads its environment when it is
+    imported.
+    """
     command = [sys.executable, "-c", code]
-    ended = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
     return ended.stderr
 
 
@@ -93,9 +101,9 @@ class BrokenHub(BaseHTTPRequestHandler):
 
 def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(tmp_path: Path) -> None:
     code = (
-        "from pipeline.embedding.choice import make_embedder\n"
-        "from pipeline.settings import load_settings\n"
-        "make_embedder(load_settings(_env_file=None, embedder='bge-m3', embedder_path='nobody/bge-m3'))"
+        "from pipeline.embedding.choice import make_embedder\nfrom pipeline.settings import"
+        " load_settings\nmake_embedder(load_settings(_env_file=None, embedder='bge-m3',"
+        " embedder_path='nobody/bge-m3'))"
     )
     refused = "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither"
     offline = _run(code, HF_HUB_OFFLINE="1", HF_HUB_CACHE=str(tmp_path))
@@ -117,11 +125,15 @@ def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(tmp_path: Path) -> 
 
 
 def test_settings_of_bge_m3_do_not_touch_what_minilm_made() -> None:
-    assert model_name(_settings(embedder="bge-m3")) == "BAAI/bge-m3", "its hub name, without a network"
+    assert model_name(_settings(embedder="bge-m3")) == "BAAI/bge-m3", (
+        "its hub name, without a network"
+    )
     plain, other = (
         EMBEDDINGS.inputs(Workspace(settings), "2024-03")
         for settings in (_settings(), _settings(embedder_path="/elsewhere", embedder_colbert=True))
     )
     assert plain == other
-    with_colbert = EMBEDDINGS.inputs(Workspace(_settings(embedder="bge-m3", embedder_colbert=True)), "2024-03")
+    with_colbert = EMBEDDINGS.inputs(
+        Workspace(_settings(embedder="bge-m3", embedder_colbert=True)), "2024-03"
+    )
     assert with_colbert != EMBEDDINGS.inputs(Workspace(_settings(embedder="bge-m3")), "2024-03")

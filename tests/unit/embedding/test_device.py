@@ -20,7 +20,12 @@ def test_several_devices_may_be_named() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "message"),
-    [("tpu", "_DEVICE"), ("cpu,tpu", "_DEVICE"), ("", "_DEVICE"), ("cuda:99", "torch cannot use cuda:99 here")],
+    [
+        ("tpu", "_DEVICE"),
+        ("cpu,tpu", "_DEVICE"),
+        ("", "_DEVICE"),
+        ("cuda:99", "torch cannot use cuda:99 here"),
+    ],
 )
 def test_a_device_that_cannot_be_is_named(wanted: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
@@ -67,6 +72,8 @@ def test_settings_reach_the_embedder() -> None:
 
 def test_minilm_on_two_devices_gives_the_bits_of_one() -> None:
     texts = ["word " * (place % 23) for place in range(100)]
-    (one,), (two,) = (list(MiniLM(device, tokens=128).encode_stream(texts)) for device in ("cpu", "cpu,cpu"))
+    (one,), (two,) = (
+        list(MiniLM(device, tokens=128).encode_stream(texts)) for device in ("cpu", "cpu,cpu")
+    )
     assert one.dense.tobytes() == two.dense.tobytes()
     assert one.sparse_weights.tobytes() == two.sparse_weights.tobytes()

@@ -1,4 +1,6 @@
-"""The engine with a model made by hand: order, memory that runs out, errors, several devices, texts taken as needed."""
+"""The engine with a model made by hand: order, memory that runs out, errors, several devices, texts
+taken as needed.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def window_of(texts: Sequence[str]) -> Window:
 
 
 class FakeModel:
-    """Gives a text's length and first sign as its dense vector, and every term its own id as its weight.
+    """Gives a text's length and first sign as its dense vector, and every term its own id as its
+    weight.
 
     fits: tokens of a pack that fit into its memory.
     """
@@ -62,7 +65,9 @@ def _engine(*models: FakeModel, tokens: int = 50) -> Engine:
     return Engine([(DEVICE, model) for model in models], Budget(tokens))
 
 
-def _stream(engine: Engine, texts: Sequence[str] | Iterator[str], window: int = 7) -> Iterator[tuple[str, ...]]:
+def _stream(
+    engine: Engine, texts: Sequence[str] | Iterator[str], window: int = 7
+) -> Iterator[tuple[str, ...]]:
     """What every text got, as (length, first sign, terms, signs but the first)."""
     for batch in engine.stream(texts, window_of, window_texts=window):
         assert batch.colbert is not None
@@ -72,14 +77,27 @@ def _stream(engine: Engine, texts: Sequence[str] | Iterator[str], window: int = 
             rows = slice(batch.colbert_offsets[text], batch.colbert_offsets[text + 1])
             ids = "".join(map(chr, batch.sparse_ids[terms]))
             assert batch.sparse_weights[terms].tolist() == [float(ord(sign)) for sign in ids]
-            yield str(int(length)), chr(int(first)), ids, "".join(chr(int(value)) for value in batch.colbert[rows, 0])
+            yield (
+                str(int(length)),
+                chr(int(first)),
+                ids,
+                "".join(chr(int(value)) for value in batch.colbert[rows, 0]),
+            )
 
 
 def _expected(text: str) -> tuple[str, ...]:
     return str(len(text)), text[0], "".join(sorted(set(text))), text[1:]
 
 
-TEXTS = ["hello world", "a", "banana", "zz", "the quick brown fox", "b" * 40, "mississippi"] * 11 + ["last"]
+TEXTS = [
+    "hello world",
+    "a",
+    "banana",
+    "zz",
+    "the quick brown fox",
+    "b" * 40,
+    "mississippi",
+] * 11 + ["last"]
 
 
 @pytest.mark.parametrize("tokens", [1, 12, 50, 10_000])
@@ -103,7 +121,10 @@ def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error(
     def broken(texts: Sequence[str]) -> Window:
         raise error
 
-    for engine, tokenize in ((_engine(FakeModel(error=error)), window_of), (_engine(FakeModel()), broken)):
+    for engine, tokenize in (
+        (_engine(FakeModel(error=error)), window_of),
+        (_engine(FakeModel()), broken),
+    ):
         with pytest.raises(RuntimeError) as caught:
             list(engine.stream(TEXTS, tokenize))
         assert caught.value is error
@@ -114,7 +135,8 @@ def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_singl
 ) -> None:
     import torch
 
-    # All packs of 50 tokens fit and no whole one of 100 does, so that it ends alike whichever thread is ahead.
+    # All packs of 50 tokens fit and no whole one of 100 does, so that it ends alike whichever
+    # thread is ahead.
     model = FakeModel(fits=51)
     engine = _engine(model, tokens=200)
     with caplog.at_level(logging.WARNING):
@@ -139,7 +161,9 @@ def test_another_workers_halving_is_not_repeated() -> None:
     assert (budget.tokens, budget.halved) == (50, 1)
 
 
-def test_texts_are_taken_as_they_are_needed_and_a_stream_that_is_given_up_leaves_no_threads() -> None:
+def test_texts_are_taken_as_they_are_needed_and_a_stream_that_is_given_up_leaves_no_threads() -> (
+    None
+):
     texts, model = iter(["word"] * 1_000), FakeModel()
     stream = _engine(model).stream(texts, window_of, window_texts=10)
     next(stream)

@@ -1,4 +1,6 @@
-"""CITELOOM_EMBEDDER_ENGINE=flagembedding: FlagEmbedding's vectors, by `encode` and by ours, through the same tables."""
+"""CITELOOM_EMBEDDER_ENGINE=flagembedding: FlagEmbedding's vectors, by `encode` and by ours, through
+the same tables.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def theirs(folder: Path) -> FlagBgeM3:
 
 def _settings(folder: Path, **overrides: object) -> Settings:
     chosen = {"embedder": "bge-m3", "embedder_path": str(folder), "embedder_device": "cpu"}
-    return load_settings(_env_file=None, **{**chosen, "embedder_engine": "flagembedding", **overrides})
+    return load_settings(
+        _env_file=None, **{**chosen, "embedder_engine": "flagembedding", **overrides}
+    )
 
 
 def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder: Path, theirs: FlagBgeM3) -> None:
@@ -53,11 +57,15 @@ def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder: Path, theirs: 
         np.testing.assert_allclose(vectors.dense, expected.dense, atol=1e-5)
         assert vectors.sparse_ids.tolist() == sorted(expected.weights)
     encoded = theirs.encode(MIXED)
-    assert len({len(vectors.colbert) for vectors in encoded if vectors.colbert is not None}) > 5, "texts are padded"
+    assert len({len(vectors.colbert) for vectors in encoded if vectors.colbert is not None}) > 5, (
+        "texts are padded"
+    )
     assert any(vectors.truncated for vectors in encoded)
 
 
-def test_flagembeddings_model_lives_as_long_as_the_embedder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flagembeddings_model_lives_as_long_as_the_embedder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from FlagEmbedding import BGEM3FlagModel
 
     ended: list[bool] = []
@@ -86,7 +94,9 @@ def test_a_stream_has_the_vectors_of_our_engine_in_order(folder: Path, theirs: F
         assert one.tokens == other.tokens
 
 
-def test_questions_are_encoded_by_it_too_and_colbert_vectors_left_out_unless_asked_for(folder: Path) -> None:
+def test_questions_are_encoded_by_it_too_and_colbert_vectors_left_out_unless_asked_for(
+    folder: Path,
+) -> None:
     theirs, ours = FlagBgeM3(str(folder), "cpu"), BgeM3(str(folder), "cpu", "fp32")
     questions = [model.encode_queries(["which cat is lazy"])[0] for model in (theirs, ours)]
     np.testing.assert_allclose(questions[0].dense, questions[1].dense, atol=1e-5)
@@ -96,12 +106,16 @@ def test_questions_are_encoded_by_it_too_and_colbert_vectors_left_out_unless_ask
 def test_the_engine_computes_bge_m3_alone_and_in_float32_on_a_cpu(folder: Path) -> None:
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
         FlagBgeM3(str(folder), "cpu", "bf16").encode(["a text"])
-    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone"):
+    with pytest.raises(
+        SettingError, match="CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone"
+    ):
         load_settings(_env_file=None, embedder_engine="flagembedding")
 
 
 def test_a_month_of_either_engine_is_a_month_of_the_model(folder: Path, tmp_path: Path) -> None:
-    theirs, ours = (Workspace(_settings(folder, embedder_engine=engine, data=tmp_path)) for engine in ENGINES)
+    theirs, ours = (
+        Workspace(_settings(folder, embedder_engine=engine, data=tmp_path)) for engine in ENGINES
+    )
     write_month(theirs)
     outcome = run_stage(EMBEDDINGS, theirs, MONTH)
     assert outcome.measured["engine"] == "flagembedding"

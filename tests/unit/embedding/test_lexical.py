@@ -1,4 +1,6 @@
-"""Lexical vectors: which words count, their numbers, and weights that make BM25 of a dot product."""
+"""Lexical vectors: which words count, their numbers, and weights that make BM25 of a dot
+product.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from pipeline.index.exact import lexical_scores
         ("", []),
     ],
 )
-def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words(text: str, words: list[str]) -> None:
+def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words(
+    text: str, words: list[str]
+) -> None:
     assert words_of(text) == words
 
 
@@ -35,7 +39,12 @@ def test_inflected_words_share_a_number_that_is_the_same_everywhere() -> None:
 
 
 def test_scores_are_lucenes_bm25() -> None:
-    texts = ["quartz quartz lantern", "lantern harbor", "meadow violin copper lantern", "quartz harbor"]
+    texts = [
+        "quartz quartz lantern",
+        "lantern harbor",
+        "meadow violin copper lantern",
+        "quartz harbor",
+    ]
     documents = [text.split() for text in texts]
     queries = ["quartz", "lantern harbor", "copper quartz lantern quartz"]
     expected = []
@@ -46,7 +55,9 @@ def test_scores_are_lucenes_bm25() -> None:
             for word in query.split():
                 having = sum(word in other for other in documents)
                 inverse = math.log(1 + (4 - having + 0.5) / (having + 0.5))
-                total += inverse * counts[word] / (counts[word] + K1 * (1 - B + B * len(document) / 150))
+                total += (
+                    inverse * counts[word] / (counts[word] + K1 * (1 - B + B * len(document) / 150))
+                )
             scores.append(total)
         expected.append(scores)
     np.testing.assert_allclose(lexical_scores(texts, queries), expected, rtol=1e-5)

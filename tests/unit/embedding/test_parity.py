@@ -1,6 +1,8 @@
-"""BGE-M3 against FlagEmbedding, text by text: lengths 1 to 8,192, odd signs, any order and any budget of tokens.
+"""BGE-M3 against FlagEmbedding, text by text: lengths 1 to 8,192, odd signs, any order and any
+budget of tokens.
 
-On a random model of BGE-M3's architecture, and on the real one where CITELOOM_TEST_BGE_M3 names its folder.
+On a random model of BGE-M3's architecture, and on the real one where CITELOOM_TEST_BGE_M3 names its
+folder.
 """
 
 from __future__ import annotations
@@ -112,18 +114,25 @@ def _texts(batches: Sequence[VectorBatch]) -> list[Vectors]:
 
 
 def test_odd_texts_and_real_passages_have_flagembeddings_vectors(pair: Pair) -> None:
-    passage = "Beam search keeps the best partial hypotheses while a sentence is translated word by word. "
+    passage = (
+        "Beam search keeps the best partial hypotheses while a sentence is translated word by"
+        " word. "
+    )
     texts = [*ODD, *(passage * times for times in (1, 2, 5, 12))]
     ours = pair.ours()
     for found in (ours.encode(texts), _texts(list(ours.encode_stream(texts)))):
         for text, vectors in zip(texts, found, strict=True):
             _same(vectors, pair.expected(text))
-    assert sum(len(pair.expected(text).weights) for text in ODD) > 10, "some weights are greater than zero"
+    assert sum(len(pair.expected(text).weights) for text in ODD) > 10, (
+        "some weights are greater than zero"
+    )
 
 
 def test_texts_of_every_length_have_flagembeddings_vectors(random_model: Pair) -> None:
     letters = random.Random(1)
-    texts = [" ".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=length)) for length in LENGTHS]
+    texts = [
+        " ".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=length)) for length in LENGTHS
+    ]
     found = _texts(list(random_model.ours().encode_stream(texts)))
     for text, vectors in zip(texts, found, strict=True):
         _same(vectors, random_model.expected(text))
@@ -133,12 +142,25 @@ def test_texts_of_every_length_have_flagembeddings_vectors(random_model: Pair) -
 
 
 # FlagEmbedding needs 5 ms a text, so that texts are drawn from few.
-WORDS = [*ODD, "a b c", "the quick brown fox", "x " * 40, "jumps over", "lazy dogs " * 9, "zzz", "q"]
+WORDS = [
+    *ODD,
+    "a b c",
+    "the quick brown fox",
+    "x " * 40,
+    "jumps over",
+    "lazy dogs " * 9,
+    "zzz",
+    "q",
+]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(texts=st.lists(st.sampled_from(WORDS), min_size=1, max_size=20), tokens=st.integers(1, 400))
-def test_order_and_budget_of_tokens_change_nothing(random_model: Pair, texts: list[str], tokens: int) -> None:
+def test_order_and_budget_of_tokens_change_nothing(
+    random_model: Pair, texts: list[str], tokens: int
+) -> None:
     ours = random_model.ours(tokens=tokens)
     streamed = _texts(list(ours.encode_stream(texts)))
     assert len(streamed) == len(texts)
@@ -146,7 +168,9 @@ def test_order_and_budget_of_tokens_change_nothing(random_model: Pair, texts: li
         _same(found, random_model.expected(text))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(text=st.text(max_size=60))
 def test_any_text_has_flagembeddings_vectors(random_model: Pair, text: str) -> None:
     (found,) = random_model.ours().encode([text])
@@ -158,10 +182,13 @@ def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model: Pair, preci
     skip_without(precision)
     texts = ["a b c d", "e", "f g h i j k l m n", "", "o p q r"] * 5
     (large,), (small,) = (
-        list(random_model.ours(tokens=tokens, precision=precision).encode_stream(texts)) for tokens in (4096, 7)
+        list(random_model.ours(tokens=tokens, precision=precision).encode_stream(texts))
+        for tokens in (4096, 7)
     )
     for name in ("dense", "sparse_weights", "colbert"):
-        np.testing.assert_allclose(getattr(large, name), getattr(small, name), rtol=0, atol=MARGINS[precision])
+        np.testing.assert_allclose(
+            getattr(large, name), getattr(small, name), rtol=0, atol=MARGINS[precision]
+        )
 
 
 def test_bfloat16_is_close_where_the_processor_has_it(random_model: Pair) -> None:

@@ -41,7 +41,10 @@ def _known(groups: list[Held], wanted: list[int]) -> KnownVectors:
 numbers = st.integers(0, 30)
 
 
-@given(groups=st.lists(st.lists(numbers, max_size=12), max_size=5), wanted=st.lists(numbers, max_size=20))
+@given(
+    groups=st.lists(st.lists(numbers, max_size=12), max_size=5),
+    wanted=st.lists(numbers, max_size=20),
+)
 def test_every_known_text_gets_its_own_vectors(groups: list[list[int]], wanted: list[int]) -> None:
     known = _known([Held(group) for group in groups], wanted)
     rows = known.rows
@@ -49,7 +52,9 @@ def test_every_known_text_gets_its_own_vectors(groups: list[list[int]], wanted: 
     assert [bool(row >= 0) for row in rows] == [number in there for number in wanted]
     found = rows[rows >= 0]
     if len(found):
-        assert known.take(found)["dense"].to_pylist() == [number for number in wanted if number in there]
+        assert known.take(found)["dense"].to_pylist() == [
+            number for number in wanted if number in there
+        ]
 
 
 def test_of_two_rows_of_one_text_the_first_is_taken() -> None:

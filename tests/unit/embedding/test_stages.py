@@ -1,4 +1,6 @@
-"""The stage embeddings: rows in the order of passages, no text encoded twice, an interrupted run taken up."""
+"""The stage embeddings: rows in the order of passages, no text encoded twice, an interrupted run
+taken up.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,13 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
     workspace: Workspace,
 ) -> None:
     write_month(workspace, texts=[])
-    model = {"model": "all-MiniLM-L6-v2", "dimensions": 384, "sparse": False, "form": "sections", "colbert": False}
+    model = {
+        "model": "all-MiniLM-L6-v2",
+        "dimensions": 384,
+        "sparse": False,
+        "form": "sections",
+        "colbert": False,
+    }
     assert run_stage(EMBEDDINGS, workspace, MONTH).notes == {"truncated": 0, "off_norm": 0, **model}
     write_month(workspace, texts=["word " * 600, *TEXTS])
     outcome = run_stage(EMBEDDINGS, workspace, MONTH)
@@ -113,7 +121,9 @@ def test_vectors_that_are_not_of_unit_length_are_counted() -> None:
     assert count_off_norm(pa.array(vectors, pa.list_(pa.float16()))) == 3
 
 
-def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(workspace: Workspace) -> None:
+def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(
+    workspace: Workspace,
+) -> None:
     write_month(workspace, texts=TEXTS)
     run_stage(EMBEDDINGS, workspace, MONTH)
     assert run_checks(CHECKS, EMBEDDINGS, workspace, MONTH)
@@ -157,14 +167,18 @@ def test_vectors_of_unchanged_texts_are_taken_over_whatever_their_passages_ids(
     before = _many(4_500)
     write_month(workspace, texts=before)
     run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
-    # Two passages a paper, and the paper's title is embedded too: within the first its two passages change places.
+    # Two passages a paper, and the paper's title is embedded too: within the first its two passages
+    # change places.
     turned = [before[1], before[0], *before[2:2_100]]
     after = [*turned, "Another passage in its place.", *before[2_101:], "And one more."]
     write_month(workspace, texts=after)
     embedder = HashingEmbedder()
     measured = run_stage(stage_with(embedder), workspace, MONTH).measured
     assert (measured["reused"], measured["encoded"]) == (4_499, 2)
-    assert [text.splitlines()[1] for text in embedder.encoded] == ["Another passage in its place.", "And one more."]
+    assert [text.splitlines()[1] for text in embedder.encoded] == [
+        "Another passage in its place.",
+        "And one more.",
+    ]
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", after)
     forced = run_stage(stage_with(embedder), workspace, MONTH, force=True).measured
     assert (forced["reused"], forced["encoded"]) == (0, len(after))
@@ -175,7 +189,14 @@ def test_a_killed_run_loses_at_most_one_shard(workspace: Workspace, tmp_path: Pa
     texts = _many(9_000)
     write_month(workspace, texts=texts)
     log = tmp_path / "encoded.log"
-    command = [sys.executable, "-m", "tests.unit.embedding.interrupted", str(workspace.root.path), MONTH, str(log)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.unit.embedding.interrupted",
+        str(workspace.root.path),
+        MONTH,
+        str(log),
+    ]
     with subprocess.Popen(command, cwd=PROJECT) as run:
         while len(_shards(workspace)) < 2 and run.poll() is None:
             time.sleep(0.02)
@@ -221,7 +242,10 @@ def test_shards_of_an_older_state_serve_by_their_texts_to_the_same_model_and_are
     with pytest.raises(Stopped):
         run_stage(stage_with(StoppingEmbedder(after=4_100)), workspace, MONTH)
     assert _shards(workspace)
-    write_month(workspace, texts=[*before[:1_000], "A paper that came later.", "Its second passage.", *before[1_002:]])
+    write_month(
+        workspace,
+        texts=[*before[:1_000], "A paper that came later.", "Its second passage.", *before[1_002:]],
+    )
     measured = run_stage(stage_with(HashingEmbedder(model)), workspace, MONTH).measured
     assert (measured["reused"], measured["encoded"]) == (resumed, 5_000 - resumed)
     assert _shards(workspace) == []
@@ -249,8 +273,12 @@ class Miscounting(HashingEmbedder):
             yield from [batch] * self._factor
 
 
-@pytest.mark.parametrize(("factor", "fault"), [(0, "gave 0 vectors for 6 texts"), (2, "more vectors than")])
-def test_an_embedder_that_loses_a_text_ends_the_run(workspace: Workspace, factor: int, fault: str) -> None:
+@pytest.mark.parametrize(
+    ("factor", "fault"), [(0, "gave 0 vectors for 6 texts"), (2, "more vectors than")]
+)
+def test_an_embedder_that_loses_a_text_ends_the_run(
+    workspace: Workspace, factor: int, fault: str
+) -> None:
     write_month(workspace)
     with pytest.raises(ValueError, match=fault):
         run_stage(stage_with(Miscounting(factor)), workspace, MONTH)
@@ -273,9 +301,14 @@ def test_a_previous_file_that_is_damaged_is_named(workspace: Workspace) -> None:
     content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
     _file(workspace).write_bytes(content)
     write_month(workspace, texts=[*texts, "And one more."])
-    with pytest.raises(PermanentFailure, match=r"2024-03\.parquet is damaged .*--select embeddings --force"):
+    with pytest.raises(
+        PermanentFailure, match=r"2024-03\.parquet is damaged .*--select embeddings --force"
+    ):
         run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
-    assert run_stage(stage_with(HashingEmbedder()), workspace, MONTH, force=True).measured["encoded"] == 2_001
+    assert (
+        run_stage(stage_with(HashingEmbedder()), workspace, MONTH, force=True).measured["encoded"]
+        == 2_001
+    )
 
 
 def test_another_model_takes_nothing_over(workspace: Workspace, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The comparison with FlagEmbedding that `citeloom verify-model` prints: it holds, and it can tell."""
+"""The comparison with FlagEmbedding that `citeloom verify-model` prints: it holds, and it can
+tell.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_each_kind_of_difference_is_seen(difference: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("weights", "holds"), [({7: 0.5}, True), ({9: 0.005}, False)])
-def test_half_precision_may_lose_a_faint_weight_but_no_other(weights: dict[int, float], holds: bool) -> None:
+def test_half_precision_may_lose_a_faint_weight_but_no_other(
+    weights: dict[int, float], holds: bool
+) -> None:
     assert compare("a text", OURS, replace(THEIRS, weights=weights), HALF).holds is holds
 
 
@@ -71,7 +75,9 @@ def test_a_model_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.slow
-def test_the_engine_gives_flagembeddings_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_gives_flagembeddings_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CITELOOM_EMBEDDER", "bge-m3")
     monkeypatch.setenv("CITELOOM_EMBEDDER_PATH", str(make_tiny_m3(tmp_path / "tiny-m3")))
     monkeypatch.setenv("CITELOOM_EMBEDDER_DEVICE", "cpu")

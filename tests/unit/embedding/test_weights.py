@@ -32,7 +32,9 @@ def trace(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt"])
 @pytest.mark.parametrize("plain", [True, False])
-def test_code_planted_among_the_weights_is_refused(folder: Path, trace: Path, name: str, plain: bool) -> None:
+def test_code_planted_among_the_weights_is_refused(
+    folder: Path, trace: Path, name: str, plain: bool
+) -> None:
     import torch
 
     (folder / "model.safetensors").rename(folder / "kept")
@@ -42,7 +44,9 @@ def test_code_planted_among_the_weights_is_refused(folder: Path, trace: Path, na
         (folder / name).write_bytes(pickle.dumps({"weight": Planted(trace)}))
     else:
         torch.save({"weight": Planted(trace)}, folder / name)
-    with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH: .*{name} cannot be read for its weights alone"):
+    with pytest.raises(
+        SettingError, match=f"CITELOOM_EMBEDDER_PATH: .*{name} cannot be read for its weights alone"
+    ):
         BgeM3(str(folder), "cpu").encode([TEXT])
 
 
@@ -50,7 +54,10 @@ def test_a_torch_file_with_a_prefix_gives_the_vectors_of_safetensors(folder: Pat
     import torch
 
     (before,) = BgeM3(str(folder), "cpu").encode([TEXT])
-    weights = {f"roberta.{name}": weight for name, weight in read_file(folder / "model.safetensors").items()}
+    weights = {
+        f"roberta.{name}": weight
+        for name, weight in read_file(folder / "model.safetensors").items()
+    }
     torch.save(weights | {"lm_head.bias": torch.zeros(3)}, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     (after,) = BgeM3(str(folder), "cpu").encode([TEXT])
@@ -81,15 +88,24 @@ def _save_without_a_layer(file: Path) -> None:
         (_save_without_a_layer, r"cannot be loaded \('encoder\.layer\.1\.output\.dense\.weight'\)"),
     ],
 )
-def test_weights_that_are_none_are_named(folder: Path, damage: Callable[[Path], object], message: str) -> None:
+def test_weights_that_are_none_are_named(
+    folder: Path, damage: Callable[[Path], object], message: str
+) -> None:
     damage(folder / "model.safetensors")
     with pytest.raises(SettingError, match=message):
         BgeM3(str(folder), "cpu").encode([TEXT])
 
 
-@pytest.mark.parametrize("change", [{"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}])
+@pytest.mark.parametrize(
+    "change", [{"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}]
+)
 def test_another_kind_of_encoder_is_refused(change: dict[str, str]) -> None:
-    config = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 10}
+    config = {
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 10,
+    }
     assert shape_of(config).longest == 8
     assert shape_of(config | {"model_type": "bert"}).longest == 10
     with pytest.raises(ValueError, match="no encoder with gelu"):

@@ -1,4 +1,5 @@
-"""A BGE-M3 in small: the same files and architecture, random weights from a fixed seed, 32 dimensions.
+"""A BGE-M3 in small: the same files and architecture, random weights from a fixed seed, 32
+dimensions.
 
 Imported by name (`tests.unit.embedding.tiny_m3`).
 """
@@ -11,14 +12,19 @@ from pathlib import Path
 DIMENSIONS = 32
 POSITIONS = 64
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-WORDS = tuple("abcdefghijklmnopqrstuvwxyz") + tuple("▁" + sign for sign in "abcdefghijklmnopqrstuvwxyz") + ("▁",)
+WORDS = (
+    tuple("abcdefghijklmnopqrstuvwxyz")
+    + tuple("▁" + sign for sign in "abcdefghijklmnopqrstuvwxyz")
+    + ("▁",)
+)
 
 
 def make_tiny_m3(folder: Path, positions: int = POSITIONS, scale: float = 1.0) -> Path:
     """Write the model into a folder, as `BAAI/bge-m3` lies on the hub.
 
-    positions: rows of the position embeddings, two more than tokens that it reads. scale: what the layers' matrices
-    are multiplied with; with 1 every layer adds next to nothing to what the embeddings gave.
+    positions: rows of the position embeddings, two more than tokens that it reads. scale: what the
+    layers' matrices are multiplied with; with 1 every layer adds next to nothing to what the
+    embeddings gave.
     """
     folder.mkdir(parents=True)
     _write_tokenizer(folder, positions)
@@ -29,7 +35,9 @@ def make_tiny_m3(folder: Path, positions: int = POSITIONS, scale: float = 1.0) -
 def _write_tokenizer(folder: Path, positions: int) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    vocabulary = [(token, 0.0) for token in SPECIAL] + [(token, -float(place)) for place, token in enumerate(WORDS, 1)]
+    vocabulary = [(token, 0.0) for token in SPECIAL] + [
+        (token, -float(place)) for place, token in enumerate(WORDS, 1)
+    ]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=3))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.add_special_tokens(list(SPECIAL))
@@ -39,7 +47,10 @@ def _write_tokenizer(folder: Path, positions: int) -> None:
     tokenizer.save(str(folder / "tokenizer.json"))
     names = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>"}
     names |= {"unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>"}
-    config = names | {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": positions - 2}
+    config = names | {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": positions - 2,
+    }
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
@@ -53,7 +64,8 @@ def _write_weights(folder: Path, positions: int, scale: float) -> None:
         vocab_size=len(SPECIAL) + len(WORDS),
         hidden_size=DIMENSIONS,
         num_hidden_layers=2,
-        num_attention_heads=2,  # of 16: a vector of 8 begins at no multiple of 64 bytes, and MKL gives it other bits
+        # Of 16: a vector of 8 begins at no multiple of 64 bytes, and MKL gives it other bits
+        num_attention_heads=2,
         intermediate_size=64,
         max_position_embeddings=positions,
         type_vocab_size=1,

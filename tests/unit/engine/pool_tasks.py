@@ -1,4 +1,6 @@
-"""Work for the tests of the process pool. A worker imports this module by name, so it is apart from the tests."""
+"""Work for the tests of the process pool. A worker imports this module by name, so it is apart from
+the tests.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ def kill_self_while_answering(chunk: Sequence[int]) -> bytes:
     """A large answer; where the chunk is 13, the process is killed when part of it is sent."""
 
     def kill_once_part_is_sent() -> None:
-        # The message's length goes ahead in a write of its own; the kernel counts the long one only once it is over.
+        # The message's length goes ahead in a write of its own; the kernel counts the long one only
+        # once it is over.
         before = written_bytes()
         while written_bytes() == before:
             pass
@@ -109,7 +112,9 @@ def fail_unpicklably(chunk: Sequence[int]) -> None:
 
 
 def describe_worker(chunk: Sequence[int]) -> tuple[int, str, bool]:
-    """The worker's process id, its limit of threads, and whether the tests' main module was imported."""
+    """The worker's process id, its limit of threads, and whether the tests' main module was
+    imported.
+    """
     return os.getpid(), os.environ["OMP_NUM_THREADS"], "pytest" in sys.modules
 
 

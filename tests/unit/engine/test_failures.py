@@ -28,7 +28,9 @@ def workspace(tmp_path: Path) -> Workspace:
         (IndexError("out of range"), "unexpected"),
     ],
 )
-def test_a_failure_says_whether_a_rerun_can_clear_it(workspace: Workspace, error: Exception, said: str) -> None:
+def test_a_failure_says_whether_a_rerun_can_clear_it(
+    workspace: Workspace, error: Exception, said: str
+) -> None:
     record_failure(workspace, "papers", "2024-03", error)
     (failure,) = all_failures(workspace.root)
     assert said in failure.kind
@@ -44,13 +46,25 @@ def test_a_damaged_note_is_listed_all_the_same(workspace: Workspace) -> None:
 
 
 def test_a_failed_check_counts_as_its_stage(workspace: Workspace) -> None:
-    record_failure(workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold"))
+    record_failure(
+        workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold")
+    )
     (failure,) = all_failures(workspace.root)
     assert (failure.stage, failure.of) == ("check-embeddings", "embeddings")
 
 
-def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(workspace: Workspace) -> None:
-    record_failure(workspace, "check-index_receipts", "2024-03", TransientFailure("the server is down"))
-    check = Check("index_receipts", "its_figures", "", lambda workspace, month: CheckResult(True, {}), warning=True)
+def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(
+    workspace: Workspace,
+) -> None:
+    record_failure(
+        workspace, "check-index_receipts", "2024-03", TransientFailure("the server is down")
+    )
+    check = Check(
+        "index_receipts",
+        "its_figures",
+        "",
+        lambda workspace, month: CheckResult(True, {}),
+        warning=True,
+    )
     assert run_checks([check], stage_named("index_receipts"), workspace, "2024-03")
     assert list(all_failures(workspace.root)) == []

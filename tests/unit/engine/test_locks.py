@@ -1,4 +1,6 @@
-"""Locks between processes: a month of a stage has one writer, and what a machine has once has one user."""
+"""Locks between processes: a month of a stage has one writer, and what a machine has once has one
+user.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2024-03"
-# Takes a lock, says so, and holds it until its input ends. What it is told while it waits goes to stderr.
+# Takes a lock, says so, and holds it until its input ends. What it is told while it waits goes to
+# stderr.
 TAKE = """
 import json, sys
 from pipeline.engine import progress, shutdown
@@ -57,7 +60,12 @@ def taking(folder: Path, **order: object) -> Iterator[subprocess.Popen[str]]:
     settings = {"data": str(folder), **order.pop("settings", {})}  # type: ignore[dict-item]
     command = [sys.executable, "-c", TAKE, json.dumps({"settings": settings, **order})]
     process = subprocess.Popen(
-        command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         yield process
@@ -87,7 +95,9 @@ def waits(folder: Path, **order: object) -> bool:
         return "in use by another process" in process.stderr.readline()
 
 
-def test_a_month_of_a_stage_has_one_writer_and_other_months_are_free(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_month_of_a_stage_has_one_writer_and_other_months_are_free(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     with month_lock(workspace, "papers", MONTH):
         assert waits(tmp_path, month=["papers", MONTH])
         assert is_free(tmp_path, month=["papers", "2024-04"])
@@ -112,7 +122,9 @@ def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(
         ("arxiv_api", {}),
     ],
 )
-def test_a_server_is_used_by_many_at_once(tmp_path: Path, pool: str, settings: dict[str, str]) -> None:
+def test_a_server_is_used_by_many_at_once(
+    tmp_path: Path, pool: str, settings: dict[str, str]
+) -> None:
     with pool_lock(Workspace(load_settings(data=tmp_path, **settings)), pool):  # type: ignore[arg-type]
         assert is_free(tmp_path, pool=pool, settings=settings)
 
@@ -126,7 +138,9 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
         assert is_free(tmp_path, month=["papers", MONTH])
 
 
-def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_process_that_waits_gets_the_lock_once_it_is_free(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     with ExitStack() as stack:
         with pool_lock(workspace, "qdrant"):
             waiting = stack.enter_context(taking(tmp_path, pool="qdrant"))
@@ -135,8 +149,13 @@ def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace: Workspace
         assert taken(waiting)
 
 
-def test_a_process_that_waits_ends_when_it_is_asked_to(workspace: Workspace, tmp_path: Path) -> None:
-    with month_lock(workspace, "papers", MONTH), taking(tmp_path, month=["papers", MONTH]) as waiting:
+def test_a_process_that_waits_ends_when_it_is_asked_to(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    with (
+        month_lock(workspace, "papers", MONTH),
+        taking(tmp_path, month=["papers", MONTH]) as waiting,
+    ):
         assert waiting.stderr is not None
         assert waiting.stderr.readline()
         waiting.send_signal(signal.SIGTERM)

@@ -16,7 +16,9 @@ from pipeline.tables import DUMP_MEMBERS
 MONTH = "2024-03"
 
 
-def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(tmp_path: Path) -> None:
+def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(
+    tmp_path: Path,
+) -> None:
     workspace = Workspace(load_settings(data=tmp_path))
     built: list[str] = []
 
@@ -29,7 +31,11 @@ def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(tm
 
             return Part(name=name, columns={"subset": name}, build=build, version=versions[name])
 
-        return Stage(table=DUMP_MEMBERS, build=build_parts, parts=lambda *_: [part(name) for name in sorted(versions)])
+        return Stage(
+            table=DUMP_MEMBERS,
+            build=build_parts,
+            parts=lambda *_: [part(name) for name in sorted(versions)],
+        )
 
     def run(versions: dict[str, int]) -> tuple[list[str], list[str]]:
         run_stage(stage(versions), workspace, MONTH)

@@ -99,7 +99,9 @@ def test_an_item_whose_worker_was_killed_is_tried_again(tmp_path: Path) -> None:
 
 def test_a_worker_killed_while_it_answers_does_not_block_the_others() -> None:
     answers = list(map_chunks(pool_tasks.kill_self_while_answering, [[13], [1], [2], [3]], 2))
-    assert [answer.reason if isinstance(answer, LostItem) else len(answer) for _, answer in answers] == [
+    assert [
+        answer.reason if isinstance(answer, LostItem) else len(answer) for _, answer in answers
+    ] == [
         "out_of_memory",
         *[pool_tasks.ANSWER_BYTES] * 3,
     ]
@@ -166,9 +168,12 @@ def run_apart(code: str) -> subprocess.Popen[bytes]:
         "from tests.unit.engine import pool_tasks; "
     )
     return subprocess.Popen(
-        [sys.executable, "-c", imports + code], cwd=PROJECT, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-c", imports + code],
+        cwd=PROJECT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         process_group=0,
-    )  # fmt: skip
+    )
 
 
 def start_busy_parent(file: Path) -> tuple[subprocess.Popen[bytes], int]:

@@ -41,7 +41,8 @@ def test_a_log_is_told_every_half_minute() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "0 s"), (59, "59 s"), (150, "2 min"), (7300, "2 h"), (17 * 86_400, "17 d")]
+    ("seconds", "words"),
+    [(0, "0 s"), (59, "59 s"), (150, "2 min"), (7300, "2 h"), (17 * 86_400, "17 d")],
 )
 def test_durations_have_one_unit(seconds: float, words: str) -> None:
     assert duration(seconds) == words

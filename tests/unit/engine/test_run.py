@@ -28,7 +28,9 @@ MONTH = "2024-03"
 class Counting:
     """A stage's build that counts its calls."""
 
-    def __init__(self, *rows: Row, left_out: Iterable[str] = (), error: Exception | None = None) -> None:
+    def __init__(
+        self, *rows: Row, left_out: Iterable[str] = (), error: Exception | None = None
+    ) -> None:
         self.rows, self.left_out, self.error, self.calls = rows, left_out, error, 0
 
     def __call__(self, job: Job) -> Iterable[Row]:
@@ -97,7 +99,9 @@ def test_another_input_makes_a_month_stale(workspace: Workspace) -> None:
     assert state(stage, workspace, MONTH) is State.STALE
 
 
-def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(workspace: Workspace) -> None:
+def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(
+    workspace: Workspace,
+) -> None:
     below = make(Counting(), table=REPORT, upstream=(DUMP_MEMBERS,))
     run_stage(make(Counting(member("2403.1"))), workspace, MONTH)
     run_stage(below, workspace, MONTH)
@@ -119,7 +123,9 @@ def test_a_missing_upstream_is_named(workspace: Workspace) -> None:
 
 
 def test_what_is_left_out_is_in_the_ledger_and_counted(workspace: Workspace) -> None:
-    outcome = run_stage(make(Counting(member("2403.1"), left_out=["2403.2", "2403.3"])), workspace, MONTH)
+    outcome = run_stage(
+        make(Counting(member("2403.1"), left_out=["2403.2", "2403.3"])), workspace, MONTH
+    )
     assert outcome.left_out == {"withdrawn": 2}
     from pyarrow import parquet
 
@@ -128,7 +134,9 @@ def test_what_is_left_out_is_in_the_ledger_and_counted(workspace: Workspace) -> 
     assert set(rows[0]) == set(LEDGER.schema.names)
 
 
-def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(workspace: Workspace) -> None:
+def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(
+    workspace: Workspace,
+) -> None:
     good = make(Counting(member("2403.1")))
     run_stage(good, workspace, MONTH)
     bad = make(Counting(member("2403.2"), error=PermanentFailure("the zip broke")), version=2)

@@ -31,12 +31,18 @@ def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on
     with ObjectStore() as store:
         for name, value in (store.variables | {"AWS_MAX_ATTEMPTS": "1"}).items():
             monkeypatch.setenv(name, value)
-        workspace = Workspace(load_settings(data=f"s3://{BUCKET}/root", local=tmp_path, _env_file=None))
-        record_failure(workspace, check_name(stage.name), MONTHS[1], MissingInput("an earlier failure"))
+        workspace = Workspace(
+            load_settings(data=f"s3://{BUCKET}/root", local=tmp_path, _env_file=None)
+        )
+        record_failure(
+            workspace, check_name(stage.name), MONTHS[1], MissingInput("an earlier failure")
+        )
         refused = f"/root/failures/{check_name(stage.name)}-{MONTHS[1]}.json"
         store.before = lambda method, path, query: method == "GET" and path.endswith(refused)
         report = run_months(workspace, MONTHS, [stage])
-        assert [(stage_name, month) for stage_name, month, _ in report.failures] == [("run", MONTHS[1])]
+        assert [(stage_name, month) for stage_name, month, _ in report.failures] == [
+            ("run", MONTHS[1])
+        ]
         assert f"{refused.rsplit('/', 1)[-1]} cannot be reached" in report.failures[0][2]
         assert [outcome.month for outcome in report.outcomes] == [MONTHS[0], MONTHS[2]]
         assert report.exit_code == 1

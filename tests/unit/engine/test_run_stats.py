@@ -14,7 +14,10 @@ from pipeline.storage.data_root import DataRoot
 
 def test_runs_with_the_same_inputs_stand_side_by_side(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
-    first, second = StageTiming("a", 1.5, {"llm_calls": 3}), StageTiming("a", 0.5, {"llm_calls": 3, "llm_cached": 3})
+    first, second = (
+        StageTiming("a", 1.5, {"llm_calls": 3}),
+        StageTiming("a", 0.5, {"llm_calls": 3, "llm_cached": 3}),
+    )
     note_timing(root, "scores", "2024-03", first)
     note_timing(root, "scores", "2024-03", second)
     note_timing(root, "scores", "2024-04", second)
@@ -32,7 +35,9 @@ def test_no_more_than_twenty_runs_are_kept(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
     for number in range(25):
         note_timing(root, "scores", "2024-03", StageTiming("a", float(number), {}))
-    assert [timing.seconds for timing in read_timings(root, "scores", "2024-03")] == [float(n) for n in range(5, 25)]
+    assert [timing.seconds for timing in read_timings(root, "scores", "2024-03")] == [
+        float(n) for n in range(5, 25)
+    ]
 
 
 def test_a_file_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Titles and texts that a page must show and not obey.
 
-Each stands for one way into a page: elements, attributes, addresses, styles, templates, directions of writing, length.
+Each stands for one way into a page: elements, attributes, addresses, styles, templates, directions
+of writing, length.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ HOSTILE = (
     "<svg onload=alert(1)>",
     "<svg><script>alert(1)</script></svg>",
     "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
-    "<svg><use href=\"data:image/svg+xml,<svg id=x onload=alert(1)>#x\">",
-    "<svg><foreignObject><iframe srcdoc=\"<script>alert(1)</script>\"></foreignObject></svg>",
+    '<svg><use href="data:image/svg+xml,<svg id=x onload=alert(1)>#x">',
+    '<svg><foreignObject><iframe srcdoc="<script>alert(1)</script>"></foreignObject></svg>',
     "<iframe src=javascript:alert(1)></iframe>",
     "<a href=javascript:alert(1)>click</a>",
-    "<a href=\"&#x6A;avascript:alert(1)\">click</a>",
-    "<a href=\"java\tscript:alert(1)\">click</a>",
+    '<a href="&#x6A;avascript:alert(1)">click</a>',
+    '<a href="java\tscript:alert(1)">click</a>',
     "[click](javascript:alert(1))",
     "![pixel](https://evil.example/p.png)",
     "<body onload=alert(1)>",
@@ -29,8 +30,11 @@ HOSTILE = (
     "<details open ontoggle=alert(1)>",
     "<video><source onerror=alert(1)></video>",
     "<marquee onstart=alert(1)>x</marquee>",
-    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)></style></mglyph></table></mtext></math>",
-    "\" onmouseover=\"alert(1)\" x=\"",
+    (
+        "<math><mtext><table><mglyph><style><img src=x"
+        " onerror=alert(1)></style></mglyph></table></mtext></math>"
+    ),
+    '" onmouseover="alert(1)" x="',
     "' onmouseover='alert(1)' x='",
     "` onmouseover=alert(1) `",
     "{{ 7 * 7 }} {% raw %}{{ config }}{% endraw %}",
@@ -47,11 +51,11 @@ HOSTILE = (
     "<link rel=stylesheet href=https://evil.example/x.css>",
     "<form action=https://evil.example/><button>Go</button></form>",
     "<style>*{background:url(https://evil.example/)}</style>",
-    "<div style=\"position:fixed;inset:0;background:url(https://evil.example/)\">covered</div>",
+    '<div style="position:fixed;inset:0;background:url(https://evil.example/)">covered</div>',
     "}</style> * { display: none } @import url(https://evil.example/x.css); /*",
     "<object data=data:text/html,<script>alert(1)</script>></object>",
     "<embed src=data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9YWxlcnQoMSk+>",
-    "[Reference 1](javascript:alert(1)) [Reference \"><script>alert(1)</script>]",
+    '[Reference 1](javascript:alert(1)) [Reference "><script>alert(1)</script>]',
     "<xmp><script>alert(1)</script></xmp><plaintext>",
     "<textarea><noscript><title>",
     "<table><tr><td></table></td></tr></div></main></body></html>",
@@ -63,5 +67,5 @@ HOSTILE = (
     "javascript:alert(1)",
     "data:text/html,<script>alert(1)</script>",
     "| a | b |\n|---|---|\n| <b onclick=alert(1)>x</b> |",
-    "../../../../etc/passwd%00.html#\"><script>alert(1)</script>",
-)  # fmt: skip
+    '../../../../etc/passwd%00.html#"><script>alert(1)</script>',
+)

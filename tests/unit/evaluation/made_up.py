@@ -25,14 +25,16 @@ Text = Callable[[str], str]
 Row = dict[str, Any]
 
 GOLD = (
-    "Retrieval over long documents was first studied with sparse vectors [Reference 1]. Later work replaced them by "
-    "dense ones and lost exact matches [Reference 2] [Reference 3].\n\nOur index keeps both, as [Reference 3] proposed "
-    "for short queries, and orders them by a learned weight $w_i = \\sigma(\\alpha x_i)$."
+    "Retrieval over long documents was first studied with sparse vectors [Reference 1]. Later work"
+    " replaced them by dense ones and lost exact matches [Reference 2] [Reference 3].\n\nOur index"
+    " keeps both, as [Reference 3] proposed for short queries, and orders them by a learned weight"
+    " $w_i = \\sigma(\\alpha x_i)$."
 )
 DRAFT = (
-    "Sparse retrieval [Reference 1] counts terms. Dense retrieval [Reference 2] embeds them instead, and "
-    "[Reference 2, Reference 3] join the two. The target paper differs from [Reference 7] in that it learns the weight."
-    "\n\n## Comparison\n\n* Both need **one** pass.\n* Neither looks at tables."
+    "Sparse retrieval [Reference 1] counts terms. Dense retrieval [Reference 2] embeds them"
+    " instead, and [Reference 2, Reference 3] join the two. The target paper differs from"
+    " [Reference 7] in that it learns the weight.\n\n## Comparison\n\n* Both need **one** pass.\n*"
+    " Neither looks at tables."
 )
 
 
@@ -60,19 +62,29 @@ def write_table(
     _write(table, root.file(table, month), month, rows, notes)
 
 
-def write_ledger(root: DataRoot, stage: str, month: str, rows: Iterable[tuple[str, str, str]]) -> None:
+def write_ledger(
+    root: DataRoot, stage: str, month: str, rows: Iterable[tuple[str, str, str]]
+) -> None:
     """Write a stage's ledger: (subject, reason, detail)."""
     made = [{"subject": s, "stage": stage, "reason": r, "detail": d} for s, r, d in rows]
     _write(LEDGER, root.ledger_file(stage, month), month, made)
 
 
 def _write(
-    table: Table, file: Path, month: str, rows: Iterable[Mapping[str, Any]], notes: Mapping[str, Any] | None = None
+    table: Table,
+    file: Path,
+    month: str,
+    rows: Iterable[Mapping[str, Any]],
+    notes: Mapping[str, Any] | None = None,
 ) -> None:
     with MonthWriter(table, file) as writer:
         for row in rows:
             writer.add(row)
-        writer.commit(Provenance(table.name, month, table.version, 1, "0", "made up", {}, {}, notes=notes or {}))
+        writer.commit(
+            Provenance(
+                table.name, month, table.version, 1, "0", "made up", {}, {}, notes=notes or {}
+            )
+        )
 
 
 def write_month(
@@ -89,30 +101,57 @@ def write_month(
     repeats: int = 1,
     raters: int = 0,
 ) -> None:
-    """Every table that a report reads. `text` is applied to each text that comes from papers or models.
+    """Every table that a report reads. `text` is applied to each text that comes from papers or
+    models.
 
-    judges: those of G-Scores, the writing model where none is named; repeats: of each section; raters: of
-    each task.
+    judges: those of G-Scores, the writing model where none is named; repeats: of each section;
+    raters: of each task.
     """
     ids = [f"{month[2:4]}{month[5:]}.{90001 + number}" for number in range(papers)]
     task_rows = [task(ids[number], text) for number in range(tasks)]
     _write_corpus(root, month, ids, text)
     write_table(root, tables.RELATED_WORK_TASKS, month, task_rows)
-    write_table(root, tables.KEY_ELEMENTS, month, (e for row in task_rows for e in elements(row, text, model)))
+    write_table(
+        root,
+        tables.KEY_ELEMENTS,
+        month,
+        (e for row in task_rows for e in elements(row, text, model)),
+    )
     written = (summary(row, system, text, model) for system in sorted(systems) for row in task_rows)
-    write_table(root, tables.SUMMARIES, month, (row | {"repeat": n} for row in written for n in range(repeats)))
+    write_table(
+        root,
+        tables.SUMMARIES,
+        month,
+        (row | {"repeat": n} for row in written for n in range(repeats)),
+    )
     who = (judges or (model,)) if judged else ()
     marked = [row for task_row in task_rows for row in judgements(task_row, systems, who, repeats)]
     write_table(root, tables.G_SCORES, month, (by_writers(row, model) for row in marked))
-    supported = [c | {"model": model} for row in task_rows for s in systems for c in citations(row, s, text, model)]
+    supported = [
+        c | {"model": model}
+        for row in task_rows
+        for s in systems
+        for c in citations(row, s, text, model)
+    ]
     write_table(root, tables.CITATION_SUPPORT, month, supported)
-    scored = (row | {"model": model} for r in task_rows for s in systems for row in scores(r, s, marked, repeats))
+    scored = (
+        row | {"model": model}
+        for r in task_rows
+        for s in systems
+        for row in scores(r, s, marked, repeats)
+    )
     write_table(root, tables.SCORES, month, scored)
     if raters:
-        shown = {(row["task_id"], s): summary(row, s, text, model)["text"] for row in task_rows for s in systems}
+        shown = {
+            (row["task_id"], s): summary(row, s, text, model)["text"]
+            for row in task_rows
+            for s in systems
+        }
         ratings = (r for row in task_rows for r in rated(row, systems, raters))
         digests = {place: text_digest(words) for place, words in shown.items()}
-        rows = [r | {"text_sha256": digests[r["task_id"], r["system"]], "model": model} for r in ratings]
+        rows = [
+            r | {"text_sha256": digests[r["task_id"], r["system"]], "model": model} for r in ratings
+        ]
         write_table(root, tables.HUMAN_RATINGS, month, rows)
     for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
         write_table(root, table, month, [], {"off": "CITELOOM_QUESTIONS names no question set"})
@@ -121,55 +160,98 @@ def write_month(
 
 def _write_corpus(root: DataRoot, month: str, ids: Sequence[str], text: Text) -> None:
     members = [
-        {"arxiv_id": f"{month[2:4]}{month[5:]}.{91000 + n}", "subset": "warning", "member": f"{n}.html"}
+        {
+            "arxiv_id": f"{month[2:4]}{month[5:]}.{91000 + n}",
+            "subset": "warning",
+            "member": f"{n}.html",
+        }
         for n in range(3)
     ]
-    write_table(root, tables.DUMP_MEMBERS, month, [{"arxiv_id": i, "subset": "no_problem"} for i in ids] + members)
+    write_table(
+        root,
+        tables.DUMP_MEMBERS,
+        month,
+        [{"arxiv_id": i, "subset": "no_problem"} for i in ids] + members,
+    )
     write_table(root, tables.METADATA, month, [{"arxiv_id": i, "status": "present"} for i in ids])
     write_table(root, tables.PAPERS, month, [paper(i, text) for i in ids])
     write_table(root, tables.PASSAGES, month, (row for i in ids for row in passages(i, text)))
-    write_table(root, tables.REFERENCES, month, (row for i in ids for row in references(i, ids, text)))
-    write_table(root, tables.EMBEDDINGS, month, [{"passage_id": f"{i}-{n}"} for i in ids for n in range(12)])
+    write_table(
+        root, tables.REFERENCES, month, (row for i in ids for row in references(i, ids, text))
+    )
+    write_table(
+        root, tables.EMBEDDINGS, month, [{"passage_id": f"{i}-{n}"} for i in ids for n in range(12)]
+    )
     write_table(root, tables.INDEX_RECEIPTS, month, [receipt(12 * len(ids), text)])
-    write_table(root, tables.RETRIEVAL_QUERIES, month, [retrieval_query(i, ids[0], text) for i in ids[1:]])
-    write_table(root, tables.RETRIEVAL_SCORES, month, retrieval_scores(len(ids), text) if ids else [])
+    write_table(
+        root, tables.RETRIEVAL_QUERIES, month, [retrieval_query(i, ids[0], text) for i in ids[1:]]
+    )
+    write_table(
+        root, tables.RETRIEVAL_SCORES, month, retrieval_scores(len(ids), text) if ids else []
+    )
 
 
 def paper(arxiv_id: str, text: Text = same) -> Row:
     title = "Learned Weights for Sparse and Dense Retrieval over Long Scientific Documents"
     return {
-        "arxiv_id": arxiv_id, "subset": "no_problem", "title": text(title), "primary_category": text("cs.IR"),
-        "sections": [{"anchor": f"S{n}", "title": "S", "depth": 1, "number": str(n), "path": ["S"]} for n in range(6)],
-        "chars_seen": 31_200, "chars_kept": 30_914, "truncated": arxiv_id.endswith("2"),
-    }  # fmt: skip
+        "arxiv_id": arxiv_id,
+        "subset": "no_problem",
+        "title": text(title),
+        "primary_category": text("cs.IR"),
+        "sections": [
+            {"anchor": f"S{n}", "title": "S", "depth": 1, "number": str(n), "path": ["S"]}
+            for n in range(6)
+        ],
+        "chars_seen": 31_200,
+        "chars_kept": 30_914,
+        "truncated": arxiv_id.endswith("2"),
+    }
 
 
 def passages(arxiv_id: str, text: Text) -> Iterable[Row]:
     for number in range(12):
         words = 15 + (number * 53) % 300
-        place = {"passage_id": f"{arxiv_id}-{number}", "arxiv_id": arxiv_id, "anchor": f"S{number}.p1"}
+        place = {
+            "passage_id": f"{arxiv_id}-{number}",
+            "arxiv_id": arxiv_id,
+            "anchor": f"S{number}.p1",
+        }
         yield place | {"words": words, "text": text("words")}
 
 
 def references(arxiv_id: str, known: Sequence[str], text: Text) -> Iterable[Row]:
     for number in range(9):
         cited = known[number] if number < len(known) else None
-        yield {"arxiv_id": arxiv_id, "key": f"bib{number}", "ordinal": number, "cited_arxiv_id": cited}
+        yield {
+            "arxiv_id": arxiv_id,
+            "key": f"bib{number}",
+            "ordinal": number,
+            "cited_arxiv_id": cited,
+        }
 
 
 def receipt(points: int, text: Text) -> Row:
     return {
-        "collection": text("citeloom"), "engine": "edge", "model": text("minilm"), "expected": points,
-        "present": points, "missing": 0, "stale": 0, "ids_sha256": "0",
-    }  # fmt: skip
+        "collection": text("citeloom"),
+        "engine": "edge",
+        "model": text("minilm"),
+        "expected": points,
+        "present": points,
+        "missing": 0,
+        "stale": 0,
+        "ids_sha256": "0",
+    }
 
 
 def retrieval_query(arxiv_id: str, cited: str, text: Text) -> Row:
     asked = text("Sparse vectors find rare words that dense ones miss")
     return {
-        "query_id": f"{arxiv_id}?", "arxiv_id": arxiv_id, "passage_id": f"{arxiv_id}-3", "text": asked,
+        "query_id": f"{arxiv_id}?",
+        "arxiv_id": arxiv_id,
+        "passage_id": f"{arxiv_id}-3",
+        "text": asked,
         "cited": [cited],
-    }  # fmt: skip
+    }
 
 
 def retrieval_scores(papers: int, text: Text) -> Iterable[Row]:
@@ -186,18 +268,26 @@ def retrieval_scores(papers: int, text: Text) -> Iterable[Row]:
 def task(arxiv_id: str, text: Text = same) -> Row:
     cited = [_task_reference(number, text) for number in (1, 2, 3)]
     return {
-        "task_id": f"{arxiv_id}#S2", "arxiv_id": arxiv_id, "title": text("Learned Weights for Retrieval"),
+        "task_id": f"{arxiv_id}#S2",
+        "arxiv_id": arxiv_id,
+        "title": text("Learned Weights for Retrieval"),
         "description": text("# Learned Weights for Retrieval\n\n## Abstract\n\nWe learn weights."),
-        "section_title": text("Related Work"), "references": cited, "outside": 5, "gold": text(GOLD),
-    }  # fmt: skip
+        "section_title": text("Related Work"),
+        "references": cited,
+        "outside": 5,
+        "gold": text(GOLD),
+    }
 
 
 def _task_reference(number: int, text: Text) -> Row:
     title = text(f"Cited Work {number}: A Study")
     return {
-        "number": number, "arxiv_id": f"2401.0000{number}", "key": f"bib{number}", "title": title,
+        "number": number,
+        "arxiv_id": f"2401.0000{number}",
+        "key": f"bib{number}",
+        "title": title,
         "year": 2020 + number,
-    }  # fmt: skip
+    }
 
 
 def elements(row: Row, text: Text, model: str) -> Iterable[Row]:
@@ -210,32 +300,66 @@ def elements(row: Row, text: Text, model: str) -> Iterable[Row]:
         "innovations",
         "limitations",
     )
-    for number, arxiv_id in enumerate([row["arxiv_id"], *(item["arxiv_id"] for item in row["references"])]):
-        answers = {name: text(f"The paper's {name.replace('_', ' ')}: it weighs both vectors.") for name in names}
+    for number, arxiv_id in enumerate(
+        [row["arxiv_id"], *(item["arxiv_id"] for item in row["references"])]
+    ):
+        answers = {
+            name: text(f"The paper's {name.replace('_', ' ')}: it weighs both vectors.")
+            for name in names
+        }
         yield {
-            "task_id": row["task_id"], "arxiv_id": arxiv_id, "number": number, "model": model, **answers,
-            "content_cut": number == 2, "calls": 1, "prompt_tokens": 900, "completion_tokens": 200,
-        }  # fmt: skip
+            "task_id": row["task_id"],
+            "arxiv_id": arxiv_id,
+            "number": number,
+            "model": model,
+            **answers,
+            "content_cut": number == 2,
+            "calls": 1,
+            "prompt_tokens": 900,
+            "completion_tokens": 200,
+        }
 
 
 def summary(row: Row, system: str, text: Text = same, model: str = "some-model") -> Row:
     whole = text(DRAFT if system in SEARCHING else GOLD)
     told = make_summary(whole, {1, 2, 3}, {}, Spent())
     sentences = [
-        {"text": sentence.text, "references": list(sentence.references), "passages": ["p-1"], "support": "partly"}
-        if system == "chatcite_grounded"
-        else {"text": sentence.text, "references": list(sentence.references), "passages": [], "support": None}
+        (
+            {
+                "text": sentence.text,
+                "references": list(sentence.references),
+                "passages": ["p-1"],
+                "support": "partly",
+            }
+            if system == "chatcite_grounded"
+            else {
+                "text": sentence.text,
+                "references": list(sentence.references),
+                "passages": [],
+                "support": None,
+            }
+        )
         for sentence in told.sentences
     ]
     return {
-        "task_id": row["task_id"], "system": system, "model": model, "repeat": 0, "settings": "{}", "text": told.text,
-        "sentences": sentences, "trace": trace(system, text),
-        "calls": 42 if system in SEARCHING else 1, "prompt_tokens": 61_204, "completion_tokens": 9_120,
-    }  # fmt: skip
+        "task_id": row["task_id"],
+        "system": system,
+        "model": model,
+        "repeat": 0,
+        "settings": "{}",
+        "text": told.text,
+        "sentences": sentences,
+        "trace": trace(system, text),
+        "calls": 42 if system in SEARCHING else 1,
+        "prompt_tokens": 61_204,
+        "completion_tokens": 9_120,
+    }
 
 
 def trace(system: str, text: Text = same) -> str:
-    """As the systems record it: rounds of the searching ones, one for each of three references; LitLLM's plan."""
+    """As the systems record it: rounds of the searching ones, one for each of three references;
+    LitLLM's plan.
+    """
     citations = {"respelt": 0, "bare": 0, "out_of_range": [7], "uncited": []}
     told: Row = {"citations": citations}
     if system in SEARCHING:
@@ -243,54 +367,104 @@ def trace(system: str, text: Text = same) -> str:
     if system == "chatcite_grounded":
         told |= _grounded(told["rounds"], text)
     if system == "litllm":
-        lines = [{"about": text("what it does"), "cites": [1]}, {"about": text("how it differs"), "cites": []}]
+        lines = [
+            {"about": text("what it does"), "cites": [1]},
+            {"about": text("how it differs"), "cites": []},
+        ]
         told["plan"] = {"lines": lines, "dropped": [9], "added": [], "failure": None, "cut": False}
     return json.dumps(told)
 
 
 def _grounded(rounds: Sequence[Row], text: Text) -> Row:
     for each in rounds:
-        amiss = {"missing": [1], "out_of_range": [9], "unknown_passages": 1, "made": [], "failure": None}
-        each["guard"] = [{"choice": 2, "how": "repaired", **amiss}, {"choice": 3, "how": "kept", **amiss}]
+        amiss = {
+            "missing": [1],
+            "out_of_range": [9],
+            "unknown_passages": 1,
+            "made": [],
+            "failure": None,
+        }
+        each["guard"] = [
+            {"choice": 2, "how": "repaired", **amiss},
+            {"choice": 3, "how": "kept", **amiss},
+        ]
     one = {"reference": 1, "rests_on": {}, "unknown": 0, "cut": True, "failure": text("no JSON")}
     return {
-        "groups": {"groups": [{"name": text("Sparse"), "references": [1, 2]}, {"name": "Other", "references": [3]}],
-                   "dropped": [], "repeated": [2], "added": [3], "failure": None},
+        "groups": {
+            "groups": [
+                {"name": text("Sparse"), "references": [1, 2]},
+                {"name": "Other", "references": [3]},
+            ],
+            "dropped": [],
+            "repeated": [2],
+            "added": [3],
+            "failure": None,
+        },
         "passages": {"R1P1": {"passage_id": "p-1", "text": text("A passage of its own.")}},
         "evidence": [one],
         "support": {"verdicts": [], "failure": None},
-        "revision": {"sentences": [{"sentence": 2, "before": text("It was otherwise.")}], "failure": None},
-    }  # fmt: skip
+        "revision": {
+            "sentences": [{"sentence": 2, "before": text("It was otherwise.")}],
+            "failure": None,
+        },
+    }
 
 
 def _round(reference: int, text: Text) -> Row:
     drafts = [
-        {"choice": choice, "parent": 0 if reference == 1 else 1 + choice % 2, "text": text(f"Draft {choice}. {DRAFT}")}
+        {
+            "choice": choice,
+            "parent": 0 if reference == 1 else 1 + choice % 2,
+            "text": text(f"Draft {choice}. {DRAFT}"),
+        }
         for choice in (1, 2, 3, 4)
     ]
     return {
-        "reference": reference, "drafts": drafts, "votes": [2, 3, 2, None, 2], "abstentions": 1,
-        "tallies": [0, 3, 1, 0], "kept": [2, 3], "cut": reference == 3,
-    }  # fmt: skip
+        "reference": reference,
+        "drafts": drafts,
+        "votes": [2, 3, 2, None, 2],
+        "abstentions": 1,
+        "tallies": [0, 3, 1, 0],
+        "kept": [2, 3],
+        "cut": reference == 3,
+    }
 
 
-def judgements(row: Row, systems: Sequence[str], judges: Sequence[str], repeats: int = 1) -> Iterable[Row]:
-    """Each judge's, in two orders together, and of each repeat of each system alone; the first system is voted the
-    best."""
+def judgements(
+    row: Row, systems: Sequence[str], judges: Sequence[str], repeats: int = 1
+) -> Iterable[Row]:
+    """Each judge's, in two orders together, and of each repeat of each system alone; the first
+    system is voted the best.
+    """
     for judge in judges:
         for repeat, order in enumerate((list(reversed(systems)), list(systems))):
             yield _judgement(row, judge, "together", repeat, order, systems[0])
         for system in systems:
-            yield from (_judgement(row, judge, "alone", repeat, [system], None) for repeat in range(repeats))
+            yield from (
+                _judgement(row, judge, "alone", repeat, [system], None) for repeat in range(repeats)
+            )
 
 
-def _judgement(row: Row, judge: str, mode: str, repeat: int, order: Sequence[str], best: str | None) -> Row:
-    marks = [{"system": system, **_marks(row["task_id"], judge, mode, repeat, system)} for system in order]
+def _judgement(
+    row: Row, judge: str, mode: str, repeat: int, order: Sequence[str], best: str | None
+) -> Row:
+    marks = [
+        {"system": system, **_marks(row["task_id"], judge, mode, repeat, system)}
+        for system in order
+    ]
     return {
-        "task_id": row["task_id"], "mode": mode, "judge": judge, "repeat": repeat, "order": list(order),
-        "marks": marks, "best": best, "cut": ["gold"] if repeat else [], "calls": 1, "prompt_tokens": 2_000,
+        "task_id": row["task_id"],
+        "mode": mode,
+        "judge": judge,
+        "repeat": repeat,
+        "order": list(order),
+        "marks": marks,
+        "best": best,
+        "cut": ["gold"] if repeat else [],
+        "calls": 1,
+        "prompt_tokens": 2_000,
         "completion_tokens": 160,
-    }  # fmt: skip
+    }
 
 
 def by_writers(judgement: Row, model: str) -> Row:
@@ -321,30 +495,66 @@ def citations(row: Row, system: str, text: Text, judge: str) -> Iterable[Row]:
 
 
 def _citation(
-    row: Row, system: str, place: int, number: int, arxiv_id: str | None, turn: int, text: Text, judge: str
+    row: Row,
+    system: str,
+    place: int,
+    number: int,
+    arxiv_id: str | None,
+    turn: int,
+    text: Text,
+    judge: str,
 ) -> Row:
-    base = {"task_id": row["task_id"], "system": system, "sentence": place, "number": number, "arxiv_id": arxiv_id}
+    base = {
+        "task_id": row["task_id"],
+        "system": system,
+        "sentence": place,
+        "number": number,
+        "arxiv_id": arxiv_id,
+    }
     spent = {"calls": 1, "prompt_tokens": 800, "completion_tokens": 60}
     if arxiv_id is None:
-        return base | {"unjudged": "out_of_range", "calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+        return base | {
+            "unjudged": "out_of_range",
+            "calls": 0,
+            "prompt_tokens": 0,
+            "completion_tokens": 0,
+        }
     shown = [
-        {"passage_id": "p-7", "anchor": "S3.p2", "text": text(f"Terms are counted. {QUOTE} Nothing else is kept.")},
+        {
+            "passage_id": "p-7",
+            "anchor": "S3.p2",
+            "text": text(f"Terms are counted. {QUOTE} Nothing else is kept."),
+        },
         {"passage_id": "p-8", "anchor": "abstract", "text": text("An abstract of the cited work.")},
     ]
-    return base | spent | {
-        "source": "full_text", "verdict": ("supported", "partly", "not")[turn % 3], "quote": QUOTE,
-        "quote_found": turn % 2 == 0, "passages": shown, "quoted": 0, "judge": judge,
-    }  # fmt: skip
+    return (
+        base
+        | spent
+        | {
+            "source": "full_text",
+            "verdict": ("supported", "partly", "not")[turn % 3],
+            "quote": QUOTE,
+            "quote_found": turn % 2 == 0,
+            "passages": shown,
+            "quoted": 0,
+            "judge": judge,
+        }
+    )
 
 
 def rated(row: Row, systems: Sequence[str], raters: int) -> Iterable[dict[str, Any]]:
     for rater in range(raters):
         for place, system in enumerate(systems):
             yield {
-                "study": "first", "rater": f"rater {rater}", "task_id": row["task_id"], "system": system,
-                "label": ascii_uppercase[place], **_marks(row["task_id"], rater // 2, system),
-                "preferred": place == rater % 2, "comment": None,
-            }  # fmt: skip
+                "study": "first",
+                "rater": f"rater {rater}",
+                "task_id": row["task_id"],
+                "system": system,
+                "label": ascii_uppercase[place],
+                **_marks(row["task_id"], rater // 2, system),
+                "preferred": place == rater % 2,
+                "comment": None,
+            }
 
 
 def scores(row: Row, system: str, judgements: Iterable[Row], repeats: int = 1) -> Iterable[Row]:
@@ -352,16 +562,30 @@ def scores(row: Row, system: str, judgements: Iterable[Row], repeats: int = 1) -
     base = {"task_id": row["task_id"], "system": system, "repeat": 0}
     seed = int(hashlib.sha256(f"{row['task_id']}{system}".encode()).hexdigest(), 16)
     shares = {
-        "citation_precision": 0.25 + seed % 3 / 4, "citation_precision_partly": 0.5, "citation_precision_quoted": 0.2,
-        "citation_recall": 0.4, "reference_coverage": 1.0, "citation_exact": 1.0,
-    }  # fmt: skip
+        "citation_precision": 0.25 + seed % 3 / 4,
+        "citation_precision_partly": 0.5,
+        "citation_precision_quoted": 0.2,
+        "citation_recall": 0.4,
+        "reference_coverage": 1.0,
+        "citation_exact": 1.0,
+    }
     counts = {"citation_out_of_range": 1.0, "words": 40.0 + seed % 90}
-    plain = {"rouge1": 25.5 + seed % 4, "rouge2": 6.25, "rougeL": 22.125, "rougeLsum": 24.5, **shares, **counts}
+    plain = {
+        "rouge1": 25.5 + seed % 4,
+        "rouge2": 6.25,
+        "rougeL": 22.125,
+        "rougeLsum": 24.5,
+        **shares,
+        **counts,
+    }
     if system in SEARCHING:
         plain["retention"] = 0.9
     for repeat in range(repeats):
         named = {**base, "repeat": repeat, "judge": None, "mode": None, "order": None}
-        yield from ({**named, "metric": metric, "value": value / (1 + repeat)} for metric, value in plain.items())
+        yield from (
+            {**named, "metric": metric, "value": value / (1 + repeat)}
+            for metric, value in plain.items()
+        )
     for judged in judgements:
         if judged["task_id"] == row["task_id"]:
             yield from _long_form(base, judged, system)
@@ -375,13 +599,22 @@ def _long_form(base: Row, judged: Row, system: str) -> Iterable[Row]:
         values["g_score"] = sum(values.values()) / 6
         if judged["best"] is not None:
             values["g_vote"] = float(judged["best"] == system)
-        told = {"judge": judged["judge"], "mode": judged["mode"], "order": ",".join(judged["order"])}
+        told = {
+            "judge": judged["judge"],
+            "mode": judged["mode"],
+            "order": ",".join(judged["order"]),
+        }
         for metric, value in values.items():
             yield {**base, **told, "metric": metric, "value": value, "repeat": judged["repeat"]}
 
 
 def _write_ledgers(
-    root: DataRoot, month: str, ids: Sequence[str], text: Text, judged: bool, task_rows: Sequence[Row]
+    root: DataRoot,
+    month: str,
+    ids: Sequence[str],
+    text: Text,
+    judged: bool,
+    task_rows: Sequence[Row],
 ) -> None:
     left_out = [
         (f"{month[2:4]}{month[5:]}.91000", "not_in_categories", text("math.AG")),
@@ -389,6 +622,15 @@ def _write_ledgers(
     ]
     write_ledger(root, "papers", month, left_out)
     without = ids[len(task_rows) :]
-    write_ledger(root, "related_work_tasks", month, [(i, "no_related_work_section", text("none")) for i in without])
-    unread = [] if judged else [(row["task_id"], "unreadable_judgement", text("no JSON")) for row in task_rows]
+    write_ledger(
+        root,
+        "related_work_tasks",
+        month,
+        [(i, "no_related_work_section", text("none")) for i in without],
+    )
+    unread = (
+        []
+        if judged
+        else [(row["task_id"], "unreadable_judgement", text("no JSON")) for row in task_rows]
+    )
     write_ledger(root, "g_scores", month, unread)

@@ -19,7 +19,14 @@ from tests.unit.evaluation.made_up import Row, Text, same, write_table
 
 SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")
 QUOTE = "The weights are learned from clicks."
-_CLAIM_TURN: tuple[ClaimVerdict | None, ...] = ("correct", "correct", "partly", "wrong", "not_checkable", None)
+_CLAIM_TURN: tuple[ClaimVerdict | None, ...] = (
+    "correct",
+    "correct",
+    "partly",
+    "wrong",
+    "not_checkable",
+    None,
+)
 _GOLD_TURN: tuple[GoldVerdict | None, ...] = ("held", "partly", "not", "held", None)
 
 
@@ -33,14 +40,19 @@ def write_answers(
     judges: Sequence[str] = ("judge-one",),
     model: str = "some-model",
 ) -> None:
-    """The tables of questions, answers and grades. `text` is applied to each text of papers, people and models.
+    """The tables of questions, answers and grades. `text` is applied to each text of papers, people
+    and models.
 
-    Question 1 has two hops of arXivBot, of which the second brings its last gold claim; the last one is abstained from.
+    Question 1 has two hops of arXivBot, of which the second brings its last gold claim; the last
+    one is abstained from.
     """
     posed = [question(month, number, text) for number in range(1, questions + 1)]
     write_table(root, tables.QUESTIONS, month, (question_row(each, text) for each in posed))
     made = {
-        system: {each.id: answered(each, system, number == questions, text) for number, each in enumerate(posed, 1)}
+        system: {
+            each.id: answered(each, system, number == questions, text)
+            for number, each in enumerate(posed, 1)
+        }
         for system in systems
     }
     rows = (row for system in sorted(systems) for row in answer_rows(system, made[system], model))
@@ -51,7 +63,9 @@ def write_answers(
         for each in posed
         for row in (grade(each, system, judge, made[system][each.id], text) for system in systems)
     ]
-    named = ({**each, **_writer(each["system"], model).columns} for each in sorted(grades, key=_order))
+    named = (
+        {**each, **_writer(each["system"], model).columns} for each in sorted(grades, key=_order)
+    )
     write_table(root, tables.ANSWER_GRADES, month, named)
     write_table(root, tables.ANSWER_SCORES, month, [])
 
@@ -88,13 +102,23 @@ def question(month: str, number: int, text: Text = same) -> Question:
 def question_row(asked: Question, text: Text = same) -> Row:
     gold = gold_of(asked)
     claims = [
-        {"claim": each.claim, "arxiv_id": each.paper, "evidence": list(each.evidence), "passages": gold[place]}
+        {
+            "claim": each.claim,
+            "arxiv_id": each.paper,
+            "evidence": list(each.evidence),
+            "passages": gold[place],
+        }
         for place, each in enumerate(asked.claims)
     ]
     return {
-        "question_id": asked.id, "question": asked.question, "kind": asked.kind, "papers": list(asked.papers),
-        "date": asked.date, "reviewed": asked.reviewed, "claims": claims,
-    }  # fmt: skip
+        "question_id": asked.id,
+        "question": asked.question,
+        "kind": asked.kind,
+        "papers": list(asked.papers),
+        "date": asked.date,
+        "reviewed": asked.reviewed,
+        "claims": claims,
+    }
 
 
 def gold_of(asked: Question) -> dict[int, list[str]]:
@@ -106,20 +130,38 @@ def found(asked: Question, number: int, text: Text = same) -> RetrievedPassage:
     title, path = text("Learned Weights"), (text("Method"),)
     told = text(f"Passage {number} says more. {QUOTE}")
     return RetrievedPassage(
-        f"{asked.papers[0]}-{number}", asked.papers[0], title, path, f"S{number}.p1", "paragraph", told, "2024-03"
+        f"{asked.papers[0]}-{number}",
+        asked.papers[0],
+        title,
+        path,
+        f"S{number}.p1",
+        "paragraph",
+        told,
+        "2024-03",
     )
 
 
 def answered(asked: Question, system: str, abstains: bool, text: Text = same) -> Answer:
     if system not in ("arxivbot", "wikichat"):
-        plain = plain_answer(text("The weights are learned. Nobody says how.\n\nIt may be by clicks."))
+        plain = plain_answer(
+            text("The weights are learned. Nobody says how.\n\nIt may be by clicks.")
+        )
         return replace(plain, spent=Spent(1, 300, 80)) if system == "direct" else plain
     hops = [[found(asked, number, text) for number in (0, 1, 2)]]
     if system == "arxivbot" and asked.id == "q1":
         hops.append([found(asked, number, text) for number in (4, 5)])
     claims = [
-        Claim(number, text(f"Claim {number} of the answer."), passage.passage_id, passage.arxiv_id, passage.anchor, hop)
-        for number, (hop, passage) in enumerate(((hop, each[0]) for hop, each in enumerate(hops, 1)), 1)
+        Claim(
+            number,
+            text(f"Claim {number} of the answer."),
+            passage.passage_id,
+            passage.arxiv_id,
+            passage.anchor,
+            hop,
+        )
+        for number, (hop, passage) in enumerate(
+            ((hop, each[0]) for hop, each in enumerate(hops, 1)), 1
+        )
     ]
     told = [Sentence(text(f"Sentence {claim.number}."), (claim.number,)) for claim in claims]
     queries = [text(f"weights {hop}") for hop in range(1, len(hops) + 1)]
@@ -127,7 +169,9 @@ def answered(asked: Question, system: str, abstains: bool, text: Text = same) ->
     said = ABSTAINED if abstains else " ".join(each.text for each in told)
     sentences = () if abstains else tuple(told)
     spent = Spent(5, 4_000, 300)
-    return Answer(said, sentences, tuple(claims), tuple(queries), shown, len(hops), abstains, trace, spent)
+    return Answer(
+        said, sentences, tuple(claims), tuple(queries), shown, len(hops), abstains, trace, spent
+    )
 
 
 def _steps(
@@ -137,12 +181,31 @@ def _steps(
     for hop, (query, passages) in enumerate(zip(queries, hops, strict=True), 1):
         ids = [passage.passage_id for passage in passages]
         yield {"stage": "search", "hop": hop, "query": query, "found": ids}
-        yield {"stage": "rank", "hop": hop, "windows": [{"from": 1, "to": 3, "missing": [3], "order": [2, 1, 3]}]}
-        told = {"suspicious": ids[:1], "texts": [text("Claim.")], "claims": [hop], "dropped": {"unknown": 1}}
-        yield {"stage": "claims", "hop": hop, "shown": [passage.trace() for passage in passages], **told}
+        yield {
+            "stage": "rank",
+            "hop": hop,
+            "windows": [{"from": 1, "to": 3, "missing": [3], "order": [2, 1, 3]}],
+        }
+        told = {
+            "suspicious": ids[:1],
+            "texts": [text("Claim.")],
+            "claims": [hop],
+            "dropped": {"unknown": 1},
+        }
+        yield {
+            "stage": "claims",
+            "hop": hop,
+            "shown": [passage.trace() for passage in passages],
+            **told,
+        }
         query_next = queries[hop] if hop < len(hops) else None
         thought = {"query": query_next, "silent": False, "reasoning": text("It lacks a part.")}
-        yield {"stage": "reflect", "hop": hop, **thought, "failure": text("no JSON") if hop == 2 else None}
+        yield {
+            "stage": "reflect",
+            "hop": hop,
+            **thought,
+            "failure": text("no JSON") if hop == 2 else None,
+        }
     yield {"stage": "answer", "answered": "yes", "made": False, "dropped": []}
 
 
@@ -159,27 +222,44 @@ def grade(asked: Question, system: str, judge: str, answer: Answer, text: Text =
     """All verdicts in turn, as the question, the system and the judge fall."""
     turn = int(asked.id[1:]) + len(system) + sum(map(ord, judge))
     claims = [] if answer.abstained else [_claim(asked, turn + place, text) for place in range(3)]
-    gold = [_gold(each.claim, turn + place, answer.abstained, text) for place, each in enumerate(asked.claims)]
+    gold = [
+        _gold(each.claim, turn + place, answer.abstained, text)
+        for place, each in enumerate(asked.claims)
+    ]
     hops_shown, first_hop = gold_shown_by_hop(asked, answer, gold_of(asked))
     for place, hop in first_hop.items():
         gold[place] |= {"shown_in_hop": hop, "has_passage": True}
     outcome = "abstained" if answer.abstained else "answered"
-    more = {"outcome": outcome, "hops_shown": hops_shown, "calls": 7, "prompt_tokens": 5_000, "completion_tokens": 200}
+    more = {
+        "outcome": outcome,
+        "hops_shown": hops_shown,
+        "calls": 7,
+        "prompt_tokens": 5_000,
+        "completion_tokens": 200,
+    }
     return _row(asked, system, judge, claims, gold) | more
 
 
-def _row(asked: Question, system: str, judge: str, claims: Sequence[Row], gold: Sequence[Row]) -> Row:
+def _row(
+    asked: Question, system: str, judge: str, claims: Sequence[Row], gold: Sequence[Row]
+) -> Row:
     return {
         **graded.grade(system=system, judge=judge, kind=asked.kind, date=asked.date or ""),
-        "question_id": asked.id, "claims": claims, "gold": gold, "parts": 1,
-    }  # fmt: skip
+        "question_id": asked.id,
+        "claims": claims,
+        "gold": gold,
+        "parts": 1,
+    }
 
 
 def _claim(asked: Question, turn: int, text: Text) -> Row:
     verdict = _CLAIM_TURN[turn % len(_CLAIM_TURN)]
     ids = [f"{asked.papers[0]}-{number}" for number in (1, 2)]
     words = f"{text('Learned Weights > Method')}\n{text(f'It says so. {QUOTE}')}"
-    passages = [{"passage_id": name, "anchor": f"S{number}.p1", "text": words} for number, name in enumerate(ids, 1)]
+    passages = [
+        {"passage_id": name, "anchor": f"S{number}.p1", "text": words}
+        for number, name in enumerate(ids, 1)
+    ]
     told, more = text(f"Claim in turn {turn}."), {"passages": passages, "cut": turn % 5 == 0}
     if verdict is None:
         return graded.claim_row(told, None, **more, failure=text("no JSON"))

@@ -12,10 +12,19 @@ from pipeline.evaluation.cited import Piece, paragraphs, printable
 @pytest.mark.parametrize(
     ("text", "pieces"),
     [
-        ("As [Reference 2] says.", [Piece("As "), Piece("[Reference 2]", 2, True), Piece(" says.")]),
+        (
+            "As [Reference 2] says.",
+            [Piece("As "), Piece("[Reference 2]", 2, True), Piece(" says.")],
+        ),
         ("[Reference 9]", [Piece("[Reference 9]", 9, False)]),  # which the task does not have
-        ("[Reference 1] [Reference 2]", [Piece("[Reference 1]", 1, True), Piece(" "), Piece("[Reference 2]", 2, True)]),
-        (f"[Reference {'9' * 5000}]", [Piece(f"[Reference {'9' * 5000}]")]),  # too long for a number
+        (
+            "[Reference 1] [Reference 2]",
+            [Piece("[Reference 1]", 1, True), Piece(" "), Piece("[Reference 2]", 2, True)],
+        ),
+        (
+            f"[Reference {'9' * 5000}]",
+            [Piece(f"[Reference {'9' * 5000}]")],
+        ),  # too long for a number
     ],
     ids=["known", "unknown", "two", "too long"],
 )

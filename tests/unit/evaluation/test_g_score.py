@@ -28,8 +28,13 @@ SYSTEMS = ("chatcite", "zero_shot")
 
 
 def case(**changes: Any) -> Case:
-    sections = {"chatcite": "Both [Reference 1] and we learn weights.", "zero_shot": "There is [Reference 1]."}
-    made = Case("2403.90001#S2", "# A target", "[Reference 1] Cited Work", "As [Reference 1] did.", sections)
+    sections = {
+        "chatcite": "Both [Reference 1] and we learn weights.",
+        "zero_shot": "There is [Reference 1].",
+    }
+    made = Case(
+        "2403.90001#S2", "# A target", "[Reference 1] Cited Work", "As [Reference 1] did.", sections
+    )
     return replace(made, **changes)
 
 
@@ -46,11 +51,15 @@ def test_each_system_is_shown_first_in_about_half_of_the_tasks() -> None:
     assert 400 < first.count("chatcite") < 600
 
 
-def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_were_kept_under() -> None:
+def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_were_kept_under() -> (
+    None
+):
     systems = ["chatcite", "few_shot", "litllm", "zero_shot"]
     kept = ("zero_shot", "chatcite", "litllm", "few_shot")
     assert (
-        next(shown_orders("2403.90001#S2", systems)) == next(shown_orders("2403.90001#S2", reversed(systems))) == kept
+        next(shown_orders("2403.90001#S2", systems))
+        == next(shown_orders("2403.90001#S2", reversed(systems)))
+        == kept
     )
     assert list(shown_orders("2403.90001#S2", [])) == []
 
@@ -63,7 +72,9 @@ def test_every_order_comes_once_and_none_is_missing(systems: int) -> None:
 
 
 @pytest.mark.parametrize("systems", range(2, 9))
-def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(systems: int) -> None:
+def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(
+    systems: int,
+) -> None:
     found = orders(systems, systems if systems % 2 == 0 else 2 * systems)
     places = Counter((place, name) for order in found for place, name in enumerate(order))
     followers = Counter(pair for order in found for pair in pairwise(order))
@@ -83,7 +94,9 @@ def test_after_every_second_repeat_each_mean_place_is_the_middle(systems: int) -
         assert set(places.values()) == {repeats * (systems - 1) / 2}
 
 
-@pytest.mark.parametrize(("best", "vote"), [("zero_shot", {"g_vote": 0.0}), ("chatcite", {"g_vote": 1.0}), (None, {})])
+@pytest.mark.parametrize(
+    ("best", "vote"), [("zero_shot", {"g_vote": 0.0}), ("chatcite", {"g_vote": 1.0}), (None, {})]
+)
 def test_the_g_score_is_the_mean_of_the_six_and_who_was_judged_alone_has_no_vote(
     best: str | None, vote: dict[str, float]
 ) -> None:
@@ -144,7 +157,9 @@ def test_sections_stand_in_the_order_asked_for() -> None:
 @pytest.mark.parametrize("context", [2048, 4096, 8192])
 def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context: int) -> None:
     long = "A sentence about $\\alpha_{i}$ and [Reference 1]. " * 2000
-    made = conversation(case(target=long, gold=long, sections={"a": long, "b": long, "c": "short"}), context, "abc")
+    made = conversation(
+        case(target=long, gold=long, sections={"a": long, "b": long, "c": "short"}), context, "abc"
+    )
     assert count_message_tokens(made.messages) + 2 * (64 + 3 * 128) <= context
     assert set(made.cut) >= {"a", "b", "gold"}
     assert "c" not in made.cut

@@ -26,7 +26,9 @@ MONTH = "2024-03"
 
 def figures(judge: str, prompt: str, date: str) -> JudgeFigures:
     sets = (SetFigures(set="SciFact", claims=339, supported_or_not=MacroF1(0.5, 0.4, 0.6)),)
-    return JudgeFigures(judge=judge, task="claim_grade", prompt=prompt, date=date, source="a test", sets=sets)
+    return JudgeFigures(
+        judge=judge, task="claim_grade", prompt=prompt, date=date, source="a test", sets=sets
+    )
 
 
 def test_a_judge_has_its_committed_figures_and_any_other_is_not_verified() -> None:
@@ -37,7 +39,9 @@ def test_a_judge_has_its_committed_figures_and_any_other_is_not_verified() -> No
     assert "three classes" in sentence
     assert "316 claims of Citation-Integrity" in sentence
     assert judge_label("gpt-9", "citation_support") == "gpt-9 (not verified)"
-    assert ["not verified" in each for each in judge_sentences(["overlap", "gpt-9"], "claim_grade")] == [True, True]
+    assert [
+        "not verified" in each for each in judge_sentences(["overlap", "gpt-9"], "claim_grade")
+    ] == [True, True]
 
 
 def test_committed_figures_are_of_the_prompts_in_use() -> None:
@@ -49,9 +53,14 @@ def test_committed_figures_are_of_the_prompts_in_use() -> None:
 def test_figures_replace_earlier_ones_of_the_same_judge_and_task(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     file.write_text("[]")
-    write_figures([figures("one", "earlier", "2026-01-01"), figures("two", "p", "2026-01-01")], file)
+    write_figures(
+        [figures("one", "earlier", "2026-01-01"), figures("two", "p", "2026-01-01")], file
+    )
     write_figures([figures("one", "p", "2026-02-01")], file)
-    assert read_figures(file) == [figures("one", "p", "2026-02-01"), figures("two", "p", "2026-01-01")]
+    assert read_figures(file) == [
+        figures("one", "p", "2026-02-01"),
+        figures("two", "p", "2026-01-01"),
+    ]
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""The stage `g_scores`: which conversations each judge is led through, its rows, ledger and reruns."""
+"""The stage `g_scores`: which conversations each judge is led through, its rows, ledger and
+reruns.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ def marks(*six: int) -> dict[str, int]:
 
 
 def set_up(
-    folder: Path, llm: ScriptedLlm, tasks: int = 2, systems: Sequence[str] = SYSTEMS, **settings: Any
+    folder: Path,
+    llm: ScriptedLlm,
+    tasks: int = 2,
+    systems: Sequence[str] = SYSTEMS,
+    **settings: Any,
 ) -> Workspace:
     """A month of tasks with a section of each of the systems."""
     work = workspace(folder, **{"llm_url": llm.url, "llm_model": llm.model, **settings})
@@ -53,7 +59,9 @@ def set_up(
     return work
 
 
-def write_sections(work: Workspace, rows: Sequence[dict[str, Any]], systems: Sequence[str] = SYSTEMS) -> None:
+def write_sections(
+    work: Workspace, rows: Sequence[dict[str, Any]], systems: Sequence[str] = SYSTEMS
+) -> None:
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, rows)
     written = [
         {**summary(row, system), "text": f"Text {number} of {row['task_id']}"}
@@ -71,7 +79,10 @@ def judged(work: Workspace, **options: Any) -> tuple[list[dict[str, Any]], Outco
     shown = short_names(writer_name(marks) for row in rows for marks in row["marks"])
     named = [named_judgement(row, shown) for row in rows]
     for row in named:
-        row["marks"] = [{name: mark for name, mark in marks.items() if name != "model"} for marks in row["marks"]]
+        row["marks"] = [
+            {name: mark for name, mark in marks.items() if name != "model"}
+            for marks in row["marks"]
+        ]
     return named, outcome
 
 
@@ -100,16 +111,22 @@ def test_all_systems_are_judged_together_in_every_repeat(tmp_path: Path, llm: Sc
 def test_the_judge_never_sees_a_systems_name(tmp_path: Path, llm: ScriptedLlm) -> None:
     judged(set_up(tmp_path, llm))
     sent = json.dumps([request["messages"] for request in llm.requests]).lower()
-    assert not [name for name in RELATED_WORK_SYSTEMS if name in sent or name.replace("_", "-") in sent]
+    assert not [
+        name for name in RELATED_WORK_SYSTEMS if name in sent or name.replace("_", "-") in sent
+    ]
 
 
 def test_one_system_is_asked_about_once_and_nobody_votes(tmp_path: Path, llm: ScriptedLlm) -> None:
     rows, _ = judged(set_up(tmp_path, llm, tasks=1, systems=("chatcite",)))
-    assert [(row["mode"], row["order"], row["best"]) for row in rows] == [("together", ["chatcite"], None)]
+    assert [(row["mode"], row["order"], row["best"]) for row in rows] == [
+        ("together", ["chatcite"], None)
+    ]
     assert llm.generations == 1
 
 
-def test_marks_lead_back_to_the_systems_in_the_order_shown_and_two_systems_have_two_orders(tmp_path: Path) -> None:
+def test_marks_lead_back_to_the_systems_in_the_order_shown_and_two_systems_have_two_orders(
+    tmp_path: Path,
+) -> None:
     def first_is_best(asked: Asked) -> str | None:
         if "B" not in (asked.schema or {})["properties"]:
             return None
@@ -131,17 +148,25 @@ def test_marks_lead_back_to_the_systems_in_the_order_shown_and_two_systems_have_
         ]
 
 
-def test_judges_that_did_not_write_read_the_same_conversations_and_rows_stand_by_judge(tmp_path: Path) -> None:
+def test_judges_that_did_not_write_read_the_same_conversations_and_rows_stand_by_judge(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm(models=("strict", "another")) as llm:
         models = write_models(tmp_path / "settings", llm.url, "strict", "another")
         settings = {"llm_model": "writer", "models": models, "judges": "strict,another"}
         rows, outcome = judged(set_up(tmp_path, llm, judge_repeats=2, **settings))
         first, second = (
-            sorted(json.dumps(request["messages"]) for request in llm.requests if request["model"] == name)
+            sorted(
+                json.dumps(request["messages"])
+                for request in llm.requests
+                if request["model"] == name
+            )
             for name in ("strict", "another")
         )
     assert first == second
-    keys = [(row["task_id"], row["mode"], row["judge"], row["repeat"], row["order"]) for row in rows]
+    keys = [
+        (row["task_id"], row["mode"], row["judge"], row["repeat"], row["order"]) for row in rows
+    ]
     assert keys == sorted(keys)
     assert Counter(row["judge"] for row in rows) == {"strict": 2 * 2, "another": 2 * 2}
     assert outcome.notes == {"judged": {"together": 8}}
@@ -151,11 +176,17 @@ def test_judges_that_did_not_write_read_the_same_conversations_and_rows_stand_by
 def test_judges_together_keep_to_the_limit_on_calls_in_flight(tmp_path: Path) -> None:
     with ScriptedLlm(models=("scripted", "another"), latency=0.02) as llm:
         models = write_models(tmp_path / "settings", llm.url, "another", concurrency=3)
-        judged(set_up(tmp_path, llm, tasks=4, llm_concurrency=3, models=models, judges="scripted,another"))
+        judged(
+            set_up(
+                tmp_path, llm, tasks=4, llm_concurrency=3, models=models, judges="scripted,another"
+            )
+        )
         assert 1 < llm.at_once <= 3
 
 
-def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_count(tmp_path: Path) -> None:
+def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_count(
+    tmp_path: Path,
+) -> None:
     def nonsense_until_repair(asked: Asked) -> str | None:
         return None if len(asked.body["messages"]) > 2 else "I would rather not say."
 
@@ -179,7 +210,11 @@ def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path: 
         write_sections(work, [unreadable, task("2403.90002"), without_gold], SYSTEMS[:2])
         found, outcome = judged(work)
     assert {row["task_id"] for row in found} == {"2403.90002#S2"}
-    details = [detail.split(":")[0] for _, reason, detail in ledger(work) if reason == "unreadable_judgement"]
+    details = [
+        detail.split(":")[0]
+        for _, reason, detail in ledger(work)
+        if reason == "unreadable_judgement"
+    ]
     assert details == ["scripted, together, repeat 0", "scripted, together, repeat 1"]
     assert {entry[:2] for entry in ledger(work)} == {
         ("2403.90001#S2", "unreadable_judgement"),
@@ -188,25 +223,35 @@ def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path: 
     assert outcome.notes["judged"] == {"together": 2}
 
 
-def test_a_second_run_pays_nothing_and_more_repeats_pay_for_what_is_new_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_a_second_run_pays_nothing_and_more_repeats_pay_for_what_is_new_alone(
+    tmp_path: Path, llm: ScriptedLlm
+) -> None:
     work = set_up(tmp_path, llm, judge_repeats=1)
     judged(work)
     first, paid = work.root.file(tables.G_SCORES, MONTH).read_bytes(), llm.generations
     _, outcome = judged(work, force=True)
     assert work.root.file(tables.G_SCORES, MONTH).read_bytes() == first
-    assert outcome.measured["llm_cached"] == outcome.measured["llm_calls"] == llm.generations == paid
-    assert list(G_SCORES.build(Job(work, MONTH, G_SCORES))) == work.root.rows(tables.G_SCORES, MONTH)
+    assert (
+        outcome.measured["llm_cached"] == outcome.measured["llm_calls"] == llm.generations == paid
+    )
+    assert list(G_SCORES.build(Job(work, MONTH, G_SCORES))) == work.root.rows(
+        tables.G_SCORES, MONTH
+    )
     judged(set_up(tmp_path, llm, judge_repeats=3))
     assert llm.generations == paid + 2 * 2
 
 
-def test_a_run_that_broke_off_goes_on_where_it_was_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_run_that_broke_off_goes_on_where_it_was_and_ends_with_the_same_bytes(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm() as llm:
         whole = set_up(tmp_path / "whole", llm)
         judged(whole)
         needed = llm.generations
     with ScriptedLlm() as llm:
-        llm.rules.append(lambda asked: Refusal(400, "no more today") if llm.generations >= needed // 2 else None)
+        llm.rules.append(
+            lambda asked: Refusal(400, "no more today") if llm.generations >= needed // 2 else None
+        )
         broken = set_up(tmp_path / "broken", llm)
         with pytest.raises(CiteloomError, match="no more today"):
             judged(broken)
@@ -214,7 +259,9 @@ def test_a_run_that_broke_off_goes_on_where_it_was_and_ends_with_the_same_bytes(
         llm.rules.clear()
         judged(broken)
         assert llm.generations == needed
-    first, second = (work.root.file(tables.G_SCORES, MONTH).read_bytes() for work in (whole, broken))
+    first, second = (
+        work.root.file(tables.G_SCORES, MONTH).read_bytes() for work in (whole, broken)
+    )
     assert first == second
 
 
@@ -223,8 +270,12 @@ def test_a_month_without_sections_asks_nobody(tmp_path: Path, llm: ScriptedLlm) 
     assert (rows, llm.requests, outcome.notes) == ([], [], {"judged": {}})
 
 
-def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(tmp_path: Path, llm: ScriptedLlm) -> None:
-    work = workspace(tmp_path, llm_url=llm.url, llm_model=llm.model, llm_context=4096, judge_repeats=2)
+def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(
+    tmp_path: Path, llm: ScriptedLlm
+) -> None:
+    work = workspace(
+        tmp_path, llm_url=llm.url, llm_model=llm.model, llm_context=4096, judge_repeats=2
+    )
     long = " ".join(f"word{number}" for number in range(900))
     row = {**task("2403.90001"), "gold": long}
     write_sections(work, [row], SYSTEMS[:2])
@@ -234,7 +285,9 @@ def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(tmp_pa
     assert [set(each["cut"]) for each in rows] == [{"gold", *SYSTEMS[:2]}] * 2
     assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "cut_for_judge")]
     for request in llm.requests:
-        cut = re.findall(r"<section_\w>\n(.*?)\n</section_\w>", request["messages"][-1]["content"], re.DOTALL)
+        cut = re.findall(
+            r"<section_\w>\n(.*?)\n</section_\w>", request["messages"][-1]["content"], re.DOTALL
+        )
         assert len(set(cut)) == 1
 
 
@@ -250,7 +303,9 @@ def alone(work: Workspace, **changes: Any) -> Judgement:
 
     async def ask() -> Judgement:
         async with open_client(work) as client:
-            case = case_of({**task("2403.90001"), **changes}, {"chatcite": "Both [Reference 1] and we."})
+            case = case_of(
+                {**task("2403.90001"), **changes}, {"chatcite": "Both [Reference 1] and we."}
+            )
             return await judge(client, case, ["chatcite"], work.settings.llm_context)
 
     return run(ask())
@@ -262,8 +317,10 @@ def test_one_section_that_cannot_be_judged_says_why(tmp_path: Path) -> None:
         unread, ungold = alone(work), alone(work, gold="")
         small = alone(workspace(tmp_path, llm_url=llm.url, llm_model=llm.model, llm_context=512))
     assert [found.failure[0] if found.failure else None for found in (unread, ungold, small)] == [
-        "unreadable_judgement", "no_gold", "no_room_for_judge",
-    ]  # fmt: skip
+        "unreadable_judgement",
+        "no_gold",
+        "no_room_for_judge",
+    ]
     assert [found.spent.calls for found in (unread, ungold, small)] == [2, 0, 0]
     assert [found.marks for found in (unread, ungold, small)] == [{}, {}, {}]
 
@@ -271,11 +328,18 @@ def test_one_section_that_cannot_be_judged_says_why(tmp_path: Path) -> None:
 def test_one_system_by_two_models_is_two_writers(tmp_path: Path, llm: ScriptedLlm) -> None:
     work = set_up(tmp_path, llm, tasks=1, systems=("chatcite",), judge_repeats=2)
     (row,) = work.root.rows(tables.SUMMARIES, MONTH)
-    write_table(work.root, tables.SUMMARIES, MONTH, [row, {**row, "model": "large", "text": "Another text."}])
+    write_table(
+        work.root,
+        tables.SUMMARIES,
+        MONTH,
+        [row, {**row, "model": "large", "text": "Another text."}],
+    )
     run_stage(G_SCORES, work, MONTH)
     rows = work.root.rows(tables.G_SCORES, MONTH)
     writers = {"chatcite@some-model", "chatcite@large"}
     together = [row for row in rows if row["mode"] == "together"]
     assert [set(row["order"]) for row in together] == [writers, writers]
     assert {row["best"] for row in together} <= writers
-    assert [[writer_name(marks) for marks in row["marks"]] for row in rows] == [row["order"] for row in rows]
+    assert [[writer_name(marks) for marks in row["marks"]] for row in rows] == [
+        row["order"] for row in rows
+    ]

@@ -1,4 +1,6 @@
-"""Whether a stage names every setting that it reads, so that a change makes its month out of date."""
+"""Whether a stage names every setting that it reads, so that a change makes its month out of
+date.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,29 @@ def named(stage: Stage, place: Workspace) -> set[str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Workspace]:
     with ScriptedLlm(models=("scripted", "first", "second")) as llm:
-        given = {"models": write_models(tmp_path / "settings", llm.url, "first", "second"), "judges": "first,second"}
+        given = {
+            "models": write_models(tmp_path / "settings", llm.url, "first", "second"),
+            "judges": "first,second",
+        }
         given |= {"systems": ",".join(RELATED_WORK_SYSTEMS)}
         given |= {"dump_dir": tmp_path}  # the sample's own would bring its questions
-        small = {"summary_repeats": 2, "repeated_tasks": 1, "chatcite_examples": 1, "chatcite_samples": 2}
-        settings = Read(llm_url=llm.url, llm_model="scripted", data=tmp_path, _env_file=None, **given, **small)  # type: ignore[call-arg, arg-type]
+        small = {
+            "summary_repeats": 2,
+            "repeated_tasks": 1,
+            "chatcite_examples": 1,
+            "chatcite_samples": 2,
+        }
+        settings = Read(
+            llm_url=llm.url, llm_model="scripted", data=tmp_path, _env_file=None, **given, **small
+        )  # type: ignore[call-arg, arg-type]
         place = Workspace(settings)
         write_corpus(place, {1: ["2403.00001", "2403.00002"]})
-        write_table(place.root, tables.PASSAGES, "2024-03", [*passage_rows("2403.00001"), *passage_rows("2403.00002")])
+        write_table(
+            place.root,
+            tables.PASSAGES,
+            "2024-03",
+            [*passage_rows("2403.00001"), *passage_rows("2403.00002")],
+        )
         yield place
 
 

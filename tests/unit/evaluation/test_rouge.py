@@ -20,9 +20,13 @@ PROJECT = Path(__file__).resolve().parents[3]
     ("gold", "text", "values"),
     [
         pytest.param(
-            "Dense vectors find passages.", "dense VECTORS find passages", dict.fromkeys(METRICS, 100), id="equal"
+            "Dense vectors find passages.",
+            "dense VECTORS find passages",
+            dict.fromkeys(METRICS, 100),
+            id="equal",
         ),
-        # 6 words, 5 pairs and 5 words, 4 pairs. Shared: 4 words, the pairs "cat sat" and "sat on", an LCS of 4.
+        # 6 words, 5 pairs and 5 words, 4 pairs. Shared: 4 words, the pairs "cat sat" and "sat on",
+        # an LCS of 4.
         pytest.param(
             "The cat sat on the mat.",
             "A cat sat on mat",
@@ -44,17 +48,33 @@ PROJECT = Path(__file__).resolve().parents[3]
             id="the order of sentences does not matter to rougeLsum",
         ),
         # One "the" shared: 2*1/(2+3).
-        pytest.param("the cat", "the the the", {"rouge1": 40}, id="a word counts as often as both have it"),
-        pytest.param("retrieving weights", "retrieved weight", {"rouge2": 100}, id="words are stemmed"),
+        pytest.param(
+            "the cat", "the the the", {"rouge1": 40}, id="a word counts as often as both have it"
+        ),
+        pytest.param(
+            "retrieving weights", "retrieved weight", {"rouge2": 100}, id="words are stemmed"
+        ),
         pytest.param("[Reference 3]", "reference 3", {"rouge2": 100}, id="a citation is two words"),
-        pytest.param("[Reference 3]", "[Reference 4]", {"rouge1": 50}, id="another citation shares one word"),
+        pytest.param(
+            "[Reference 3]", "[Reference 4]", {"rouge1": 50}, id="another citation shares one word"
+        ),
         *(
-            pytest.param(gold, text, dict.fromkeys(METRICS, 0), id=f"no words: {gold!r} and {text!r}")
-            for gold, text in (("", "a text"), ("a text", ""), ("", ""), ("$$$", "---"), ("一二三", "一二三"))
+            pytest.param(
+                gold, text, dict.fromkeys(METRICS, 0), id=f"no words: {gold!r} and {text!r}"
+            )
+            for gold, text in (
+                ("", "a text"),
+                ("a text", ""),
+                ("", ""),
+                ("$$$", "---"),
+                ("一二三", "一二三"),
+            )
         ),
     ],
 )
-def test_values_are_those_worked_out_by_hand(gold: str, text: str, values: dict[str, float]) -> None:
+def test_values_are_those_worked_out_by_hand(
+    gold: str, text: str, values: dict[str, float]
+) -> None:
     found = rouge(gold, text)
     assert tuple(found) == METRICS
     assert {metric: found[metric] for metric in values} == pytest.approx(values)
@@ -77,7 +97,12 @@ def test_no_file_of_nltk_is_read_and_no_network_used(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "NLTK_DATA": str(tmp_path), "HOME": str(tmp_path)}
     run = subprocess.run(
-        [sys.executable, "-c", program], cwd=PROJECT, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        cwd=PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.stdout.strip() == "True", run.stderr
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,6 @@
-"""The stage `scores`: ROUGE, words, measures of citations and judgements in long form, without a model."""
+"""The stage `scores`: ROUGE, words, measures of citations and judgements in long form, without a
+model.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,46 @@ Row = dict[str, Any]
 def judgement(task_id: str = FIRST, **changes: Any) -> Row:
     """A row of `g_scores`: zero_shot shown first with marks of 4, chatcite then with marks of 2."""
     return {
-        "task_id": task_id, "mode": "together", "judge": "strict", "repeat": 0,
+        "task_id": task_id,
+        "mode": "together",
+        "judge": "strict",
+        "repeat": 0,
         "order": ["zero_shot@some-model", "chatcite@some-model"],
-        "marks": [{"system": "zero_shot", "model": "some-model", **dict.fromkeys(CRITERIA, 4)},
-                  {"system": "chatcite", "model": "some-model", **dict.fromkeys(CRITERIA, 2)}],
-        "best": "zero_shot@some-model", "cut": [], "calls": 1, "prompt_tokens": 10, "completion_tokens": 5, **changes,
-    }  # fmt: skip
+        "marks": [
+            {"system": "zero_shot", "model": "some-model", **dict.fromkeys(CRITERIA, 4)},
+            {"system": "chatcite", "model": "some-model", **dict.fromkeys(CRITERIA, 2)},
+        ],
+        "best": "zero_shot@some-model",
+        "cut": [],
+        "calls": 1,
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        **changes,
+    }
 
 
-def support(number: int, verdict: str | None, task_id: str = FIRST, system: str = "zero_shot") -> Row:
+def support(
+    number: int, verdict: str | None, task_id: str = FIRST, system: str = "zero_shot"
+) -> Row:
     return {
-        "task_id": task_id, "system": system, "model": "some-model", "sentence": number, "number": number,
+        "task_id": task_id,
+        "system": system,
+        "model": "some-model",
+        "sentence": number,
+        "number": number,
         "arxiv_id": None,
-        "source": "full_text", "verdict": verdict, "unjudged": None if verdict else "over_the_limit",
-        "quote": "what the passage says", "quote_found": True, "passages": [], "quoted": None,
-        "judge": "strict" if verdict else None, "calls": 1, "prompt_tokens": 10, "completion_tokens": 5,
-    }  # fmt: skip
+        "source": "full_text",
+        "verdict": verdict,
+        "unjudged": None if verdict else "over_the_limit",
+        "quote": "what the passage says",
+        "quote_found": True,
+        "passages": [],
+        "quoted": None,
+        "judge": "strict" if verdict else None,
+        "calls": 1,
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+    }
 
 
 def sentence(*references: int) -> Row:
@@ -51,7 +77,9 @@ def sentence(*references: int) -> Row:
 def scored(
     folder: Path, tasks: Sequence[Row], judgements: Sequence[Row] = (), supports: Sequence[Row] = ()
 ) -> tuple[Workspace, Outcome]:
-    """SCORES of a month in which both systems wrote for every task, at an endpoint where nobody listens."""
+    """SCORES of a month in which both systems wrote for every task, at an endpoint where nobody
+    listens.
+    """
     work = workspace(folder, llm_url="http://127.0.0.1:9/v1", llm_model="nobody")
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, tasks)
     rows = [
@@ -77,13 +105,21 @@ def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path:
         assert [(row["task_id"], row["system"]) for row in found] == [
             (each, system) for each in (FIRST, SECOND) for system in SYSTEMS
         ]
-        assert {(row["judge"], row["mode"], row["order"], row["repeat"]) for row in found} == {(None, None, None, 0)}
-    zero_shot = {row["metric"]: row["value"] for row in rows_of(work, task_id=FIRST, system="zero_shot")}
-    assert zero_shot["rouge1"] == pytest.approx(100.0)  # the made-up baseline writes the gold section
+        assert {(row["judge"], row["mode"], row["order"], row["repeat"]) for row in found} == {
+            (None, None, None, 0)
+        }
+    zero_shot = {
+        row["metric"]: row["value"] for row in rows_of(work, task_id=FIRST, system="zero_shot")
+    }
+    assert zero_shot["rouge1"] == pytest.approx(
+        100.0
+    )  # the made-up baseline writes the gold section
     assert zero_shot["words"] == len(GOLD.split())
 
 
-def test_another_gold_section_is_the_floor_of_rouge_and_a_task_without_one_has_no_rouge(tmp_path: Path) -> None:
+def test_another_gold_section_is_the_floor_of_rouge_and_a_task_without_one_has_no_rouge(
+    tmp_path: Path,
+) -> None:
     other = {**task("2403.90002"), "gold": "Words on something else [Reference 1]."}
     work, _ = scored(tmp_path, [task("2403.90001"), other, {**task("2403.90003"), "gold": ""}])
     floor = {row["metric"]: row["value"] for row in rows_of(work, task_id=FIRST, system=FLOOR)}
@@ -95,19 +131,29 @@ def test_another_gold_section_is_the_floor_of_rouge_and_a_task_without_one_has_n
     assert rows_of(alone, system=FLOOR) == []
 
 
-def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_alone(tmp_path: Path) -> None:
+def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_alone(
+    tmp_path: Path,
+) -> None:
     other_order = ["chatcite@some-model", "zero_shot@some-model"]
     judgements = [
         judgement(),
         judgement(repeat=1, order=other_order, best="chatcite@some-model"),
-        judgement(mode="alone", order=["chatcite@some-model"], marks=judgement()["marks"][1:], best=None),
+        judgement(
+            mode="alone", order=["chatcite@some-model"], marks=judgement()["marks"][1:], best=None
+        ),
     ]
     work, _ = scored(tmp_path, [task("2403.90001")], judgements)
     together = rows_of(work, judge="strict", mode="together")
     assert len(together) == 2 * 2 * (6 + 2)
     assert {row["order"] for row in together if row["repeat"] == 1} == {",".join(other_order)}
-    assert [row["value"] for row in together if (row["metric"], row["system"]) == ("g_score", "chatcite")] == [2.0, 2.0]
-    assert [row["value"] for row in together if (row["metric"], row["system"]) == ("g_vote", "chatcite")] == [0.0, 1.0]
+    assert [
+        row["value"]
+        for row in together
+        if (row["metric"], row["system"]) == ("g_score", "chatcite")
+    ] == [2.0, 2.0]
+    assert [
+        row["value"] for row in together if (row["metric"], row["system"]) == ("g_vote", "chatcite")
+    ] == [0.0, 1.0]
     alone = {row["metric"]: row["value"] for row in rows_of(work, judge="strict", mode="alone")}
     assert alone == {"g_score": 2.0, **{f"g_{criterion}": 2.0 for criterion in CRITERIA}}
 
@@ -117,23 +163,38 @@ def test_measures_of_verdicts_name_their_judge_and_the_others_none(tmp_path: Pat
     work, _ = scored(tmp_path, [task("2403.90001")], supports=supports)
     zero_shot = {row["metric"]: row for row in rows_of(work, system="zero_shot")}
     assert zero_shot["citation_precision"]["value"] == 0.5
-    assert zero_shot["citation_precision"]["judge"] == zero_shot["citation_recall"]["judge"] == "strict"
+    assert (
+        zero_shot["citation_precision"]["judge"]
+        == zero_shot["citation_recall"]["judge"]
+        == "strict"
+    )
     assert zero_shot["reference_coverage"]["judge"] is None
     chatcite = {row["metric"] for row in rows_of(work, system="chatcite")}
     assert "citation_precision" not in chatcite
     assert "reference_coverage" in chatcite
 
 
-def test_rows_are_sorted_and_none_comes_twice_and_a_rerun_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_rows_are_sorted_and_none_comes_twice_and_a_rerun_gives_the_same_bytes(
+    tmp_path: Path,
+) -> None:
     rows = [
         judgement(each, repeat=repeat, judge=judge)
         for judge in ("b", "a")
         for repeat in (1, 0)
         for each in (SECOND, FIRST)
     ]
-    work, _ = scored(tmp_path, [task("2403.90002"), task("2403.90001")], rows, [support(1, "supported")])
+    work, _ = scored(
+        tmp_path, [task("2403.90002"), task("2403.90001")], rows, [support(1, "supported")]
+    )
     keys = [
-        (row["task_id"], row["system"], row["metric"], row["mode"] or "", row["judge"] or "", row["repeat"])
+        (
+            row["task_id"],
+            row["system"],
+            row["metric"],
+            row["mode"] or "",
+            row["judge"] or "",
+            row["repeat"],
+        )
         for row in rows_of(work)
     ]
     assert keys == sorted(set(keys))
@@ -143,10 +204,14 @@ def test_rows_are_sorted_and_none_comes_twice_and_a_rerun_gives_the_same_bytes(t
     assert file.read_bytes() == before
 
 
-def test_an_empty_section_has_scores_of_0_and_one_whose_task_is_gone_is_in_the_ledger(tmp_path: Path) -> None:
+def test_an_empty_section_has_scores_of_0_and_one_whose_task_is_gone_is_in_the_ledger(
+    tmp_path: Path,
+) -> None:
     work, _ = scored(tmp_path, [task("2403.90001")])
     empty = {**summary(task("2403.90001"), "zero_shot"), "text": "", "sentences": []}
-    write_table(work.root, tables.SUMMARIES, MONTH, [empty, summary(task("2403.90002"), "zero_shot")])
+    write_table(
+        work.root, tables.SUMMARIES, MONTH, [empty, summary(task("2403.90002"), "zero_shot")]
+    )
     outcome = run_stage(SCORES, work, MONTH, force=True)
     found = {row["metric"]: row["value"] for row in rows_of(work, system="zero_shot")}
     assert (found["rouge1"], found["words"], found["reference_coverage"]) == (0.0, 0.0, 0.0)

@@ -1,4 +1,6 @@
-"""Repeats of sections: which calls they take, how they are marked and scored, and how far they lie apart."""
+"""Repeats of sections: which calls they take, how they are marked and scored, and how far they lie
+apart.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def test_the_first_tasks_are_written_again_by_each_system_that_calls_a_model(
         assert len({written[FIRST, system, repeat] for repeat in range(3)}) == 3
 
 
-def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(tmp_path: Path) -> None:
+def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm() as llm:
         place = prepared(llm, tmp_path, summary_repeats=1)
         for stage in STAGES[:2]:
@@ -94,7 +98,9 @@ def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
     assert set(paid.values()) == {1}
 
 
-def test_a_second_run_pays_nothing_and_writes_the_same_bytes(repeated: tuple[Workspace, ScriptedLlm]) -> None:
+def test_a_second_run_pays_nothing_and_writes_the_same_bytes(
+    repeated: tuple[Workspace, ScriptedLlm],
+) -> None:
     place, llm = repeated
     before, asked = place.root.file(tables.SUMMARIES, MONTH).read_bytes(), len(llm.requests)
     settings = place.settings.model_copy(update={"llm_concurrency": 50})
@@ -108,9 +114,15 @@ def test_repeats_are_marked_alone_by_each_judge_and_take_no_part_in_a_vote(
 ) -> None:
     place, _ = repeated
     rows = place.root.rows(tables.G_SCORES, MONTH)
-    together = [(row["task_id"], row["repeat"], len(row["order"])) for row in rows if row["mode"] == "together"]
+    together = [
+        (row["task_id"], row["repeat"], len(row["order"]))
+        for row in rows
+        if row["mode"] == "together"
+    ]
     assert together == [(task, 0, 3) for task in (FIRST, SECOND, THIRD)]
-    alone = [(row["task_id"], row["order"][0], row["repeat"]) for row in rows if row["mode"] == "alone"]
+    alone = [
+        (row["task_id"], row["order"][0], row["repeat"]) for row in rows if row["mode"] == "alone"
+    ]
     assert sorted(alone) == [
         (task, f"{system}@scripted", repeat)
         for task in (FIRST, SECOND)
@@ -124,17 +136,30 @@ def test_repeats_are_marked_alone_by_each_judge_and_take_no_part_in_a_vote(
             run_stage(stage, both, MONTH)
     modes = Counter((row["judge"], row["mode"]) for row in both.root.rows(tables.G_SCORES, MONTH))
     # Alone: three repeats of two systems on two tasks.
-    assert modes == {(judge, mode): n for judge in both.settings.judges for mode, n in (("together", 3), ("alone", 12))}
+    assert modes == {
+        (judge, mode): n
+        for judge in both.settings.judges
+        for mode, n in (("together", 3), ("alone", 12))
+    }
 
 
 def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(
     repeated: tuple[Workspace, ScriptedLlm],
 ) -> None:
     place, _ = repeated
-    rows = [row for row in place.root.rows(tables.SCORES, MONTH) if row["task_id"] == FIRST and row["mode"] is None]
-    of_repeat = [{row["metric"] for row in rows if (row["system"], row["repeat"]) == ("chatcite", n)} for n in (0, 1)]
+    rows = [
+        row
+        for row in place.root.rows(tables.SCORES, MONTH)
+        if row["task_id"] == FIRST and row["mode"] is None
+    ]
+    of_repeat = [
+        {row["metric"] for row in rows if (row["system"], row["repeat"]) == ("chatcite", n)}
+        for n in (0, 1)
+    ]
     assert {"rouge1", "rougeLsum", "reference_coverage", "words"} <= of_repeat[1] <= of_repeat[0]
-    assert not any(metric.startswith(("citation_precision", "citation_recall")) for metric in of_repeat[1])
+    assert not any(
+        metric.startswith(("citation_precision", "citation_recall")) for metric in of_repeat[1]
+    )
     citations = place.root.rows(tables.CITATION_SUPPORT, MONTH)
     assert {row["task_id"] for row in citations} == {FIRST, SECOND, THIRD}
     cited = {(row["task_id"], row["system"], row["sentence"], row["number"]) for row in citations}
@@ -151,11 +176,17 @@ def test_a_repeat_that_could_not_be_judged_is_in_the_ledger(tmp_path: Path) -> N
         for stage in STAGES[:3]:
             run_stage(stage, place, MONTH)
     rows = pq.read_table(place.root.ledger_file("g_scores", MONTH)).to_pylist()
-    unread = [row["detail"] for row in rows if row["subject"] == SECOND and row["reason"] == "unreadable_judgement"]
+    unread = [
+        row["detail"]
+        for row in rows
+        if row["subject"] == SECOND and row["reason"] == "unreadable_judgement"
+    ]
     assert any("alone, of chatcite@scripted repeat 2" in detail for detail in unread)
 
 
-def scores(values: Mapping[str, Sequence[float | None]], system: str = "chatcite") -> list[dict[str, Any]]:
+def scores(
+    values: Mapping[str, Sequence[float | None]], system: str = "chatcite"
+) -> list[dict[str, Any]]:
     return [
         {"task_id": task, "system": system, "metric": "g_score", "repeat": repeat, "value": value}
         for task, of_task in values.items()
@@ -171,7 +202,9 @@ def test_spread_is_over_runs_and_within_tasks() -> None:
     assert (found.low, found.high, found.mean) == (1.5, 4.0, 2.75)
     assert found.median == 2.75
     assert found.sd == pytest.approx(np.std(runs, ddof=1))
-    assert found.sd_of_a_task == pytest.approx(np.sqrt(statistics.fmean(np.var(v, ddof=1) for v in values.values())))
+    assert found.sd_of_a_task == pytest.approx(
+        np.sqrt(statistics.fmean(np.var(v, ddof=1) for v in values.values()))
+    )
     assert found.tasks == 2
 
 
@@ -186,5 +219,8 @@ def test_a_task_that_lacks_a_score_is_in_no_run_and_what_was_not_repeated_has_no
 def test_systems_and_metrics_have_spreads_of_their_own() -> None:
     rows = scores({"a": [1.0, 2.0]}) + scores({"a": [4.0, 4.0]}, "chatcite_no_reflection")
     rows += [row | {"metric": "rouge1", "value": 9.0} for row in rows]
-    assert [(each.system, each.mean) for each in spread(rows)] == [("chatcite", 1.5), ("chatcite_no_reflection", 4.0)]
+    assert [(each.system, each.mean) for each in spread(rows)] == [
+        ("chatcite", 1.5),
+        ("chatcite_no_reflection", 4.0),
+    ]
     assert [each.mean for each in spread(rows, "rouge1")] == [9.0, 9.0]

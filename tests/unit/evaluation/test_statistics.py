@@ -30,12 +30,20 @@ Row = dict[str, Any]
 
 
 def judgement(task: str, marks: dict[str, int], repeat: int = 0, judge: str = "one") -> Row:
-    """A row of `g_scores`: systems in the order given, each with one mark for all criteria; the highest is best."""
+    """A row of `g_scores`: systems in the order given, each with one mark for all criteria; the
+    highest is best.
+    """
     return {
-        "task_id": task, "mode": "together", "judge": judge, "repeat": repeat, "order": list(marks),
-        "marks": [{"system": system, **dict.fromkeys(CRITERIA, mark)} for system, mark in marks.items()],
+        "task_id": task,
+        "mode": "together",
+        "judge": judge,
+        "repeat": repeat,
+        "order": list(marks),
+        "marks": [
+            {"system": system, **dict.fromkeys(CRITERIA, mark)} for system, mark in marks.items()
+        ],
         "best": max(marks, key=lambda system: marks[system]) if len(marks) > 1 else None,
-    }  # fmt: skip
+    }
 
 
 def ends_of_mean(values: NDArray[np.float64], papers: Iterable[object]) -> tuple[float, float]:
@@ -46,9 +54,9 @@ def ends_of_mean(values: NDArray[np.float64], papers: Iterable[object]) -> tuple
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 6), st.floats(0, 1, width=32)), min_size=2, max_size=30).filter(
-        lambda pairs: len({paper for paper, _ in pairs}) > 1
-    )
+    st.lists(
+        st.tuples(st.integers(0, 6), st.floats(0, 1, width=32)), min_size=2, max_size=30
+    ).filter(lambda pairs: len({paper for paper, _ in pairs}) > 1)
 )
 def test_an_interval_holds_the_mean(pairs: list[tuple[int, float]]) -> None:
     values = np.array([value for _, value in pairs])
@@ -64,7 +72,9 @@ def test_one_paper_or_one_task_gives_no_interval() -> None:
 
 
 def test_sentences_of_one_paper_count_as_dependent() -> None:
-    """Ten papers of ten sentences each, alike within a paper: as wide as ten sentences, not as a hundred."""
+    """Ten papers of ten sentences each, alike within a paper: as wide as ten sentences, not as a
+    hundred.
+    """
     values = np.repeat([0.0, 1.0], 50)
     low, high = ends_of_mean(values, (number // 10 for number in range(100)))
     low_apart, high_apart = ends_of_mean(values, range(100))
@@ -106,7 +116,9 @@ def test_repeats_of_a_task_are_one_value_and_a_task_weighs_the_same_with_many() 
 
 
 def test_a_difference_is_paired_by_task() -> None:
-    """Tasks differ by far more than systems do; the second is 0.5 lower in each of the tasks that both wrote."""
+    """Tasks differ by far more than systems do; the second is 0.5 lower in each of the tasks that
+    both wrote.
+    """
     first = {f"t{number}": [float(number)] for number in range(10)}
     second = {f"t{number}": [number - 0.5] for number in range(2, 14)}
     assert paired_difference(first, second) == Estimate(0.5, 0.5, 0.5, 8)
@@ -132,8 +144,22 @@ def test_rank_correlation_is_that_of_the_definition_and_none_of_too_few_or_of_a_
 
 
 def test_agreement_counts_the_pairs_that_neither_scores_alike() -> None:
-    first = {("a", "x"): 1.0, ("a", "y"): 2.0, ("a", "z"): 3.0, ("b", "x"): 4.0, ("b", "y"): 4.0, ("c", "x"): 1.0}
-    second = {("a", "x"): 2.0, ("a", "y"): 1.0, ("a", "z"): 5.0, ("b", "x"): 4.0, ("b", "y"): 5.0, ("d", "x"): 1.0}
+    first = {
+        ("a", "x"): 1.0,
+        ("a", "y"): 2.0,
+        ("a", "z"): 3.0,
+        ("b", "x"): 4.0,
+        ("b", "y"): 4.0,
+        ("c", "x"): 1.0,
+    }
+    second = {
+        ("a", "x"): 2.0,
+        ("a", "y"): 1.0,
+        ("a", "z"): 5.0,
+        ("b", "x"): 4.0,
+        ("b", "y"): 5.0,
+        ("d", "x"): 1.0,
+    }
     found = agreement(first, second)
     spearman = rank_correlation([1, 2, 3, 4, 4], [2, 1, 5, 4, 5])
     assert found is not None
@@ -144,7 +170,9 @@ def test_agreement_counts_the_pairs_that_neither_scores_alike() -> None:
     assert agreement({("a", "x"): 1.0}, {("a", "x"): 2.0}) == Agreement(1, 1, None, None, 0, 1.0)
 
 
-@pytest.mark.parametrize(("votes", "winner"), [("xyx", "x"), ("x", "x"), ("xy", None), ("xxyyz", None), ("", None)])
+@pytest.mark.parametrize(
+    ("votes", "winner"), [("xyx", "x"), ("x", "x"), ("xy", None), ("xxyyz", None), ("", None)]
+)
 def test_the_winner_has_more_votes_than_any_other(votes: str, winner: str | None) -> None:
     assert clear_winner(votes) == winner
 

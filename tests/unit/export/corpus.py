@@ -41,7 +41,12 @@ def make_workspace(folder: Path, **settings: Any) -> Workspace:
         for name, (licence, *_) in PAPERS.items()
     ]
     snapshot.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    chosen = {"data": folder / "data", "metadata_snapshot": snapshot, "dump_dir": folder, **settings}
+    chosen = {
+        "data": folder / "data",
+        "metadata_snapshot": snapshot,
+        "dump_dir": folder,
+        **settings,
+    }
     workspace = Workspace(load_settings(_env_file=None, **chosen))
     for month in MONTHS:
         fill(workspace.root, month)
@@ -52,11 +57,21 @@ def fill(root: DataRoot, month: str) -> None:
     """One month of each table that an export is tried on."""
     ids = [name for name in PAPERS if name.startswith(month[2:].replace("-", ""))]
     write(root, tables.METADATA, month, [_metadata(name) for name in ids])
-    write(root, tables.PAPERS, month, [_paper(name) for name in ids], left_out={"withdrawn": 2, "not_cs": 1})
-    write(root, tables.PASSAGES, month, [_passage(name, place) for name in ids for place in range(3)])
+    write(
+        root,
+        tables.PAPERS,
+        month,
+        [_paper(name) for name in ids],
+        left_out={"withdrawn": 2, "not_cs": 1},
+    )
+    write(
+        root, tables.PASSAGES, month, [_passage(name, place) for name in ids for place in range(3)]
+    )
     write(root, tables.REFERENCES, month, [_reference(name) for name in ids])
     write(root, tables.EMBEDDINGS, month, [_vectors(name) for name in ids])
-    write(root, tables.QUESTIONS, month, [{"question_id": "q1", "question": WORD, "kind": "author"}])
+    write(
+        root, tables.QUESTIONS, month, [{"question_id": "q1", "question": WORD, "kind": "author"}]
+    )
     write(root, tables.ANSWERS, month, [])
     entries = [{"subject": ids[0], "stage": "papers", "reason": "withdrawn", "detail": WORD}]
     write(root, tables.LEDGER, month, entries, root.ledger_file("papers", month))
@@ -72,10 +87,14 @@ def write(
 ) -> None:
     """Write a month of a table as a stage does."""
     settings = {
-        "parser": "fast", "embedder_path": "/home/somebody/models/bge-m3", "systems": ["/home/somebody/a", "b"],
+        "parser": "fast",
+        "embedder_path": "/home/somebody/models/bge-m3",
+        "systems": ["/home/somebody/a", "b"],
         "qdrant_url": "http://192.0.2.1:6333",
-    }  # fmt: skip
-    made = Provenance(table.name, month, table.version, 1, "1", "f", settings, {}, left_out=left_out or {})
+    }
+    made = Provenance(
+        table.name, month, table.version, 1, "1", "f", settings, {}, left_out=left_out or {}
+    )
     with MonthWriter(table, file or root.file(table, month)) as writer:
         for row in rows:
             writer.add(row)
@@ -84,32 +103,73 @@ def write(
 
 def _metadata(name: str) -> dict[str, Any]:
     _, source, status = PAPERS[name]
-    return {"arxiv_id": name, "title": "Known", "authors": ["Ada"], "source": source, "status": status}
+    return {
+        "arxiv_id": name,
+        "title": "Known",
+        "authors": ["Ada"],
+        "source": source,
+        "status": status,
+    }
 
 
 def _paper(name: str) -> dict[str, Any]:
-    block = {"kind": "paragraph", "anchor": "S1.p1", "section_path": [WORD], "text": WORD, "cited_keys": ["bib1"]}
+    block = {
+        "kind": "paragraph",
+        "anchor": "S1.p1",
+        "section_path": [WORD],
+        "text": WORD,
+        "cited_keys": ["bib1"],
+    }
     return {
-        "arxiv_id": name, "title": WORD, "authors": [{"name": WORD, "affiliations": [], "emails": [f"{WORD}@x.org"]}],
-        "abstract": WORD, "blocks": [block], "bibliography": [{"key": "bib1", "raw": WORD}], "paragraphs": 1,
-        "kept": {"paragraph": 6}, "losses": {}, "grade": "A", "grade_reasons": ["ltx_errors"],
-    }  # fmt: skip
+        "arxiv_id": name,
+        "title": WORD,
+        "authors": [{"name": WORD, "affiliations": [], "emails": [f"{WORD}@x.org"]}],
+        "abstract": WORD,
+        "blocks": [block],
+        "bibliography": [{"key": "bib1", "raw": WORD}],
+        "paragraphs": 1,
+        "kept": {"paragraph": 6},
+        "losses": {},
+        "grade": "A",
+        "grade_reasons": ["ltx_errors"],
+    }
 
 
 def _passage(name: str, place: int) -> dict[str, Any]:
     return {
-        "passage_id": f"{name}-{place}", "arxiv_id": name, "ordinal": place, "anchor": f"S1.p{place}",
-        "kind": "paragraph", "title": WORD, "section_path": [WORD], "text": WORD, "words": 1, "cited_keys": ["bib1"],
+        "passage_id": f"{name}-{place}",
+        "arxiv_id": name,
+        "ordinal": place,
+        "anchor": f"S1.p{place}",
+        "kind": "paragraph",
+        "title": WORD,
+        "section_path": [WORD],
+        "text": WORD,
+        "words": 1,
+        "cited_keys": ["bib1"],
         "text_sha256": "0" * 64,
-    }  # fmt: skip
+    }
 
 
 def _reference(name: str) -> dict[str, Any]:
-    return {"arxiv_id": name, "key": "bib1", "raw": WORD, "title": WORD, "year": 2020, "cited_arxiv_id": "2403.00001"}
+    return {
+        "arxiv_id": name,
+        "key": "bib1",
+        "raw": WORD,
+        "title": WORD,
+        "year": 2020,
+        "cited_arxiv_id": "2403.00001",
+    }
 
 
 def _vectors(name: str) -> dict[str, Any]:
     return {
-        "passage_id": f"{name}-0", "arxiv_id": name, "model": "small", "dense": [0.5, -0.5], "sparse_ids": [7],
-        "sparse_weights": [1.0], "colbert": [[0.5], [0.25]], "truncated": False,
-    }  # fmt: skip
+        "passage_id": f"{name}-0",
+        "arxiv_id": name,
+        "model": "small",
+        "dense": [0.5, -0.5],
+        "sparse_ids": [7],
+        "sparse_weights": [1.0],
+        "colbert": [[0.5], [0.25]],
+        "truncated": False,
+    }

@@ -42,9 +42,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(
-    workspace: Workspace, to: Path | str, texts: Texts = Texts.NONE, names: str = ",".join(DEFAULT_TABLES),
-    months: str = "all", **more: Any,
-) -> Contents:  # fmt: skip
+    workspace: Workspace,
+    to: Path | str,
+    texts: Texts = Texts.NONE,
+    names: str = ",".join(DEFAULT_TABLES),
+    months: str = "all",
+    **more: Any,
+) -> Contents:
     return export(workspace, ExportRequest(str(to), months, names, texts), **more)
 
 
@@ -85,7 +89,9 @@ def test_it_loads_with_datasets(
     assert names == ["metadata", "papers", "passages", "embeddings", "ledger"]
     for name in names:
         table = tables.TABLES[name]
-        loaded = datasets.load_dataset(str(folder), name, split="train", cache_dir=str(tmp_path / "cache"))
+        loaded = datasets.load_dataset(
+            str(folder), name, split="train", cache_dir=str(tmp_path / "cache")
+        )
         files = [workspace.root.file(table, month) for month in MONTHS]
         if name == "ledger":
             files = [workspace.root.ledger_file("papers", month) for month in MONTHS]
@@ -95,7 +101,9 @@ def test_it_loads_with_datasets(
             pairs = [{"key": "paragraph", "value": 6}]
             assert [row.pop("kept") for row in found] == [pairs] * len(found)
             assert [row.pop("losses") for row in found] == [[]] * len(found)
-            expected = [{key: row[key] for key in row if key not in ("kept", "losses")} for row in expected]
+            expected = [
+                {key: row[key] for key in row if key not in ("kept", "losses")} for row in expected
+            ]
         assert found == expected
 
 
@@ -103,14 +111,28 @@ def test_without_texts_no_word_of_a_page_is_in_it(workspace: Workspace, folder: 
     run(workspace, folder, Texts.NONE, "all")
     assert words_in(folder) == []
     assert rows(folder, "passages")[0] == {
-        "passage_id": "2403.00001-0", "arxiv_id": "2403.00001", "ordinal": 0, "anchor": "S1.p0", "kind": "paragraph",
-        "words": 1, "cited_keys": ["bib1"], "text_sha256": "0" * 64,
-    }  # fmt: skip
+        "passage_id": "2403.00001-0",
+        "arxiv_id": "2403.00001",
+        "ordinal": 0,
+        "anchor": "S1.p0",
+        "kind": "paragraph",
+        "words": 1,
+        "cited_keys": ["bib1"],
+        "text_sha256": "0" * 64,
+    }
     assert rows(folder, "metadata")[0]["title"] == "Known"
-    assert set(rows(folder, "embeddings")[0]) == {"passage_id", "arxiv_id", "text_sha256", "model", "truncated"}
+    assert set(rows(folder, "embeddings")[0]) == {
+        "passage_id",
+        "arxiv_id",
+        "text_sha256",
+        "model",
+        "truncated",
+    }
 
 
-def test_open_texts_are_those_of_papers_whose_licence_is_known_and_open(workspace: Workspace, folder: Path) -> None:
+def test_open_texts_are_those_of_papers_whose_licence_is_known_and_open(
+    workspace: Workspace, folder: Path
+) -> None:
     made = run(workspace, folder, Texts.OPEN, "all")
     for table in ("papers", "passages", "references", "embeddings"):
         for month in MONTHS:
@@ -124,7 +146,8 @@ def test_open_texts_are_those_of_papers_whose_licence_is_known_and_open(workspac
     assert "question" not in rows(folder, "questions")[0]
     assert "detail" not in rows(folder, "ledger")[0]
     assert "authors" not in rows(folder, "papers")[0]
-    # Of the four papers that are not open, one has another licence; what is known of the rest may be outdated.
+    # Of the four papers that are not open, one has another licence; what is known of the rest may
+    # be outdated.
     assert made.licences == {"": 3, BY: 2, PAPERS["2403.00002"][0]: 1}
     card = (folder / "README.md").read_text()
     assert "Words are here of 2 papers, and taken out of 4." in card
@@ -156,7 +179,9 @@ def test_a_hub_is_refused_with_the_command_that_publishes_a_folder(workspace: Wo
         run(workspace, "hf://datasets/owner/name")
 
 
-def test_mlcroissant_reads_the_rows_that_the_description_names(workspace: Workspace, folder: Path) -> None:
+def test_mlcroissant_reads_the_rows_that_the_description_names(
+    workspace: Workspace, folder: Path
+) -> None:
     import mlcroissant as mlc
 
     run(workspace, folder, Texts.OPEN, "metadata,passages,papers,embeddings,ledger")
@@ -168,7 +193,8 @@ def test_mlcroissant_reads_the_rows_that_the_description_names(workspace: Worksp
         expected = [row for month in MONTHS for row in rows(folder, name, month)]
         described = [field.id.partition("/")[2] for field in _record_set(dataset, name).fields]
         found = [
-            {column: _plain(record[f"{name}/{column}"]) for column in described} for record in dataset.records(name)
+            {column: _plain(record[f"{name}/{column}"]) for column in described}
+            for record in dataset.records(name)
         ]
         assert found == [{column: row[column] for column in described} for row in expected]
         nested = set(expected[0]) - set(described)
@@ -191,12 +217,20 @@ def _plain(value: Any) -> Any:
 
 
 RESPONSIBLE_AI = (
-    "dataCollection", "dataCollectionMissingData", "dataLimitations", "dataBiases", "personalSensitiveInformation",
-    "dataUseCases", "dataSocialImpact", "dataReleaseMaintenancePlan",
-)  # fmt: skip
+    "dataCollection",
+    "dataCollectionMissingData",
+    "dataLimitations",
+    "dataBiases",
+    "personalSensitiveInformation",
+    "dataUseCases",
+    "dataSocialImpact",
+    "dataReleaseMaintenancePlan",
+)
 
 
-def test_the_description_has_the_responsible_ai_fields_and_the_licences(workspace: Workspace, folder: Path) -> None:
+def test_the_description_has_the_responsible_ai_fields_and_the_licences(
+    workspace: Workspace, folder: Path
+) -> None:
     told = {}
     for texts in Texts:
         run(workspace, folder, texts, "all")
@@ -235,7 +269,9 @@ def test_the_card_tells_counts_losses_and_settings(workspace: Workspace, folder:
     assert front(folder)["license"] == "other"
     assert front(folder)["size_categories"] == ["n<1K"]
     listed = json.loads((folder / "citeloom-export.json").read_text())["files"]
-    assert {name: entry["rows"] for name, entry in listed.items()} == {file.path: file.rows for file in made.files}
+    assert {name: entry["rows"] for name, entry in listed.items()} == {
+        file.path: file.rows for file in made.files
+    }
 
 
 def test_a_second_export_gives_the_same_bytes(workspace: Workspace, folder: Path) -> None:
@@ -252,12 +288,17 @@ def test_an_export_takes_the_place_of_an_earlier_one(workspace: Workspace, folde
     run(workspace, folder, Texts.ALL, "all")
     run(workspace, folder, names="metadata", months="2024-04")
     assert sorted(content(folder)) == [
-        "README.md", "citeloom-export.json", "croissant.json", "metadata/2024-04.parquet",
-    ]  # fmt: skip
+        "README.md",
+        "citeloom-export.json",
+        "croissant.json",
+        "metadata/2024-04.parquet",
+    ]
 
 
 @pytest.mark.parametrize("place", ["notes.txt", "deep/notes.txt", ".git/config"])
-def test_a_folder_with_other_things_is_left_as_it_is(workspace: Workspace, folder: Path, place: str) -> None:
+def test_a_folder_with_other_things_is_left_as_it_is(
+    workspace: Workspace, folder: Path, place: str
+) -> None:
     run(workspace, folder)
     (folder / place).parent.mkdir(parents=True, exist_ok=True)
     (folder / place).write_text("mine")
@@ -272,9 +313,17 @@ def test_a_folder_with_other_things_is_left_as_it_is(workspace: Workspace, folde
     assert content(folder) == before
 
 
-def test_a_file_the_data_root_and_another_store_are_refused(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+def test_a_file_the_data_root_and_another_store_are_refused(
+    workspace: Workspace, folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file", workspace.root.path, workspace.root.path / "inside", "s3://bucket/x", "hf://a/b"):
+    for place in (
+        tmp_path / "file",
+        workspace.root.path,
+        workspace.root.path / "inside",
+        "s3://bucket/x",
+        "hf://a/b",
+    ):
         with pytest.raises(SettingError):
             run(workspace, place)
     with pytest.raises(SettingError, match="nothing_such"):
@@ -297,17 +346,26 @@ def test_what_cannot_be_read_leaves_the_earlier_export(workspace: Workspace, fol
     assert [entry.name for entry in folder.parent.iterdir()] == ["export"]
 
 
-def test_a_month_that_changes_while_it_is_exported_is_told(workspace: Workspace, folder: Path) -> None:
+def test_a_month_that_changes_while_it_is_exported_is_told(
+    workspace: Workspace, folder: Path
+) -> None:
     def rewrite(step: str) -> None:
         if step == "passages of 2024-03":
-            write(workspace.root, tables.PASSAGES, "2024-03", [{"passage_id": "new", "arxiv_id": "2403.00001"}])
+            write(
+                workspace.root,
+                tables.PASSAGES,
+                "2024-03",
+                [{"passage_id": "new", "arxiv_id": "2403.00001"}],
+            )
 
     with pytest.raises(TransientFailure, match="passages of 2024-03 changed"):
         run(workspace, folder, progress=rewrite)
     assert not folder.exists()
 
 
-def test_an_export_that_was_killed_between_its_two_moves_is_found_again(workspace: Workspace, folder: Path) -> None:
+def test_an_export_that_was_killed_between_its_two_moves_is_found_again(
+    workspace: Workspace, folder: Path
+) -> None:
     run(workspace, folder)
     before = content(folder)
     os.replace(folder, folder.with_name(".export.citeloom-old"))
@@ -324,17 +382,24 @@ def test_an_export_that_was_killed_between_its_two_moves_is_found_again(workspac
 
 
 def test_two_exports_to_one_folder_do_not_meet(workspace: Workspace, folder: Path) -> None:
-    with folder_lock(folder, workspace.cache("locks")), pytest.raises(TransientFailure, match="another export"):
+    with (
+        folder_lock(folder, workspace.cache("locks")),
+        pytest.raises(TransientFailure, match="another export"),
+    ):
         run(workspace, folder)
     assert not folder.exists()
 
 
-def test_a_full_disk_is_told_and_leaves_the_earlier_export(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_full_disk_is_told_and_leaves_the_earlier_export(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     with small_disk_in(tmp_path, 1) as disk:
         folder = disk / "export"
         run(workspace, folder)
         before = content(folder)
-        (disk / "ballast").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 20_000))
+        (disk / "ballast").write_bytes(
+            bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 20_000)
+        )
         with pytest.raises(PermanentFailure, match="make room"):
             run(workspace, folder, Texts.ALL, "all")
         assert content(folder) == before
@@ -347,7 +412,9 @@ def test_tables_of_different_makings_are_told_of(workspace: Workspace, folder: P
     assert made is not None
     with MonthWriter(tables.PASSAGES, file) as writer:
         writer.add({"passage_id": "p", "arxiv_id": "2403.00001"})
-        writer.commit(replace(made, inputs={"papers": "rows of before", "metadata": "no digest of rows"}))
+        writer.commit(
+            replace(made, inputs={"papers": "rows of before", "metadata": "no digest of rows"})
+        )
     exported = run(workspace, folder)
     assert [note.split(":")[0] for note in exported.notes] == [
         "passages of 2024-03 was made of other rows of papers than are there now"
@@ -384,7 +451,10 @@ def test_the_command_answers_in_json_and_refuses_with_its_exit_code(
 
 
 def test_row_groups_stay_those_of_the_table(workspace: Workspace, folder: Path) -> None:
-    many = [{"passage_id": str(number), "arxiv_id": "2403.00001"} for number in range(ROWS_PER_GROUP + 1)]
+    many = [
+        {"passage_id": str(number), "arxiv_id": "2403.00001"}
+        for number in range(ROWS_PER_GROUP + 1)
+    ]
     write(workspace.root, tables.PASSAGES, "2024-03", many)
     run(workspace, folder)
     assert pq.read_metadata(folder / "passages" / "2024-03.parquet").num_row_groups == 2

@@ -74,7 +74,9 @@ def test_all_that_arxiv_says_of_a_paper_is_free_and_addresses_of_authors_are_not
 def test_the_documentation_names_every_column_with_words_of_papers() -> None:
     told = dict(re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|$", DOC.read_text(), re.MULTILINE))
     found = {
-        name: ", ".join(column.name for column in table.schema if right_of(table, column) is Right.PAPER)
+        name: ", ".join(
+            column.name for column in table.schema if right_of(table, column) is Right.PAPER
+        )
         for name, table in TABLES.items()
     }
     assert told == {name: columns for name, columns in found.items() if columns}

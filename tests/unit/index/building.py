@@ -1,4 +1,5 @@
-"""Builders that the tests of the index share: a month of papers and passages, points, and an index's answers.
+"""Builders that the tests of the index share: a month of papers and passages, points, and an
+index's answers.
 
 Imported by name (`tests.unit.index.building`), also from tests/server.
 """
@@ -27,7 +28,14 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.passage_index import Layout, PassageIndex, Query, Request, ScoredPassage, month_number
+from pipeline.index.passage_index import (
+    Layout,
+    PassageIndex,
+    Query,
+    Request,
+    ScoredPassage,
+    month_number,
+)
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
@@ -40,8 +48,14 @@ LAYOUT = Layout(MODEL, dimensions=8, sparse=True, quantization="none")
 TEXTS = (
     "Beam search keeps the best partial hypotheses while a sentence is translated word by word.",
     "Coverage penalties stop the decoder from leaving source words untranslated.",
-    "Sparse lexical retrieval with inverse document frequency finds rare terms that dense vectors blur.",
-    "A dense retriever encodes question and passage into one space and compares them by inner product.",
+    (
+        "Sparse lexical retrieval with inverse document frequency finds rare terms that dense"
+        " vectors blur."
+    ),
+    (
+        "A dense retriever encodes question and passage into one space and compares them by inner"
+        " product."
+    ),
     "Reciprocal rank fusion merges two ranked lists without comparing their scores.",
     "Photosynthesis in ferns is limited by light on the forest floor.",
 )
@@ -63,7 +77,8 @@ def make_points(
 ) -> PointBatch:
     """Points whose vectors follow from their numbers: neighbours in number are neighbours in angle.
 
-    No two points score alike on the searches of `answers`, since an engine is free in the order of a tie.
+    No two points score alike on the searches of `answers`, since an engine is free in the order of
+    a tie.
     """
     numbers = list(numbers)
     angles = [0.1 * number for number in numbers]
@@ -81,7 +96,11 @@ def make_points(
             np.array(terms, np.uint32).reshape(-1),
             np.array(weights, np.float32).reshape(-1),
         ),
-        sparse=SparseRows.of([{number % 3: 1.0 + 0.013 * number} for number in numbers]) if sparse else None,
+        sparse=(
+            SparseRows.of([{number % 3: 1.0 + 0.013 * number} for number in numbers])
+            if sparse
+            else None
+        ),
         payloads=[_payload_of(number, month, content) | payload for number in numbers],
         colbert_offsets=np.arange(len(numbers) + 1, dtype=np.int64) * 2 if colbert else None,
         colbert=_tokens_of(numbers) if colbert else None,
@@ -112,7 +131,9 @@ def _payload_of(number: int, month: str, content: str) -> dict[str, Any]:
 def _tokens_of(numbers: Sequence[int]) -> NDArray[np.float32]:
     """Two tokens a point, whose order by ColBERT is against that of the angles."""
     rows = [
-        [math.cos(0.1 * n + shift), 0, 0, 0, 0, 0, 0, math.sin(0.1 * n + shift)] for n in numbers for shift in (0, 1)
+        [math.cos(0.1 * n + shift), 0, 0, 0, 0, 0, 0, math.sin(0.1 * n + shift)]
+        for n in numbers
+        for shift in (0, 1)
     ]
     return np.array(rows, np.float32).reshape(-1, 8)
 
@@ -126,7 +147,9 @@ def query(number: int = 17, *, terms: Sequence[int] = (3, 7, 117), colbert: bool
 
 
 def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]]:
-    """What an index that holds forty points of three months says to a set of searches; scores to five digits."""
+    """What an index that holds forty points of three months says to a set of searches; scores to
+    five digits.
+    """
     of_months = (
         SearchOptions(first_month="2024-04"),
         SearchOptions(last_month="2024-03"),
@@ -143,13 +166,23 @@ def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]
         SearchOptions(without_papers=("2403.00000", "2404.00004")),
         SearchOptions(categories=("cs.IR",), kinds=("paragraph", "abstract")),
     )
-    rankings = [Ranking(limit, where=options.conditions()) for options in restricted for limit in (1, 5, 40)]
-    # Server 1.16 counts document frequencies of all months, and Edge those of the months that are searched.
-    rankings += [Ranking(limit, by="dense", where=options.conditions()) for options in of_months for limit in (1, 40)]
+    rankings = [
+        Ranking(limit, where=options.conditions()) for options in restricted for limit in (1, 5, 40)
+    ]
+    # Server 1.16 counts document frequencies of all months, and Edge those of the months that are
+    # searched.
+    rankings += [
+        Ranking(limit, by="dense", where=options.conditions())
+        for options in of_months
+        for limit in (1, 40)
+    ]
     rankings += [Ranking(7, by=by) for by in ("dense", "lexical", "sparse")]
     rankings.append(Ranking(5, exact=True))
     return [
-        [(hit.passage_id, round(hit.score, 5), dict(hit.payload)) for hit in rank(index, [query()], ranking)[0]]
+        [
+            (hit.passage_id, round(hit.score, 5), dict(hit.payload))
+            for hit in rank(index, [query()], ranking)[0]
+        ]
         for ranking in rankings
     ]
 
@@ -162,7 +195,8 @@ def find(index: PassageIndex, wanted: Query, request: Request) -> list[ScoredPas
 def three_months() -> list[PointBatch]:
     """Forty points, by turns in three months."""
     return [
-        make_points(range(first, 40, 3), month=month) for first, month in enumerate(("2024-03", "2024-04", "2024-05"))
+        make_points(range(first, 40, 3), month=month)
+        for first, month in enumerate(("2024-03", "2024-04", "2024-05"))
     ]
 
 
@@ -180,10 +214,13 @@ _HOLDER = textwrap.dedent(
 
 @contextmanager
 def opened_by_another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that has the index in a folder open and does not let go, as during a long optimization; it is killed at
-    the end of the block."""
+    """A process that has the index in a folder open and does not let go, as during a long
+    optimization; it is killed at the end of the block.
+    """
     command = [sys.executable, "-c", _HOLDER, str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline()
         try:
@@ -202,15 +239,25 @@ def write_table(workspace: Workspace, table: Table, month: str, rows: Sequence[R
     with MonthWriter(table, workspace.root.file(table, month)) as writer:
         for row in rows:
             writer.add(row)
-        writer.commit(Provenance(table.name, month, table.version, 1, "0", "made by a test", {}, {}))
+        writer.commit(
+            Provenance(table.name, month, table.version, 1, "0", "made by a test", {}, {})
+        )
 
 
 def write_month(
-    workspace: Workspace, month: str = "2024-03", texts: Sequence[str] = TEXTS, categories: Sequence[str] = ("cs.CL",)
+    workspace: Workspace,
+    month: str = "2024-03",
+    texts: Sequence[str] = TEXTS,
+    categories: Sequence[str] = ("cs.CL",),
 ) -> None:
     """Papers and passages of a month: two passages a paper, one for every text."""
     paper_ids = [f"{month[2:4]}{month[5:]}.{number:05d}" for number in range((len(texts) + 1) // 2)]
-    write_table(workspace, tables.PAPERS, month, [_paper(arxiv_id, month, categories) for arxiv_id in paper_ids])
+    write_table(
+        workspace,
+        tables.PAPERS,
+        month,
+        [_paper(arxiv_id, month, categories) for arxiv_id in paper_ids],
+    )
     rows = [_passage(paper_ids[number // 2], number, text) for number, text in enumerate(texts)]
     write_table(workspace, tables.PASSAGES, month, rows)
 

@@ -54,7 +54,9 @@ class FakeIndex(PassageIndex):
 
     def _upsert(self, points: PointBatch) -> None:
         self.calls.append(f"upsert {len(points)}")
-        for number, (identifier, payload) in enumerate(zip(points.ids, points.payloads, strict=True)):
+        for number, (identifier, payload) in enumerate(
+            zip(points.ids, points.payloads, strict=True)
+        ):
             self.points[identifier] = dict(payload)
             self.dense[identifier] = points.dense[number]
 
@@ -63,25 +65,38 @@ class FakeIndex(PassageIndex):
         for identifier in ids:
             self.points.pop(identifier, None)
 
-    def _page(self, where: Sequence[Condition], fields: list[str], offset: Any) -> tuple[Sequence[Any], Any]:
+    def _page(
+        self, where: Sequence[Condition], fields: list[str], offset: Any
+    ) -> tuple[Sequence[Any], Any]:
         """All points of the months that `where` names, on one page."""
         return [
             SimpleNamespace(id=identifier, payload=payload)
             for identifier, payload in self.points.items()
-            if all((payload.get("month") in condition.values) != condition.negated for condition in where)
+            if all(
+                (payload.get("month") in condition.values) != condition.negated
+                for condition in where
+            )
         ], None
 
-    def _query(self, searches: Sequence[tuple[Query, Request]], layout: Layout) -> Sequence[Sequence[Any]]:
+    def _query(
+        self, searches: Sequence[tuple[Query, Request]], layout: Layout
+    ) -> Sequence[Sequence[Any]]:
         def score(point: PointId, query: Query) -> float:
             return float(self.dense[point] @ query.dense)
 
         return [
             [
                 SimpleNamespace(id=point, score=score(point, query), payload=self.points[point])
-                for point in sorted(self.points, key=lambda point: (-score(point, query), str(point)))[: request.limit]
+                for point in sorted(
+                    self.points, key=lambda point: (-score(point, query), str(point))
+                )[: request.limit]
             ]
             for query, request in searches
         ]
 
     def _retrieve(self, ids: list[str]) -> Sequence[Any]:
-        return [SimpleNamespace(id=passage, payload=self.points[passage]) for passage in ids if passage in self.points]
+        return [
+            SimpleNamespace(id=passage, payload=self.points[passage])
+            for passage in ids
+            if passage in self.points
+        ]

@@ -1,4 +1,6 @@
-"""What a search shows: rows, Markdown and tables in which a paper's text is data, and links to where it stands."""
+"""What a search shows: rows, Markdown and tables in which a paper's text is data, and links to
+where it stands.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.search import Hit
 
 NASTY = (
-    "# head\n- item\n1. one\n1) two\n> quote\n    code\n```sh\nrm\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n===\n***\n"
-    "<script>alert(1)</script> <!-- --> &amp; &#27; [x](javascript:alert(1)) ![i](http://e.org/i.png) [x]: http://e.org\n"
-    "$x_1^2$ *a* _b_ ~~c~~ `d` http://e.org www.e.org <http://e.org> \\"
+    "# head\n- item\n1. one\n1) two\n> quote\n    code\n```sh\nrm\n```\n| a | b |\n|---|---|\n| 1 |"
+    " 2 |\n===\n***\n<script>alert(1)</script> <!-- --> &amp; &#27; [x](javascript:alert(1))"
+    " ![i](http://e.org/i.png) [x]: http://e.org\n$x_1^2$ *a* _b_ ~~c~~ `d` http://e.org www.e.org"
+    " <http://e.org> \\"
 )
 
 
@@ -59,7 +62,9 @@ def make_hit(**fields: Any) -> Hit:
         ("2403.18886", "a) b/c", "https://arxiv.org/html/2403.18886#a%29%20b%2Fc"),
     ],
 )
-def test_a_passage_is_linked_where_arxiv_or_ar5iv_has_its_page(arxiv_id: str, anchor: str, url: str) -> None:
+def test_a_passage_is_linked_where_arxiv_or_ar5iv_has_its_page(
+    arxiv_id: str, anchor: str, url: str
+) -> None:
     assert passage_url(arxiv_id, anchor) == url
     assert abstract_url(arxiv_id) == f"https://arxiv.org/abs/{arxiv_id}"
 
@@ -67,14 +72,20 @@ def test_a_passage_is_linked_where_arxiv_or_ar5iv_has_its_page(arxiv_id: str, an
 def test_rows_hold_every_field() -> None:
     hit = make_hit()
     told = json.loads(json.dumps(batch_rows(["one", "two"], [[hit], []])))
-    assert told == [{"query": "one", "hits": json.loads(json.dumps(as_rows([hit])))}, {"query": "two", "hits": []}]
+    assert told == [
+        {"query": "one", "hits": json.loads(json.dumps(as_rows([hit])))},
+        {"query": "two", "hits": []},
+    ]
     assert told[0]["hits"][0]["text"] == hit.text
     assert set(told[0]["hits"][0]) == set(Hit.__slots__)
 
 
 def test_markdown_links_the_title_and_quotes_the_passage() -> None:
     front = make_hit(section_path=(), kind="front_matter", text="One line.\n\nAnother.")
-    linked = "[A paper](https://arxiv.org/html/2403.18886#S1.p2) ([2403.18886](https://arxiv.org/abs/2403.18886))"
+    linked = (
+        "[A paper](https://arxiv.org/html/2403.18886#S1.p2)"
+        " ([2403.18886](https://arxiv.org/abs/2403.18886))"
+    )
     assert as_markdown([make_hit(), front], first=10).splitlines() == [
         f"10. {linked}\\",
         "    Method › Decoding · paragraph · score 0.031",
@@ -94,23 +105,38 @@ def test_markdown_of_nothing_says_so() -> None:
 
 
 def _rendered(markdown: str) -> tuple[list[str], str]:
-    """The links of a document, and its text; nothing in it but lists, quotations, paragraphs and links."""
+    """The links of a document, and its text; nothing in it but lists, quotations, paragraphs and
+    links.
+    """
     links, told = [], []
     for block in MarkdownIt("gfm-like", {"linkify": False}).parse(markdown):
         assert block.type.removesuffix("_open").removesuffix("_close") in {
-            "ordered_list", "list_item", "paragraph", "blockquote", "inline",
-        }  # fmt: skip
+            "ordered_list",
+            "list_item",
+            "paragraph",
+            "blockquote",
+            "inline",
+        }
         for part in block.children or []:
-            assert part.type in {"text", "text_special", "softbreak", "hardbreak", "link_open", "link_close"}
+            assert part.type in {
+                "text",
+                "text_special",
+                "softbreak",
+                "hardbreak",
+                "link_open",
+                "link_close",
+            }
             links += [str(part.attrs["href"])] if part.type == "link_open" else []
-            told.append(part.content if part.type.startswith("text") else "\n" * part.type.endswith("break"))
+            told.append(
+                part.content if part.type.startswith("text") else "\n" * part.type.endswith("break")
+            )
         told.append("\n")
     return links, " ".join("".join(told).split())
 
 
-TEXTS = st.text(st.sampled_from("ab1 .)(-+*_#>=`~|[]!<&;$\\:/w\n\t") | st.characters(exclude_categories=["Cs"])).map(
-    lambda text: f"x {text}"
-)
+TEXTS = st.text(
+    st.sampled_from("ab1 .)(-+*_#>=`~|[]!<&;$\\:/w\n\t") | st.characters(exclude_categories=["Cs"])
+).map(lambda text: f"x {text}")
 
 
 @given(title=TEXTS, section=TEXTS, text=TEXTS)
@@ -119,7 +145,13 @@ def test_no_text_of_a_paper_is_read_as_markdown(title: str, section: str, text: 
     hit = make_hit(title=title, section_path=(section,), text=text)
     links, told = _rendered(as_markdown([hit]))
     assert links == [hit.passage_url, hit.url]
-    parts = [title, f"({hit.arxiv_id})", section, "· paragraph · score 0.031", text.replace("[@", "[ @")]
+    parts = [
+        title,
+        f"({hit.arxiv_id})",
+        section,
+        "· paragraph · score 0.031",
+        text.replace("[@", "[ @"),
+    ]
     expected = " ".join(" ".join(map(visible, parts)).split())
     if "[@" not in text:
         assert told == expected
@@ -136,7 +168,11 @@ def _shown(*arguments: Any) -> str:
 
 
 def test_a_table_shows_texts_as_they_are() -> None:
-    hit = make_hit(title="[bold]Set[/bold] [x]", text="a [red]b[/red] \x1b[31m [@bib1] end", section_path=("[/]",))
+    hit = make_hit(
+        title="[bold]Set[/bold] [x]",
+        text="a [red]b[/red] \x1b[31m [@bib1] end",
+        section_path=("[/]",),
+    )
     shown = _shown([hit], 11)
     assert "[bold]Set[/bold] [x]" in shown
     assert "a [red]b[/red] �[31m end" in shown

@@ -39,7 +39,9 @@ def workspace(workspace: Workspace) -> Workspace:
 
 def ids_of(workspace: Workspace, month: str = FIRST) -> list[str]:
     """The passages of a month."""
-    return [row["passage_id"] for row in workspace.root.rows(tables.PASSAGES, month, ["passage_id"])]
+    return [
+        row["passage_id"] for row in workspace.root.rows(tables.PASSAGES, month, ["passage_id"])
+    ]
 
 
 def put(workspace: Workspace, identifier: str, payload: Mapping[str, Any]) -> None:
@@ -51,11 +53,16 @@ def put(workspace: Workspace, identifier: str, payload: Mapping[str, Any]) -> No
 
 def receipt_bytes(workspace: Workspace) -> dict[str, bytes]:
     """The receipts' files."""
-    return {month: workspace.root.file(tables.INDEX_RECEIPTS, month).read_bytes() for month in (FIRST, SECOND)}
+    return {
+        month: workspace.root.file(tables.INDEX_RECEIPTS, month).read_bytes()
+        for month in (FIRST, SECOND)
+    }
 
 
 def damage(workspace: Workspace) -> dict[str, str]:
-    """One point of the first month missing, one stale, one twice, one of somebody else; one of no month at all."""
+    """One point of the first month missing, one stale, one twice, one of somebody else; one of no
+    month at all.
+    """
     index, ids = live_index(workspace), ids_of(workspace)
     digests = dict(index.contents(FIRST))
     made = {
@@ -74,11 +81,16 @@ def damage(workspace: Workspace) -> dict[str, str]:
     return made
 
 
-def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts(workspace: Workspace) -> None:
+def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts(
+    workspace: Workspace,
+) -> None:
     before = receipt_bytes(workspace)
     clean = audit_months(workspace)
     assert clean.clean
-    assert [(month.month, month.present) for month in clean.months] == [(FIRST, len(TEXTS)), (SECOND, len(TEXTS))]
+    assert [(month.month, month.present) for month in clean.months] == [
+        (FIRST, len(TEXTS)),
+        (SECOND, len(TEXTS)),
+    ]
     assert receipt_bytes(workspace) == before
     made = damage(workspace)
     audit = audit_months(workspace)
@@ -95,13 +107,17 @@ def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts
     assert receipt_bytes(workspace) == before
 
 
-def test_points_of_no_month_are_looked_for_where_all_months_are_audited(workspace: Workspace) -> None:
+def test_points_of_no_month_are_looked_for_where_all_months_are_audited(
+    workspace: Workspace,
+) -> None:
     put(workspace, str(uuid.UUID(int=8, version=4)), {"month": "1999-01"})
     assert audit_months(workspace, SECOND).clean
     assert audit_months(workspace, f"{FIRST}..{SECOND}").outside_count == 1
 
 
-def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(workspace: Workspace) -> None:
+def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(
+    workspace: Workspace,
+) -> None:
     """As many points as there should be: counting them would see nothing."""
     index = live_index(workspace)
     index.delete([ids_of(workspace)[0]])
@@ -128,7 +144,9 @@ def test_a_receipt_is_believed_again_once_an_audit_finds_the_points(workspace: W
     assert receipt_bytes(workspace) == before
 
 
-def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_loads_it(workspace: Workspace) -> None:
+def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_loads_it(
+    workspace: Workspace,
+) -> None:
     write_month(workspace, "2024-05")
     embed(workspace, "2024-05")
     audit = audit_months(workspace, "2024-05")
@@ -148,8 +166,12 @@ def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace: Wo
     assert live_index(workspace).count(FIRST) == len(TEXTS)
 
 
-def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove(workspace: Workspace) -> None:
-    """The months are looked at again after the listing, in which another run may have begun on one more."""
+def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove(
+    workspace: Workspace,
+) -> None:
+    """The months are looked at again after the listing, in which another run may have begun on one
+    more.
+    """
 
     class Busy:
         """Lists a point of the new month, which is embedded by then."""
@@ -180,7 +202,9 @@ def test_months_that_searches_do_not_ask_are_told(workspace: Workspace) -> None:
     assert audit.as_json()["live"] == audit.live
 
 
-def test_what_cannot_be_audited_is_named(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_what_cannot_be_audited_is_named(
+    workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     with pytest.raises(SettingError, match="2031-01"):
         audit_months(workspace, "2031-01")
     with pytest.raises(MissingInput, match="holds no embeddings yet: run citeloom run"):

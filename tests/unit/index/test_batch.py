@@ -80,13 +80,26 @@ def _with_token(value: float) -> PointBatch:
 @pytest.mark.parametrize(
     ("points", "number", "message"),
     [
-        *[(_with_dense(value), 3, "2024-03 --select embeddings") for value in (NAN, INFINITE, -INFINITE, 1e30)],
-        (_with_lexical(weights=np.array([1] * 7 + [NAN, 1], np.float32)), 2, "lexical vector with NaN"),
-        (_with_lexical(weights=np.array([1] * 7 + [INFINITE, 1], np.float32)), 2, "lexical vector with NaN"),
+        *[
+            (_with_dense(value), 3, "2024-03 --select embeddings")
+            for value in (NAN, INFINITE, -INFINITE, 1e30)
+        ],
+        (
+            _with_lexical(weights=np.array([1] * 7 + [NAN, 1], np.float32)),
+            2,
+            "lexical vector with NaN",
+        ),
+        (
+            _with_lexical(weights=np.array([1] * 7 + [INFINITE, 1], np.float32)),
+            2,
+            "lexical vector with NaN",
+        ),
         (_with_lexical(weights=np.ones(8, np.float32)), 0, "without a weight for each id"),
         (_with_token(NAN), 2, "ColBERT vector with NaN"),
     ],
 )
-def test_a_vector_that_no_engine_can_take_is_refused_by_name(points: PointBatch, number: int, message: str) -> None:
+def test_a_vector_that_no_engine_can_take_is_refused_by_name(
+    points: PointBatch, number: int, message: str
+) -> None:
     with pytest.raises(PermanentFailure, match=rf"{passage_id(number)}.*{message}"):
         check_points(points)

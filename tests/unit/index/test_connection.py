@@ -1,4 +1,5 @@
-"""A connection to a server: what is retried and for how long, gRPC or HTTP, wrong keys, and closing during a call.
+"""A connection to a server: what is retried and for how long, gRPC or HTTP, wrong keys, and closing
+during a call.
 
 Qdrant is a fake that knows no more than its aliases and how to take points.
 """
@@ -35,7 +36,9 @@ class Refused(grpc.RpcError):
         return str(self)
 
 
-def _http_error(status: int, headers: dict[str, str] | None = None, content: bytes = b"") -> Exception:
+def _http_error(
+    status: int, headers: dict[str, str] | None = None, content: bytes = b""
+) -> Exception:
     from qdrant_client.http.exceptions import UnexpectedResponse
 
     return UnexpectedResponse(status, "reason", content, httpx.Headers(headers or {}))
@@ -55,7 +58,9 @@ def _exhausted(seconds: int) -> Exception:
 
 def _connection(fake: FakeClock, patience: float) -> Connection:
     """A connection whose client is never used, and whose pauses take no time."""
-    return Connection("http://localhost:1", None, grpc_port=None, patience=patience, clock=fake.clock)
+    return Connection(
+        "http://localhost:1", None, grpc_port=None, patience=patience, clock=fake.clock
+    )
 
 
 def _failing(*errors: BaseException) -> Callable[[object], str]:
@@ -70,7 +75,10 @@ def _failing(*errors: BaseException) -> Callable[[object], str]:
     return call
 
 
-INCOMPLETE = b'{"status":{"error":"Format error in JSON body: EOF while parsing a string at line 1 column 9"}}'
+INCOMPLETE = (
+    b'{"status":{"error":"Format error in JSON body: EOF while parsing a string at line 1 column'
+    b' 9"}}'
+)
 TRANSIENT_STATUSES = (
     "UNAVAILABLE",
     "DEADLINE_EXCEEDED",
@@ -104,7 +112,10 @@ def test_an_overloaded_or_broken_server_is_asked_again(error: Exception) -> None
 @pytest.mark.parametrize(
     "error",
     [
-        *[Refused(name) for name in ("UNAUTHENTICATED", "PERMISSION_DENIED", "INVALID_ARGUMENT", "NOT_FOUND")],
+        *[
+            Refused(name)
+            for name in ("UNAUTHENTICATED", "PERMISSION_DENIED", "INVALID_ARGUMENT", "NOT_FOUND")
+        ],
         *[_http_error(status) for status in (401, 403, 404, 409, 422)],
         _http_error(400, content=b"Wrong input: vector dimension"),
         _no_answer(ValueError("field required")),
@@ -130,7 +141,8 @@ def test_pauses_grow() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [_http_error(429, {"retry-after": "7"}), _http_error(503, {"Retry-After": "7"}), _exhausted(7)]
+    "error",
+    [_http_error(429, {"retry-after": "7"}), _http_error(503, {"Retry-After": "7"}), _exhausted(7)],
 )
 def test_a_pause_that_the_server_requests_is_kept(error: Exception) -> None:
     fake = FakeClock()
@@ -141,11 +153,16 @@ def test_a_pause_that_the_server_requests_is_kept(error: Exception) -> None:
 @pytest.mark.parametrize("value", ["", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "-5"])
 def test_a_header_without_seconds_requests_no_pause(value: str) -> None:
     fake = FakeClock()
-    assert _connection(fake, patience=600).write(_failing(_http_error(429, {"retry-after": value}))) == "answer"
+    assert (
+        _connection(fake, patience=600).write(_failing(_http_error(429, {"retry-after": value})))
+        == "answer"
+    )
     assert fake.pauses[0] <= FIRST_PAUSE
 
 
-@pytest.mark.parametrize(("patience", "error"), [(60, _exhausted(61)), (0, NotCompleted("not done"))])
+@pytest.mark.parametrize(
+    ("patience", "error"), [(60, _exhausted(61)), (0, NotCompleted("not done"))]
+)
 def test_no_pause_begins_that_would_outlast_the_patience(patience: float, error: Exception) -> None:
     fake = FakeClock()
     with pytest.raises(TransientFailure):
@@ -186,7 +203,9 @@ def answers(httpserver: HTTPServer) -> list[tuple[int, str]]:
 def _collections(httpserver: HTTPServer, key: str | None = None) -> ServerCollections:
     """Collections whose pauses take no time."""
     secret = None if key is None else SecretStr(key)
-    return ServerCollections(httpserver.url_for(""), "c", secret, patience=600, clock=FakeClock().clock)
+    return ServerCollections(
+        httpserver.url_for(""), "c", secret, patience=600, clock=FakeClock().clock
+    )
 
 
 def test_a_server_that_recovers_causes_no_error(
@@ -199,7 +218,9 @@ def test_a_server_that_recovers_causes_no_error(
     assert len(httpserver.log) == 4
 
 
-def test_a_server_that_does_not_recover_is_named(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
+def test_a_server_that_does_not_recover_is_named(
+    httpserver: HTTPServer, answers: list[tuple[int, str]]
+) -> None:
     answers += [(503, "null")]
     collections = _collections(httpserver)
     with pytest.raises(TransientFailure, match=f"{httpserver.url_for('')[:-1]} answered 503"):
@@ -207,7 +228,9 @@ def test_a_server_that_does_not_recover_is_named(httpserver: HTTPServer, answers
     assert len(httpserver.log) > 1
 
 
-def test_a_wrong_key_is_never_tried_again(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
+def test_a_wrong_key_is_never_tried_again(
+    httpserver: HTTPServer, answers: list[tuple[int, str]]
+) -> None:
     answers += [(401, "null")]
     collections = _collections(httpserver, key="wrong")
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
@@ -215,7 +238,9 @@ def test_a_wrong_key_is_never_tried_again(httpserver: HTTPServer, answers: list[
     assert len(httpserver.log) == 1
 
 
-def test_a_count_that_must_not_wait_is_requested_once(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
+def test_a_count_that_must_not_wait_is_requested_once(
+    httpserver: HTTPServer, answers: list[tuple[int, str]]
+) -> None:
     answers += [(503, "null")]
     with pytest.raises(TransientFailure):
         _collections(httpserver).collection("c-model").count("2024-03", wait=False)
@@ -229,9 +254,15 @@ def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key: str)
     assert "hid" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("status", "error"), [(403, SettingError), (404, PermanentFailure), (200, SettingError)])
-def test_a_key_that_a_server_repeats_is_not_shown(httpserver: HTTPServer, status: int, error: type[Exception]) -> None:
-    httpserver.expect_request("/aliases").respond_with_json({"result": {"aliases": "hidden is wrong"}}, status=status)
+@pytest.mark.parametrize(
+    ("status", "error"), [(403, SettingError), (404, PermanentFailure), (200, SettingError)]
+)
+def test_a_key_that_a_server_repeats_is_not_shown(
+    httpserver: HTTPServer, status: int, error: type[Exception]
+) -> None:
+    httpserver.expect_request("/aliases").respond_with_json(
+        {"result": {"aliases": "hidden is wrong"}}, status=status
+    )
     connection = Connection(httpserver.url_for(""), SecretStr("hidden"), grpc_port=None)
     with pytest.raises(error, match="… is wrong") as caught:
         connection.read(lambda client: client.get_aliases())
@@ -245,7 +276,9 @@ def _grpc_server(host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
     from qdrant_client import grpc as messages
 
     methods: list[str] = []
-    completed = messages.PointsOperationResponse(result=messages.UpdateResult(status=messages.UpdateStatus.Completed))
+    completed = messages.PointsOperationResponse(
+        result=messages.UpdateResult(status=messages.UpdateStatus.Completed)
+    )
     answers = {
         "/qdrant.Collections/ListAliases": messages.ListAliasesResponse().SerializeToString(),
         "/qdrant.Points/Upsert": completed.SerializeToString(),
@@ -254,7 +287,9 @@ def _grpc_server(host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
     class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]
         def service(self, details: Any) -> Any:
             methods.append(details.method)
-            return grpc.unary_unary_rpc_method_handler(lambda request, context: answers[details.method])
+            return grpc.unary_unary_rpc_method_handler(
+                lambda request, context: answers[details.method]
+            )
 
     server = grpc.server(ThreadPoolExecutor(2), [Everything()])
     port = server.add_insecure_port(f"{host}:0")
@@ -268,17 +303,23 @@ def _grpc_server(host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
 @pytest.fixture
 def http_aliases(httpserver: HTTPServer) -> HTTPServer:
     """A server that lists its aliases over HTTP."""
-    httpserver.expect_request("/aliases").respond_with_json({"result": {"aliases": []}, "status": "ok", "time": 0})
+    httpserver.expect_request("/aliases").respond_with_json(
+        {"result": {"aliases": []}, "status": "ok", "time": 0}
+    )
     return httpserver
 
 
-def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(http_aliases: HTTPServer) -> None:
+def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(
+    http_aliases: HTTPServer,
+) -> None:
     with _grpc_server() as (port, _):
         for grpc_port in (port, None):
             connection = Connection(http_aliases.url_for(""), None, grpc_port=grpc_port)
             clients: list[object] = []
 
-            def closing(client: Any, connection: Connection = connection, clients: list[object] = clients) -> Any:
+            def closing(
+                client: Any, connection: Connection = connection, clients: list[object] = clients
+            ) -> Any:
                 clients.append(client)
                 if len(clients) == 1:
                     connection.close()

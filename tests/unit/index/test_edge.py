@@ -1,4 +1,6 @@
-"""A collection on Qdrant Edge: its layout, its lock, its searches, and what is left after a process was killed."""
+"""A collection on Qdrant Edge: its layout, its lock, its searches, and what is left after a process
+was killed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
-from pipeline.index.edge_folder import IDLE, SHORTEST_TURN, IndexInUse, holder_of, translate_errors, unusable
+from pipeline.index.edge_folder import (
+    IDLE,
+    SHORTEST_TURN,
+    IndexInUse,
+    holder_of,
+    translate_errors,
+    unusable,
+)
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, Quantization, Query, Request, ScoredPassage
 from tests.processes import PATIENCE, wait_until
@@ -71,11 +80,16 @@ def test_searching_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
     assert not edge.folder.parent.exists()
 
 
-@pytest.mark.parametrize(("by", "setting"), [("sparse", "EMBEDDER=bge-m3"), ("colbert", "EMBEDDER_COLBERT=true")])
-def test_vectors_that_the_collection_does_not_have_are_named(edge: EdgeIndex, by: Any, setting: str) -> None:
+@pytest.mark.parametrize(
+    ("by", "setting"), [("sparse", "EMBEDDER=bge-m3"), ("colbert", "EMBEDDER_COLBERT=true")]
+)
+def test_vectors_that_the_collection_does_not_have_are_named(
+    edge: EdgeIndex, by: Any, setting: str
+) -> None:
     _load(edge, make_points([1], sparse=False), layout=replace(LAYOUT, sparse=False))
     with pytest.raises(
-        PermanentFailure, match=rf"no {by} vectors to rank by.*CITELOOM_{setting} and run citeloom reindex"
+        PermanentFailure,
+        match=rf"no {by} vectors to rank by.*CITELOOM_{setting} and run citeloom reindex",
     ):
         find(edge, query(colbert=True), Request(5, by))
 
@@ -87,7 +101,9 @@ def test_vectors_that_the_collection_does_not_have_are_named(edge: EdgeIndex, by
 def test_a_collection_remembers_its_layout(
     tmp_path: Path, quantization: Quantization, colbert: bool, on_disk: bool
 ) -> None:
-    layout = Layout("BAAI/bge-m3", 8, sparse=True, form="title", colbert=colbert, quantization=quantization)
+    layout = Layout(
+        "BAAI/bge-m3", 8, sparse=True, form="title", colbert=colbert, quantization=quantization
+    )
     index = EdgeIndex(tmp_path / layout.collection("a"), on_disk=on_disk)
     _load(index, make_points(range(4), colbert=colbert), layout=layout)
     index.create(layout)
@@ -99,7 +115,9 @@ def test_a_collection_remembers_its_layout(
 
 def test_a_collection_of_another_layout_is_refused(edge: EdgeIndex) -> None:
     edge.create(LAYOUT)
-    with pytest.raises(PermanentFailure, match=r"passages is made for a model.*and not for.*delete it"):
+    with pytest.raises(
+        PermanentFailure, match=r"passages is made for a model.*and not for.*delete it"
+    ):
         edge.create(replace(LAYOUT, form="title"))
     assert edge.layout() == LAYOUT
 
@@ -114,10 +132,14 @@ def test_a_folder_that_citeloom_did_not_make_is_refused(edge: EdgeIndex, content
     assert (edge.folder / "edge_config.json").read_text() == content
 
 
-@pytest.mark.parametrize("content", ["junk", "[]", "{}", '{"layout": {"model": "a"}}', '{"layout": 3}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content", ["junk", "[]", "{}", '{"layout": {"model": "a"}}', '{"layout": 3}', b"\xff\xfe"]
+)
 def test_a_layout_that_cannot_be_read_is_named(edge: EdgeIndex, content: str | bytes) -> None:
     edge.folder.mkdir(parents=True)
-    (edge.folder / LAYOUT_FILE).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (edge.folder / LAYOUT_FILE).write_bytes(
+        content if isinstance(content, bytes) else content.encode()
+    )
     with pytest.raises(PermanentFailure, match=r"citeloom\.json does not hold the layout.*delete"):
         edge.count("2024-03")
 
@@ -125,7 +147,10 @@ def test_a_layout_that_cannot_be_read_is_named(edge: EdgeIndex, content: str | b
 def test_points_are_counted_and_listed_by_month(edge: EdgeIndex) -> None:
     _load(edge, *three_months(), make_points(range(100, 5_400), month="2024-06"))
     april = three_months()[1]
-    expected = {identifier: payload["digest"] for identifier, payload in zip(april.ids, april.payloads, strict=True)}
+    expected = {
+        identifier: payload["digest"]
+        for identifier, payload in zip(april.ids, april.payloads, strict=True)
+    }
     assert dict(edge.contents("2024-04")) == expected
     assert (edge.count("2024-04"), edge.count(), edge.count("2024-07")) == (len(expected), 5_340, 0)
     assert len(dict(edge.contents("2024-06"))) == 5_300, "more than Edge lists at once"
@@ -201,7 +226,9 @@ def test_each_vector_ranks_by_what_it_says(edge: EdgeIndex) -> None:
 
 
 def test_colbert_ranks_the_candidates_again(edge: EdgeIndex) -> None:
-    batches = [make_points(range(first, 40, 3), month="2024-03", colbert=True) for first in range(3)]
+    batches = [
+        make_points(range(first, 40, 3), month="2024-03", colbert=True) for first in range(3)
+    ]
     _load(edge, *batches, layout=WITH_COLBERT)
     asked = query(17, colbert=True)
     for by in ("fused", "dense", "lexical", "sparse"):
@@ -222,7 +249,9 @@ def _max_sim(asked: Query, number: int) -> float:
 
 
 @pytest.mark.parametrize("layout", [LAYOUT, replace(LAYOUT, quantization="int8")])
-def test_a_small_collection_answers_the_same_after_it_settled(edge: EdgeIndex, layout: Layout) -> None:
+def test_a_small_collection_answers_the_same_after_it_settled(
+    edge: EdgeIndex, layout: Layout
+) -> None:
     _load(edge, *three_months(), layout=layout)
     edge.defer_indexing()
     before = answers(edge)
@@ -237,7 +266,9 @@ def _clustered(count: int, dimensions: int, seed: int) -> NDArray[np.float32]:
     basis, centres = common.standard_normal((24, dimensions)), common.standard_normal((100, 24))
     inner = centres[own.integers(0, 100, count)] + 0.6 * own.standard_normal((count, 24))
     rows = inner @ basis + 0.3 * own.standard_normal((count, dimensions))
-    unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(
+        np.float32
+    )
     return unit
 
 
@@ -260,7 +291,9 @@ def test_a_compressed_search_over_a_graph_finds_what_an_exact_one_finds(
     wanted = [{ids[number] for number in row} for row in nearest]
     for request, least in ((Request(10, exact=True), 0.99), (Request(10), 0.95)):
         found = edge.search([(query, request) for query in asked])
-        recall = np.mean([len(truth & set(_ids(hits))) / 10 for truth, hits in zip(wanted, found, strict=True)])
+        recall = np.mean(
+            [len(truth & set(_ids(hits))) / 10 for truth, hits in zip(wanted, found, strict=True)]
+        )
         assert recall >= least
 
 
@@ -290,8 +323,12 @@ _KILLED_WHILE_MAKING = textwrap.dedent(
 
 
 @pytest.mark.faults
-def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(edge: EdgeIndex) -> None:
-    done = subprocess.run([sys.executable, "-c", _KILLED_WHILE_MAKING, str(edge.folder)], check=False)
+def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(
+    edge: EdgeIndex,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED_WHILE_MAKING, str(edge.folder)], check=False
+    )
     assert done.returncode == -signal.SIGKILL
     assert edge.layout() is None
     [orphan] = edge.folder.parent.glob(".passages.*.new")
@@ -318,7 +355,9 @@ _LOADER = textwrap.dedent(
 
 @pytest.mark.faults
 def test_every_batch_that_was_acknowledged_outlives_a_kill(edge: EdgeIndex) -> None:
-    with subprocess.Popen([sys.executable, "-c", _LOADER, str(edge.folder)], stdout=subprocess.PIPE) as loader:
+    with subprocess.Popen(
+        [sys.executable, "-c", _LOADER, str(edge.folder)], stdout=subprocess.PIPE
+    ) as loader:
         assert loader.stdout is not None
         acknowledged = [int(loader.stdout.readline()) for _ in range(25)]
         os.kill(loader.pid, signal.SIGKILL)
@@ -359,7 +398,9 @@ _FILLER = textwrap.dedent(
 )
 
 
-def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(small_disk: Path) -> None:
+def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(
+    small_disk: Path,
+) -> None:
     # In a process of its own: if Edge wrote on, the kernel would kill it.
     command = [sys.executable, "-c", _FILLER, str(small_disk / "passages")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -457,7 +498,9 @@ def test_beside_a_long_request_others_go_on_although_another_process_waits(edge:
         assert holder_of(edge.folder) is not None
 
 
-def test_a_request_that_does_not_wait_fails_at_once_although_another_process_waits_too(edge: EdgeIndex) -> None:
+def test_a_request_that_does_not_wait_fails_at_once_although_another_process_waits_too(
+    edge: EdgeIndex,
+) -> None:
     edge.create(LAYOUT)
     edge.close()
     with opened_by_another_process(edge.folder):
@@ -519,12 +562,20 @@ def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge: EdgeIndex)
     ("reason", "way_out"),
     [
         ("failed to load segment: Permission denied (os error 13)", "CITELOOM_DATA"),
-        ('Can\'t init WAL: Os { code: 28, kind: StorageFull, message: "No space left on device" }', "make room"),
+        (
+            (
+                "Can't init WAL: Os { code: 28, kind: StorageFull, message: \"No space left on"
+                ' device" }'
+            ),
+            "make room",
+        ),
         ("Not enough space available for optimization, needed: 3, available: 2", "make room"),
         ("IO Error: Too many open files (os error 24)", "ulimit -n"),
     ],
 )
-def test_a_failure_of_the_system_has_its_reason_and_not_the_advice_to_delete(reason: str, way_out: str) -> None:
+def test_a_failure_of_the_system_has_its_reason_and_not_the_advice_to_delete(
+    reason: str, way_out: str
+) -> None:
     message = unusable(Path("/data/edge"), Exception(f"Service runtime error: {reason}"))
     assert reason in message
     assert way_out in message
@@ -558,7 +609,10 @@ def test_a_process_without_open_files_to_spare_is_told_so(edge: EdgeIndex) -> No
     edge.create(LAYOUT)
     edge.close()
     done = subprocess.run(
-        [sys.executable, "-c", _CRAMPED, str(edge.folder)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _CRAMPED, str(edge.folder)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "Too many open files" in done.stdout
     assert "ulimit -n" in done.stdout
@@ -570,6 +624,8 @@ def test_a_second_process_is_told_who_holds_the_index(edge: EdgeIndex) -> None:
     with opened_by_another_process(edge.folder) as holder:
         assert edge.layout() == LAYOUT
         for wait in (True, False):
-            with pytest.raises(TransientFailure, match=f"process {holder.pid}.*CITELOOM_QDRANT_URL"):
+            with pytest.raises(
+                TransientFailure, match=f"process {holder.pid}.*CITELOOM_QDRANT_URL"
+            ):
                 edge.count("2024-03", wait=wait)
     assert edge.count("2024-03") == 0, "a killed process lets go of it"

@@ -1,4 +1,6 @@
-"""The collections of an alias on Qdrant Edge: which is live, also for other processes, and taking one away."""
+"""The collections of an alias on Qdrant Edge: which is live, also for other processes, and taking
+one away.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def _make_both(collections: EdgeCollections) -> None:
 def _pretend_both(collections: EdgeCollections) -> None:
     """As `_make_both`, for tests that open neither: a real one takes a second of a busy disk."""
     for layout, name in ((LAYOUT, FIRST), (OTHER, SECOND)):
-        write_whole(collections.folder / name / LAYOUT_FILE, json.dumps({"layout": asdict(layout)}).encode())
+        write_whole(
+            collections.folder / name / LAYOUT_FILE, json.dumps({"layout": asdict(layout)}).encode()
+        )
     collections.make_live(FIRST)
 
 
@@ -49,7 +53,9 @@ def test_there_is_nothing_before_the_first(collections: EdgeCollections) -> None
     assert not collections.folder.parent.exists()
 
 
-def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_place(collections: EdgeCollections) -> None:
+def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_place(
+    collections: EdgeCollections,
+) -> None:
     _pretend_both(collections)
     for name in ("another", "..", ""):
         with pytest.raises(PermanentFailure, match="there is no collection"):
@@ -68,10 +74,14 @@ def test_none_is_live_where_the_folder_was_deleted(collections: EdgeCollections)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"collection": 3}'])
-def test_a_file_that_names_no_collection_is_named(collections: EdgeCollections, content: str) -> None:
+def test_a_file_that_names_no_collection_is_named(
+    collections: EdgeCollections, content: str
+) -> None:
     collections.folder.mkdir(parents=True)
     (collections.folder / "live.json").write_text(content)
-    with pytest.raises(PermanentFailure, match=r"live\.json does not name the collection.*delete it"):
+    with pytest.raises(
+        PermanentFailure, match=r"live\.json does not name the collection.*delete it"
+    ):
         collections.live()
 
 
@@ -92,7 +102,9 @@ def test_a_name_that_leads_elsewhere_is_refused(collections: EdgeCollections, na
             ask(name)
 
 
-def test_a_collection_that_was_dropped_is_gone_and_can_be_made_again(collections: EdgeCollections) -> None:
+def test_a_collection_that_was_dropped_is_gone_and_can_be_made_again(
+    collections: EdgeCollections,
+) -> None:
     _make_both(collections)
     collections.collection(SECOND).upsert(make_points([1]))
     collections.drop(SECOND)
@@ -124,7 +136,9 @@ def test_a_broken_collection_can_be_dropped(collections: EdgeCollections) -> Non
     assert collections.names() == [FIRST]
 
 
-def test_a_collection_that_another_process_uses_is_not_dropped(collections: EdgeCollections) -> None:
+def test_a_collection_that_another_process_uses_is_not_dropped(
+    collections: EdgeCollections,
+) -> None:
     _make_both(collections)
     collections.close()
     with opened_by_another_process(collections.folder / SECOND) as holder:
@@ -135,11 +149,15 @@ def test_a_collection_that_another_process_uses_is_not_dropped(collections: Edge
     assert collections.names() == [FIRST]
 
 
-def test_readers_see_one_of_two_collections_while_the_live_one_changes(collections: EdgeCollections) -> None:
+def test_readers_see_one_of_two_collections_while_the_live_one_changes(
+    collections: EdgeCollections,
+) -> None:
     _pretend_both(collections)
     reader = EdgeCollections(collections.folder, "citeloom")
     with ThreadPoolExecutor(1) as pool:
-        changes = pool.submit(lambda: [collections.make_live(name) for name in [SECOND, FIRST] * 50])
+        changes = pool.submit(
+            lambda: [collections.make_live(name) for name in [SECOND, FIRST] * 50]
+        )
         while not changes.done():
             assert reader.live() in {FIRST, SECOND}
         changes.result()

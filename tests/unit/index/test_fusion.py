@@ -31,7 +31,9 @@ def test_scores_are_added_after_each_is_divided_by_its_best() -> None:
 
 
 def test_without_a_shared_word_the_dense_order_stays() -> None:
-    assert scores_of(fuse_scores(found(a=0.5, b=0.25), [])) == pytest.approx({"a": DENSE_WEIGHT, "b": DENSE_WEIGHT / 2})
+    assert scores_of(fuse_scores(found(a=0.5, b=0.25), [])) == pytest.approx(
+        {"a": DENSE_WEIGHT, "b": DENSE_WEIGHT / 2}
+    )
     assert fuse_scores([], []) == []
 
 
@@ -56,7 +58,9 @@ def test_front_matter_counts_less() -> None:
         ("?!", 0.3, "none"),
     ],
 )
-def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query: str, cosine: float, relevance: str) -> None:
+def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(
+    query: str, cosine: float, relevance: str
+) -> None:
     assert relevance_of(MINILM, query, "Beam search keeps partial hypotheses.", cosine) == relevance
 
 

@@ -1,4 +1,6 @@
-"""Loading a month: what is sent, what is taken out, which points could not be loaded; and the audit of a month."""
+"""Loading a month: what is sent, what is taken out, which points could not be loaded; and the audit
+of a month.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,10 @@ class _Unreliable(FakeIndex):
 def test_a_load_ends_where_points_do_not_go_in_and_the_next_one_sends_the_rest() -> None:
     index = _Unreliable()
     index.refused = {passage_id(3): TransientFailure("the server said 503")}
-    with pytest.raises(TransientFailure, match=rf"{MONTH} is not loaded completely into passages: the server said 503"):
+    with pytest.raises(
+        TransientFailure,
+        match=rf"{MONTH} is not loaded completely into passages: the server said 503",
+    ):
         load_month(index, MONTH, single(range(10)))
     loaded = index.count(MONTH)
     assert 3 <= loaded < 9
@@ -104,7 +109,9 @@ def test_a_point_that_can_never_be_loaded_ends_the_load_at_once() -> None:
 
 def expected_of(points: PointBatch) -> dict[str, str]:
     """The digests that the tables would expect."""
-    return {point: payload["digest"] for point, payload in zip(points.ids, points.payloads, strict=True)}
+    return {
+        point: payload["digest"] for point, payload in zip(points.ids, points.payloads, strict=True)
+    }
 
 
 COPY = str(uuid.uuid5(uuid.NAMESPACE_URL, "a copy"))
@@ -132,7 +139,12 @@ def test_a_point_that_should_not_be_there_is_named_by_its_kind(
     index.upsert(make_points([9], month="2024-04"))
     expected = expected_of(make_points(range(4)))
     clean = audit_month(index, MONTH, expected)
-    assert (clean.clean, clean.expected, clean.present, clean.collection) == (True, 4, 4, "passages")
+    assert (clean.clean, clean.expected, clean.present, clean.collection) == (
+        True,
+        4,
+        4,
+        "passages",
+    )
     index.points[identifier] = {"month": MONTH, **payload}
     audit = audit_month(index, MONTH, expected)
     surplus = {name: getattr(audit, name) for name in ("stale", "duplicate", "foreign")}

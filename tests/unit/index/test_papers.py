@@ -35,7 +35,9 @@ PASSAGES = [
 
 
 def write(workspace: Workspace, table: Table, rows: list[dict[str, Any]]) -> None:
-    empty = {field.name: [] if str(field.type).startswith("list") else None for field in table.schema}
+    empty = {
+        field.name: [] if str(field.type).startswith("list") else None for field in table.schema
+    }
     write_table(workspace, table, MONTH, [empty | row for row in rows])
 
 
@@ -43,19 +45,42 @@ def write(workspace: Workspace, table: Table, rows: list[dict[str, Any]]) -> Non
 def workspace(tmp_path: Path) -> Workspace:
     made = make_workspace(tmp_path)
     papers = [("2403.00001", "One"), ("2403.00002", "Two")]
-    write(made, tables.PAPERS, [
-        {"arxiv_id": arxiv_id, "title": title, "authors": [{"name": "A. Bee", "affiliations": [], "emails": []}]}
-        for arxiv_id, title in papers
-    ])  # fmt: skip
-    write(made, tables.REFERENCES, [
-        {"arxiv_id": citing, "key": key, "cited_arxiv_id": cited, "ordinal": place, "raw": key}
-        for place, (citing, key, cited) in enumerate(REFERENCES)
-    ])  # fmt: skip
-    write(made, tables.PASSAGES, [
-        {"arxiv_id": paper, "passage_id": passage, "cited_keys": keys, "ordinal": place, "text": passage,
-         "anchor": "S1.p1", "kind": "paragraph"}
-        for place, (paper, passage, keys) in enumerate(PASSAGES)
-    ])  # fmt: skip
+    write(
+        made,
+        tables.PAPERS,
+        [
+            {
+                "arxiv_id": arxiv_id,
+                "title": title,
+                "authors": [{"name": "A. Bee", "affiliations": [], "emails": []}],
+            }
+            for arxiv_id, title in papers
+        ],
+    )
+    write(
+        made,
+        tables.REFERENCES,
+        [
+            {"arxiv_id": citing, "key": key, "cited_arxiv_id": cited, "ordinal": place, "raw": key}
+            for place, (citing, key, cited) in enumerate(REFERENCES)
+        ],
+    )
+    write(
+        made,
+        tables.PASSAGES,
+        [
+            {
+                "arxiv_id": paper,
+                "passage_id": passage,
+                "cited_keys": keys,
+                "ordinal": place,
+                "text": passage,
+                "anchor": "S1.p1",
+                "kind": "paragraph",
+            }
+            for place, (paper, passage, keys) in enumerate(PASSAGES)
+        ],
+    )
     return made
 
 
@@ -63,19 +88,29 @@ def test_a_citation_has_its_keys_and_the_passages_that_cite(workspace: Workspace
     run_stage(CITATIONS, workspace, MONTH)
     rows = workspace.root.rows(tables.CITATIONS, MONTH)
     assert rows == [
-        {"citing": "2403.00001", "cited": "1706.03762", "keys": ["bib1", "bib3"], "passage_ids": ["p1", "p3"]},
+        {
+            "citing": "2403.00001",
+            "cited": "1706.03762",
+            "keys": ["bib1", "bib3"],
+            "passage_ids": ["p1", "p3"],
+        },
         {"citing": "2403.00002", "cited": "1706.03762", "keys": ["bib1"], "passage_ids": []},
         {"citing": "2403.00001", "cited": "2403.00002", "keys": ["bib2"], "passage_ids": ["p2"]},
     ]
 
 
-def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(workspace: Workspace) -> None:
+def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(
+    workspace: Workspace,
+) -> None:
     run_stage(CITATIONS, workspace, MONTH)
     outside = read_citing_papers(workspace.root, "arXiv:1706.03762v5")
     assert [(paper.arxiv_id, paper.title, paper.passage_ids) for paper in outside] == [
-        ("2403.00001", "One", ("p1", "p3")), ("2403.00002", "Two", ()),
-    ]  # fmt: skip
-    assert [paper.arxiv_id for paper in read_citing_papers(workspace.root, "2403.00002")] == ["2403.00001"]
+        ("2403.00001", "One", ("p1", "p3")),
+        ("2403.00002", "Two", ()),
+    ]
+    assert [paper.arxiv_id for paper in read_citing_papers(workspace.root, "2403.00002")] == [
+        "2403.00001"
+    ]
     assert read_citing_papers(workspace.root, "2403.00001") == []
     with pytest.raises(SettingError, match="not an id"):
         read_citing_papers(workspace.root, "not an id")
@@ -85,16 +120,34 @@ def test_a_paper_has_its_passages_and_references_in_order(workspace: Workspace) 
     paper = read_paper(workspace.root, "2403.00001")
     assert (paper.title, paper.authors, paper.month) == ("One", ("A. Bee",), MONTH)
     assert [passage.passage_id for passage in paper.passages] == ["p1", "p2", "p3"]
-    assert [reference.arxiv_id for reference in paper.references] == ["1706.03762", "2403.00002", "1706.03762", None]
+    assert [reference.arxiv_id for reference in paper.references] == [
+        "1706.03762",
+        "2403.00002",
+        "1706.03762",
+        None,
+    ]
     with pytest.raises(MissingInput, match=r"2403\.00009"):
         read_paper(workspace.root, "2403.00009")
 
 
 def test_rows_of_other_values_are_not_read(workspace: Workspace) -> None:
     file = workspace.root.file(tables.PASSAGES, MONTH)
-    wanted = workspace.root.rows_with(tables.PASSAGES, MONTH, "arxiv_id", {"2403.00002"}, ["passage_id"])
+    wanted = workspace.root.rows_with(
+        tables.PASSAGES, MONTH, "arxiv_id", {"2403.00002"}, ["passage_id"]
+    )
     assert list(wanted) == [{"passage_id": "p4"}]
-    assert list(workspace.root.rows_with(tables.PASSAGES, MONTH, "arxiv_id", {"9999.99999"}, ["passage_id"])) == []
+    assert (
+        list(
+            workspace.root.rows_with(
+                tables.PASSAGES, MONTH, "arxiv_id", {"9999.99999"}, ["passage_id"]
+            )
+        )
+        == []
+    )
     file.write_bytes(b"PAR1 broken")
     with pytest.raises(PermanentFailure, match="2024-03"):
-        list(workspace.root.rows_with(tables.PASSAGES, MONTH, "arxiv_id", {"2403.00002"}, ["passage_id"]))
+        list(
+            workspace.root.rows_with(
+                tables.PASSAGES, MONTH, "arxiv_id", {"2403.00002"}, ["passage_id"]
+            )
+        )

@@ -19,8 +19,12 @@ from tests.unit.index.building import TEXTS, write_month, write_table
 MONTH = "2024-03"
 
 
-def write_vectors(workspace: Workspace, dimensions: int = 4, *, without: int = 0, colbert: bool = False) -> None:
-    """Embeddings of the month's passages, made up: passage number n lies along axis n mod 4 and has n sparse terms."""
+def write_vectors(
+    workspace: Workspace, dimensions: int = 4, *, without: int = 0, colbert: bool = False
+) -> None:
+    """Embeddings of the month's passages, made up: passage number n lies along axis n mod 4 and has
+    n sparse terms.
+    """
     passages = workspace.root.rows(tables.PASSAGES, MONTH)
     rows = [
         {
@@ -98,10 +102,25 @@ def test_a_payload_holds_what_a_search_restricts_or_shows(month: Workspace) -> N
 
 def test_papers_are_restricted_by_the_words_of_their_venue(month: Workspace) -> None:
     about = dict.fromkeys(tables.METADATA.schema.names)
-    row = {**about, "arxiv_id": "2403.00000", "journal_ref": "Proc. of ACL 2024, pp. 1-9", "comment": "Best paper"}
+    row = {
+        **about,
+        "arxiv_id": "2403.00000",
+        "journal_ref": "Proc. of ACL 2024, pp. 1-9",
+        "comment": "Best paper",
+    }
     write_table(month, tables.METADATA, MONTH, [row])
     write_vectors(month)
-    assert points(month).payloads[0]["venue"] == ["1", "2024", "9", "acl", "best", "of", "paper", "pp", "proc"]
+    assert points(month).payloads[0]["venue"] == [
+        "1",
+        "2024",
+        "9",
+        "acl",
+        "best",
+        "of",
+        "paper",
+        "pp",
+        "proc",
+    ]
     assert points(month).payloads[-1]["venue"] == []
 
 
@@ -110,18 +129,25 @@ def test_lexical_vectors_are_of_the_text_that_was_embedded(month: Workspace) -> 
     row = month.root.rows(tables.PASSAGES, MONTH)[2]
     expected = lexical_rows([embedded_text(row["title"], row["section_path"], row["text"])]).row(0)
     found = points(month).lexical.row(2)
-    assert (found.ids.tolist(), found.weights.tolist()) == (expected.ids.tolist(), expected.weights.tolist())
+    assert (found.ids.tolist(), found.weights.tolist()) == (
+        expected.ids.tolist(),
+        expected.weights.tolist(),
+    )
 
 
 def test_the_audit_asks_for_the_digests_that_a_load_sends(month: Workspace) -> None:
     write_vectors(month)
     batch = points(month)
-    sent = {each: payload["digest"] for each, payload in zip(batch.ids, batch.payloads, strict=True)}
+    sent = {
+        each: payload["digest"] for each, payload in zip(batch.ids, batch.payloads, strict=True)
+    }
     assert digests_of(month.root, MONTH) == sent
     assert len(set(sent.values())) == len(TEXTS)
 
 
-def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(month: Workspace) -> None:
+def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(
+    month: Workspace,
+) -> None:
     write_vectors(month)
     before = digests_of(month.root, MONTH)
     write_month(month, categories=["cs.IR"])
@@ -137,7 +163,10 @@ def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(mont
 def test_a_month_without_passages_has_no_points(workspace: Workspace) -> None:
     write_month(workspace, texts=[])
     write_vectors(workspace)
-    assert [len(batch) for batch in points_of(workspace.root, MONTH, Layout("a model", 4))] in ([], [0])
+    assert [len(batch) for batch in points_of(workspace.root, MONTH, Layout("a model", 4))] in (
+        [],
+        [0],
+    )
     assert digests_of(workspace.root, MONTH) == {}
 
 
@@ -152,7 +181,9 @@ def test_tables_that_do_not_fit_together_are_refused(month: Workspace) -> None:
         points(month)
     write_vectors(month, without=1)
     for read in (points, lambda workspace: digests_of(workspace.root, MONTH)):
-        with pytest.raises(PermanentFailure, match=f"do not agree from passage {last} on.*--select embeddings"):
+        with pytest.raises(
+            PermanentFailure, match=f"do not agree from passage {last} on.*--select embeddings"
+        ):
             read(month)
     write_vectors(month)
     _drop_first(month, tables.PASSAGES)
@@ -163,7 +194,9 @@ def test_tables_that_do_not_fit_together_are_refused(month: Workspace) -> None:
 def test_passages_of_a_paper_that_is_gone_are_refused_and_named(month: Workspace) -> None:
     write_vectors(month)
     _drop_first(month, tables.PAPERS)
-    with pytest.raises(PermanentFailure, match=r"hold no 2403\.00000 any more.*--until index_receipts"):
+    with pytest.raises(
+        PermanentFailure, match=r"hold no 2403\.00000 any more.*--until index_receipts"
+    ):
         digests_of(month.root, MONTH)
 
 
@@ -172,5 +205,7 @@ def test_a_colbert_vector_of_another_length_is_refused(month: Workspace) -> None
     rows = month.root.rows(tables.EMBEDDINGS, MONTH)
     rows[0]["colbert"] = [[0.0] * 3, [0.0] * 5]
     write_table(month, tables.EMBEDDINGS, MONTH, rows)
-    with pytest.raises(PermanentFailure, match="ColBERT vectors of 2024-03 have other than 4 dimensions"):
+    with pytest.raises(
+        PermanentFailure, match="ColBERT vectors of 2024-03 have other than 4 dimensions"
+    ):
         points(month, colbert=True)

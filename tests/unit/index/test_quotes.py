@@ -14,7 +14,10 @@ from pipeline.index.quotes import find_quote
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
-CITING = "We follow [@bib.bib1] and merge the ranked lists of the two “engines”, as others do [@bib.bib2]."
+CITING = (
+    "We follow [@bib.bib1] and merge the ranked lists of the two “engines”, as others do"
+    " [@bib.bib2]."
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,10 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     ("quote", "text"),
     [
         ("finds rare terms that dense vectors blur", "finds rare terms that dense vectors blur"),
-        ("FINDS rare  terms, that dense\nvectors blur!", "finds rare terms that dense vectors blur"),
+        (
+            "FINDS rare  terms, that dense\nvectors blur!",
+            "finds rare terms that dense vectors blur",
+        ),
         ("merge the ranked lists of the two engines", "merge the ranked lists of the two “engines"),
         (TEXTS[0], TEXTS[0].rstrip(".")),
         ("we follow and merge the ranked lists", "We follow and merge the ranked lists"),
@@ -43,7 +49,9 @@ def test_the_same_words_are_an_exact_match(loaded: Workspace, quote: str, text: 
 
 
 def test_changed_words_are_a_near_match_with_the_part_of_the_passage(loaded: Workspace) -> None:
-    best = find_quote(loaded, "retrieval with inverse term frequency finds unusual terms that dense vectors blur")[0]
+    best = find_quote(
+        loaded, "retrieval with inverse term frequency finds unusual terms that dense vectors blur"
+    )[0]
     assert best.match == "near"
     assert 0.78 <= (best.similarity or 0) < 1
     assert best.text in TEXTS[2]

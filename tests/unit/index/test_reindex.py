@@ -1,4 +1,6 @@
-"""Changing over to another layout on Edge: whole and audited before searches ask it, whatever comes in between."""
+"""Changing over to another layout on Edge: whole and audited before searches ask it, whatever comes
+in between.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_where_the_layout_is_live_nothing_is_loaded(loaded: Workspace) -> None:
     assert (done.done, done.collection, months_run, done.audit) == (True, done.before, [], None)
 
 
-def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded: Workspace, changed: Workspace) -> None:
+def test_another_layout_is_loaded_beside_the_live_one_and_then_live(
+    loaded: Workspace, changed: Workspace
+) -> None:
     old, _ = names(loaded)
     steps: list[str] = []
     done = reindex(changed, runner(changed), on_step=steps.append)
@@ -85,10 +89,16 @@ def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded: Work
     assert names(changed) == (done.collection, [done.collection])
 
 
-def test_a_month_that_fails_leaves_the_old_collection_live(loaded: Workspace, changed: Workspace) -> None:
+def test_a_month_that_fails_leaves_the_old_collection_live(
+    loaded: Workspace, changed: Workspace
+) -> None:
     old, _ = names(loaded)
     done = reindex(changed, lambda months: [("embeddings", "2024-04", "no memory")], drop_old=True)
-    assert (done.done, done.live, done.failures) == (False, old, (("embeddings", "2024-04", "no memory"),))
+    assert (done.done, done.live, done.failures) == (
+        False,
+        old,
+        (("embeddings", "2024-04", "no memory"),),
+    )
     assert done.dropped == ()
     assert reindex(changed, runner(changed)).done
 
@@ -129,12 +139,16 @@ def test_ended_at_any_step_and_run_again_it_comes_out_the_same(
     assert live_index(changed).count() == 2 * len(TEXTS)
 
 
-def test_a_collection_that_lost_a_point_does_not_become_live(loaded: Workspace, changed: Workspace) -> None:
+def test_a_collection_that_lost_a_point_does_not_become_live(
+    loaded: Workspace, changed: Workspace
+) -> None:
     old, _ = names(loaded)
 
     def lossy(months: Sequence[str]) -> list[Failure]:
         runner(changed)(months)
-        index = open_collections(changed).collection(layout_of_settings(changed).collection("citeloom"))
+        index = open_collections(changed).collection(
+            layout_of_settings(changed).collection("citeloom")
+        )
         index.delete([min(str(each) for each, _ in index.contents(MONTHS[0]))])
         close_indexes()
         return []
@@ -148,10 +162,15 @@ def test_a_collection_that_lost_a_point_does_not_become_live(loaded: Workspace, 
 def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed: Workspace) -> None:
     done = reindex(changed, lambda months: [])
     assert done.audit is not None
-    assert (done.done, [len(month.missing) for month in done.audit.months]) == (False, [len(TEXTS)] * 2)
+    assert (done.done, [len(month.missing) for month in done.audit.months]) == (
+        False,
+        [len(TEXTS)] * 2,
+    )
 
 
-def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(changed: Workspace) -> None:
+def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(
+    changed: Workspace,
+) -> None:
     with pytest.raises(_Killed):
         reindex(changed, runner(changed), on_step=killed_at("auditing"))
     for table in (tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS):
@@ -167,7 +186,9 @@ def test_without_an_index_there_is_nothing_to_change_over_from(workspace: Worksp
     assert not (workspace.root.path / "qdrant-edge").exists()
 
 
-def test_a_run_into_another_collection_than_the_live_one_is_refused(loaded: Workspace, changed: Workspace) -> None:
+def test_a_run_into_another_collection_than_the_live_one_is_refused(
+    loaded: Workspace, changed: Workspace
+) -> None:
     """Not there yet, begun, or old and kept: nobody would find what is loaded there."""
     check_layout(loaded)
     with pytest.raises(SettingError, match="citeloom reindex"):
@@ -221,7 +242,8 @@ def test_a_month_of_vectors_that_other_settings_made_is_not_loaded_where_nobody_
     assert reindex(changed, runner(changed)).done
     embed(loaded, MONTHS[0])
     with pytest.raises(
-        PermanentFailure, match=r"made under other settings .*sections embedded.*which makes them again"
+        PermanentFailure,
+        match=r"made under other settings .*sections embedded.*which makes them again",
     ):
         run_stage(INDEX_RECEIPTS, changed, MONTHS[0])
     assert runner(changed)(MONTHS) == []

@@ -1,4 +1,6 @@
-"""The cross-encoder: FlagEmbedding's scores from a model's files, whatever else is scored with a text, and refusals."""
+"""The cross-encoder: FlagEmbedding's scores from a model's files, whatever else is scored with a
+text, and refusals.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,14 @@ from tests.unit.embedding.planted import Planted
 from tests.unit.index.tiny_reranker import POSITIONS, make_tiny_reranker
 
 QUERY = "which fox jumps over the lazy dog"
-TEXTS = ["a quick brown fox", "jumps", "over the lazy dog and the lazy cat", "fox " * 40, "a", "jumps over nothing"]
+TEXTS = [
+    "a quick brown fox",
+    "jumps",
+    "over the lazy dog and the lazy cat",
+    "fox " * 40,
+    "a",
+    "jumps over nothing",
+]
 # FlagEmbedding turns ids into text and back with transformers 5, which neither of these survives.
 ODD = ["§ unknown signs §", "spelt out </s> <s>", " ", "\n\t a"]
 
@@ -50,7 +59,9 @@ def test_odd_texts_are_read_as_the_models_own_tokenizer_joins_them(folder: Path)
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    tokenizer, model = (kind.from_pretrained(folder) for kind in (AutoTokenizer, AutoModelForSequenceClassification))
+    tokenizer, model = (
+        kind.from_pretrained(folder) for kind in (AutoTokenizer, AutoModelForSequenceClassification)
+    )
     scores = CrossEncoder(str(folder), "cpu").score(QUERY, ODD)
     for text, score in zip(ODD, scores, strict=True):
         with torch.no_grad():
@@ -81,7 +92,9 @@ def test_weights_of_a_torch_file_give_the_same_scores(folder: Path, tmp_path: Pa
     torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
     (copy / "model.safetensors").unlink()
     expected = CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
-    np.testing.assert_allclose(CrossEncoder(str(copy), "cpu").score(QUERY, TEXTS), expected, atol=2e-5)
+    np.testing.assert_allclose(
+        CrossEncoder(str(copy), "cpu").score(QUERY, TEXTS), expected, atol=2e-5
+    )
 
 
 def test_the_setting_chooses_and_empty_is_none(folder: Path) -> None:
@@ -93,7 +106,9 @@ def test_the_setting_chooses_and_empty_is_none(folder: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named() -> None:
-    with pytest.raises(SettingError, match=r"CITELOOM_RERANKER: there is no folder /nowhere/at/all; give one"):
+    with pytest.raises(
+        SettingError, match=r"CITELOOM_RERANKER: there is no folder /nowhere/at/all; give one"
+    ):
         make_reranker(load_settings(_env_file=None, reranker="/nowhere/at/all"))
 
 
@@ -101,7 +116,9 @@ def test_a_folder_that_is_not_there_is_named() -> None:
 def test_a_folder_of_something_else_is_named(tmp_path: Path, config: str) -> None:
     folder = make_tiny_reranker(tmp_path / "model")
     (folder / "config.json").write_text(config)
-    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"):
+    with pytest.raises(
+        SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"
+    ):
         CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
 
 
@@ -121,21 +138,30 @@ def _truncate(file: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: (folder / "model.safetensors").unlink(), r"no file named model\.safetensors"),
+        (
+            lambda folder: (folder / "model.safetensors").unlink(),
+            r"no file named model\.safetensors",
+        ),
         (lambda folder: _truncate(folder / "model.safetensors"), "it cannot be loaded"),
         (
-            lambda folder: _edit_weights(folder, lambda weights: weights.pop("classifier.out_proj.weight")),
+            lambda folder: _edit_weights(
+                folder, lambda weights: weights.pop("classifier.out_proj.weight")
+            ),
             r"it lacks the weights classifier\.out_proj\.weight",
         ),
         (
-            lambda folder: _edit_weights(folder, lambda weights: weights["classifier.out_proj.bias"].fill_(math.nan)),
+            lambda folder: _edit_weights(
+                folder, lambda weights: weights["classifier.out_proj.bias"].fill_(math.nan)
+            ),
             "a score is NaN or infinite",
         ),
         (lambda folder: (folder / "tokenizer.json").write_text("{"), "it cannot be loaded"),
     ],
     ids=["no weights", "torn weights", "no classifier", "NaN", "torn tokenizer"],
 )
-def test_a_damaged_model_is_named(tmp_path: Path, damage: Callable[[Path], object], message: str) -> None:
+def test_a_damaged_model_is_named(
+    tmp_path: Path, damage: Callable[[Path], object], message: str
+) -> None:
     folder = make_tiny_reranker(tmp_path / "model")
     damage(folder)
     with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: .*{message}"):
@@ -152,7 +178,9 @@ def test_code_planted_among_the_weights_is_refused(tmp_path: Path, plain: bool) 
         (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Planted(trace)}))
     else:
         torch.save({"weight": Planted(trace)}, folder / "pytorch_model.bin")
-    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"):
+    with pytest.raises(
+        SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"
+    ):
         CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
     assert not trace.exists(), "the planted code was run"
 
@@ -162,8 +190,12 @@ def test_code_in_a_models_folder_is_not_run(tmp_path: Path) -> None:
     (folder / "planted.py").write_text(f"open({str(trace)!r}, 'w').close()\n")
     file = folder / "config.json"
     code = {"AutoConfig": "planted.Config", "AutoModelForSequenceClassification": "planted.Model"}
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"model_type": "planted", "auto_map": code}))
-    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"):
+    file.write_text(
+        json.dumps(json.loads(file.read_text()) | {"model_type": "planted", "auto_map": code})
+    )
+    with pytest.raises(
+        SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"
+    ):
         CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
     assert not trace.exists(), "the planted code was run"
 

@@ -1,4 +1,6 @@
-"""Search: what it finds on Edge with MiniLM, what it restricts, how it pages, and what it says where it cannot."""
+"""Search: what it finds on Edge with MiniLM, what it restricts, how it pages, and what it says
+where it cannot.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,14 @@ from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.folders import copy_folder
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
-from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month, write_table
+from tests.unit.index.building import (
+    TEXTS,
+    embed,
+    make_points,
+    make_workspace,
+    write_month,
+    write_table,
+)
 from tests.unit.index.fake import FakeIndex
 from tests.unit.index.tiny_reranker import make_tiny_reranker
 
@@ -71,7 +80,10 @@ def test_the_passage_that_answers_comes_first_with_its_text(loaded: Workspace) -
     assert hits[0].text == TEXTS[5]
     assert hits[0].url == f"https://arxiv.org/abs/{hits[0].arxiv_id}"
     assert hits[0].passage_url == f"https://arxiv.org/html/{hits[0].arxiv_id}#S1.p2"
-    assert (hits[0].section_path, hits[0].categories) == (("Method", "Decoding"), ("cs.IR", "stat.ML"))
+    assert (hits[0].section_path, hits[0].categories) == (
+        ("Method", "Decoding"),
+        ("cs.IR", "stat.ML"),
+    )
     assert (hits[0].month, hits[0].anchor, hits[0].kind) == ("2024-05", "S1.p2", "paragraph")
     assert (hits[0].primary_category, hits[0].subset, hits[0].grade) == ("cs.IR", "no_problem", "C")
     assert len({hit.passage_id for hit in hits}) == len(TEXTS)
@@ -87,7 +99,10 @@ def test_lexical_vectors_alone_find_what_shares_a_word(loaded: Workspace) -> Non
 @pytest.mark.parametrize("per_paper", [False, True])
 def test_pages_are_parts_of_one_ranking(loaded: Workspace, per_paper: bool) -> None:
     whole = search(loaded, "decoding words", limit=50, per_paper=per_paper)
-    pages = [search(loaded, "decoding words", limit=2, offset=at, per_paper=per_paper) for at in range(0, 8, 2)]
+    pages = [
+        search(loaded, "decoding words", limit=2, offset=at, per_paper=per_paper)
+        for at in range(0, 8, 2)
+    ]
     assert [hit for page in pages for hit in page] == whole
 
 
@@ -134,7 +149,9 @@ def test_many_queries_have_the_answers_of_each(loaded: Workspace) -> None:
         ({"without_papers": ("2403.00000",)}, 1, 3),
     ],
 )
-def test_a_search_is_restricted(loaded: Workspace, options: dict[str, Any], march: int, may: int) -> None:
+def test_a_search_is_restricted(
+    loaded: Workspace, options: dict[str, Any], march: int, may: int
+) -> None:
     months = [hit.month for hit in search(loaded, "decoding words", **options)]
     assert (months.count("2024-03"), months.count("2024-05")) == (march, may)
 
@@ -143,12 +160,17 @@ def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded: Workspace
     text, paper = read_like(loaded, "2403.00000v1")
     assert (text, paper) == ("Paper 2403.00000", "2403.00000")
     (hit,) = search(loaded, "untranslated", limit=1)
-    assert read_like(loaded, hit.passage_id) == (f"{hit.title} > Method > Decoding\n{hit.text}", hit.arxiv_id)
+    assert read_like(loaded, hit.passage_id) == (
+        f"{hit.title} > Method > Decoding\n{hit.text}",
+        hit.arxiv_id,
+    )
     done = _invoke(loaded, "--like", hit.passage_id, "--all", "--json")
     assert hit.arxiv_id not in {load["arxiv_id"] for load in json.loads(done.stdout)}
 
 
-@pytest.mark.parametrize("identifier", ["2403.99999", "2103.00001", "nonsense", "00000000-0000-4000-8000-000000000000"])
+@pytest.mark.parametrize(
+    "identifier", ["2403.99999", "2103.00001", "nonsense", "00000000-0000-4000-8000-000000000000"]
+)
 def test_what_is_not_there_has_nothing_like_it(loaded: Workspace, identifier: str) -> None:
     with pytest.raises(SettingError, match=f"--like: .*{identifier}"):
         read_like(loaded, identifier)
@@ -158,7 +180,9 @@ def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
     assert {hit.relevance for hit in search(loaded, "asdfgh qwerty")} == {"none"}
     shown = _invoke(loaded, "asdfgh qwerty")
     assert "Nothing found." in shown.stdout
-    assert "6 passages are left out because they do not fit the query: --all" in " ".join(shown.output.split())
+    assert "6 passages are left out because they do not fit the query: --all" in " ".join(
+        shown.output.split()
+    )
     assert len(json.loads(_invoke(loaded, "asdfgh qwerty", "--all", "--json").stdout)) == 6
 
 
@@ -180,12 +204,18 @@ def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
         ("x", {"categories": ["cs."]}, "is not a category"),
         ("x", {"categories": ["cs,stat"]}, "is not a category"),
         ("x", {"kinds": ["-"]}, "--kind is empty"),
-        ("x", {"subsets": ["bad"]}, "--severity: 'bad' is none of no_problem, warning, error, unrated"),
+        (
+            "x",
+            {"subsets": ["bad"]},
+            "--severity: 'bad' is none of no_problem, warning, error, unrated",
+        ),
         ("x", {"by": "colbert"}, "--by: 'colbert' is none of fused, dense, lexical, sparse"),
         ("x", {"rerank": "yes"}, "--rerank: 'yes' is none of none, colbert, cross-encoder"),
     ],
 )
-def test_a_wrong_argument_is_named(workspace: Workspace, query: str, options: Any, message: str) -> None:
+def test_a_wrong_argument_is_named(
+    workspace: Workspace, query: str, options: Any, message: str
+) -> None:
     with pytest.raises(SettingError, match=message):
         search(workspace, query, **options)
 
@@ -193,12 +223,20 @@ def test_a_wrong_argument_is_named(workspace: Workspace, query: str, options: An
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"categories": ["math"]}, "--category: no passage is of the archive math; the index holds cs, stat"),
+        (
+            {"categories": ["math"]},
+            "--category: no passage is of the archive math; the index holds cs, stat",
+        ),
         ({"categories": ["cs.xx"]}, "--category: .* of cs, there are cs.CL, cs.I"),
-        ({"kinds": ["figure"]}, "--kind: no passage is of the kind figure; the index holds paragraph"),
+        (
+            {"kinds": ["figure"]},
+            "--kind: no passage is of the kind figure; the index holds paragraph",
+        ),
     ],
 )
-def test_what_no_passage_has_is_named(loaded: Workspace, options: dict[str, Any], message: str) -> None:
+def test_what_no_passage_has_is_named(
+    loaded: Workspace, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(SettingError, match=message):
         search(loaded, "decoding words", **options)
 
@@ -210,7 +248,8 @@ def test_a_passages_table_with_broken_pages_is_named(own: Workspace) -> None:
     content[4:-footer] = bytes(len(content) - footer - 4)
     file.write_bytes(content)
     with pytest.raises(
-        PermanentFailure, match=r"2024-03\.parquet is damaged .* --months 2024-03 --select passages --force"
+        PermanentFailure,
+        match=r"2024-03\.parquet is damaged .* --months 2024-03 --select passages --force",
     ):
         search(own, TEXTS[0])
 
@@ -239,13 +278,20 @@ def _make_live(workspace: Workspace, layout: Layout) -> None:
 
 def test_an_empty_collection_is_named(workspace: Workspace) -> None:
     _make_live(workspace, LAYOUT)
-    with pytest.raises(MissingInput, match=r"collection citeloom-all-minilm-.* is empty: run citeloom run"):
+    with pytest.raises(
+        MissingInput, match=r"collection citeloom-all-minilm-.* is empty: run citeloom run"
+    ):
         search(workspace, "anything")
 
 
-def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(workspace: Workspace) -> None:
+def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(
+    workspace: Workspace,
+) -> None:
     _make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse=True))
-    with pytest.raises(PermanentFailure, match=r"holds vectors of BAAI/bge-m3, and .* all-MiniLM.*CITELOOM_EMBEDDER"):
+    with pytest.raises(
+        PermanentFailure,
+        match=r"holds vectors of BAAI/bge-m3, and .* all-MiniLM.*CITELOOM_EMBEDDER",
+    ):
         search(workspace, "anything")
 
 
@@ -261,7 +307,9 @@ def test_a_collection_name_that_cannot_be_is_refused(tmp_path: Path) -> None:
 
 def test_a_collection_that_is_dropped_before_it_is_searched_is_missing(loaded: Workspace) -> None:
     dropped = open_collections(loaded).collection("citeloom-dropped")
-    with pytest.raises(MissingInput, match=r"there is no index citeloom for the data root .*citeloom run"):
+    with pytest.raises(
+        MissingInput, match=r"there is no index citeloom for the data root .*citeloom run"
+    ):
         search_index(loaded, dropped, ["words"], SearchOptions())
 
 
@@ -288,7 +336,10 @@ class Ranked(FakeIndex):
     def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
         self.fetched += passages
         payload = make_points([0]).payloads[0]
-        return {passage: payload | {"arxiv_id": f"2403.{self.papers[int(passage)]:05d}"} for passage in passages}
+        return {
+            passage: payload | {"arxiv_id": f"2403.{self.papers[int(passage)]:05d}"}
+            for passage in passages
+        }
 
 
 def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[str]:
@@ -328,12 +379,16 @@ def test_a_list_is_searched_as_deep_as_its_papers_need(
 
 
 def test_colbert_is_refused_where_the_collection_has_none(loaded: Workspace) -> None:
-    with pytest.raises(PermanentFailure, match=r"--rerank colbert: the index has no ColBERT .* citeloom reindex"):
+    with pytest.raises(
+        PermanentFailure, match=r"--rerank colbert: the index has no ColBERT .* citeloom reindex"
+    ):
         search(loaded, "words", rerank="colbert")
 
 
 def test_a_cross_encoder_that_is_not_named_is_asked_for(loaded: Workspace) -> None:
-    with pytest.raises(SettingError, match="--rerank cross-encoder: CITELOOM_RERANKER names no model"):
+    with pytest.raises(
+        SettingError, match="--rerank cross-encoder: CITELOOM_RERANKER names no model"
+    ):
         search(loaded, "words", rerank="cross-encoder")
 
 
@@ -343,13 +398,18 @@ def test_a_cross_encoder_ranks_the_candidates_again(loaded: Workspace, tmp_path:
     folder = str(make_tiny_reranker(tmp_path / "model"))
     ranked = make_workspace(loaded.root.path, reranker=folder, embedder_device="cpu")
     hits = search(ranked, "decoding words", rerank="cross-encoder", limit=3)
-    told = {hit.text: f"{hit.title} > Method > Decoding\n{hit.text}" for hit in search(loaded, "decoding words")}
+    told = {
+        hit.text: f"{hit.title} > Method > Decoding\n{hit.text}"
+        for hit in search(loaded, "decoding words")
+    }
     scores = CrossEncoder(folder, "cpu").score("decoding words", list(told.values()))
     expected = sorted(zip(scores.tolist(), told, strict=True), reverse=True)[:3]
     assert [hit.text for hit in hits] == [text for _, text in expected]
     assert [hit.score for hit in hits] == pytest.approx([score for score, _ in expected], abs=2e-5)
     assert _texts(loaded, "decoding words", limit=3) != [hit.text for hit in hits]
-    best = search(ranked, "decoding words", rerank="cross-encoder", per_paper=True, limit=1, offset=1)
+    best = search(
+        ranked, "decoding words", rerank="cross-encoder", per_paper=True, limit=1, offset=1
+    )
     assert best[0].arxiv_id != hits[0].arxiv_id
 
 
@@ -365,7 +425,9 @@ def test_colbert_ranks_the_candidates_again(tmp_path: Path) -> None:
             [TEXTS[4], *(f"{hit.title} > Method > Decoding\n{hit.text}" for hit in hits)]
         )
     )
-    expected = [float((question @ tokens.T).max(axis=1).sum()) for tokens in passages if tokens is not None]
+    expected = [
+        float((question @ tokens.T).max(axis=1).sum()) for tokens in passages if tokens is not None
+    ]
     assert [hit.score for hit in hits] == pytest.approx(expected, rel=1e-2)
     assert expected == sorted(expected, reverse=True)
     close_indexes()
@@ -380,13 +442,46 @@ def _invoke(workspace: Workspace, *arguments: str, stdin: str | None = None) -> 
 
 
 def test_the_command_takes_every_option(loaded: Workspace) -> None:
-    restricted = ["--category", "cs.CL", "--category", "stat", "--kind", "paragraph", "--severity", "no_problem"]
-    restricted += ["--grade", "C", "--from", "2024-03", "--to", "2024-05", "--by", "dense", "--exact"]
-    done = _invoke(loaded, "decoding words", "--json", "--limit", "2", "--offset", "1", "--per-paper", *restricted)
+    restricted = [
+        "--category",
+        "cs.CL",
+        "--category",
+        "stat",
+        "--kind",
+        "paragraph",
+        "--severity",
+        "no_problem",
+    ]
+    restricted += [
+        "--grade",
+        "C",
+        "--from",
+        "2024-03",
+        "--to",
+        "2024-05",
+        "--by",
+        "dense",
+        "--exact",
+    ]
+    done = _invoke(
+        loaded,
+        "decoding words",
+        "--json",
+        "--limit",
+        "2",
+        "--offset",
+        "1",
+        "--per-paper",
+        *restricted,
+    )
     assert done.exit_code == 0, done.output
     hits = json.loads(done.stdout)
-    expected = search(loaded, "decoding words", limit=2, offset=1, per_paper=True, by="dense", exact=True)
-    assert [(hit["passage_id"], hit["text"]) for hit in hits] == [(hit.passage_id, hit.text) for hit in expected]
+    expected = search(
+        loaded, "decoding words", limit=2, offset=1, per_paper=True, by="dense", exact=True
+    )
+    assert [(hit["passage_id"], hit["text"]) for hit in hits] == [
+        (hit.passage_id, hit.text) for hit in expected
+    ]
     assert hits[0]["passage_url"] == expected[0].passage_url
 
 
@@ -404,7 +499,9 @@ def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Pat
     shown = _invoke(loaded, "--queries", str(file), "--limit", "1")
     assert "untranslated: 1 passage" in shown.stdout
     markdown = _invoke(loaded, "--queries", str(file), "--limit", "1", "--markdown").stdout
-    assert markdown.startswith("## untranslated\n\n1. [Paper 2403.00000](https://arxiv.org/html/2403.00000#S1.p1)")
+    assert markdown.startswith(
+        "## untranslated\n\n1. [Paper 2403.00000](https://arxiv.org/html/2403.00000#S1.p1)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -430,6 +527,8 @@ def test_a_command_that_cannot_be_says_why(
     assert message.replace("FILE", str(file)) in " ".join(done.output.split())
 
 
-def test_a_search_leaves_no_noise_in_the_log(loaded: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_search_leaves_no_noise_in_the_log(
+    loaded: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
     search(loaded, "decoding words")
     assert caplog.records == []

@@ -1,4 +1,6 @@
-"""Addresses of servers, servers that are not there, and waiting for one. None runs here but a false one on loopback."""
+"""Addresses of servers, servers that are not there, and waiting for one. None runs here but a false
+one on loopback.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,17 @@ if TYPE_CHECKING:
         ("http://[::1]:7000", 7000, None),
     ],
 )
-def test_grpc_is_tried_beside_the_usual_port_alone(url: str, port: int, grpc_port: int | None) -> None:
+def test_grpc_is_tried_beside_the_usual_port_alone(
+    url: str, port: int, grpc_port: int | None
+) -> None:
     address = parse_address(url, has_key=True)
     assert (address.port, address.grpc_port) == (port, grpc_port)
     assert parse_address(url, has_key=True, grpc_port=1234).grpc_port == 1234
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:6333", "ftp://localhost", "http://", "http://host:port", "qdrant", "http://[::1"]
+    "url",
+    ["localhost:6333", "ftp://localhost", "http://", "http://host:port", "qdrant", "http://[::1"],
 )
 def test_a_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_URL"):
@@ -58,7 +63,9 @@ def test_a_password_in_the_url_is_refused_without_being_shown() -> None:
     assert "hidden" not in str(caught.value)
 
 
-@pytest.mark.parametrize("host", ["qdrant.example.org", "10.0.0.7", "localhost.example.org", "[2001:db8::1]"])
+@pytest.mark.parametrize(
+    "host", ["qdrant.example.org", "10.0.0.7", "localhost.example.org", "[2001:db8::1]"]
+)
 def test_a_server_on_another_host_needs_https_and_a_key(host: str) -> None:
     with pytest.raises(SettingError, match=r"unencrypted.*use https"):
         ServerCollections(f"http://{host}:6333", "c", SecretStr("key"))
@@ -68,11 +75,16 @@ def test_a_server_on_another_host_needs_https_and_a_key(host: str) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "key"])
-def test_in_a_network_that_is_said_to_be_private_it_needs_neither(tmp_path: Path, key: str | None) -> None:
+def test_in_a_network_that_is_said_to_be_private_it_needs_neither(
+    tmp_path: Path, key: str | None
+) -> None:
     server = {"qdrant_url": "http://qdrant:6333", "qdrant_api_key": key}
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_PRIVATE_NETWORK=true"):
         open_collections(make_workspace(tmp_path, **server))
-    assert open_collections(make_workspace(tmp_path, **server, qdrant_private_network=True)).engine == "server"
+    assert (
+        open_collections(make_workspace(tmp_path, **server, qdrant_private_network=True)).engine
+        == "server"
+    )
     close_indexes()
 
 
@@ -96,7 +108,9 @@ def test_a_server_that_does_not_answer_is_named(nowhere: str, tmp_path: Path) ->
     close_indexes()
 
 
-def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(nowhere: str, tmp_path: Path) -> None:
+def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(
+    nowhere: str, tmp_path: Path
+) -> None:
     workspace = make_workspace(tmp_path, qdrant_url=nowhere)
     write_month(workspace)
     embed(workspace)
@@ -106,7 +120,9 @@ def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(nowhere
     close_indexes()
 
 
-def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(nowhere: str, tmp_path: Path) -> None:
+def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(
+    nowhere: str, tmp_path: Path
+) -> None:
     workspace = make_workspace(tmp_path, qdrant_url=nowhere)
     write_month(workspace, texts=())
     embed(workspace)
@@ -133,20 +149,28 @@ def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(no
 def test_what_is_no_qdrant_server_is_named(
     httpserver: HTTPServer, status: int, answer: str, error: type[Exception], message: str
 ) -> None:
-    httpserver.expect_request("/collections/c-model/exists").respond_with_data(answer, status=status)
+    httpserver.expect_request("/collections/c-model/exists").respond_with_data(
+        answer, status=status
+    )
     url = httpserver.url_for("")
     with pytest.raises(error, match=url[:-1] + message):
         ServerCollections(url, "c", patience=0.0).collection("c-model").layout()
 
 
-def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HTTPServer, tmp_path: Path) -> None:
+def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(
+    httpserver: HTTPServer, tmp_path: Path
+) -> None:
     httpserver.expect_request("/aliases").respond_with_data("go away", status=401)
     receipt = Provenance("index_receipts", "2024-03", 1, 1, "0", "", {}, {}, notes={"points": 0})
     assert not INDEX_RECEIPTS.outputs_exist(
         make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "2024-03", receipt
     )
-    assert not INDEX_RECEIPTS.outputs_exist(make_workspace(tmp_path, qdrant_url="nowhere"), "2024-03", receipt)
-    assert not INDEX_RECEIPTS.outputs_exist(make_workspace(tmp_path, qdrant_collection="a/b"), "2024-03", receipt)
+    assert not INDEX_RECEIPTS.outputs_exist(
+        make_workspace(tmp_path, qdrant_url="nowhere"), "2024-03", receipt
+    )
+    assert not INDEX_RECEIPTS.outputs_exist(
+        make_workspace(tmp_path, qdrant_collection="a/b"), "2024-03", receipt
+    )
     close_indexes()
 
 
@@ -163,13 +187,19 @@ class BuildingServer:
 
         return models.CollectionInfo.model_construct(
             status=models.CollectionStatus(self.states.pop(0)),
-            optimizer_status="ok" if self.error is None else models.OptimizersStatusOneOf1(error=self.error),
-            config=SimpleNamespace(optimizer_config=SimpleNamespace(indexing_threshold=1, default_segment_number=0)),
+            optimizer_status=(
+                "ok" if self.error is None else models.OptimizersStatusOneOf1(error=self.error)
+            ),
+            config=SimpleNamespace(
+                optimizer_config=SimpleNamespace(indexing_threshold=1, default_segment_number=0)
+            ),
         )
 
 
 def _build(server: BuildingServer) -> None:
-    index = ServerIndex(cast("Connection", server), "c-model", "c", storage=Storage(), sleep=lambda seconds: None)
+    index = ServerIndex(
+        cast("Connection", server), "c-model", "c", storage=Storage(), sleep=lambda seconds: None
+    )
     index.build_graph(wait=True)
 
 

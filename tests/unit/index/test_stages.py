@@ -1,4 +1,6 @@
-"""The stage index_receipts on Edge: loads, second loads, changes, kills, and whether a receipt still holds."""
+"""The stage index_receipts on Edge: loads, second loads, changes, kills, and whether a receipt
+still holds.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections, EdgeIndex
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
-from tests.unit.index.building import TEXTS, embed, make_workspace, opened_by_another_process, write_month
+from tests.unit.index.building import (
+    TEXTS,
+    embed,
+    make_workspace,
+    opened_by_another_process,
+    write_month,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -41,12 +49,18 @@ def loaded(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def test_a_month_is_loaded_and_audited_and_a_second_load_sends_nothing(workspace: Workspace) -> None:
+def test_a_month_is_loaded_and_audited_and_a_second_load_sends_nothing(
+    workspace: Workspace,
+) -> None:
     write_month(workspace)
     embed(workspace)
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
     (receipt,) = workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)
-    assert (receipt["expected"], receipt["present"], receipt["missing"]) == (len(TEXTS), len(TEXTS), 0)
+    assert (receipt["expected"], receipt["present"], receipt["missing"]) == (
+        len(TEXTS),
+        len(TEXTS),
+        0,
+    )
     assert (receipt["engine"], receipt["collection"]) == ("edge", live_index(workspace).name)
     assert (outcome.measured["sent"], outcome.measured["removed"]) == (len(TEXTS), 0)
     first = workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
@@ -103,7 +117,9 @@ def test_a_receipt_is_believed_while_another_process_uses_the_index(loaded: Work
 
 def test_another_layout_does_not_replace_a_live_one_by_and_by(loaded: Workspace) -> None:
     other = make_workspace(loaded.root.path, qdrant_quantization="binary")
-    with pytest.raises(PermanentFailure, match=r"quantization int8.*quantization binary.*run citeloom reindex"):
+    with pytest.raises(
+        PermanentFailure, match=r"quantization int8.*quantization binary.*run citeloom reindex"
+    ):
         run_stage(INDEX_RECEIPTS, other, MONTH)
     assert len(open_collections(other).names()) == 1
     assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
@@ -124,7 +140,9 @@ def test_a_failed_audit_ends_the_stage_without_a_receipt(loaded: Workspace) -> N
     name = str(collections.live())
     collections._indexes[name] = _Forgetful(collections.folder / name)
     lost = loaded.root.rows(tables.PASSAGES, MONTH)[0]["passage_id"]
-    with pytest.raises(TransientFailure, match=rf"1 stale.*{lost}.*citeloom audit --months {MONTH} --json"):
+    with pytest.raises(
+        TransientFailure, match=rf"1 stale.*{lost}.*citeloom audit --months {MONTH} --json"
+    ):
         run_stage(INDEX_RECEIPTS, loaded, MONTH)
     assert loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
     close_indexes()
@@ -159,15 +177,21 @@ _LOADER = textwrap.dedent(
 
 
 @pytest.mark.faults
-def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     write_month(workspace)
     embed(workspace)
-    killed = subprocess.run([sys.executable, "-c", _LOADER, str(workspace.root.path)], cwd=Path.cwd(), check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", _LOADER, str(workspace.root.path)], cwd=Path.cwd(), check=False
+    )
     assert killed.returncode == -signal.SIGKILL
     assert not workspace.root.file(tables.INDEX_RECEIPTS, MONTH).exists()
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
     assert outcome.measured["sent"] == len(TEXTS) - 4
     undisturbed = make_workspace(tmp_path / "undisturbed")
     load(undisturbed)
-    file, other = (each.root.file(tables.INDEX_RECEIPTS, MONTH) for each in (workspace, undisturbed))
+    file, other = (
+        each.root.file(tables.INDEX_RECEIPTS, MONTH) for each in (workspace, undisturbed)
+    )
     assert file.read_bytes() == other.read_bytes()

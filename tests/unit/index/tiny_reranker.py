@@ -1,4 +1,5 @@
-"""Cross-encoders in small: XLM-RoBERTa as BAAI/bge-reranker-v2-m3 is, and BERT; random weights from a fixed seed.
+"""Cross-encoders in small: XLM-RoBERTa as BAAI/bge-reranker-v2-m3 is, and BERT; random weights from
+a fixed seed.
 
 Imported by name (`tests.unit.index.tiny_reranker`).
 """
@@ -61,7 +62,10 @@ def _model(family: str, positions: int, labels: int) -> Any:
     import transformers
 
     kinds = {
-        "xlm-roberta": (transformers.XLMRobertaConfig, transformers.XLMRobertaForSequenceClassification),
+        "xlm-roberta": (
+            transformers.XLMRobertaConfig,
+            transformers.XLMRobertaForSequenceClassification,
+        ),
         "bert": (transformers.BertConfig, transformers.BertForSequenceClassification),
     }
     config, model = kinds[family]

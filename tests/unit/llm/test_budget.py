@@ -1,4 +1,6 @@
-"""The ceiling: never passed, answers in flight kept, and the next run goes on where this one ended."""
+"""The ceiling: never passed, answers in flight kept, and the next run goes on where this one
+ended.
+"""
 
 from __future__ import annotations
 
@@ -63,12 +65,16 @@ def test_the_next_run_goes_on_and_pays_for_the_rest_alone(tmp_path: Path) -> Non
     with ScriptedLlm() as llm:
         with pytest.raises(BudgetReached):
             ask_many(workspace(llm, tmp_path, llm_budget_calls=7), 12)
-        told = ask_many(workspace(llm, tmp_path, llm_budget_calls=8), 12)  # another ceiling, hence another budget
+        told = ask_many(
+            workspace(llm, tmp_path, llm_budget_calls=8), 12
+        )  # another ceiling, hence another budget
         assert llm.generations == 12
     assert (told["llm_calls"], told["llm_cached"]) == (12, 7)
 
 
-def test_the_stages_of_a_run_share_one_budget_and_answers_from_the_cache_cost_nothing(tmp_path: Path) -> None:
+def test_the_stages_of_a_run_share_one_budget_and_answers_from_the_cache_cost_nothing(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, llm_budget_calls=5)
         ask_many(place, 5)
@@ -96,7 +102,11 @@ def test_tokens_and_money_have_ceilings_too(tmp_path: Path) -> None:
         place = workspace(llm, tmp_path / "money", **priced)
         with pytest.raises(BudgetReached, match="CITELOOM_LLM_BUDGET_MONEY"):
             ask_many(place, 60)
-        assert 0 < run_budget(place.settings, place.cache("llm")).spent.completion_tokens * 10.0 / 1e6 <= 0.001
+        assert (
+            0
+            < run_budget(place.settings, place.cache("llm")).spent.completion_tokens * 10.0 / 1e6
+            <= 0.001
+        )
 
 
 def test_a_ceiling_on_money_needs_a_price() -> None:
@@ -149,7 +159,9 @@ def test_an_answer_that_was_under_way_when_another_task_failed_is_kept(tmp_path:
     st.integers(1, 50),
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6), st.booleans()), max_size=60),
 )
-def test_what_is_spent_and_set_aside_never_passes_the_ceiling(limit: int, steps: list[tuple[int, int, bool]]) -> None:
+def test_what_is_spent_and_set_aside_never_passes_the_ceiling(
+    limit: int, steps: list[tuple[int, int, bool]]
+) -> None:
     budget = Budget(Limits(calls=limit))
     flying: list[Spent] = []
     for worst, real, lands in steps:

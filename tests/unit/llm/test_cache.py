@@ -20,7 +20,12 @@ from pipeline.llm.cache import CLAIM_SECONDS, CallCache, call_key
 from pipeline.llm.messages import Spent
 from tests.processes import wait_until
 
-REQUEST = {"model": "m", "messages": [{"role": "user", "content": "é"}], "temperature": 0.7, "max_tokens": 5}
+REQUEST = {
+    "model": "m",
+    "messages": [{"role": "user", "content": "é"}],
+    "temperature": 0.7,
+    "max_tokens": 5,
+}
 KEY = call_key(REQUEST)
 
 
@@ -31,7 +36,9 @@ def cache(tmp_path: Path) -> Iterator[CallCache]:
     opened.close()
 
 
-def test_answers_come_back_by_sample_number_and_are_never_replaced(cache: CallCache, tmp_path: Path) -> None:
+def test_answers_come_back_by_sample_number_and_are_never_replaced(
+    cache: CallCache, tmp_path: Path
+) -> None:
     cache.write(KEY, REQUEST, {0: {"text": "a"}, 2: {"text": "c"}}, Spent(2), 0.1)
     assert cache.read(KEY, range(4)) == {0: {"text": "a"}, 2: {"text": "c"}}
     assert cache.read(KEY, [1]) == {}
@@ -44,7 +51,10 @@ def test_answers_come_back_by_sample_number_and_are_never_replaced(cache: CallCa
 
 
 def test_a_key_depends_on_every_part_of_a_request_and_not_on_the_order_of_its_fields() -> None:
-    changed = [REQUEST | {name: value} for name, value in (("model", "n"), ("temperature", 0.8), ("max_tokens", 6))]
+    changed = [
+        REQUEST | {name: value}
+        for name, value in (("model", "n"), ("temperature", 0.8), ("max_tokens", 6))
+    ]
     changed.append(REQUEST | {"messages": [{"role": "system", "content": "é"}]})
     assert len({call_key(request) for request in [REQUEST, *changed]}) == 5
     assert call_key(dict(reversed(REQUEST.items()))) == KEY
@@ -66,16 +76,23 @@ def test_the_claim_of_a_dead_process_is_taken_over(cache: CallCache, tmp_path: P
         "CallCache(Path(sys.argv[1])).claim(sys.argv[2], 0); os.kill(os.getpid(), 9)"
     )
     root = Path(__file__).resolve().parents[3]
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "calls.sqlite"), KEY], cwd=root, check=False)
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "calls.sqlite"), KEY], cwd=root, check=False
+    )
     assert cache.claim(KEY, 0)
 
 
 def claim_as(file: Path, pid: int, since: float, host: str | None = None) -> None:
     with sqlite3.connect(file) as sql:
-        sql.execute("INSERT INTO claims VALUES (?, 0, ?, ?, ?)", (KEY, host or socket.gethostname(), pid, since))
+        sql.execute(
+            "INSERT INTO claims VALUES (?, 0, ?, ?, ?)",
+            (KEY, host or socket.gethostname(), pid, since),
+        )
 
 
-def test_a_process_that_began_after_the_claim_is_not_who_made_it(cache: CallCache, tmp_path: Path) -> None:
+def test_a_process_that_began_after_the_claim_is_not_who_made_it(
+    cache: CallCache, tmp_path: Path
+) -> None:
     """A container that is started anew gives its first process the same id."""
     claim_as(tmp_path / "calls.sqlite", os.getpid(), time.time() - 86_400 * 365)
     assert cache.claim(KEY, 0)
@@ -92,7 +109,9 @@ def test_a_living_process_of_this_machine_keeps_its_claim_for_as_long_as_it_take
     cache: CallCache, tmp_path: Path
 ) -> None:
     first_process = psutil.Process(1)
-    claim_as(tmp_path / "calls.sqlite", 1, first_process.create_time() + 60)  # hours ago, on most machines
+    claim_as(
+        tmp_path / "calls.sqlite", 1, first_process.create_time() + 60
+    )  # hours ago, on most machines
     assert not cache.claim(KEY, 0)
 
 
@@ -106,17 +125,20 @@ def test_another_machines_claim_is_given_an_hour(cache: CallCache, tmp_path: Pat
 
 def test_two_processes_write_at_once_without_loss(cache: CallCache, tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from pipeline.llm.cache import CallCache\n"
-        "from pipeline.llm.messages import Spent\n"
-        "cache = CallCache(Path(sys.argv[1]))\n"
-        "for i in range(200):\n"
-        "    cache.write(f'{sys.argv[2]}{i}', {'model': 'm'}, {0: {'text': sys.argv[2]}}, Spent(1), 0.1)"
+        "import sys; from pathlib import Path; from pipeline.llm.cache import CallCache\nfrom"
+        " pipeline.llm.messages import Spent\ncache = CallCache(Path(sys.argv[1]))\nfor i in"
+        " range(200):\n    cache.write(f'{sys.argv[2]}{i}', {'model': 'm'}, {0: {'text':"
+        " sys.argv[2]}}, Spent(1), 0.1)"
     )
     root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-c", script, str(tmp_path / "calls.sqlite")]
-    writers = [subprocess.Popen([*command, name], cwd=root, env=dict(os.environ)) for name in ("a", "b")]
+    writers = [
+        subprocess.Popen([*command, name], cwd=root, env=dict(os.environ)) for name in ("a", "b")
+    ]
     assert [writer.wait() for writer in writers] == [0, 0]
-    assert all(cache.read(f"{name}{i}", [0]) == {0: {"text": name}} for name in "ab" for i in range(200))
+    assert all(
+        cache.read(f"{name}{i}", [0]) == {0: {"text": name}} for name in "ab" for i in range(200)
+    )
 
 
 def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
@@ -128,18 +150,32 @@ def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
 
 def test_a_lock_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "calls.sqlite.lock").mkdir()
-    with pytest.raises(PermanentFailure, match=r"calls\.sqlite cannot be used .*calls\.sqlite\.lock"):
+    with pytest.raises(
+        PermanentFailure, match=r"calls\.sqlite cannot be used .*calls\.sqlite\.lock"
+    ):
         CallCache(tmp_path / "calls.sqlite")
 
 
-def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(tmp_path: Path) -> None:
+def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "calls.sqlite"
     for shared in (False, True, False):
         with contextlib.closing(CallCache(file, shared=shared)) as cache:
-            cache.write(KEY, REQUEST, {0: {"text": "first"}, 1 + shared: {"text": str(shared)}}, Spent(2), 0.1)
+            cache.write(
+                KEY,
+                REQUEST,
+                {0: {"text": "first"}, 1 + shared: {"text": str(shared)}},
+                Spent(2),
+                0.1,
+            )
             assert file.with_name("calls.sqlite-shm").exists() is not shared
     with contextlib.closing(CallCache(file)) as cache:
-        assert cache.read(KEY, range(3)) == {0: {"text": "first"}, 1: {"text": "False"}, 2: {"text": "True"}}
+        assert cache.read(KEY, range(3)) == {
+            0: {"text": "first"},
+            1: {"text": "False"},
+            2: {"text": "True"},
+        }
 
 
 OPEN_AT_ONCE = """
@@ -163,13 +199,19 @@ sys.exit(sum(process.exitcode != 0 for process in processes))
 """
 
 
-def test_processes_that_make_the_file_at_the_same_moment_wait_for_each_other(tmp_path: Path) -> None:
+def test_processes_that_make_the_file_at_the_same_moment_wait_for_each_other(
+    tmp_path: Path,
+) -> None:
     assert subprocess.run([sys.executable, "-c", OPEN_AT_ONCE, str(tmp_path)]).returncode == 0
 
 
-def test_a_file_that_stays_locked_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_stays_locked_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pipeline.llm.cache.LOCK_SECONDS", 0.1)
-    with contextlib.closing(sqlite3.connect(tmp_path / "calls.sqlite", isolation_level=None)) as holder:
+    with contextlib.closing(
+        sqlite3.connect(tmp_path / "calls.sqlite", isolation_level=None)
+    ) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(PermanentFailure, match=r"locked.*run again when it is free"):
             CallCache(tmp_path / "calls.sqlite")

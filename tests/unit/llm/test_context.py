@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit, shares
 
 PAPER = (
-    "# Title\n\n## Abstract\n\nShort one.\n\n## One\n\n" + "Word after word. " * 40 + "\n\n## Two\n\n" + "More. " * 60
+    "# Title\n\n## Abstract\n\nShort one.\n\n## One\n\n"
+    + "Word after word. " * 40
+    + "\n\n## Two\n\n"
+    + "More. " * 60
 )
 
 
@@ -41,12 +44,16 @@ def test_numbers_and_formulas_count_more_than_words() -> None:
 
 
 def counted_one_by_one(text: str) -> float:
-    """The estimate as it is meant, piece by piece: up to seven letters, a digit, a sign, 0.7 of a byte beyond ASCII."""
+    """The estimate as it is meant, piece by piece: up to seven letters, a digit, a sign, 0.7 of a
+    byte beyond ASCII.
+    """
     pieces = re.findall(r"[A-Za-z]{1,7}|[^\sA-Za-z]", text)
     return 1.1 * sum(1 if piece.isascii() else 0.7 * len(piece.encode()) for piece in pieces)
 
 
-TEXTS = st.text(st.sampled_from("abXYZ  \n.,$\\{}_^19é\u2003\xa0\x85\x1c\x01\u6f22\U0001f600#"), max_size=200)
+TEXTS = st.text(
+    st.sampled_from("abXYZ  \n.,$\\{}_^19é\u2003\xa0\x85\x1c\x01\u6f22\U0001f600#"), max_size=200
+)
 
 
 @given(TEXTS)
@@ -55,7 +62,9 @@ def test_every_piece_counts(text: str) -> None:
 
 
 @given(st.lists(TEXTS, max_size=8), st.integers(0, 200))
-def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(parts: list[str], tokens: int) -> None:
+def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(
+    parts: list[str], tokens: int
+) -> None:
     text = "\n\n## S\n\n".join(parts)
     found = fit(text, tokens)
     assert text.startswith(found.text)
@@ -65,7 +74,13 @@ def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(parts: list[str
 
 @pytest.mark.parametrize(
     ("lengths", "tokens", "parts"),
-    [([3, 4], 10, [3, 4]), ([2, 50, 50], 42, [2, 20, 20]), ([9, 9, 9], 9, [3, 3, 3]), ([0, 7], 4, [0, 4]), ([], 5, [])],
+    [
+        ([3, 4], 10, [3, 4]),
+        ([2, 50, 50], 42, [2, 20, 20]),
+        ([9, 9, 9], 9, [3, 3, 3]),
+        ([0, 7], 4, [0, 4]),
+        ([], 5, []),
+    ],
 )
 def test_short_texts_stay_whole_and_long_ones_share_what_is_left(
     lengths: list[int], tokens: int, parts: list[int]

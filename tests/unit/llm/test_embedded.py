@@ -1,4 +1,6 @@
-"""The embedded model: what it refuses, and that it answers, and that it is gone when its parent is."""
+"""The embedded model: what it refuses, and that it answers, and that it is gone when its parent
+is.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,11 @@ def address(settings: Settings) -> str:
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     yield load_settings(
-        data=tmp_path_factory.mktemp("data"), llm_url=None, llm_context=1024, llm_concurrency=2, _env_file=None
+        data=tmp_path_factory.mktemp("data"),
+        llm_url=None,
+        llm_context=1024,
+        llm_concurrency=2,
+        _env_file=None,
     )
     stop_embedded()
 
@@ -70,8 +76,12 @@ def test_the_embedded_model_writes_samples_and_structured_answers(settings: Sett
             asked = [Message("user", "Name one use of a search engine.")]
             found = await client.samples(asked, 2, temperature=0.7, max_tokens=24)
             assert [bool(each.text.strip()) for each in found] == [True, True]
-            assert all(0 < each.completion_tokens <= 24 * 3 and each.prompt_tokens > 0 for each in found)
-            answer = await client.answer([Message("user", "Which colour is snow?")], Colour, max_tokens=80)
+            assert all(
+                0 < each.completion_tokens <= 24 * 3 and each.prompt_tokens > 0 for each in found
+            )
+            answer = await client.answer(
+                [Message("user", "Which colour is snow?")], Colour, max_tokens=80
+            )
             assert isinstance(answer.value.colour, str)
 
     run(talk())
@@ -84,13 +94,20 @@ def test_one_server_serves_a_process_on_loopback_alone(settings: Settings) -> No
 
 
 @pytest.mark.faults
-def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(settings: Settings) -> None:
+def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(
+    settings: Settings,
+) -> None:
     judge = settings.model_copy(update={"llm_context": 2048})
 
     async def both() -> None:
         asked = [Message("user", "Count to fifty.")]
-        async with open_client(Workspace(settings)) as writer, open_client(Workspace(judge)) as other:
-            texts = side_by_side(writer.complete(asked, temperature=0.7, max_tokens=48, sample=n) for n in range(4))
+        async with (
+            open_client(Workspace(settings)) as writer,
+            open_client(Workspace(judge)) as other,
+        ):
+            texts = side_by_side(
+                writer.complete(asked, temperature=0.7, max_tokens=48, sample=n) for n in range(4)
+            )
             written = asyncio.create_task(texts)
             await asyncio.sleep(0.2)
             assert (await other.complete(asked, temperature=0.0, max_tokens=8)).text
@@ -103,23 +120,22 @@ def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(sett
 @pytest.mark.faults
 def test_the_server_dies_with_a_killed_parent(settings: Settings) -> None:
     script = (
-        "import json, sys, threading\n"
-        "from pipeline.llm import embedded\n"
-        "from pathlib import Path\n"
-        "from pipeline.llm.models import get_model\n"
-        "from pipeline.settings import load_settings\n"
-        "settings = load_settings(data=sys.argv[1], llm_context=1024, llm_concurrency=1, _env_file=None)\n"
-        "args = (get_model(settings), Path(sys.argv[1]) / 'cache' / 'llm')\n"
-        "thread = threading.Thread(target=embedded.embedded_endpoint, args=args)\n"
-        "thread.start(); thread.join()\n"
-        "server = next(iter(embedded._servers.values()))\n"
-        "print(server.process.pid, server.process.poll(), flush=True)\n"
-        "sys.stdin.read()\n"
+        "import json, sys, threading\nfrom pipeline.llm import embedded\nfrom pathlib import"
+        " Path\nfrom pipeline.llm.models import get_model\nfrom pipeline.settings import"
+        " load_settings\nsettings = load_settings(data=sys.argv[1], llm_context=1024,"
+        " llm_concurrency=1, _env_file=None)\nargs = (get_model(settings), Path(sys.argv[1]) /"
+        " 'cache' / 'llm')\nthread = threading.Thread(target=embedded.embedded_endpoint,"
+        " args=args)\nthread.start(); thread.join()\nserver ="
+        " next(iter(embedded._servers.values()))\nprint(server.process.pid, server.process.poll(),"
+        " flush=True)\nsys.stdin.read()\n"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", script, str(settings.data_root)],
-        cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert parent.stdout is not None
     pid, ended = parent.stdout.readline().split()
     assert ended == "None"

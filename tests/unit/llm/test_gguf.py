@@ -33,7 +33,11 @@ def test_a_rewritten_file_holds_the_same_weights_and_keys(tmp_path: Path) -> Non
     keys = {name: field.contents() for name, field in before.fields.items()}
     assert {name: field.contents() for name, field in after.fields.items()} == keys
     first, second = after.tensors
-    assert (first.name, first.tensor_type, list(first.shape)) == ("a", GGMLQuantizationType.Q8_0, [64, 3])
+    assert (first.name, first.tensor_type, list(first.shape)) == (
+        "a",
+        GGMLQuantizationType.Q8_0,
+        [64, 3],
+    )
     again = dequantize(first.data, first.tensor_type)
     original = dequantize(packed, GGMLQuantizationType.Q4_1)
     assert np.abs(again - original).max() <= np.abs(original).max() / 127 * 0.6

@@ -50,7 +50,11 @@ def test_the_first_model_of_the_file_is_the_default_with_all_its_fields(
     assert (model.prices.read, model.prices.written) == (0.5, 1.5)
     assert model.api_key is not None
     assert model.api_key.get_secret_value() == KEY
-    assert (given.llm_model, given.llm_context, given.embedded_llm) == ("gpt-3.5-turbo", 16385, False)
+    assert (given.llm_model, given.llm_context, given.embedded_llm) == (
+        "gpt-3.5-turbo",
+        16385,
+        False,
+    )
     assert KEY in collect_secrets(given)
 
 
@@ -63,7 +67,9 @@ def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path
     assert settings(tmp_path, llm_model=EMBEDDED_MODEL).embedded_llm
     embedded = get_model(settings(tmp_path), EMBEDDED_MODEL, "CITELOOM_SYSTEMS")
     assert (embedded.url, embedded.context) == (None, 4096)
-    assert "CITELOOM_LLM_URL" in refusal(tmp_path, TWO, llm_model="strict", llm_url="http://127.0.0.1:9/v1")
+    assert "CITELOOM_LLM_URL" in refusal(
+        tmp_path, TWO, llm_model="strict", llm_url="http://127.0.0.1:9/v1"
+    )
 
 
 def test_judges_are_models_by_name_and_by_default_the_default_model(tmp_path: Path) -> None:
@@ -79,7 +85,9 @@ def test_an_unknown_name_is_refused_with_its_setting_and_the_known_ones(tmp_path
         _ = get_model(settings(tmp_path, llm_model="gone"))
 
 
-def test_a_key_that_is_not_set_is_named_when_the_model_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_not_set_is_named_when_the_model_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("ONE_KEY", raising=False)
     model = get_model(settings(tmp_path))
     with pytest.raises(SettingError, match="ONE_KEY is not set"):
@@ -88,7 +96,11 @@ def test_a_key_that_is_not_set_is_named_when_the_model_is_used(tmp_path: Path, m
 
 def test_address_key_and_price_change_no_fingerprint(tmp_path: Path) -> None:
     before = get_model(settings(tmp_path)).fingerprint
-    for old, new, same in (("one.example", "two.example", True), ("0.5/", "5/", True), ("16385", "4096", False)):
+    for old, new, same in (
+        ("one.example", "two.example", True),
+        ("0.5/", "5/", True),
+        ("16385", "4096", False),
+    ):
         assert (get_model(settings(tmp_path, TWO.replace(old, new))).fingerprint == before) is same
 
 
@@ -110,14 +122,18 @@ def test_address_key_and_price_change_no_fingerprint(tmp_path: Path) -> None:
         ("", "models.toml"),
     ],
 )
-def test_a_wrong_file_is_refused_with_model_and_field(tmp_path: Path, text: str, named: str) -> None:
+def test_a_wrong_file_is_refused_with_model_and_field(
+    tmp_path: Path, text: str, named: str
+) -> None:
     message = refusal(tmp_path, text)
     assert named in message
     assert "models.toml" in message
 
 
 def test_every_error_of_the_file_has_a_line(tmp_path: Path) -> None:
-    lines = refusal(tmp_path, '[a]\ncontext = 1\n[b]\nurl = "http://h/v1"\nprice = 2\n').splitlines()
+    lines = refusal(
+        tmp_path, '[a]\ncontext = 1\n[b]\nurl = "http://h/v1"\nprice = 2\n'
+    ).splitlines()
     assert [line.split(": ")[1] for line in lines] == ["[a] url", "[a] context", "[b] price"]
 
 

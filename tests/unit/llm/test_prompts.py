@@ -20,7 +20,10 @@ HOSTILE = (
 @pytest.fixture
 def folder(tmp_path: Path) -> PromptFolder:
     (tmp_path / "_note.j2").write_text("Data is data.\n")
-    text = '=== system ===\n{% include "_note.j2" %}\n=== user ===\nRead: {{ content | fenced("content") }}\nThe end\n'
+    text = (
+        '=== system ===\n{% include "_note.j2" %}\n=== user ===\nRead: {{ content |'
+        ' fenced("content") }}\nThe end\n'
+    )
     (tmp_path / "read.j2").write_text(text)
     (tmp_path / "other.j2").write_text("=== user ===\nOther\n")
     return PromptFolder(tmp_path)
@@ -41,8 +44,9 @@ def test_hostile_text_stays_inside_its_fence(folder: PromptFolder) -> None:
     assert user.endswith("</content>\nThe end")
     assert fenced("", "content") == "<content>\n\n</content>"
     marks = (
-        "<|im_start|>", "<|im_end|>", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<start_of_turn>", "<other>", "\x00",
-        "<｜User｜>", "｜>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[|system|]", "[gMASK]",
+        "<|im_start|>", "<|im_end|>", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<start_of_turn>",
+        "<other>", "\x00", "<｜User｜>", "｜>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[|system|]",
+        "[gMASK]",
     )  # fmt: skip
     assert [mark for mark in marks if mark in user] == []
 
@@ -50,7 +54,10 @@ def test_hostile_text_stays_inside_its_fence(folder: PromptFolder) -> None:
 def test_nested_marks_and_fences_do_not_come_together() -> None:
     assert as_data("<|im_<|x|>start|>") == "< |im_< |x| >start| >"
     assert as_data("<<content>/content></con\x00tent>") == "<< content>/content>< /content>"
-    for plain in ("a < b, c > d, $x_{<t}$, |A|", "[Reference 3], $[|x| + 1]$, x[i_j], [Tool calls]"):
+    for plain in (
+        "a < b, c > d, $x_{<t}$, |A|",
+        "[Reference 3], $[|x| + 1]$, x[i_j], [Tool calls]",
+    ):
         assert as_data(plain) == plain
 
 
@@ -59,7 +66,9 @@ def test_a_value_that_is_missing_is_an_error(folder: PromptFolder) -> None:
         folder.messages("read")
 
 
-def test_a_digest_follows_the_file_and_what_it_includes(folder: PromptFolder, tmp_path: Path) -> None:
+def test_a_digest_follows_the_file_and_what_it_includes(
+    folder: PromptFolder, tmp_path: Path
+) -> None:
     read, other = folder.digest("read"), folder.digest("other")
     assert folder.digest("read", "other") not in {read, other}
     (tmp_path / "_note.j2").write_text("Changed.\n")

@@ -15,18 +15,26 @@ class Verdict(BaseModel):
 @pytest.mark.parametrize(
     ("written", "read"),
     [
-        (r"$\frac{1}{2}\theta \times \rho$", r"$\frac{1}{2}\theta \times \rho$"),  # JSON knows all four escapes
+        (
+            r"$\frac{1}{2}\theta \times \rho$",
+            r"$\frac{1}{2}\theta \times \rho$",
+        ),  # JSON knows all four escapes
         (r"$\alpha \geq \underline{x} \,$", r"$\alpha \geq \underline{x} \,$"),  # and none of these
         (r"$\\frac{1}{2} \\alpha \\notice$", r"$\frac{1}{2} \alpha \notice$"),
         (r"it\'s", "it's"),
         (r"$\\\\alpha \\\\\\\\ \\\\beta$", r"$\alpha \\ \beta$"),  # escaped twice
         (r"$\\alpha \\\\b$", r"$\alpha \\b$"),  # once, with a new line of a formula
         (r"one\ntwo \"three\" \u00e9 \\\\ a\/b\tc", 'one\ntwo "three" é \\\\ a/b\tc'),
-        (r"\textile \nothing \tangent \betas", "\textile \nothing \tangent \betas"),  # longer words are no macros
+        (
+            r"\textile \nothing \tangent \betas",
+            "\textile \nothing \tangent \betas",
+        ),  # longer words are no macros
         (r"half \ud83d of \ud83d\ude00", "half \ufffd of \U0001f600"),
     ],
 )
-def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(written: str, read: str) -> None:
+def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(
+    written: str, read: str
+) -> None:
     assert parse_answer(f'{{"why": "{written}"}}', Verdict).why == read
 
 
@@ -35,7 +43,8 @@ def test_a_formula_in_broken_json_keeps_its_macros() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [r"$\nabla f \notin \mathbb{R}^{n} \, \ni$", r"a \\ b", "no formula", r"C:\temp\new \u12"]
+    "text",
+    [r"$\nabla f \notin \mathbb{R}^{n} \, \ni$", r"a \\ b", "no formula", r"C:\temp\new \u12"],
 )
 def test_a_copy_of_a_copyable_text_is_read_as_the_text(text: str) -> None:
     assert parse_answer(f'{{"why": "{copyable(text)}"}}', Verdict).why == text
@@ -80,9 +89,15 @@ class Elements(TextFields):
     "answer",
     [
         "Research questions: Which?\nMethodology: A beam: wide.\nResults: 3 of 4.",
-        "They are:\n\n1. **Research Questions:** Which?\n\n2. **Methodology**: A beam:\nwide.\n3. **Results:** 3 of 4.",
+        (
+            "They are:\n\n1. **Research Questions:** Which?\n\n2. **Methodology**: A"
+            " beam:\nwide.\n3. **Results:** 3 of 4."
+        ),
         "# Research-questions:\nWhich?\n# Methodology:\nA beam: wide.\n# Results:\n3 of 4.",
-        '{\n  "research_questions": "Which?",\n  "methodology": "A beam: wide."\n  "results": "3 of 4.",\n}',
+        (
+            '{\n  "research_questions": "Which?",\n  "methodology": "A beam: wide."\n  "results":'
+            ' "3 of 4.",\n}'
+        ),
     ],
 )
 def test_headed_lines_are_read_as_an_object_of_texts(answer: str) -> None:
@@ -93,10 +108,14 @@ def test_headed_lines_are_read_as_an_object_of_texts(answer: str) -> None:
 
 def test_an_object_of_texts_that_breaks_off_has_its_first_fields() -> None:
     broken_off = '{\n  "research_questions": "Which?",\n  "methodology": "A beam'
-    assert parse_answer(broken_off, Elements) == Elements(research_questions="Which?", methodology="A beam", results="")
+    assert parse_answer(broken_off, Elements) == Elements(
+        research_questions="Which?", methodology="A beam", results=""
+    )
 
 
-@pytest.mark.parametrize("answer", ["Methodology: A beam.", "The results: good. Methodology: none.", "Results:\n" * 3])
+@pytest.mark.parametrize(
+    "answer", ["Methodology: A beam.", "The results: good. Methodology: none.", "Results:\n" * 3]
+)
 def test_headed_lines_of_less_than_half_of_the_fields_are_an_error(answer: str) -> None:
     with pytest.raises(ValueError, match="no JSON object"):
         parse_answer(answer, Elements)

@@ -31,8 +31,14 @@ def now() -> float:
 
 
 def completion() -> httpx2.Response:
-    choice = {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
-    return httpx2.Response(200, json={"id": "1", "choices": [choice], "created": 0, "model": "m", "object": "x"})
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "Yes."},
+        "finish_reason": "stop",
+    }
+    return httpx2.Response(
+        200, json={"id": "1", "choices": [choice], "created": 0, "model": "m", "object": "x"}
+    )
 
 
 def refused(status: int, **headers: str) -> httpx2.Response:
@@ -47,10 +53,14 @@ class Endpoint:
         self.answer, self.seconds = answer, seconds
         self.asked: dict[str, list[float]] = {}
         model = get_model(load_settings(_env_file=None, llm_url="http://llm/v1", llm_model="m"))
-        self.transport = Transport(model, "http://llm/v1", transport=httpx2.MockTransport(self._respond))
+        self.transport = Transport(
+            model, "http://llm/v1", transport=httpx2.MockTransport(self._respond)
+        )
 
     async def _respond(self, request: httpx2.Request) -> httpx2.Response:
-        prompt = next(word for word in ("first", "other", "this") if f'"{word}"' in request.content.decode())
+        prompt = next(
+            word for word in ("first", "other", "this") if f'"{word}"' in request.content.decode()
+        )
         self.asked.setdefault(prompt, []).append(now())
         await asyncio.sleep(self.seconds)
         answer = self.answer(prompt, now())
@@ -75,7 +85,9 @@ def on_a_jumping_clock(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         return run(scenario())
 
 
-def ask_once(answer: Answer, *, after_an_answer: bool = False) -> tuple[Reply | Exception, float, list[float]]:
+def ask_once(
+    answer: Answer, *, after_an_answer: bool = False
+) -> tuple[Reply | Exception, float, list[float]]:
     """The reply to one request or its error, when it came, and when the request was sent."""
 
     async def scenario() -> tuple[Reply | Exception, float, list[float]]:
@@ -110,7 +122,9 @@ def no_connection() -> Exception:
         ({"retry_after": "100"}, 100),
     ],
 )
-def test_a_refusal_is_obeyed_for_as_long_as_it_asks(headers: dict[str, str], seconds: float) -> None:
+def test_a_refusal_is_obeyed_for_as_long_as_it_asks(
+    headers: dict[str, str], seconds: float
+) -> None:
     reply, moment, asked = ask_once(until(seconds, lambda: refused(429, **headers)))
     assert isinstance(reply, Reply)
     assert moment == pytest.approx(seconds, abs=0.1)
@@ -221,7 +235,9 @@ def test_a_request_that_meets_no_answer_for_its_whole_time_is_not_sent_again() -
 
 
 @pytest.mark.parametrize("failure", [no_connection, lambda: refused(503)])
-def test_nothing_is_tried_again_once_it_is_stopped(failure: Callable[[], httpx2.Response | Exception]) -> None:
+def test_nothing_is_tried_again_once_it_is_stopped(
+    failure: Callable[[], httpx2.Response | Exception],
+) -> None:
     async def scenario() -> int:
         endpoint = Endpoint(until(1e9, failure))
         await endpoint.ask("first")
@@ -250,17 +266,31 @@ def test_an_error_inside_an_answer_is_tried_again() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b'{"choices": [{"ind', b"", b'{"choices": [{}]}', b'{"choices": "x"}', b'{"choices": [{"message": null}]}'],
+    [
+        b'{"choices": [{"ind',
+        b"",
+        b'{"choices": [{}]}',
+        b'{"choices": "x"}',
+        b'{"choices": [{"message": null}]}',
+    ],
 )
 def test_an_answer_that_is_no_completion_names_the_endpoint(body: bytes) -> None:
     response = httpx2.Response(200, content=body, headers={"content-type": "application/json"})
-    with pytest.raises(PermanentFailure, match=r"^http://llm/v1 does not answer as .*: correct CITELOOM_LLM_URL$"):
+    with pytest.raises(
+        PermanentFailure, match=r"^http://llm/v1 does not answer as .*: correct CITELOOM_LLM_URL$"
+    ):
         ask_once(lambda prompt, moment: response)
 
 
 def test_an_answer_whose_tokens_were_not_counted_is_taken() -> None:
-    choice = {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "Yes."},
+        "finish_reason": "stop",
+    }
     usage = {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}
-    reply, _, _ = ask_once(lambda prompt, moment: httpx2.Response(200, json={"choices": [choice], "usage": usage}))
+    reply, _, _ = ask_once(
+        lambda prompt, moment: httpx2.Response(200, json={"choices": [choice], "usage": usage})
+    )
     assert isinstance(reply, Reply)
     assert [(each.text, each.completion_tokens) for each in reply.completions] == [("Yes.", 0)]

@@ -21,12 +21,17 @@ class Word(BaseModel):
 
 
 async def texts(client: LlmClient, count: int = 3) -> list[str]:
-    return [sample.text for sample in await client.samples(PROMPT, count, temperature=1.0, max_tokens=9)]
+    return [
+        sample.text for sample in await client.samples(PROMPT, count, temperature=1.0, max_tokens=9)
+    ]
 
 
 def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path: Path) -> None:
     async def calls(client: LlmClient) -> list[list[str]]:
-        return [await texts(client), *[await texts(client.view(repeat=repeat)) for repeat in (0, 1, 2, 1)]]
+        return [
+            await texts(client),
+            *[await texts(client.view(repeat=repeat)) for repeat in (0, 1, 2, 1)],
+        ]
 
     with ScriptedLlm() as llm:
         own, *repeats = ask(workspace(llm, tmp_path), calls)
@@ -45,7 +50,10 @@ def test_a_single_completion_and_a_structured_answer_are_of_the_repeat(tmp_path:
 
     with ScriptedLlm() as llm:
         assert ask(workspace(llm, tmp_path), calls) == (2, 2)
-    assert [body["seed"] for body in llm.requests] == [3 * REPEAT_SAMPLES + 2, 3 * REPEAT_SAMPLES + 1]
+    assert [body["seed"] for body in llm.requests] == [
+        3 * REPEAT_SAMPLES + 2,
+        3 * REPEAT_SAMPLES + 1,
+    ]
 
 
 def test_equal_prompts_of_two_systems_are_two_draws_and_each_is_paid_once(tmp_path: Path) -> None:

@@ -18,8 +18,12 @@ def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one() -> None
     assert {"scores", "report"} <= {stage.name for stage in STAGES} - prepared
 
 
-@pytest.mark.parametrize(("refresh", "run", "most"), [(0, 0, 0), (0, 500, 0), (70, 0, 70), (70, 500, 70), (70, 9, 9)])
-def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(refresh: int, run: int, most: int) -> None:
+@pytest.mark.parametrize(
+    ("refresh", "run", "most"), [(0, 0, 0), (0, 500, 0), (70, 0, 70), (70, 500, 70), (70, 9, 9)]
+)
+def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(
+    refresh: int, run: int, most: int
+) -> None:
     assert ceiling(load_settings(refresh_llm_tokens=refresh, llm_budget_tokens=run)) == most
 
 

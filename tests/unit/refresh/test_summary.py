@@ -22,7 +22,7 @@ from pipeline.ops.refresh.summary import (
     summarize,
     summary_file,
     unfinished_refresh,
-)  # fmt: skip
+)
 from pipeline.settings import load_settings
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import Provenance
@@ -36,7 +36,9 @@ ONE, TWO, THREE, FOUR = (f"2403.0000{number}" for number in range(1, 5))
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / "dump").mkdir()
-    return Workspace(load_settings(dump_dir=tmp_path / "dump", data=tmp_path / "data", metadata_snapshot=None))
+    return Workspace(
+        load_settings(dump_dir=tmp_path / "dump", data=tmp_path / "data", metadata_snapshot=None)
+    )
 
 
 def sha256(text: str) -> str:
@@ -52,7 +54,10 @@ def write(workspace: Workspace, table: Table, rows: Sequence[Row]) -> None:
 
 
 def write_corpus(
-    workspace: Workspace, papers: Mapping[str, Sequence[str]], withdrawn: Sequence[str] = (), versions: int = 1
+    workspace: Workspace,
+    papers: Mapping[str, Sequence[str]],
+    withdrawn: Sequence[str] = (),
+    versions: int = 1,
 ) -> None:
     """Papers with the texts of their passages, up to the vectors."""
     passages = [
@@ -61,15 +66,23 @@ def write_corpus(
         for place, text in enumerate(texts)
     ]
     metadata = [{"arxiv_id": name, "version": versions, "status": "present"} for name in papers]
-    metadata += [{"arxiv_id": name, "version": versions, "status": "withdrawn"} for name in withdrawn]
+    metadata += [
+        {"arxiv_id": name, "version": versions, "status": "withdrawn"} for name in withdrawn
+    ]
     write(workspace, tables.METADATA, metadata)
-    write(workspace, tables.PAPERS, [{"arxiv_id": n, "html_sha256": sha256("".join(t))} for n, t in papers.items()])
+    write(
+        workspace,
+        tables.PAPERS,
+        [{"arxiv_id": n, "html_sha256": sha256("".join(t))} for n, t in papers.items()],
+    )
     write(workspace, tables.PASSAGES, passages)
     write(workspace, tables.EMBEDDINGS, passages)
 
 
 def note_encoded(workspace: Workspace, vectors: int, seconds: float) -> None:
-    note_timing(workspace.root, "embeddings", MONTH, StageTiming("f", seconds, {"encoded": vectors}))
+    note_timing(
+        workspace.root, "embeddings", MONTH, StageTiming("f", seconds, {"encoded": vectors})
+    )
 
 
 def summary_of(workspace: Workspace) -> RefreshSummary:
@@ -81,7 +94,9 @@ def counted(summary: RefreshSummary) -> dict[str, int]:
     return {name: count for name, count in asdict(summary.months[MONTH]).items() if count}
 
 
-def test_papers_passages_and_vectors_are_compared_with_those_before_the_run(workspace: Workspace) -> None:
+def test_papers_passages_and_vectors_are_compared_with_those_before_the_run(
+    workspace: Workspace,
+) -> None:
     write_corpus(workspace, {ONE: ["a", "b"], TWO: ["c"], THREE: ["d"]})
     note_encoded(workspace, 4, 1.5)
     record_keys(workspace, [MONTH])
@@ -89,11 +104,19 @@ def test_papers_passages_and_vectors_are_compared_with_those_before_the_run(work
     note_encoded(workspace, 2, 2.5)
     summary = summary_of(workspace)
     assert counted(summary) == {
-        "papers_new": 1, "papers_revised": 1, "papers_withdrawn": 1, "papers_removed": 1,
-        "passages_added": 2, "passages_changed": 1, "passages_removed": 2, "vectors_made": 2,
-    }  # fmt: skip
+        "papers_new": 1,
+        "papers_revised": 1,
+        "papers_withdrawn": 1,
+        "papers_removed": 1,
+        "passages_added": 2,
+        "passages_changed": 1,
+        "passages_removed": 2,
+        "vectors_made": 2,
+    }
     assert summary.changes == summary.months[MONTH]
-    assert json.loads(summary_file(workspace.root, summary.started).read_bytes()) == as_json(summary)
+    assert json.loads(summary_file(workspace.root, summary.started).read_bytes()) == as_json(
+        summary
+    )
 
 
 def test_another_version_with_the_same_page_is_a_revision(workspace: Workspace) -> None:
@@ -103,7 +126,9 @@ def test_another_version_with_the_same_page_is_a_revision(workspace: Workspace) 
     assert counted(summary_of(workspace)) == {"papers_revised": 2}
 
 
-@pytest.mark.parametrize("table", [tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS])
+@pytest.mark.parametrize(
+    "table", [tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS]
+)
 @pytest.mark.parametrize("damage", [None, b"no table"])
 def test_a_table_that_was_deleted_or_damaged_makes_nothing_new(
     workspace: Workspace, table: Table, damage: bytes | None
@@ -127,7 +152,9 @@ def test_all_papers_of_a_new_month_are_new(workspace: Workspace) -> None:
     assert counted(summary_of(workspace)) == {"papers_new": 2, "passages_added": 3}
 
 
-def test_a_refresh_that_was_killed_is_continued_by_the_next_and_both_have_one_summary(workspace: Workspace) -> None:
+def test_a_refresh_that_was_killed_is_continued_by_the_next_and_both_have_one_summary(
+    workspace: Workspace,
+) -> None:
     write_corpus(workspace, {ONE: ["a"]})
     record_keys(workspace, [MONTH])
     killed = unfinished_refresh(workspace.root)
@@ -150,8 +177,10 @@ def test_a_new_refresh_counts_from_its_own_start(workspace: Workspace) -> None:
     summary = summary_of(workspace)
     assert counted(summary) == {}
     assert {file.name for file in folder.iterdir()} == {
-        "2001-01-01T000000Z.json", f"{summary.started}.json", f"{summary.started}.before.{MONTH}.parquet",
-    }  # fmt: skip
+        "2001-01-01T000000Z.json",
+        f"{summary.started}.json",
+        f"{summary.started}.before.{MONTH}.parquet",
+    }
 
 
 def test_where_nothing_was_run_no_summary_is_written(workspace: Workspace) -> None:
@@ -160,10 +189,15 @@ def test_where_nothing_was_run_no_summary_is_written(workspace: Workspace) -> No
     assert not (workspace.root.path / "refreshes").exists()
 
 
-def test_what_is_left_out_of_date_and_what_ended_by_the_budget_is_listed(workspace: Workspace) -> None:
+def test_what_is_left_out_of_date_and_what_ended_by_the_budget_is_listed(
+    workspace: Workspace,
+) -> None:
     left = [stage for stage in STAGES if stage.name in ("summaries", "scores", "answers")]
     write(workspace, tables.SUMMARIES, [{"task_id": "t"}])
-    failures = [("summaries", MONTH, "the LLM budget of this run is reached: …"), ("papers", MONTH, "no")]
+    failures = [
+        ("summaries", MONTH, "the LLM budget of this run is reached: …"),
+        ("papers", MONTH, "no"),
+    ]
     summary = summarize(workspace, "", {MONTH: left}, failures)
     assert summary.out_of_date == {MONTH: {"summaries": 1}}
     assert summary.not_made == {MONTH: ["answers"]}

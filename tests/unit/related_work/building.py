@@ -1,4 +1,6 @@
-"""Tasks, papers and months for the tests of related work, and one task written against a scripted endpoint."""
+"""Tasks, papers and months for the tests of related work, and one task written against a scripted
+endpoint.
+"""
 
 from __future__ import annotations
 
@@ -63,16 +65,27 @@ def make_task(references: int) -> Task:
 def with_texts(task: Task, *texts: str) -> Task:
     """The task with other texts of its references."""
     references = zip(task.references, texts, strict=True)
-    return replace(task, references=tuple(replace(reference, text=text) for reference, text in references))
+    return replace(
+        task, references=tuple(replace(reference, text=text) for reference, text in references)
+    )
 
 
 def make_elements(count: int) -> list[KeyElements]:
-    return [KeyElements(methodology=f"method {i}", contributions=f"contribution {i}") for i in range(count)]
+    return [
+        KeyElements(methodology=f"method {i}", contributions=f"contribution {i}")
+        for i in range(count)
+    ]
 
 
 def paper_row(arxiv_id: str, text: str = "It does things.") -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(tables.PAPERS.schema.names)
-    block = {"kind": "paragraph", "anchor": "S1.p1", "section_path": ["Method"], "text": text, "cited_keys": []}
+    block = {
+        "kind": "paragraph",
+        "anchor": "S1.p1",
+        "section_path": ["Method"],
+        "text": text,
+        "cited_keys": [],
+    }
     author = {"name": "Ada Lövelace", "affiliations": [], "emails": []}
     return row | {
         "arxiv_id": arxiv_id,
@@ -88,11 +101,16 @@ def paper_row(arxiv_id: str, text: str = "It does things.") -> dict[str, Any]:
 def task_row(number: int, reference_ids: Iterable[str]) -> dict[str, Any]:
     references = [
         {
-            "number": i, "arxiv_id": arxiv_id, "key": f"bib{i}", "title": f"Title of {arxiv_id}", "year": 2024,
-            "source": "full_text", "text": None,
+            "number": i,
+            "arxiv_id": arxiv_id,
+            "key": f"bib{i}",
+            "title": f"Title of {arxiv_id}",
+            "year": 2024,
+            "source": "full_text",
+            "text": None,
         }
         for i, arxiv_id in enumerate(reference_ids, 1)
-    ]  # fmt: skip
+    ]
     return {
         "task_id": f"2405.{number:05}#S2",
         "arxiv_id": f"2405.{number:05}",
@@ -107,16 +125,24 @@ def task_row(number: int, reference_ids: Iterable[str]) -> dict[str, Any]:
 
 def write_month(place: Workspace, table: Table, month: str, rows: Iterable[Row]) -> None:
     kept = list(rows)
-    run_stage(Stage(table=table, build=lambda job: kept, version=len(kept)), place, month, force=True)
+    run_stage(
+        Stage(table=table, build=lambda job: kept, version=len(kept)), place, month, force=True
+    )
 
 
 def write_corpus(place: Workspace, tasks: Mapping[int, Iterable[str]]) -> None:
-    """Papers 2403.00001 to 2403.00006, and the tasks of 2024-05: number of a target → its references."""
+    """Papers 2403.00001 to 2403.00006, and the tasks of 2024-05: number of a target → its
+    references.
+    """
     write_month(place, tables.PAPERS, "2024-03", [paper_row(f"2403.{i:05}") for i in range(1, 7)])
-    write_month(place, tables.RELATED_WORK_TASKS, "2024-05", [task_row(*item) for item in tasks.items()])
+    write_month(
+        place, tables.RELATED_WORK_TASKS, "2024-05", [task_row(*item) for item in tasks.items()]
+    )
 
 
-def write(folder: Path, system: str, task: Task, *rules: Rule, **settings: Any) -> tuple[Summary, ScriptedLlm]:
+def write(
+    folder: Path, system: str, task: Task, *rules: Rule, **settings: Any
+) -> tuple[Summary, ScriptedLlm]:
     """What a system writes for a task, and the endpoint that it asked."""
     with ScriptedLlm(*rules) as llm:
         return write_at(llm, folder, system, task, **settings), llm
@@ -143,7 +169,8 @@ def check_planned_calls(
     **settings: Any,
 ) -> None:
     """Assert that tasks of several sizes take the calls of the system's formula."""
-    # Samples of a prompt go out together as far as calls in flight allow: fewer requests, a faster test.
+    # Samples of a prompt go out together as far as calls in flight allow: fewer requests, a faster
+    # test.
     own = {"llm_concurrency": 16} | settings
     paid = 0
     with ScriptedLlm(*rules) as llm:

@@ -32,7 +32,9 @@ def search_with(
 
         async def write() -> Summary:
             async with open_client(place) as client:
-                return await chatcite(client, make_task(references), make_elements(references + 1), settings)
+                return await chatcite(
+                    client, make_task(references), make_elements(references + 1), settings
+                )
 
         return run(write()), llm, settings
 
@@ -47,7 +49,9 @@ def is_vote(asked: Asked) -> bool:
 
 def vote_for(*choices: int) -> Rule:
     """Votes in turn, by sample number."""
-    return lambda asked: f"So.\nThe best choice is {choices[asked.seed % len(choices)]}" if is_vote(asked) else None
+    return lambda asked: (
+        f"So.\nThe best choice is {choices[asked.seed % len(choices)]}" if is_vote(asked) else None
+    )
 
 
 def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:
@@ -60,7 +64,9 @@ def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:
     assert summary.spent.calls == beam_calls(4, settings) == 24 + 4
 
 
-def test_the_first_step_continues_one_empty_draft_and_the_next_those_with_most_votes(tmp_path: Path) -> None:
+def test_the_first_step_continues_one_empty_draft_and_the_next_those_with_most_votes(
+    tmp_path: Path,
+) -> None:
     summary, llm, _ = search_with(tmp_path, 2, SEARCH, vote_for(3, 3, 2, 3, 2))
     first, second = rounds(summary)
     assert [draft["parent"] for draft in first["drafts"]] == [0, 0, 0]
@@ -86,7 +92,12 @@ def test_of_equals_the_one_written_first_is_kept() -> None:
 
 def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path: Path) -> None:
     def rule(asked: Asked) -> str | None:
-        answers = ("The best choice is 2", "I cannot say.", "The best choice is 9", "The best choice is {s}")
+        answers = (
+            "The best choice is 2",
+            "I cannot say.",
+            "The best choice is 9",
+            "The best choice is {s}",
+        )
         return answers[asked.seed % 4] if is_vote(asked) else None
 
     summary, *_ = search_with(tmp_path, 1, SEARCH | {"chatcite_votes": 4}, rule)
@@ -156,11 +167,18 @@ def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path: Path) -> No
         search_with(tmp_path, 1, SEARCH | {"llm_context": 300})
 
 
-def test_samples_share_one_prompt_and_the_target_comes_before_what_changes_in_every_prompt(tmp_path: Path) -> None:
+def test_samples_share_one_prompt_and_the_target_comes_before_what_changes_in_every_prompt(
+    tmp_path: Path,
+) -> None:
     _, llm, _ = search_with(tmp_path, 3, SEARCH | {"chatcite_votes": 4})
     # Of three steps the first continues one draft and the others two; a vote follows each.
     assert sorted(body.get("n", 1) for body in llm.requests) == [3] * 5 + [4] * 3
     for kind in ("Key elements of the target paper:", "Target paper summary:"):
         of_kind = [prompt for prompt in prompts(llm) if kind in prompt]
-        shared = "".join(a for a, *rest in itertools.takewhile(lambda c: len(set(c)) == 1, zip(*of_kind, strict=False)))
+        shared = "".join(
+            a
+            for a, *rest in itertools.takewhile(
+                lambda c: len(set(c)) == 1, zip(*of_kind, strict=False)
+            )
+        )
         assert "method 0" in shared

@@ -9,13 +9,26 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.llm.context import count_tokens
-from pipeline.related_work.examples import Example, choose_examples, corpus_examples, example_inputs, shipped
+from pipeline.related_work.examples import (
+    Example,
+    choose_examples,
+    corpus_examples,
+    example_inputs,
+    shipped,
+)
 from pipeline.related_work.prompt_files import style_examples
 from pipeline.related_work.stages import SUMMARIES
 from pipeline.related_work.summary import cited_numbers
 from pipeline.settings import Settings
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.related_work.building import make_task, prompts, task_row, workspace, write_corpus, write_month
+from tests.unit.related_work.building import (
+    make_task,
+    prompts,
+    task_row,
+    workspace,
+    write_corpus,
+    write_month,
+)
 
 GOLD = "Boats float [Reference 1], and nets sink [Reference 2]."
 
@@ -26,8 +39,11 @@ def example(arxiv_id: str, *cites: str) -> Example:
 
 def test_neither_the_targets_own_section_nor_one_that_cites_it_or_is_cited_by_it() -> None:
     found = [
-        example("2401.00001", "2405.00001"), example("2401.00002"), example("2405.00001"), example("2401.00003", "9"),
-    ]  # fmt: skip
+        example("2401.00001", "2405.00001"),
+        example("2401.00002"),
+        example("2405.00001"),
+        example("2401.00003", "9"),
+    ]
     chosen = choose_examples(found, "2405.00001", {"2401.00002"}, 2)
     assert chosen == ("Section of 2401.00003.", shipped()[0])
     assert choose_examples([], None, (), 2) == shipped(), "those written for this project"
@@ -46,7 +62,10 @@ def test_examples_take_an_eighth_of_the_context_at_most() -> None:
 
 
 def earlier(place: Workspace, month: str, number: int, gold: str = GOLD) -> None:
-    row = task_row(number, ["2403.00001"]) | {"arxiv_id": f"{month[2:4]}{month[5:]}.0000{number}", "gold": gold}
+    row = task_row(number, ["2403.00001"]) | {
+        "arxiv_id": f"{month[2:4]}{month[5:]}.0000{number}",
+        "gold": gold,
+    }
     write_month(place, tables.RELATED_WORK_TASKS, month, [row])
 
 
@@ -60,13 +79,18 @@ def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path: 
     earlier(place, "2023-07", 7, gold="It cites [Reference 1] alone.")
     found = [example.arxiv_id for example in corpus_examples(place, "2023-06")]
     assert found == ["2304.00004", "2303.00003", "2302.00002"]
-    assert [example.arxiv_id for example in corpus_examples(place, None)] == ["2306.00006", "2304.00004"]
+    assert [example.arxiv_id for example in corpus_examples(place, None)] == [
+        "2306.00006",
+        "2304.00004",
+    ]
     assert {name for name in example_inputs(place, "2023-06") if "tasks" in name} == {
         f"examples related_work_tasks {month}" for month in ("2023-02", "2023-03", "2023-04")
     }
 
 
-def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(tmp_path: Path) -> None:
+def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems="few_shot")
         write_corpus(place, {1: ["2403.00001", "2403.00002"]})
@@ -78,7 +102,9 @@ def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(tm
         assert len(asked) == 1
         assert "Boats float" in asked[0]
         assert state(SUMMARIES, place, "2024-05") is State.DONE
-        write_month(place, tables.REFERENCES, "2024-04", [citing, citing | {"cited_arxiv_id": "2405.00001"}])
+        write_month(
+            place, tables.REFERENCES, "2024-04", [citing, citing | {"cited_arxiv_id": "2405.00001"}]
+        )
         assert state(SUMMARIES, place, "2024-05") is State.STALE
         run_stage(SUMMARIES, place, "2024-05")
     assert "Boats float" not in prompts(llm)[-1]

@@ -44,13 +44,23 @@ NETS = (
 AUTHORS = ("Ada Lovelace", "Ben Yang", "Cy Klein")
 
 
-def abstract_task(*abstracts: Sequence[str], authors: tuple[str, ...] = AUTHORS, items: int = 0) -> Task:
-    """A task on boats with these references, and works behind them of which there is the title alone."""
+def abstract_task(
+    *abstracts: Sequence[str], authors: tuple[str, ...] = AUTHORS, items: int = 0
+) -> Task:
+    """A task on boats with these references, and works behind them of which there is the title
+    alone.
+    """
     numbers = range(1, len(abstracts) + items + 1)
-    texts = [f"# Title {i}\n\n## Abstract\n\n{' '.join(text)}" for i, text in enumerate(abstracts, 1)]
-    texts += [f"# Title {i}\n\nOnly its item is known: Title {i}." for i in numbers[len(abstracts) :]]
+    texts = [
+        f"# Title {i}\n\n## Abstract\n\n{' '.join(text)}" for i, text in enumerate(abstracts, 1)
+    ]
+    texts += [
+        f"# Title {i}\n\nOnly its item is known: Title {i}." for i in numbers[len(abstracts) :]
+    ]
     references = tuple(
-        Reference(i, None, f"Title {i}", "abstract" if i <= len(abstracts) else "item", authors, text)
+        Reference(
+            i, None, f"Title {i}", "abstract" if i <= len(abstracts) else "item", authors, text
+        )
         for i, text in zip(numbers, texts, strict=True)
     )
     target = "# Faster boats\n\n## Abstract\n\nWe make boats with a new hull faster on rivers."
@@ -58,7 +68,9 @@ def abstract_task(*abstracts: Sequence[str], authors: tuple[str, ...] = AUTHORS,
 
 
 def hashed_words(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Vectors of unit length by the words of each text, so that texts with common words are similar."""
+    """Vectors of unit length by the words of each text, so that texts with common words are
+    similar.
+    """
     vectors = np.full((len(texts), 256), 1e-3, np.float32)
     for row, text in enumerate(texts):
         for word in words_of(text):
@@ -71,10 +83,13 @@ def write(task: Task, words: int | None = None) -> Summary:
     return summary
 
 
-def test_each_reference_has_a_sentence_on_what_it_does_then_on_what_it_found_then_the_others() -> None:
+def test_each_reference_has_a_sentence_on_what_it_does_then_on_what_it_found_then_the_others() -> (
+    None
+):
     summary = write(abstract_task(BOATS, NETS), words=60)
-    assert summary.text == (
-        "Lovelace et al. [Reference 1] propose a hull for boats that saves half of the fuel. "
+    assert (
+        summary.text
+        == "Lovelace et al. [Reference 1] propose a hull for boats that saves half of the fuel. "
         "Their experiments on two rivers show that boats with the hull are faster [Reference 1]. "
         "Meshwork [Reference 2] is a net of thin threads that holds fish of any size. "
         "The experiments reveal that fish of all kinds are held by nets [Reference 2]."
@@ -88,20 +103,42 @@ def test_each_reference_has_a_sentence_on_what_it_does_then_on_what_it_found_the
 
 
 def test_all_writers_have_the_length_by_default_that_the_number_of_references_gives() -> None:
-    assert [section_words(count) for count in (0, 1, 2, 5, 12, 13, 26)] == [0, 50, 100, 250, 250, 260, 520]
+    assert [section_words(count) for count in (0, 1, 2, 5, 12, 13, 26)] == [
+        0,
+        50,
+        100,
+        250,
+        250,
+        260,
+        520,
+    ]
     names = [[f"w{work}s{place}" for place in range(5)] for work in range(4)]
-    task = abstract_task(*[[f"Boats {name} {' '.join([f'{name}x'] * 10)}." for name in own] for own in names])
+    task = abstract_task(
+        *[[f"Boats {name} {' '.join([f'{name}x'] * 10)}." for name in own] for own in names]
+    )
     lengths = [len(summary.text.split()) for summary in (write(task), lead(task), lexrank(task))]
-    assert all(0.8 * section_words(4) <= length <= section_words(4) + 10 for length in lengths), lengths
+    assert all(0.8 * section_words(4) <= length <= section_words(4) + 10 for length in lengths), (
+        lengths
+    )
 
 
 def test_every_sentence_names_its_reference_and_its_passage() -> None:
     task = abstract_task(BOATS, NETS, items=2)
-    first = replace(task.references[0], passages=(Passage("p0", "Something else."), Passage("p1", " ".join(BOATS))))
+    first = replace(
+        task.references[0],
+        passages=(Passage("p0", "Something else."), Passage("p1", " ".join(BOATS))),
+    )
     summary = write(replace(task, references=(first, *task.references[1:])))
     assert all(sentence.references and sentence.passages for sentence in summary.sentences)
-    assert {sentence.passages for sentence in summary.sentences if sentence.references == (1,)} == {("p1",)}
-    assert summary.trace["citations"] == {"respelt": 0, "bare": 0, "out_of_range": [], "uncited": []}
+    assert {sentence.passages for sentence in summary.sentences if sentence.references == (1,)} == {
+        ("p1",)
+    }
+    assert summary.trace["citations"] == {
+        "respelt": 0,
+        "bare": 0,
+        "out_of_range": [],
+        "uncited": [],
+    }
 
 
 def test_works_of_which_nothing_can_be_quoted_are_named_by_title() -> None:
@@ -110,27 +147,36 @@ def test_works_of_which_nothing_can_be_quoted_are_named_by_title() -> None:
     assert summary.trace["by_title"] == [2, 3]
     titles = write(abstract_task(items=3))
     assert titles.trace["by_title"] == [1, 2, 3]
-    assert sorted(number for sentence in titles.sentences for number in sentence.references) == [1, 2, 3]
+    assert sorted(number for sentence in titles.sentences for number in sentence.references) == [
+        1,
+        2,
+        3,
+    ]
 
 
 def test_similar_references_share_a_paragraph_that_opens_with_their_subject() -> None:
     summary = write(abstract_task(BOATS, NETS, BOATS, NETS, BOATS, NETS), words=1)
     assert summary.trace["paragraphs"] == [[1, 3, 5], [2, 4, 6]]
     first, second = summary.text.split("\n\n")
-    assert first.startswith("Boats have been built for thousands of years on many shores [Reference 1].")
+    assert first.startswith(
+        "Boats have been built for thousands of years on many shores [Reference 1]."
+    )
     assert second.startswith("Nets hold fish in all of the seas [Reference 2].")
 
 
 def test_groups_hold_every_reference_once() -> None:
     for count in (1, 2, 4, 5, 9):
         prepared = prepare(abstract_task(*([BOATS, NETS] * 5)[:count], items=3), hashed_words)
-        assert sorted(place for group in group_references(prepared) for place in group) == list(range(count + 3))
+        assert sorted(place for group in group_references(prepared) for place in group) == list(
+            range(count + 3)
+        )
 
 
 def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read() -> None:
     text = (
-        "# T\n\n## Abstract\n\nBoats float on the water.\n\n## 1 Introduction\n\nRivers are wide and long.\n\n"
-        "We propose hulls that float.\n\n## 2 Method\n\nWe propose nothing here.\n\n## Conclusion\n\nWe present boats."
+        "# T\n\n## Abstract\n\nBoats float on the water.\n\n## 1 Introduction\n\nRivers are wide"
+        " and long.\n\nWe propose hulls that float.\n\n## 2 Method\n\nWe propose nothing"
+        " here.\n\n## Conclusion\n\nWe present boats."
     )
     task = with_texts(abstract_task(BOATS), text)
     (work,) = quotable_works(task)
@@ -180,5 +226,7 @@ def test_the_same_task_gives_the_same_section_with_minilm(shared_data: Path) -> 
     assert [summary.text for summary in first] == [summary.text for summary in second]
     for task, summary in zip(tasks, first, strict=True):
         assert summary.trace["citations"]["uncited"] == []
-        passages = {identifier for sentence in summary.sentences for identifier in sentence.passages}
+        passages = {
+            identifier for sentence in summary.sentences for identifier in sentence.passages
+        }
         assert all(identifier.startswith(task.task_id) for identifier in passages)

@@ -19,7 +19,9 @@ from pipeline.related_work.task import FileReference, task_rows
 from tests.real_targets import read_real_targets
 
 WORKS = [
-    FileReference(title=title, authors=authors, year=year, source="item", text=item_text(authors, year, title))
+    FileReference(
+        title=title, authors=authors, year=year, source="item", text=item_text(authors, year, title)
+    )
     for title, authors, year in (
         ("Tides", ("Ada Popović",), 2015),
         ("Boats", ("Ben Yang", "Cy Klein"), 2021),
@@ -32,17 +34,28 @@ WORKS = [
 
 def test_names_and_years_become_numbers_in_the_order_of_a_bibliography() -> None:
     text = (
-        "It began with boats (Yang and Klein, 2021; see Liu et al., 2021a). Popovic´ (2016) adds tides; "
-        "Liu (2021b) and others (Unknown et al., 2010) add ropes (Yang and Klein, 2021; Nobody, 1999)."
+        "It began with boats (Yang and Klein, 2021; see Liu et al., 2021a). Popovic´ (2016) adds"
+        " tides; Liu (2021b) and others (Unknown et al., 2010) add ropes (Yang and Klein, 2021;"
+        " Nobody, 1999)."
     )
     citations = NameYearCitations(WORKS)
     section = citations.mark(text)
-    made = make_imported_task("mine", None, "A target", "We.", section, WORKS, unmatched=citations.unmatched)
-    assert made.task.related_work == (
-        "It began with boats [Reference 5] [Reference 1]. Popovic´ [Reference 4] adds tides; "
-        "Liu [Reference 2] and others (Unknown et al., 2010) add ropes [Reference 5] (Nobody, 1999)."
+    made = make_imported_task(
+        "mine", None, "A target", "We.", section, WORKS, unmatched=citations.unmatched
     )
-    assert [reference.title for reference in made.task.references] == ["Nets", "Ropes", "Unseen", "Tides", "Boats"]
+    assert (
+        made.task.related_work
+        == "It began with boats [Reference 5] [Reference 1]. Popovic´ [Reference 4] adds tides; Liu"
+        " [Reference 2] and others (Unknown et al., 2010) add ropes [Reference 5] (Nobody,"
+        " 1999)."
+    )
+    assert [reference.title for reference in made.task.references] == [
+        "Nets",
+        "Ropes",
+        "Unseen",
+        "Tides",
+        "Boats",
+    ]
     assert made.uncited == ("Unseen",)
     assert made.unmatched == ("Unknown et al., 2010", "Nobody, 1999")
 
@@ -90,10 +103,17 @@ def write_target(folder: Path, name: str = "A Model of Tides", text: str = TARGE
     target = folder / name
     (target / "Reference Papers").mkdir(parents=True)
     (target / "target_paper_title.txt").write_text("A Model of Tides\n", encoding="utf-8")
-    for file in ("Target Paper", "Reference Papers/Measuring the tides", "Reference Papers/On boats  A study"):
+    for file in (
+        "Target Paper",
+        "Reference Papers/Measuring the tides",
+        "Reference Papers/On boats  A study",
+    ):
         (target / f"{file}.pdf").write_bytes(b"%PDF-1.4")
     (target / "Target Paper.txt").write_text(text, encoding="utf-8")
-    boats = "On boats\n\nAbstract\nBoats float.\n\n1 Introduction\nWe float.\n\nReferences\nNobody. 1900. Nothing."
+    boats = (
+        "On boats\n\nAbstract\nBoats float.\n\n1 Introduction\nWe float.\n\nReferences\nNobody."
+        " 1900. Nothing."
+    )
     (target / "Reference Papers" / "On boats  A study.txt").write_text(boats, encoding="utf-8")
     return target
 
@@ -110,14 +130,19 @@ def test_a_folder_of_nudtrwg_becomes_tasks_in_the_order_of_the_bibliography_and_
     assert "pdftotext" in faults[1]
     assert (task.id, task.month, task.title) == ("nudtrwg-1", "2024-03", "A Model of Tides")
     assert [
-        (reference.title, reference.authors, reference.year, reference.source) for reference in task.references
+        (reference.title, reference.authors, reference.year, reference.source)
+        for reference in task.references
     ] == [
         ("On boats: A study", ("Ben Yang", "Cy Klein"), 2021, "full_text"),
         ("Measuring the tides", ("Ada Popović",), 2015, "item"),
     ]
-    assert task.references[0].text == "On boats\n\n## Abstract\n\nBoats float.\n\n## Introduction\n\nWe float."
-    assert task.related_work == (
-        "Boats float [Reference 1]. Popović [Reference 2] measures tides (Orr, 1999).\n\n"
+    assert (
+        task.references[0].text
+        == "On boats\n\n## Abstract\n\nBoats float.\n\n## Introduction\n\nWe float."
+    )
+    assert (
+        task.related_work
+        == "Boats float [Reference 1]. Popović [Reference 2] measures tides (Orr, 1999).\n\n"
         "Nets of Liu et al. (2020) hold fish."
     )
     assert set(made.unmatched) == {"Orr, 1999", "Liu et al. (2020)"}
@@ -130,13 +155,25 @@ def test_a_folder_of_nudtrwg_becomes_tasks_in_the_order_of_the_bibliography_and_
 @pytest.mark.parametrize(
     ("bibliography", "authors", "year"),
     [
-        ("[3] J. Doe. Other things. 2001.\n[4] A. Roe and B. Poe. On very small boats. In Proc. Boats, 2010.",
-         ("A. Roe", "B. Poe"), 2010),
-        ("Jane Doe. 2001. Other, pages 2–4. Roe, A., and Poe, B. 2010b. On Very Small\nBoats. Boats.",
-         ("A. Roe", "B. Poe"), 2010),
+        (
+            (
+                "[3] J. Doe. Other things. 2001.\n[4] A. Roe and B. Poe. On very small boats. In"
+                " Proc. Boats, 2010."
+            ),
+            ("A. Roe", "B. Poe"),
+            2010,
+        ),
+        (
+            (
+                "Jane Doe. 2001. Other, pages 2–4. Roe, A., and Poe, B. 2010b. On Very"
+                " Small\nBoats. Boats."
+            ),
+            ("A. Roe", "B. Poe"),
+            2010,
+        ),
         ("Jane Doe. 2001. Something else.", (), None),
     ],
-)  # fmt: skip
+)
 def test_authors_and_year_of_a_work_are_read_from_the_bibliography(
     bibliography: str, authors: tuple[str, ...], year: int | None
 ) -> None:
@@ -145,17 +182,35 @@ def test_authors_and_year_of_a_work_are_read_from_the_bibliography(
 
 def write_deepscholar(folder: Path, **changed: Any) -> Path:
     target = {
-        "arxiv": "2506.00001v1", "title": "A target", "abstract": "We  sail.", "categories": "cs.CL",
+        "arxiv": "2506.00001v1",
+        "title": "A target",
+        "abstract": "We  sail.",
+        "categories": "cs.CL",
         "date": "2025-06-03",
-        "related_work_latex": "\\subsection{Boats}\nBoats~\\cite{b, a} float; \\citet{a} agree% not\n.\n\n"
-        "\\textbf{Nets} hold.",
+        "related_work_latex": (
+            "\\subsection{Boats}\nBoats~\\cite{b, a} float; \\citet{a} agree% not\n.\n\n"
+            "\\textbf{Nets} hold."
+        ),
         "cites": {"a": "1", "b": "2"},
-    } | changed  # fmt: skip
+    } | changed
     cited = [
-        {"id": "1", "title": "Zeal {B}oats", "abstract": "They\nfloat.", "arxiv": None,
-         "authors": "Li, Z{\\'e} and Fox, Ed", "year": "2020"},
-        {"id": "2", "title": "Nets", "abstract": "", "arxiv": "1506.02142", "authors": "Ann Ash", "year": ""},
-    ]  # fmt: skip
+        {
+            "id": "1",
+            "title": "Zeal {B}oats",
+            "abstract": "They\nfloat.",
+            "arxiv": None,
+            "authors": "Li, Z{\\'e} and Fox, Ed",
+            "year": "2020",
+        },
+        {
+            "id": "2",
+            "title": "Nets",
+            "abstract": "",
+            "arxiv": "1506.02142",
+            "authors": "Ann Ash",
+            "year": "",
+        },
+    ]
     folder.mkdir()
     for name, rows in (("targets", [target]), ("cited", cited)):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -173,8 +228,9 @@ def test_a_target_of_deepscholar_becomes_a_task(tmp_path: Path) -> None:
         ("Nets", ("Ann Ash",), None, "item", "Ann Ash. Nets."),
         ("Zeal Boats", ("Zé Li", "Ed Fox"), 2020, "abstract", "They float."),
     ]
-    assert made.task.related_work == (
-        "Boats [Reference 1] [Reference 2] float; Li and Fox [Reference 2] agree.\n\nNets hold."
+    assert (
+        made.task.related_work
+        == "Boats [Reference 1] [Reference 2] float; Li and Fox [Reference 2] agree.\n\nNets hold."
     )
 
 

@@ -48,7 +48,9 @@ def answers(**given: object) -> str:
 
 def test_the_prompt_asks_what_the_paper_prints_or_describes_every_field() -> None:
     shared = {"content": "C", "fields": ELEMENT_NAMES, "characters": 100}
-    asked, described = (PROMPTS.messages("elements", described=way, **shared)[1].content for way in (False, True))
+    asked, described = (
+        PROMPTS.messages("elements", described=way, **shared)[1].content for way in (False, True)
+    )
     assert asked.startswith("Please extract the following key elements from the content:")
     assert all(question in asked for question in QUESTIONS)
     assert "Content : <content>\nC" in asked
@@ -60,12 +62,17 @@ def test_seven_answers_come_from_one_call_as_json_or_as_headed_lines(tmp_path: P
     found = extract_from(tmp_path / "a")
     assert (found.spent.calls, found.failure) == (1, None)
     assert all(answer.startswith("scripted answer") for _, answer in found.elements.named())
-    lines = "\n".join(f"{number}. {name.replace('_', ' ')}: It floats." for number, name in enumerate(ELEMENT_NAMES, 1))
+    lines = "\n".join(
+        f"{number}. {name.replace('_', ' ')}: It floats."
+        for number, name in enumerate(ELEMENT_NAMES, 1)
+    )
     headed = extract_from(tmp_path / "b", lambda asked: lines)
     assert (headed.spent.calls, headed.elements) == (1, KeyElements(*["It floats."] * 7))
 
 
-def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit(tmp_path: Path) -> None:
+def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit(
+    tmp_path: Path,
+) -> None:
     given = answers(results=["a", "b"], limitations=None, methodology="word " * 100)
     found = extract_from(tmp_path, lambda asked: given)
     assert (found.elements.results, found.elements.limitations) == ("a b", "")
@@ -73,7 +80,9 @@ def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit
     assert found.elements.methodology.endswith("word")
     assert found.shortened == ("methodology",)
     long = ("word " * 384).strip()
-    unbounded = extract_from(tmp_path / "b", lambda asked: answers(methodology=long), element_tokens=0)
+    unbounded = extract_from(
+        tmp_path / "b", lambda asked: answers(methodology=long), element_tokens=0
+    )
     assert (unbounded.elements.methodology, unbounded.shortened) == (long, ())
 
 
@@ -86,20 +95,28 @@ def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_
 
 
 def giving_questions_back(times: int) -> Rule:
-    """A model that answers so many prompts with their questions, and then with what the paper says."""
+    """A model that answers so many prompts with their questions, and then with what the paper
+    says.
+    """
     left = [times]
 
     def rule(asked: Asked) -> str | None:
         if asked.schema is None:
             return None
         left[0] -= 1
-        given = [question.upper() + " " + question for question in QUESTIONS] if left[0] >= 0 else ["It floats."] * 7
+        given = (
+            [question.upper() + " " + question for question in QUESTIONS]
+            if left[0] >= 0
+            else ["It floats."] * 7
+        )
         return json.dumps(dict(zip(ELEMENT_NAMES, given, strict=True)))
 
     return rule
 
 
-@pytest.mark.parametrize(("times", "elements"), [(1, KeyElements(*["It floats."] * 7)), (2, KeyElements())])
+@pytest.mark.parametrize(
+    ("times", "elements"), [(1, KeyElements(*["It floats."] * 7)), (2, KeyElements())]
+)
 def test_a_model_that_gives_the_questions_back_is_asked_in_other_words_once(
     tmp_path: Path, times: int, elements: KeyElements
 ) -> None:
@@ -109,13 +126,18 @@ def test_a_model_that_gives_the_questions_back_is_asked_in_other_words_once(
 
 def test_a_repair_is_counted_as_a_call(tmp_path: Path) -> None:
     found = extract_from(
-        tmp_path, lambda asked: answers() if "cannot be used" in asked.prompt else answers(methodology={"a": 1})
+        tmp_path,
+        lambda asked: (
+            answers() if "cannot be used" in asked.prompt else answers(methodology={"a": 1})
+        ),
     )
     assert found.elements.methodology == "x"
     assert found.spent.calls == 2
 
 
 @pytest.mark.parametrize(("context", "cut"), [(8192, False), (2000, True)])
-def test_a_paper_over_the_context_is_cut_and_says_so(tmp_path: Path, context: int, cut: bool) -> None:
+def test_a_paper_over_the_context_is_cut_and_says_so(
+    tmp_path: Path, context: int, cut: bool
+) -> None:
     content = "# T\n\n" + "\n\n".join(f"## S{i}\n\n" + "Plain words again. " * 60 for i in range(6))
     assert extract_from(tmp_path, content=content, context=context).content_cut is cut

@@ -31,7 +31,11 @@ SPELLINGS_OF_ONE_ID = [
 
 
 def related_by(
-    folder: Path, *rules: Rule, references: Sequence[str] = TWO, system: str | None = None, **settings: object
+    folder: Path,
+    *rules: Rule,
+    references: Sequence[str] = TWO,
+    system: str | None = None,
+    **settings: object,
 ) -> tuple[Related, ScriptedLlm]:
     """What is written for the draft over papers of a corpus, and the endpoint that was asked."""
     with ScriptedLlm(*rules) as llm:
@@ -55,7 +59,9 @@ def test_a_section_with_its_citations_and_their_bibtex(tmp_path: Path) -> None:
 
 def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
     def rule(asked: Asked) -> str | None:
-        return "Both [Reference 1], [Reference 2] and [Reference 7]." if asked.schema is None else None
+        return (
+            "Both [Reference 1], [Reference 2] and [Reference 7]." if asked.schema is None else None
+        )
 
     related, _ = related_by(tmp_path, rule, system="zero_shot")
     assert "Both [@lovelace2024paper; @lovelace2024paper-2] and [Reference 7]." in related.markdown
@@ -65,17 +71,42 @@ def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("draft", "references", "system", "message"),
     [
-        (DRAFT, ["2403.00001", "2403.99999", "2401.00001"], "chatcite", "2403.99999, 2401.00001: no such paper"),
+        (
+            DRAFT,
+            ["2403.00001", "2403.99999", "2401.00001"],
+            "chatcite",
+            "2403.99999, 2401.00001: no such paper",
+        ),
         (DRAFT, ["paper one"], "chatcite", "paper one: not an arXiv id"),
-        (DRAFT, ["https://example.org/abs/2403.00002"], "chatcite", "example.org/abs/2403.00002: not an arXiv id"),
-        (DRAFT, ["https://arxiv.org/list/cs/2403"], "chatcite", "arxiv.org/list/cs/2403: not an arXiv id"),
+        (
+            DRAFT,
+            ["https://example.org/abs/2403.00002"],
+            "chatcite",
+            "example.org/abs/2403.00002: not an arXiv id",
+        ),
+        (
+            DRAFT,
+            ["https://arxiv.org/list/cs/2403"],
+            "chatcite",
+            "arxiv.org/list/cs/2403: not an arXiv id",
+        ),
         (DRAFT, ["2403.2"], "chatcite", "2403.2: not an arXiv id"),
-        (DRAFT, ["2403.99999", "one"], "chatcite", r"(?s)one: not an arXiv id.*2403.99999: no such paper"),
+        (
+            DRAFT,
+            ["2403.99999", "one"],
+            "chatcite",
+            r"(?s)one: not an arXiv id.*2403.99999: no such paper",
+        ),
         ("\x89PNG\0\1", ["2403.00001"], "chatcite", "the draft is not text in UTF-8"),
         ("\ufffd\ufffda\ufffd", ["2403.00001"], "chatcite", "the draft is not text in UTF-8"),
         (DRAFT, [], "chatcite", "no reference is named"),
         ("  \n", ["2403.00001"], "chatcite", "the draft is empty"),
-        (DRAFT, ["2403.00001"], "oracle", "--system names oracle.*: write one of chatcite, chatcite_"),
+        (
+            DRAFT,
+            ["2403.00001"],
+            "oracle",
+            "--system names oracle.*: write one of chatcite, chatcite_",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(
@@ -91,7 +122,9 @@ def test_wrong_arguments_are_named(
 
 @pytest.mark.parametrize("system", ["chatcite", "zero_shot"])
 def test_a_draft_that_was_cut_is_noted(tmp_path: Path, system: str) -> None:
-    long = DRAFT + "\n\n".join(f"## Part {n}\n\n{'We search papers again. ' * 40}" for n in range(40))
+    long = DRAFT + "\n\n".join(
+        f"## Part {n}\n\n{'We search papers again. ' * 40}" for n in range(40)
+    )
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, llm_context=4096)
         write_corpus(place, {})
@@ -120,17 +153,32 @@ def test_every_system_relates_a_users_own_draft(tmp_path: Path, system: str) -> 
     assert "[@lovelace2024paper" in related.markdown
     assert related.spent.calls == llm.generations
     assert (llm.generations > 0) == SYSTEMS[system].calls_model
-    # The grounded system's own questions name passages: one on the draft without, one on each reference with them.
+    # The grounded system's own questions name passages: one on the draft without, one on each
+    # reference with them.
     from_elements = {"chatcite", "chatcite_grounded", "chatcite_no_reflection"}
-    assert sum("Its seven fields" in prompt for prompt in prompts(llm)) == (3 if system in from_elements else 0)
+    assert sum("Its seven fields" in prompt for prompt in prompts(llm)) == (
+        3 if system in from_elements else 0
+    )
 
 
 def write_task(folder: Path, **changed: object) -> Path:
     references = [
-        {"title": "Boats", "authors": ["Ben Yang"], "year": 2021, "source": "item", "text": "Yang. Boats. 2021."},
+        {
+            "title": "Boats",
+            "authors": ["Ben Yang"],
+            "year": 2021,
+            "source": "item",
+            "text": "Yang. Boats. 2021.",
+        },
         {"title": "In the corpus", "arxiv_id": "2403.00001"},
     ]
-    given = {"format": "citeloom-task-1", "id": "t", "title": "T", "text": "# T\n\nIt.", "references": references}
+    given = {
+        "format": "citeloom-task-1",
+        "id": "t",
+        "title": "T",
+        "text": "# T\n\nIt.",
+        "references": references,
+    }
     file = folder / "task.json"
     file.write_text(json.dumps(given | changed), encoding="utf-8")
     return file
@@ -151,7 +199,10 @@ def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path: P
     assert related.bibtex.count("eprint") == 1
     # Nothing is asked about a work of which there is its item alone.
     assert related.spent.calls == calls == 2 + beam_calls(2, place.settings)
-    assert any("Only the bibliography item of this work is known" in str(body["messages"]) for body in llm.requests)
+    assert any(
+        "Only the bibliography item of this work is known" in str(body["messages"])
+        for body in llm.requests
+    )
 
 
 def test_bibtex_escapes_what_tex_would_read() -> None:
@@ -166,7 +217,12 @@ def test_keys_are_unique_and_plain_and_avoid_those_of_the_users_own_bibliography
     first, second, third = (paper_row(f"2403.0000{number}") | authors for number in (1, 2, 3))
     nobody = paper_row("2403.00009") | {"authors": [], "title": "On the Ähnlichkeit"}
     plain, anonymous = "lovelace2024paper", "anonymous2024ahnlichkeit"
-    assert bibtex_keys([first, nobody, second, nobody]) == [plain, anonymous, f"{plain}-2", f"{anonymous}-2"]
+    assert bibtex_keys([first, nobody, second, nobody]) == [
+        plain,
+        anonymous,
+        f"{plain}-2",
+        f"{anonymous}-2",
+    ]
     own = {"2403.00002": plain, "2403.00009": f"{plain}-2"}
     assert bibtex_keys([first, second, third], own) == [f"{plain}-3", plain, f"{plain}-4"]
 
@@ -176,7 +232,9 @@ def test_a_section_in_latex_cites_keys_and_escapes_what_tex_would_read() -> None
         "Both [Reference 1], [Reference 2] gain 5% of $\\frac{a_1}{b}$.\n\n"
         "See \\input{x} & $\\input{/etc/passwd}$ [Reference 7]."
     )
-    assert latex_section(text, {1: "one", 2: "two"}) == (
-        "\\section{Related Work}\n\nBoth \\cite{one,two} gain 5\\% of $\\frac{a_1}{b}$.\n\n"
-        "See \\textbackslash{}input\\{x\\} \\& \\$\\textbackslash{}input\\{/etc/passwd\\}\\$ [Reference 7].\n"
+    assert (
+        latex_section(text, {1: "one", 2: "two"})
+        == "\\section{Related Work}\n\nBoth \\cite{one,two} gain 5\\% of $\\frac{a_1}{b}$.\n\nSee"
+        " \\textbackslash{}input\\{x\\} \\& \\$\\textbackslash{}input\\{/etc/passwd\\}\\$"
+        " [Reference 7].\n"
     )

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.related_work.sentence_rewriting import author_names, citable_sentence, follow_up, general_sentence
+from pipeline.related_work.sentence_rewriting import (
+    author_names,
+    citable_sentence,
+    follow_up,
+    general_sentence,
+)
 
 THREE = ("Yuang Zhao", "Chuhan Wu", "Qinglin Jia")
 
@@ -13,11 +18,20 @@ THREE = ("Yuang Zhao", "Chuhan Wu", "Qinglin Jia")
     ("sentence", "cited"),
     [
         (
-            "In this paper, we propose a calibration method that adjusts its intensity to the data.",
-            "Zhao et al. [Reference 3] propose a calibration method that adjusts its intensity to the data.",
+            (
+                "In this paper, we propose a calibration method that adjusts its intensity to the"
+                " data."
+            ),
+            (
+                "Zhao et al. [Reference 3] propose a calibration method that adjusts its intensity"
+                " to the data."
+            ),
         ),
         (
-            "However, to address these two problems, we also show that our method learns from what users give us.",
+            (
+                "However, to address these two problems, we also show that our method learns from"
+                " what users give us."
+            ),
             "Zhao et al. [Reference 3] show that their method learns from what users give them.",
         ),
         (
@@ -26,20 +40,31 @@ THREE = ("Yuang Zhao", "Chuhan Wu", "Qinglin Jia")
         ),
         (
             "This paper presents a survey of methods and shows where they fail.",
-            "The paper of Zhao et al. [Reference 3] presents a survey of methods and shows where they fail.",
+            (
+                "The paper of Zhao et al. [Reference 3] presents a survey of methods and shows"
+                " where they fail."
+            ),
         ),
         (
             "We introduce SimCSE, a simple contrastive framework for sentence embeddings.",
             "SimCSE [Reference 3] is a simple contrastive framework for sentence embeddings.",
         ),
         (
-            "To this end, we propose a framework for new views of scenes, called ViewCrafter, which needs few images.",
-            "ViewCrafter [Reference 3] is a framework for new views of scenes, which needs few images.",
+            (
+                "To this end, we propose a framework for new views of scenes, called ViewCrafter,"
+                " which needs few images."
+            ),
+            (
+                "ViewCrafter [Reference 3] is a framework for new views of scenes, which needs few"
+                " images."
+            ),
         ),
         (
             "We introduce SimCSE, a simple contrastive framework, and evaluate it on seven tasks.",
-            "Zhao et al. [Reference 3] introduce SimCSE, a simple contrastive framework, and evaluate it on seven "
-            "tasks.",
+            (
+                "Zhao et al. [Reference 3] introduce SimCSE, a simple contrastive framework, and"
+                " evaluate it on seven tasks."
+            ),
         ),
         (
             r"We propose \textit{\textbf{P}ose} nets that gain 3\% of accuracy on data.",
@@ -79,25 +104,32 @@ def test_a_sentence_that_cannot_stand_alone_is_refused(sentence: str) -> None:
 
 def test_a_single_author_is_quoted_and_unknown_ones_are_the_authors() -> None:
     sentence = "We consider the problem of total variation in compressive sensing."
-    assert citable_sentence(sentence, 1, ("Xin Yuan",)) == f"Yuan [Reference 1] writes: “{sentence}”"
-    assert citable_sentence(sentence, 1, ()) == (
-        "The authors of [Reference 1] consider the problem of total variation in compressive sensing."
+    assert (
+        citable_sentence(sentence, 1, ("Xin Yuan",)) == f"Yuan [Reference 1] writes: “{sentence}”"
+    )
+    assert (
+        citable_sentence(sentence, 1, ())
+        == "The authors of [Reference 1] consider the problem of total variation in compressive"
+        " sensing."
     )
 
 
 def test_a_sentence_behind_another_on_the_same_paper_speaks_of_its_authors_as_they() -> None:
-    assert follow_up("Our experiments show that calibration works.", 3, THREE) == (
-        "Their experiments show that calibration works [Reference 3]."
+    assert (
+        follow_up("Our experiments show that calibration works.", 3, THREE)
+        == "Their experiments show that calibration works [Reference 3]."
     )
-    assert follow_up("Finally, we show that calibration works on our data.", 3, THREE) == (
-        "They show that calibration works on their data [Reference 3]."
+    assert (
+        follow_up("Finally, we show that calibration works on our data.", 3, THREE)
+        == "They show that calibration works on their data [Reference 3]."
     )
     assert follow_up("Our experiments show that calibration works.", 3, ("Xin Yuan",)) is None
 
 
 def test_a_general_sentence_speaks_of_the_subject_alone() -> None:
-    assert general_sentence("Calibration is essential for safe neural networks.", 2) == (
-        "Calibration is essential for safe neural networks [Reference 2]."
+    assert (
+        general_sentence("Calibration is essential for safe neural networks.", 2)
+        == "Calibration is essential for safe neural networks [Reference 2]."
     )
     assert general_sentence("This paper is on calibration of large networks.", 2) is None
     assert general_sentence("We propose a calibration of large networks.", 2) is None

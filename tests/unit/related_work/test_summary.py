@@ -35,7 +35,10 @@ def test_other_spellings_of_a_citation_become_the_exact_one(written: str, exact:
 
 
 def test_sentences_know_the_references_that_they_cite() -> None:
-    text = "Lanternfish [Reference 2] gains 8.1 points, cf. Tab. 2. Others [Reference 1] [Reference 2] do not. It ends."
+    text = (
+        "Lanternfish [Reference 2] gains 8.1 points, cf. Tab. 2. Others [Reference 1] [Reference 2]"
+        " do not. It ends."
+    )
     summary = make_summary(text, {1, 2}, {}, Spent())
     assert [(sentence.text, sentence.references) for sentence in summary.sentences] == [
         ("Lanternfish [Reference 2] gains 8.1 points, cf. Tab. 2.", (2,)),
@@ -60,7 +63,12 @@ def test_text_is_split_into_sentences(text: str, sentences: list[str]) -> None:
 
 def test_the_trace_records_citations_out_of_range_and_references_left_out() -> None:
     summary = make_summary("A (ref 9) [2] [7]. B [Reference 1].", {1, 2}, {"rounds": []}, Spent())
-    assert summary.trace["citations"] == {"respelt": 1, "bare": 1, "out_of_range": [9], "uncited": [2]}
+    assert summary.trace["citations"] == {
+        "respelt": 1,
+        "bare": 1,
+        "out_of_range": [9],
+        "uncited": [2],
+    }
     assert summary.sentences[0].references == ()
     assert "[Reference 9]" in summary.text
     empty = make_summary("  \n", {1}, {}, Spent())

@@ -32,38 +32,53 @@ CALL_MODEL = sorted(name for name, system in SYSTEMS.items() if system.calls_mod
 DRAFT_RULES = "while retaining the content of all referenced papers"
 P_S = "Summarize the current article, preserving as much as possible information. Content:"
 P_G = (
-    "Generate the related work section based on the given target paper summary and its references summary. Read the "
-    "Target Paper Content: "
+    "Generate the related work section based on the given target paper summary and its references"
+    " summary. Read the Target Paper Content: "
 )
-FEW_SHOT = "Follow the writing style of the example but without including any content from the example. "
+FEW_SHOT = (
+    "Follow the writing style of the example but without including any content from the example. "
+)
 
 
 def long_task(references: int) -> Task:
     task = make_task(references)
-    return with_texts(task, *(f"{reference.text} {'Plain words again. ' * 900}" for reference in task.references))
+    return with_texts(
+        task, *(f"{reference.text} {'Plain words again. ' * 900}" for reference in task.references)
+    )
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize(
-    "system", ["chatcite", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection"]
+    "system",
+    ["chatcite", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection"],
 )
-def test_a_search_makes_the_calls_of_its_formula(tmp_path: Path, system: str, search: tuple[int, int, int]) -> None:
+def test_a_search_makes_the_calls_of_its_formula(
+    tmp_path: Path, system: str, search: tuple[int, int, int]
+) -> None:
     check_planned_calls(tmp_path, system, **beam(*search))
 
 
 @pytest.mark.parametrize("system", ["zero_shot", "few_shot", "litllm"])
 def test_a_baseline_makes_the_calls_of_its_formula(tmp_path: Path, system: str) -> None:
     check_planned_calls(tmp_path / "whole", system, whole=True, draft_tokens=64)
-    check_planned_calls(tmp_path / "long", system, make=long_task, llm_context=3000, draft_tokens=64)
+    check_planned_calls(
+        tmp_path / "long", system, make=long_task, llm_context=3000, draft_tokens=64
+    )
 
 
-def test_what_does_not_fit_is_summarized_first_and_cut_where_it_does_not_fit_even_so(tmp_path: Path) -> None:
-    summary, llm = write(tmp_path / "a", "zero_shot", long_task(3), llm_context=1500, draft_tokens=200)
+def test_what_does_not_fit_is_summarized_first_and_cut_where_it_does_not_fit_even_so(
+    tmp_path: Path,
+) -> None:
+    summary, llm = write(
+        tmp_path / "a", "zero_shot", long_task(3), llm_context=1500, draft_tokens=200
+    )
     assert (summary.trace["steps"], summary.trace["contents_cut"]) == (2, [1, 2, 3])
     *summarizing, writing = prompts(llm)
     assert [prompt.startswith(P_S) for prompt in summarizing] == [True] * 4
     assert all(text in writing for text in summary.trace["summaries"])
-    summary, _ = write(tmp_path / "b", "zero_shot", long_task(3), llm_context=6000, draft_tokens=200)
+    summary, _ = write(
+        tmp_path / "b", "zero_shot", long_task(3), llm_context=6000, draft_tokens=200
+    )
     assert (summary.trace["steps"], summary.trace["contents_cut"]) == (2, [])
 
 
@@ -72,7 +87,9 @@ def test_a_text_that_ended_at_the_longest_allowed_is_told(tmp_path: Path) -> Non
         searched = write_at(llm, tmp_path / "a", "chatcite", make_task(1), chatcite_samples=3)
         generated = write_at(llm, tmp_path / "b", "zero_shot", make_task(1))
         guided = write_at(llm, tmp_path / "c", "chatcite_no_incremental", make_task(1))
-        summarized = write_at(llm, tmp_path / "d", "chatcite_no_elements", make_task(1), chatcite_votes=1)
+        summarized = write_at(
+            llm, tmp_path / "d", "chatcite_no_elements", make_task(1), chatcite_votes=1
+        )
     assert searched.trace["rounds"][0]["truncated"] == [3]
     assert searched.trace["truncated"]["drafts"] == 1
     assert generated.trace["truncated"] == {"sections": 1}
@@ -90,22 +107,33 @@ def test_without_elements_drafts_are_written_from_summaries(tmp_path: Path) -> N
     assert not any("Key elements" in p for p in asked)
 
 
-def test_without_incremental_is_few_shot_from_summaries_with_chatcites_guidelines(tmp_path: Path) -> None:
-    """Table 2 of the paper: summaries by p_s, then the few-shot prompt, with the writing guidance added."""
+def test_without_incremental_is_few_shot_from_summaries_with_chatcites_guidelines(
+    tmp_path: Path,
+) -> None:
+    """Table 2 of the paper: summaries by p_s, then the few-shot prompt, with the writing guidance
+    added.
+    """
     task = replace(make_task(3), examples=("An example [Reference 1].", "Another one."))
     summary, llm = write(tmp_path, "chatcite_no_incremental", task)
     *summarizing, generating = prompts(llm)
     assert len(summarizing) == 4
     assert all(p.startswith("Summarize the current article") for p in summarizing)
-    assert generating.startswith("Follow the writing style of the example but without including any content")
+    assert generating.startswith(
+        "Follow the writing style of the example but without including any content"
+    )
     assert DRAFT_RULES in generating
     assert "State only what the summaries say." in generating
     assert P_G in generating
-    assert all(text in generating for text in (*summary.trace["summaries"], "An example [Reference 1].", "Another"))
+    assert all(
+        text in generating
+        for text in (*summary.trace["summaries"], "An example [Reference 1].", "Another")
+    )
     assert "rounds" not in summary.trace
 
 
-def test_the_baselines_prompts_are_those_that_the_paper_prints_and_nothing_else(tmp_path: Path) -> None:
+def test_the_baselines_prompts_are_those_that_the_paper_prints_and_nothing_else(
+    tmp_path: Path,
+) -> None:
     task = replace(make_task(1), examples=("One.", "Two.", "A third one."))
     plain, zero = write(tmp_path / "a", "zero_shot", task)
     shown, few = write(tmp_path / "b", "few_shot", task)
@@ -113,33 +141,45 @@ def test_the_baselines_prompts_are_those_that_the_paper_prints_and_nothing_else(
     references = f"[Reference 1] Reference title 1\n{task.references[0].text}"
     generate = f"{P_G}{task.description}. References content: {references}"
     assert zero.requests[0]["messages"] == [{"role": "user", "content": generate}]
-    assert few.requests[0]["messages"] == [{"role": "user", "content": f"{FEW_SHOT}One.\n\nTwo.\n\n{generate}"}]
+    assert few.requests[0]["messages"] == [
+        {"role": "user", "content": f"{FEW_SHOT}One.\n\nTwo.\n\n{generate}"}
+    ]
     assert (plain.trace["steps"], "examples" in plain.trace) == (1, False)
     assert shown.trace["examples"] == ["One.", "Two."]
     summarizing = [body["messages"] for body in reading.requests if len(body["messages"]) == 1]
-    assert sorted(messages[0]["content"] for messages in summarizing) == sorted(P_S + text for text in task.texts)
+    assert sorted(messages[0]["content"] for messages in summarizing) == sorted(
+        P_S + text for text in task.texts
+    )
 
 
 @pytest.mark.parametrize("system", CALL_MODEL)
-def test_without_a_limit_none_is_sent_and_no_prompt_or_form_has_one(tmp_path: Path, system: str) -> None:
+def test_without_a_limit_none_is_sent_and_no_prompt_or_form_has_one(
+    tmp_path: Path, system: str
+) -> None:
     task = replace(long_task(2), examples=("An example.",))
     _, llm = write(tmp_path, system, task, **beam(samples=2), llm_context=4000)
     for body in llm.requests:
         assert "max_tokens" not in body
         told = [message["content"] for message in body["messages"] if message["role"] == "system"]
         assert not re.search(r"at most|words|characters", "".join(told))
-        assert not re.search(r"at most \d|\d characters", re.sub(r"<(\w+)>.*?</\1>", "", str(body["messages"][-1])))
+        assert not re.search(
+            r"at most \d|\d characters", re.sub(r"<(\w+)>.*?</\1>", "", str(body["messages"][-1]))
+        )
         assert not re.search(r"maxLength|maxItems", str(body.get("response_format", "")))
 
 
 def test_without_reflection_nobody_votes(tmp_path: Path) -> None:
     summary, llm = write(tmp_path, "chatcite_no_reflection", make_task(3))
     assert not any("The best choice is" in p for p in prompts(llm))
-    assert [(len(r["drafts"]), r["votes"], r["kept"]) for r in summary.trace["rounds"]] == [(1, [], [1])] * 3
+    assert [(len(r["drafts"]), r["votes"], r["kept"]) for r in summary.trace["rounds"]] == [
+        (1, [], [1])
+    ] * 3
     assert summary.text == summary.trace["rounds"][-1]["drafts"][0]["text"]
 
 
-def test_chatcite_shows_examples_only_where_they_are_set_and_votes_have_their_own_temperature(tmp_path: Path) -> None:
+def test_chatcite_shows_examples_only_where_they_are_set_and_votes_have_their_own_temperature(
+    tmp_path: Path,
+) -> None:
     task = replace(make_task(1), examples=("Stylish words.",))
     without, plain = write(tmp_path / "a", "chatcite", task, temperature=0.9, vote_temperature=0.1)
     shown, told = write(tmp_path / "b", "chatcite", task, chatcite_examples=1)
@@ -189,12 +229,16 @@ def test_a_section_on_many_references_may_be_longer(tmp_path: Path, system: str)
     assert 100 in asked(30, 1600)
 
 
-PLAN = '{"sentences": [{"about": "both retrieve", "cites": [2, 9]}, {"about": "ours", "cites": []}]}'
+PLAN = (
+    '{"sentences": [{"about": "both retrieve", "cites": [2, 9]}, {"about": "ours", "cites": []}]}'
+)
 
 
 def test_litllm_plans_first_and_every_reference_is_in_the_plan(tmp_path: Path) -> None:
     def plan_from(answer: str, folder: Path) -> tuple[dict[str, Any], list[str]]:
-        summary, llm = write(folder, "litllm", make_task(2), lambda asked: answer if asked.schema else None)
+        summary, llm = write(
+            folder, "litllm", make_task(2), lambda asked: answer if asked.schema else None
+        )
         assert summary.spent.calls == llm.generations
         return summary.trace["plan"], prompts(llm)
 

@@ -26,7 +26,13 @@ from tests.unit.related_work.building import paper_row, write_month
 
 
 def block(text: str, *path: str, keys: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {"kind": "paragraph", "anchor": "p", "section_path": list(path), "text": text, "cited_keys": list(keys)}
+    return {
+        "kind": "paragraph",
+        "anchor": "p",
+        "section_path": list(path),
+        "text": text,
+        "cited_keys": list(keys),
+    }
 
 
 def section(title: str, depth: int = 1, anchor: str = "S1") -> dict[str, Any]:
@@ -48,15 +54,22 @@ PAPER = {
 }
 CITATIONS = {
     ("2404.90001", "b1"): CitedWork("2403.90001", "2403.90001", "Tidepool", 2024, place=1),
-    ("2404.90001", "b2"): CitedWork("2403.90002", "2403.90002", "Lanternfish", 2024, authors=("Ada Li",), place=2),
+    ("2404.90001", "b2"): CitedWork(
+        "2403.90002", "2403.90002", "Lanternfish", 2024, authors=("Ada Li",), place=2
+    ),
 }
-HARBOUR = CitedWork("2404.90001 b3", None, "Harbour", 1999, "item", "A. Nobody. Harbour. 1999.", place=3)
+HARBOUR = CitedWork(
+    "2404.90001 b3", None, "Harbour", 1999, "item", "A. Nobody. Harbour. 1999.", place=3
+)
 OUTSIDE = {**CITATIONS, ("2404.90001", "b3"): HARBOUR}
 
 
 def test_the_section_is_taken_out_and_its_citations_are_numbered_as_in_the_bibliography() -> None:
     task = make_task(PAPER, RELATED, CITATIONS, most=100)
-    assert [(each["number"], each["arxiv_id"], each["key"], each["authors"]) for each in task["references"]] == [
+    assert [
+        (each["number"], each["arxiv_id"], each["key"], each["authors"])
+        for each in task["references"]
+    ] == [
         (1, "2403.90001", "b1", []),
         (2, "2403.90002", "b2", ["Ada Li"]),
     ]
@@ -90,7 +103,10 @@ def test_no_more_references_than_asked_for_and_two_items_of_one_paper_are_one() 
 
 
 def test_the_outermost_related_work_section_is_taken() -> None:
-    sections = [section("Related Work", depth=3, anchor="A"), section("Prior Work", depth=1, anchor="B")]
+    sections = [
+        section("Related Work", depth=3, anchor="A"),
+        section("Prior Work", depth=1, anchor="B"),
+    ]
     assert related_work_section(PAPER | {"sections": sections}) == sections[1]
     assert related_work_section(PAPER | {"sections": [section("Method")]}) is None
 
@@ -101,7 +117,11 @@ def test_a_marker_with_nothing_known_leaves_no_hole_before_a_stop() -> None:
 
 def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it() -> None:
     task = make_task(PAPER, RELATED, OUTSIDE, most=100)
-    assert [each["text"] for each in task["references"]] == [None, None, "A. Nobody. Harbour. 1999."]
+    assert [each["text"] for each in task["references"]] == [
+        None,
+        None,
+        "A. Nobody. Harbour. 1999.",
+    ]
     assert task["outside"] == 0
     read = task_of(task, {"2403.90001": "# Tidepool\n\nFull."})
     assert read.texts[1:] == (
@@ -113,20 +133,40 @@ def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it(
 
 
 def corpus(place: Workspace) -> None:
-    """2404.90001 cites one paper, one that metadata alone describes, one that nobody describes, and an unread item."""
+    """2404.90001 cites one paper, one that metadata alone describes, one that nobody describes, and
+    an unread item.
+    """
     cites = {"b1": "2403.90001", "b2": "2403.90002", "b3": "2403.90003", "b4": None}
     item = {"arxiv_id": "2404.90001", "title": None, "year": 2001}
-    items = [item | {"key": key, "raw": f"Item {key}.", "cited_arxiv_id": cited} for key, cited in cites.items()]
+    items = [
+        item | {"key": key, "raw": f"Item {key}.", "cited_arxiv_id": cited}
+        for key, cited in cites.items()
+    ]
     blocks = [block("All [@b1; @b2; @b3; @b4].", "Related Work", keys=tuple(cites))]
-    described = {"arxiv_id": "2403.90002", "title": "Described", "abstract": "It is.", "published": "2024-03-05"}
+    described = {
+        "arxiv_id": "2403.90002",
+        "title": "Described",
+        "abstract": "It is.",
+        "published": "2024-03-05",
+    }
     write_month(place, tables.PAPERS, "2024-03", [paper_row("2403.90001")])
     write_month(place, tables.METADATA, "2024-03", [described])
-    write_month(place, tables.PAPERS, "2024-04", [paper_row("2404.90001") | {"sections": [RELATED], "blocks": blocks}])
+    write_month(
+        place,
+        tables.PAPERS,
+        "2024-04",
+        [paper_row("2404.90001") | {"sections": [RELATED], "blocks": blocks}],
+    )
     write_month(place, tables.REFERENCES, "2024-04", items)
 
 
 def place_with(folder: Path, **settings: Any) -> Workspace:
-    own = {"llm_url": "http://127.0.0.1:9/v1", "llm_model": "m", "min_references": 1, "_env_file": None}
+    own = {
+        "llm_url": "http://127.0.0.1:9/v1",
+        "llm_model": "m",
+        "min_references": 1,
+        "_env_file": None,
+    }
     return Workspace(load_settings(**own | {"data": folder} | settings))
 
 
@@ -154,7 +194,9 @@ def test_a_setting_says_what_becomes_of_works_outside_the_corpus(
     assert [each["source"] for each in task["references"]] == sources
     assert task["outside"] == left
     if outside == "item":
-        assert [(each["arxiv_id"], each["year"], each["text"]) for each in task["references"][1:]] == [
+        assert [
+            (each["arxiv_id"], each["year"], each["text"]) for each in task["references"][1:]
+        ] == [
             ("2403.90002", 2024, "It is."),
             ("2403.90003", 2001, "Item b3."),
             (None, 2001, "Item b4."),
@@ -162,10 +204,14 @@ def test_a_setting_says_what_becomes_of_works_outside_the_corpus(
 
 
 FILE = {
-    "format": "citeloom-task-1", "id": "mine-1", "month": "2024-04", "title": "Mine", "text": "# Mine\n\nWords.",
+    "format": "citeloom-task-1",
+    "id": "mine-1",
+    "month": "2024-04",
+    "title": "Mine",
+    "text": "# Mine\n\nWords.",
     "related_work": "As [Reference 1] says.",
     "references": [{"title": "Theirs", "year": 1999, "source": "abstract", "text": "They say."}],
-}  # fmt: skip
+}
 
 
 def write_file(folder: Path, name: str = "mine.json", **changed: Any) -> Path:
@@ -175,7 +221,9 @@ def write_file(folder: Path, name: str = "mine.json", **changed: Any) -> Path:
     return file
 
 
-def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_again(tmp_path: Path) -> None:
+def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_again(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "tasks"
     task = read_task_file(write_file(folder))
     assert read_task_file(write_task_file(task, tmp_path / "out")) == task
@@ -204,7 +252,9 @@ def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_a
         ({"surprise": 1}, "surprise"),
     ],
 )
-def test_a_wrong_task_file_is_named_with_its_fault(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+def test_a_wrong_task_file_is_named_with_its_fault(
+    tmp_path: Path, changed: dict[str, Any], message: str
+) -> None:
     with pytest.raises(SettingError, match=message):
         read_task_file(write_file(tmp_path, **changed))
 

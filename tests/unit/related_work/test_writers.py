@@ -1,4 +1,6 @@
-"""Several writers in one table: what is computed again when one is added, changed or removed, and after a kill."""
+"""Several writers in one table: what is computed again when one is added, changed or removed, and
+after a kill.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +53,18 @@ def models_called(llm: ScriptedLlm) -> Counter[str]:
     return Counter(str(body["model"]) for body in llm.requests)
 
 
-def test_two_models_write_beside_each_other_and_the_order_of_the_setting_does_not_matter(tmp_path: Path) -> None:
+def test_two_models_write_beside_each_other_and_the_order_of_the_setting_does_not_matter(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm(models=MODELS) as llm:
         place = place_of(llm, tmp_path, BOTH)
         write_corpus(place, TASKS)
         elements, summaries = write(place)
         called = models_called(llm)
         rows = rows_by_writer(place)
-        timings = {writer: read_timings(place.root, f"summaries/{writer}", MONTH) for writer in rows}
+        timings = {
+            writer: read_timings(place.root, f"summaries/{writer}", MONTH) for writer in rows
+        }
         file = place.root.file(tables.SUMMARIES, MONTH)
         before = file.read_bytes()
         turned = place_of(llm, tmp_path, ",".join(reversed(BOTH.split(","))))
@@ -67,18 +73,25 @@ def test_two_models_write_beside_each_other_and_the_order_of_the_setting_does_no
         write(turned)
     assert file.read_bytes() == before
     assert list(rows) == ["chatcite@large", "chatcite@scripted", "zero_shot@large"]
-    assert all([row["task_id"] for row in mine] == ["2405.00001#S2", "2405.00002#S2"] for mine in rows.values())
+    assert all(
+        [row["task_id"] for row in mine] == ["2405.00001#S2", "2405.00002#S2"]
+        for mine in rows.values()
+    )
     assert set(called) == {"scripted", "large"}
     models = [row["model"] for row in place.root.rows(tables.KEY_ELEMENTS, MONTH)]
     assert Counter(models) == {"large": 6, "scripted": 6}
     assert elements.measured["llm_calls"] == 12
-    assert summaries.measured["llm_calls"] == sum(row["calls"] for mine in rows.values() for row in mine)
+    assert summaries.measured["llm_calls"] == sum(
+        row["calls"] for mine in rows.values() for row in mine
+    )
     for writer, mine in rows.items():
         (timing,) = timings[writer]
         assert timing.measured["llm_calls"] == sum(row["calls"] for row in mine)
 
 
-def test_adding_a_writer_computes_that_writer_alone_and_keeps_what_was_left_out_for_others(tmp_path: Path) -> None:
+def test_adding_a_writer_computes_that_writer_alone_and_keeps_what_was_left_out_for_others(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm(models=MODELS) as llm:
         first = place_of(llm, tmp_path, "chatcite,zero_shot")
         write_corpus(first, {2: ["2403.00003"], 1: ["2403.00001", "2403.00099"]})
@@ -105,7 +118,9 @@ def test_adding_a_writer_computes_that_writer_alone_and_keeps_what_was_left_out_
     assert summaries.left_out == {"reference_without_text": 2}
 
 
-def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(tmp_path: Path) -> None:
+def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm(models=MODELS) as llm:
         place = place_of(llm, tmp_path, BOTH)
         write_corpus(place, TASKS)
@@ -113,7 +128,9 @@ def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(tm
         before = rows_by_writer(place)
         (place.cache("llm") / "calls.sqlite").unlink()
         llm.requests.clear()
-        (place.settings.models or tmp_path).write_text(f'[large]\nurl = "{llm.url}"\ncontext = 7000\n')
+        (place.settings.models or tmp_path).write_text(
+            f'[large]\nurl = "{llm.url}"\ncontext = 7000\n'
+        )
         write(place)
         assert set(models_called(llm)) == {"large"}
         assert rows_by_writer(place)["chatcite@scripted"] == before["chatcite@scripted"]
@@ -125,7 +142,9 @@ def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(tm
     assert (elements.rows, summaries.rows) == (6, 2)
 
 
-def test_a_run_that_ends_in_the_second_writer_changes_nothing_and_pays_nothing_twice(tmp_path: Path) -> None:
+def test_a_run_that_ends_in_the_second_writer_changes_nothing_and_pays_nothing_twice(
+    tmp_path: Path,
+) -> None:
     class Killed(BaseException):
         pass
 
@@ -135,7 +154,9 @@ def test_a_run_that_ends_in_the_second_writer_changes_nothing_and_pays_nothing_t
         write(first)
         before = first.root.file(tables.SUMMARIES, MONTH).read_bytes()
         more = place_of(llm, tmp_path, "few_shot,few_shot@large,zero_shot")
-        part = next(part for part in SUMMARIES.parts(more, MONTH) if part.name == "few_shot@scripted")  # type: ignore[misc]
+        part = next(
+            part for part in SUMMARIES.parts(more, MONTH) if part.name == "few_shot@scripted"
+        )  # type: ignore[misc]
         build = SUMMARIES.parts
         assert build is not None
 
@@ -144,7 +165,10 @@ def test_a_run_that_ends_in_the_second_writer_changes_nothing_and_pays_nothing_t
                 yield from part.build(job)
                 raise Killed
 
-            return [replace(one, build=die) if one.name == part.name else one for one in build(place, month)]
+            return [
+                replace(one, build=die) if one.name == part.name else one
+                for one in build(place, month)
+            ]
 
         with pytest.raises(Killed):
             run_stage(replace(SUMMARIES, parts=dying), more, MONTH)
@@ -152,7 +176,11 @@ def test_a_run_that_ends_in_the_second_writer_changes_nothing_and_pays_nothing_t
         paid = len(llm.requests)
         write(more)
         assert len(llm.requests) == paid
-    assert list(rows_by_writer(more)) == ["few_shot@large", "few_shot@scripted", "zero_shot@scripted"]
+    assert list(rows_by_writer(more)) == [
+        "few_shot@large",
+        "few_shot@scripted",
+        "zero_shot@scripted",
+    ]
 
 
 def test_sections_written_elsewhere_are_rows_beside_ours(tmp_path: Path) -> None:
@@ -175,7 +203,9 @@ def test_sections_written_elsewhere_are_rows_beside_ours(tmp_path: Path) -> None
         assert len(summaries.notes["parts"]["imported"]["notes"]["imported"]) == 2
         paid = len(llm.requests)
         file.write_text("task_id,system,section\n2405.00001#S2,zero_shot,It is.\n")
-        with pytest.raises(SettingError, match=r"sections\.csv line 2: zero_shot is a system of citeloom"):
+        with pytest.raises(
+            SettingError, match=r"sections\.csv line 2: zero_shot is a system of citeloom"
+        ):
             run_stage(SUMMARIES, place, MONTH)
         file.write_text("title,system,section\nTarget 1,site,It is.\n")
         run_stage(SUMMARIES, place, MONTH)

@@ -1,4 +1,6 @@
-"""The report's pages of answers: Table 1 beside ours, every answer with its evidence, and texts that do nothing."""
+"""The report's pages of answers: Table 1 beside ours, every answer with its evidence, and texts
+that do nothing.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,15 @@ from tests.models_file import write_models
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import QUOTE, SYSTEMS, write_answers
-from tests.unit.report.test_pages import assert_inert, cells_of, folded, pages, parsed_page, report_tables, text_of
+from tests.unit.report.test_pages import (
+    assert_inert,
+    cells_of,
+    folded,
+    pages,
+    parsed_page,
+    report_tables,
+    text_of,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +44,9 @@ FOLDER = f"reports/{MONTH}"
 SETTINGS = {"judges": "judge-one", "llm_model": "some-model", "llm_cutoff": "2024-03-03"}
 
 
-def published(folder: Path, *, settings: Mapping[str, Any] | None = None, **answers: Any) -> Workspace:
+def published(
+    folder: Path, *, settings: Mapping[str, Any] | None = None, **answers: Any
+) -> Workspace:
     """A month's report with questions; a place of its own for each test, without related work."""
     place = workspace(folder, **{**SETTINGS, **(settings or {})})
     write_month(place.root, MONTH, tasks=0)
@@ -44,7 +56,9 @@ def published(folder: Path, *, settings: Mapping[str, Any] | None = None, **answ
 
 
 def rows_of(place: Workspace, key: str, group: str | None = None) -> list[dict[str, Any]]:
-    return [row for row in report_tables(place)[key]["rows"] if group is None or row["group"] == group]
+    return [
+        row for row in report_tables(place)[key]["rows"] if group is None or row["group"] == group
+    ]
 
 
 def overall_page(place: Workspace) -> LexborHTMLParser:
@@ -73,28 +87,47 @@ def two_months(tmp_path: Path) -> Workspace:
     return place
 
 
-def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(nine_questions: Workspace) -> None:
+def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(
+    nine_questions: Workspace,
+) -> None:
     printed = rows_of(nine_questions, "answers_table_1", "As published")
     assert printed[-1] == {
-        "group": "As published", "System": "arXivBot", "Model": "GPT-4o", "Factual, old": 0.94, "Coverage, old": 0.93,
-        "Factual, recent": 0.94, "Coverage, recent": 0.92, "Factual, all": None, "Coverage, all": None,
+        "group": "As published",
+        "System": "arXivBot",
+        "Model": "GPT-4o",
+        "Factual, old": 0.94,
+        "Coverage, old": 0.93,
+        "Factual, recent": 0.94,
+        "Coverage, recent": 0.92,
+        "Factual, all": None,
+        "Coverage, all": None,
         "Questions": 50,
-    }  # fmt: skip
+    }
     ours = rows_of(nine_questions, "answers_table_1", "Ours")
-    assert [row["System"] for row in ours] == ["the model alone", "a chat site", "WikiChat", "arXivBot"]
+    assert [row["System"] for row in ours] == [
+        "the model alone",
+        "a chat site",
+        "WikiChat",
+        "arXivBot",
+    ]
     assert [row["Model"] for row in ours] == ["some-model", "elsewhere", "some-model", "some-model"]
     grades = read_grades(nine_questions.root, MONTH)
-    known = {result.group: result for result in results(grades) if result.system == "wikichat@some-model"}
+    known = {
+        result.group: result for result in results(grades) if result.system == "wikichat@some-model"
+    }
     mean = next(each for group, each in known.items() if group.by == "all").measures["coverage"]
     assert ours[2]["Coverage, all"] == {"value": mean.value, "low": mean.low, "high": mean.high}
     about = report_tables(nine_questions)["answers_table_1"]["groups"][1]["about"]
     assert about == "9 questions on 2 papers, March 2024; judge judge-one (not verified)"
 
 
-def test_the_questions_of_each_age_and_what_became_of_them_are_counted(nine_questions: Workspace) -> None:
+def test_the_questions_of_each_age_and_what_became_of_them_are_counted(
+    nine_questions: Workspace,
+) -> None:
     groups = ("All", "Old", "Recent")
     counted = {
-        name: {row["System"]: row for row in rows_of(nine_questions, "answers_outcomes", name)} for name in groups
+        name: {row["System"]: row for row in rows_of(nine_questions, "answers_outcomes", name)}
+        for name in groups
     }
     assert [counted[group]["arXivBot"]["Questions"] for group in groups] == [9, 3, 6]
     mine = counted["All"]["arXivBot"]
@@ -108,7 +141,9 @@ def test_without_a_cut_off_nothing_is_old_or_recent_and_the_page_says_so(tmp_pat
     ours = rows_of(place, "answers_table_1", "Ours")
     assert {row[name] for row in ours for name in ("Factual, old", "Coverage, recent")} == {None}
     assert ours[0]["Coverage, all"] is not None
-    assert "CITELOOM_LLM_CUTOFF, the model's knowledge cut-off, is not set" in text_of(place, "answers.html")
+    assert "CITELOOM_LLM_CUTOFF, the model's knowledge cut-off, is not set" in text_of(
+        place, "answers.html"
+    )
 
 
 def test_the_page_says_in_what_theirs_and_ours_differ(month: Workspace) -> None:
@@ -140,20 +175,32 @@ def test_retrieval_stands_apart_and_leads_to_where_a_second_hop_helped(month: Wo
     assert [row["Question"]["page"] for row in helped] == ["question-q1.html"] * len(helped)
 
 
-def test_a_month_of_systems_that_search_for_nothing_has_no_table_of_retrieval(tmp_path: Path) -> None:
+def test_a_month_of_systems_that_search_for_nothing_has_no_table_of_retrieval(
+    tmp_path: Path,
+) -> None:
     place = published(tmp_path, systems=("direct",))
-    assert not {"answers_shown", "answers_hops", "answers_gains", "answers_helped"} & report_tables(place).keys()
+    assert (
+        not {"answers_shown", "answers_hops", "answers_gains", "answers_helped"}
+        & report_tables(place).keys()
+    )
     assert "Not run here (CITELOOM_ANSWER_SYSTEMS): WikiChat" in text_of(place, "answers.html")
 
 
 def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path: Path) -> None:
     models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "judge-one", price="1/0")
     prices = {"llm_url": "http://127.0.0.1:9/v1", "llm_price": "2/8", "models": models}
-    rows = {row["Stage"]: row for row in rows_of(published(tmp_path, settings=prices), "answers_cost")}
+    rows = {
+        row["Stage"]: row for row in rows_of(published(tmp_path, settings=prices), "answers_cost")
+    }
     asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers"}
     assert rows.keys() == asked | {"All"}
     mine = rows["arXivBot"]
-    assert (mine["Items"], mine["Calls"], mine["Calls per item"], mine["Tokens per item"]) == (4, 20, 5.0, 4_300.0)
+    assert (mine["Items"], mine["Calls"], mine["Calls per item"], mine["Tokens per item"]) == (
+        4,
+        20,
+        5.0,
+        4_300.0,
+    )
     assert mine["Money"] == pytest.approx(4 * (4_000 * 2 + 300 * 8) / 1e6)
     assert mine["Money per item"] == pytest.approx((4_000 * 2 + 300 * 8) / 1e6)
     assert rows["Grading the answers"]["Items"] == 16
@@ -171,22 +218,32 @@ def test_time_by_question_stands_on_the_page_of_runs_alone(tmp_path: Path) -> No
     assert place.root.rows(tables.REPORT, MONTH) == rows
     after = pages(place)
     assert {name for name in after if after[name] != before[name]} == {f"{FOLDER}/run.html"}
-    assert cells_of(parsed_page(place, "run.html")) == [["arXivBot", "12.0", "2.50", "10", "3.00", "7.50"]]
+    assert cells_of(parsed_page(place, "run.html")) == [
+        ["arXivBot", "12.0", "2.50", "10", "3.00", "7.50"]
+    ]
 
 
 def test_systems_are_compared_over_the_questions_that_both_have(tmp_path: Path) -> None:
-    rows = rows_of(published(tmp_path, questions=9, systems=("direct", "wikichat")), "answers_differences")
+    rows = rows_of(
+        published(tmp_path, questions=9, systems=("direct", "wikichat")), "answers_differences"
+    )
     assert [(row["System"], row["Less"]) for row in rows] == [("WikiChat", "the model alone")]
     assert set(rows[0]["Coverage"]) == {"value", "low", "high"}
 
 
-def test_a_second_judge_stands_beside_the_first_with_their_agreement(tmp_path: Path, month: Workspace) -> None:
-    place = published(tmp_path, judges=("judge-one", "a-second"), settings={"judges": "judge-one,a-second"})
+def test_a_second_judge_stands_beside_the_first_with_their_agreement(
+    tmp_path: Path, month: Workspace
+) -> None:
+    place = published(
+        tmp_path, judges=("judge-one", "a-second"), settings={"judges": "judge-one,a-second"}
+    )
     groups = [group["title"] for group in report_tables(place)["answers_judges"]["groups"]]
     assert groups == ["judge-one", "a-second"]
     compared = {row["Measure"]: row["Answers"] for row in rows_of(place, "answers_agreement")}
     assert compared == {"Factual": 14, "Coverage": 16}
-    assert report_tables(place)["answers_table_1"]["groups"][1]["about"].endswith("judge judge-one (not verified)")
+    assert report_tables(place)["answers_table_1"]["groups"][1]["about"].endswith(
+        "judge judge-one (not verified)"
+    )
     assert text_of(place, "question-q1.html").count("Graded by a-second") == len(SYSTEMS)
     assert "answers_judges" not in report_tables(month)
 
@@ -202,7 +259,9 @@ def test_a_sentence_leads_to_its_claims_and_their_passages(month: Workspace) -> 
     assert [link.text() for link in panel.css(".tag a")] == ["1"]
 
 
-def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hold_them(month: Workspace) -> None:
+def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hold_them(
+    month: Workspace,
+) -> None:
     shown = parsed_page(month, "question-q1.html")
     assert "2403.90001 sample · S0.p1" in folded(shown.css_first("#gold-1").text())
     assert shown.css("#gold-1 a") == []  # nowhere on arXiv
@@ -217,25 +276,42 @@ def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hol
     assert "shown in hop 2" in held[2]
 
 
-def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(month: Workspace) -> None:
+def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(
+    month: Workspace,
+) -> None:
     text = text_of(month, "question-q1.html")
     for words in (
-        "Hop 1: searched for “weights 1”", "Hop 2: searched for “weights 2”", "holds gold claim 3",
-        "Step by step (", "order: 2 > 1 > 3", "reflection: not enough; next search: weights 2",
-        "written elsewhere", "It rests on no passage: the system did not search.", "Gold claims one by one (3)",
-    ):  # fmt: skip
+        "Hop 1: searched for “weights 1”",
+        "Hop 2: searched for “weights 2”",
+        "holds gold claim 3",
+        "Step by step (",
+        "order: 2 > 1 > 3",
+        "reflection: not enough; next search: weights 2",
+        "written elsewhere",
+        "It rests on no passage: the system did not search.",
+        "Gold claims one by one (3)",
+    ):
         assert words in text, words
     shown = [parsed_page(month, f"question-q{number}.html") for number in range(1, 5)]
     assert {mark.text() for page in shown for mark in page.css("mark")} == {QUOTE}
     verdicts = {folded(verdict.text()) for page in shown for verdict in page.css(".verdict")}
-    of_claims = {"✓ correct", "◐ partly", "✗ wrong", "? could not be checked", "? no readable verdict"}
+    of_claims = {
+        "✓ correct",
+        "◐ partly",
+        "✗ wrong",
+        "? could not be checked",
+        "? no readable verdict",
+    }
     assert of_claims | {"✓ held", "✗ not held"} <= verdicts
 
 
 def test_an_abstention_is_told_as_one(month: Workspace) -> None:
     shown = parsed_page(month, "question-q4.html")
     assert shown.css_first("#arxivbot .tag").text() == "abstained"
-    assert "The corpus does not hold the answer to this question." in shown.css_first("#arxivbot").text()
+    assert (
+        "The corpus does not hold the answer to this question."
+        in shown.css_first("#arxivbot").text()
+    )
     listed = rows_of(month, "answers_questions")[3]
     assert listed["arXivBot, factual"] == {"value": None, "tag": "abstained"}
     assert listed["arXivBot, coverage"] == 0
@@ -251,7 +327,10 @@ def test_the_months_page_leads_to_the_answers_with_a_short_table(month: Workspac
 def test_hostile_texts_of_questions_papers_and_models_do_nothing(tmp_path: Path) -> None:
     turn = cycle(HOSTILE)
     place = published(
-        tmp_path, questions=5, text=lambda words: f"{next(turn)} {words}", model="<script>alert(1)</script>"
+        tmp_path,
+        questions=5,
+        text=lambda words: f"{next(turn)} {words}",
+        model="<script>alert(1)</script>",
     )
     for name, content in pages(place).items():
         assert_inert(name, content)
@@ -283,7 +362,9 @@ def test_pages_of_questions_that_are_no_more_go_away(tmp_path: Path) -> None:
     assert not (place.root.path / FOLDER / "answers.html").exists()
 
 
-def test_a_month_without_a_question_says_why_and_names_its_stages_in_one_line(tmp_path: Path) -> None:
+def test_a_month_without_a_question_says_why_and_names_its_stages_in_one_line(
+    tmp_path: Path,
+) -> None:
     place = workspace(tmp_path)
     write_month(place.root, MONTH)
     run_stage(REPORT, place, MONTH)
@@ -306,8 +387,13 @@ def test_the_overall_index_pools_the_questions_of_all_months(two_months: Workspa
     run_stage(REPORT, two_months, MONTH)
     shown = overall_page(two_months)
     text = folded(shown.text())
-    assert "8 questions on 4 papers, February 2024 to March 2024; judge judge-one (not verified)" in text
-    rows = [folded(row.text()) for row in shown.css("[aria-label='Table 1: answers to questions'] tr")]
+    assert (
+        "8 questions on 4 papers, February 2024 to March 2024; judge judge-one (not verified)"
+        in text
+    )
+    rows = [
+        folded(row.text()) for row in shown.css("[aria-label='Table 1: answers to questions'] tr")
+    ]
     assert rows[-1].startswith("arXivBot some-model")
     assert rows[-1].endswith(" 8")
 
@@ -321,7 +407,9 @@ def test_an_old_month_without_tables_of_answers_breaks_nothing(two_months: Works
     assert "4 questions on 2 papers" in folded(shown.text())
 
 
-def test_a_broken_table_of_answers_of_another_month_is_told_and_stops_nothing(two_months: Workspace) -> None:
+def test_a_broken_table_of_answers_of_another_month_is_told_and_stops_nothing(
+    two_months: Workspace,
+) -> None:
     two_months.root.file(tables.ANSWER_GRADES, "2024-02").write_bytes(b"torn")
     run_stage(REPORT, two_months, MONTH)
     text = folded(overall_page(two_months).text())
@@ -331,11 +419,21 @@ def test_a_broken_table_of_answers_of_another_month_is_told_and_stops_nothing(tw
 
 def test_failures_of_answers_lead_to_their_questions(tmp_path: Path) -> None:
     place = published(tmp_path)
-    write_ledger(place.root, "answer_grades", MONTH, [("q2 arxivbot", "unreadable_verdict", "judge-one: no JSON")])
-    write_ledger(place.root, "questions", MONTH, [("q9", "over_the_limit", "CITELOOM_MAX_QUESTIONS is 4")])
+    write_ledger(
+        place.root,
+        "answer_grades",
+        MONTH,
+        [("q2 arxivbot", "unreadable_verdict", "judge-one: no JSON")],
+    )
+    write_ledger(
+        place.root, "questions", MONTH, [("q9", "over_the_limit", "CITELOOM_MAX_QUESTIONS is 4")]
+    )
     assert state(REPORT, place, MONTH) is State.STALE
     run_stage(REPORT, place, MONTH)
-    links = {link.text(): link.attributes["href"] for link in parsed_page(place, "failed.html").css("tbody a")}
+    links = {
+        link.text(): link.attributes["href"]
+        for link in parsed_page(place, "failed.html").css("tbody a")
+    }
     assert links == {"q2 arxivbot": "question-q2.html", "q1": "question-q1.html"}
     text = text_of(place, "failed.html")
     assert "answer grades unreadable verdict 1" in text
@@ -344,7 +442,9 @@ def test_failures_of_answers_lead_to_their_questions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", [{"llm_cutoff": "2024-03-01"}, {"judges": "another"}])
-def test_a_cut_off_or_judge_that_changed_makes_the_report_out_of_date(tmp_path: Path, changed: dict[str, str]) -> None:
+def test_a_cut_off_or_judge_that_changed_makes_the_report_out_of_date(
+    tmp_path: Path, changed: dict[str, str]
+) -> None:
     place = published(tmp_path)
     assert state(REPORT, place, MONTH) is State.DONE
     assert state(REPORT, workspace(tmp_path, **{**SETTINGS, **changed}), MONTH) is State.STALE
@@ -354,13 +454,23 @@ def test_the_small_model_is_named_where_it_answered(tmp_path: Path) -> None:
     place = published(tmp_path, model="smollm2-135m-instruct")
     for name in ("answers.html", "question-q1.html", "index.html"):
         assert "not how good the methods are." in text_of(place, name)
-    assert "not a measure of the methods, as smollm2-135m-instruct answered or graded" in text_of(place, "answers.html")
+    assert "not a measure of the methods, as smollm2-135m-instruct answered or graded" in text_of(
+        place, "answers.html"
+    )
 
 
-def test_a_plain_id_names_its_page_and_ids_that_a_file_system_may_take_for_one_have_pages_of_their_own() -> None:
+def test_a_plain_id_names_its_page_and_ids_that_a_file_system_may_take_for_one_have_pages_of_their_own() -> (
+    None
+):
     plain = ["q01", "boats-1", "v1.2_x"]
     assert [question_file(id_) for id_ in plain] == [f"question-{id_}.html" for id_ in plain]
-    ids = ["q1", "Q1", "q1-0123abcd", question_file("Q1").removeprefix("question-").removesuffix(".html"), "a" * 100]
+    ids = [
+        "q1",
+        "Q1",
+        "q1-0123abcd",
+        question_file("Q1").removeprefix("question-").removesuffix(".html"),
+        "a" * 100,
+    ]
     names = [question_file(id_) for id_ in ids]
     assert len({name.lower() for name in names}) == len(ids)
     assert all(re.fullmatch(r"question-[a-z0-9._-]+\.html", name) for name in names)

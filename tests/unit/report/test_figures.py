@@ -12,7 +12,11 @@ def test_a_box_has_its_quartiles_on_the_axis_and_marks_beyond_it_at_its_end() ->
     found = box("ChatCite", 1, [1.0, 2.0, 3.0, 4.0, 5.0], 1.0, 5.0)
     places = (found.least, found.lower, found.median, found.upper, found.most)
     assert places == pytest.approx((0.0, 0.25, 0.5, 0.75, 1.0))
-    assert found.text == ("least 1.00, a quarter below 2.00, median 3.00, three quarters below 4.00, most 5.00 (n = 5)")
+    assert (
+        found.text
+        == "least 1.00, a quarter below 2.00, median 3.00, three quarters below 4.00, most 5.00 (n"
+        " = 5)"
+    )
     single = box("ChatCite", 1, [3.0], 1.0, 5.0)
     assert single.least == single.median == single.most == 0.5
     assert box("x", 1, [0.0, 9.0], 1.0, 5.0).points == [0.0, 1.0]

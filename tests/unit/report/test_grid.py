@@ -29,7 +29,9 @@ def test_a_value_is_told_with_its_interval(value: Cell, told: str) -> None:
 
 
 def test_in_json_what_there_is_not_is_null_and_a_number_with_an_interval_an_object() -> None:
-    grid = Grid("k", "Title", ("System", "R-1"), groups=[RowGroup([["chatcite", None]], "Here", "2 tasks")])
+    grid = Grid(
+        "k", "Title", ("System", "R-1"), groups=[RowGroup([["chatcite", None]], "Here", "2 tasks")]
+    )
     told = json.loads(json.dumps(grid.as_json()))
     assert told["rows"] == [{"group": "Here", "System": "chatcite", "R-1": None}]
     assert told["groups"] == [{"title": "Here", "about": "2 tasks"}]

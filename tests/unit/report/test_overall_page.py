@@ -1,4 +1,6 @@
-"""The page over all months: its headline, the best systems, leaderboards, and differences between models."""
+"""The page over all months: its headline, the best systems, leaderboards, and differences between
+models.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def grids(page: Page) -> dict[str, Grid]:
     return {grid.key: grid for section in page.sections for grid in section.grids}
 
 
-def test_the_headline_has_counts_the_audit_and_the_best_systems_with_intervals(place: Workspace) -> None:
+def test_the_headline_has_counts_the_audit_and_the_best_systems_with_intervals(
+    place: Workspace,
+) -> None:
     headline = {name: (value, remark) for name, value, remark in page_of(place).headline}
     assert headline["Papers"] == ("8", "of 14 pages in the dump")
     assert headline["Index audit"] == ("100 %", "all of 96 points found")
@@ -51,12 +55,16 @@ def test_the_headline_has_counts_the_audit_and_the_best_systems_with_intervals(p
 
 def test_missing_points_are_in_the_headline(place: Workspace) -> None:
     row = place.root.rows(tables.INDEX_RECEIPTS, MONTH)[0]
-    write_table(place.root, tables.INDEX_RECEIPTS, MONTH, [row | {"present": 40, "missing": 8, "stale": 2}])
+    write_table(
+        place.root, tables.INDEX_RECEIPTS, MONTH, [row | {"present": 40, "missing": 8, "stale": 2}]
+    )
     headline = {name: (value, remark) for name, value, remark in page_of(place).headline}
     assert headline["Index audit"] == ("92 %", "8 missing, 2 stale")
 
 
-def test_retrieval_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(place: Workspace) -> None:
+def test_retrieval_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(
+    place: Workspace,
+) -> None:
     keys = [section.key for section in page_of(place).sections]
     assert keys.index("funnel") < keys.index("retrieval") < keys.index("related-work")
     write_overall_page(place)
@@ -94,15 +102,25 @@ def test_two_models_of_one_system_are_compared_over_their_common_tasks(tmp_path:
         rows = place.root.rows(table, MONTH)
         large = [row | {"model": "large"} for row in rows if row["system"] == "chatcite"]
         if table is tables.SCORES:
-            large = [row | {"value": row["value"] + 1} for row in large if row["metric"] == "rouge1"]
-        write_table(place.root, table, MONTH, sorted([*rows, *large], key=lambda row: (row["system"], row["model"])))
+            large = [
+                row | {"value": row["value"] + 1} for row in large if row["metric"] == "rouge1"
+            ]
+        write_table(
+            place.root,
+            table,
+            MONTH,
+            sorted([*rows, *large], key=lambda row: (row["system"], row["model"])),
+        )
     section = differences_section(read_month_related_work(place, MONTH))
     assert section is not None
     by_key = {grid.key: grid for grid in section.grids}
     (row,) = by_key["model_differences"].rows
     assert [cell.value for cell in row[:2]] == ["ChatCite (large)", "ChatCite (small)"]
     assert (row[3].value, row[-1].value) == (1.0, 3)
-    assert [group.title for group in by_key["differences"].groups] == ["ChatCite (large)", "ChatCite (small)"]
+    assert [group.title for group in by_key["differences"].groups] == [
+        "ChatCite (large)",
+        "ChatCite (small)",
+    ]
 
 
 def test_citations_that_no_judge_could_read_name_no_judge(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The report's pages: inert whatever the texts hold, the same bytes every time, good also where a month is empty."""
+"""The report's pages: inert whatever the texts hold, the same bytes every time, good also where a
+month is empty.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,11 @@ WRITTEN_PAGE = task_file("2403.90001#S2", "-written")
 SCRIPT = (TEMPLATES / "sort.js").read_text()
 
 _ELEMENTS = {
-    "html", "head", "meta", "title", "style", "body", "header", "nav", "main", "footer", "a", "span", "h1", "h2", "h3",
-    "h4", "p", "b", "bdi", "ul", "ol", "li", "dl", "dt", "dd", "div", "section", "article", "figure", "figcaption",
-    "svg", "rect", "line", "circle", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "mark", "q",
-    "code", "script", "math", "mrow", "mi", "mo", "mn", "msub", "mtext",
+    "html", "head", "meta", "title", "style", "body", "header", "nav", "main", "footer", "a",
+    "span", "h1", "h2", "h3", "h4", "p", "b", "bdi", "ul", "ol", "li", "dl", "dt", "dd", "div",
+    "section", "article", "figure", "figcaption", "svg", "rect", "line", "circle", "table",
+    "thead", "tbody", "tr", "th", "td", "details", "summary", "mark", "q", "code", "script",
+    "math", "mrow", "mi", "mo", "mn", "msub", "mtext",
 }  # fmt: skip
 
 
@@ -60,7 +63,10 @@ def built(folder: Path) -> Workspace:
 
 def pages(work: Workspace) -> dict[str, bytes]:
     root = work.root.path
-    return {file.relative_to(root).as_posix(): file.read_bytes() for file in sorted(root.glob("reports/**/*.html"))}
+    return {
+        file.relative_to(root).as_posix(): file.read_bytes()
+        for file in sorted(root.glob("reports/**/*.html"))
+    }
 
 
 def nodes(page: bytes) -> Iterator[LexborNode]:
@@ -84,7 +90,9 @@ def text_of(work: Workspace, name: str = "index.html") -> str:
 
 def report_tables(work: Workspace) -> dict[str, Any]:
     """The tables of report.json by their keys."""
-    found: dict[str, Any] = json.loads((work.root.path / FOLDER / "report.json").read_text())["tables"]
+    found: dict[str, Any] = json.loads((work.root.path / FOLDER / "report.json").read_text())[
+        "tables"
+    ]
     return found
 
 
@@ -102,9 +110,18 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture(scope="module")
 def full_month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """The report of a month with all systems, repeats, judges, raters and answers, which tests only read."""
-    work = workspace(tmp_path_factory.mktemp("full"), judges="one,two", llm_model="some-model", llm_cutoff="2024-03-03")
-    write_month(work.root, MONTH, systems=RELATED_WORK_SYSTEMS, judges=("one", "two"), repeats=3, raters=2)
+    """The report of a month with all systems, repeats, judges, raters and answers, which tests only
+    read.
+    """
+    work = workspace(
+        tmp_path_factory.mktemp("full"),
+        judges="one,two",
+        llm_model="some-model",
+        llm_cutoff="2024-03-03",
+    )
+    write_month(
+        work.root, MONTH, systems=RELATED_WORK_SYSTEMS, judges=("one", "two"), repeats=3, raters=2
+    )
     write_answers(work.root, MONTH, judges=("one", "two"))
     run_stage(REPORT, work, MONTH)
     return work
@@ -115,8 +132,12 @@ def full_month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path, payload: str) -> None:
     systems = ("chatcite", "chatcite_grounded", "litllm")
     root = workspace(tmp_path).root
-    write_month(root, MONTH, text=lambda text: f"{payload} {text}", tasks=1, papers=2, systems=systems)
-    write_ledger(root, "key_elements", MONTH, [("2403.90001#S2 2401.00001", "unreadable_answer", payload)])
+    write_month(
+        root, MONTH, text=lambda text: f"{payload} {text}", tasks=1, papers=2, systems=systems
+    )
+    write_ledger(
+        root, "key_elements", MONTH, [("2403.90001#S2 2401.00001", "unreadable_answer", payload)]
+    )
     found = pages(built(tmp_path))
     for name, page in found.items():
         assert_inert(name, page)
@@ -140,7 +161,13 @@ def assert_inert(name: str, page: bytes) -> None:
         assert node.tag in _ELEMENTS or node.tag.startswith("-"), f"{name} has <{node.tag}>"
         for attribute, value in node.attributes.items():
             assert not attribute.lower().startswith("on"), f"{name}: {node.tag} has {attribute}"
-            assert attribute not in {"style", "src", "srcdoc", "action", "formaction"}, f"{name}: {attribute}"
+            assert attribute not in {
+                "style",
+                "src",
+                "srcdoc",
+                "action",
+                "formaction",
+            }, f"{name}: {attribute}"
             if attribute == "href":
                 assert re.match(
                     r"(\w[\w.-]*(/index)?\.html)?#[\w-]+$|https://(arxiv|ar5iv\.labs\.arxiv)\.org/(abs|html)/[\w.%/#~-]*$|"
@@ -150,10 +177,14 @@ def assert_inert(name: str, page: bytes) -> None:
         if node.tag == "script":
             assert node.text() == SCRIPT
         if node.tag == "meta":
-            assert (node.attributes.get("http-equiv") or "Content-Security-Policy") == "Content-Security-Policy"
+            assert (
+                node.attributes.get("http-equiv") or "Content-Security-Policy"
+            ) == "Content-Security-Policy"
 
 
-def test_a_page_allows_its_own_style_sheet_and_only_the_overall_page_a_script(month: Workspace) -> None:
+def test_a_page_allows_its_own_style_sheet_and_only_the_overall_page_a_script(
+    month: Workspace,
+) -> None:
     for name, page in pages(month).items():
         parsed = LexborHTMLParser(page.decode())
         (style,) = map(digest_of, parsed.css("style"))
@@ -190,14 +221,23 @@ def test_the_table_names_each_file_of_the_month_with_its_hash(full_month: Worksp
     assert names < {Path(name).name for name in written}
     assert list(rows) == sorted(written)
     for name, page in written.items():
-        assert (rows[name]["bytes"], rows[name]["sha256"]) == (len(page), hashlib.sha256(page).hexdigest())
+        assert (rows[name]["bytes"], rows[name]["sha256"]) == (
+            len(page),
+            hashlib.sha256(page).hexdigest(),
+        )
 
 
 @pytest.mark.parametrize(
     ("name", "changed"),
-    [("reports/index.html", None), (f"{FOLDER}/index.html", None), (f"{FOLDER}/index.html", "torn")],
+    [
+        ("reports/index.html", None),
+        (f"{FOLDER}/index.html", None),
+        (f"{FOLDER}/index.html", "torn"),
+    ],
 )
-def test_a_page_that_is_gone_or_changed_is_written_again(tmp_path: Path, name: str, changed: str | None) -> None:
+def test_a_page_that_is_gone_or_changed_is_written_again(
+    tmp_path: Path, name: str, changed: str | None
+) -> None:
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
     before = pages(work)
@@ -209,7 +249,9 @@ def test_a_page_that_is_gone_or_changed_is_written_again(tmp_path: Path, name: s
     assert pages(built(tmp_path)) == before
 
 
-def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(tmp_path: Path) -> None:
+def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(
+    tmp_path: Path,
+) -> None:
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
     assert state(REPORT, workspace(tmp_path, llm_price="1/0"), MONTH) is State.STALE
@@ -228,9 +270,14 @@ def test_pages_of_tasks_that_are_no_more_go_away(tmp_path: Path) -> None:
     assert len(pages(built(tmp_path))) == 4 + 2
 
 
-def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its_name(full_month: Workspace) -> None:
+def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its_name(
+    full_month: Workspace,
+) -> None:
     root = full_month.root.path
-    parsed = {(root / name).resolve(): LexborHTMLParser(page.decode()) for name, page in pages(full_month).items()}
+    parsed = {
+        (root / name).resolve(): LexborHTMLParser(page.decode())
+        for name, page in pages(full_month).items()
+    }
     assert len(parsed) == 4 + 2 * 2 + 1 + 4
     for file, page in parsed.items():
         ids = [node.attributes["id"] for node in page.css("[id]")]
@@ -240,7 +287,10 @@ def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its
             if not target.startswith("https:"):
                 leads_to = file.parent.joinpath(target).resolve() if target else file
                 assert leads_to.is_file(), target
-                assert not place or parsed[leads_to].css_first(f"[id='{place}']") is not None, (file.name, place)
+                assert not place or parsed[leads_to].css_first(f"[id='{place}']") is not None, (
+                    file.name,
+                    place,
+                )
 
 
 def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(month: Workspace) -> None:
@@ -257,7 +307,9 @@ def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(month: Workspa
         (0, ["No paper of this month was kept", "not in categories (1), withdrawn (1)"]),
     ],
 )
-def test_a_month_without_a_task_or_a_paper_says_why(tmp_path: Path, papers: int, said: list[str]) -> None:
+def test_a_month_without_a_task_or_a_paper_says_why(
+    tmp_path: Path, papers: int, said: list[str]
+) -> None:
     write_month(workspace(tmp_path).root, MONTH, tasks=0, papers=papers)
     text = text_of(built(tmp_path))
     assert [words for words in said if words not in text] == []
@@ -272,7 +324,9 @@ def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path: Path) -> N
     assert "g scores unreadable judgement 2" in text_of(work, "failed.html")
 
 
-@pytest.mark.parametrize(("model", "said"), [("smollm2-135m-instruct", True), ("a-large-model", False)])
+@pytest.mark.parametrize(
+    ("model", "said"), [("smollm2-135m-instruct", True), ("a-large-model", False)]
+)
 def test_the_small_model_is_named_where_it_wrote(tmp_path: Path, model: str, said: bool) -> None:
     write_month(workspace(tmp_path).root, MONTH, model=model)
     for name, page in pages(built(tmp_path)).items():
@@ -280,11 +334,15 @@ def test_the_small_model_is_named_where_it_wrote(tmp_path: Path, model: str, sai
             assert ("not how good the methods are." in folded(page.decode())) is said
 
 
-def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_last(tmp_path: Path) -> None:
+def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_last(
+    tmp_path: Path,
+) -> None:
     work = workspace(tmp_path)
     for month in ("2024-02", MONTH):
         write_month(work.root, month)
-    write_table(work.root, tables.DUMP_MEMBERS, "2024-04", [{"arxiv_id": "2404.90001", "subset": "error"}])
+    write_table(
+        work.root, tables.DUMP_MEMBERS, "2024-04", [{"arxiv_id": "2404.90001", "subset": "error"}]
+    )
     seen = set()
     for month in ("2024-02", MONTH, "2024-02"):
         run_stage(REPORT, work, month, force=True)
@@ -313,7 +371,9 @@ def test_rows_do_not_come_before_the_files_are_there(tmp_path: Path) -> None:
     assert len(pages(work)) == 4 + 2 * 2
 
 
-@pytest.mark.parametrize("task_id", ["../../etc/passwd", "a" * 500, "cs/9901001#S2", "", "2403.90001#S2", "x\x00/y"])
+@pytest.mark.parametrize(
+    "task_id", ["../../etc/passwd", "a" * 500, "cs/9901001#S2", "", "2403.90001#S2", "x\x00/y"]
+)
 def test_a_task_page_has_a_name_that_stays_in_its_folder(task_id: str) -> None:
     assert re.fullmatch(r"task-[A-Za-z0-9.-]{0,60}-[0-9a-f]{8}\.html", task_file(task_id))
     assert ".." not in task_file(task_id) or "/" not in task_file(task_id)
@@ -323,15 +383,21 @@ def test_two_tasks_never_share_a_page() -> None:
     assert task_file("2403.90001#S2") != task_file("2403.90001/S2")
 
 
-@pytest.mark.parametrize("identifier", ["javascript:alert(1)", '2403.1" onclick="x', "//evil.example", "x y?z#f"])
+@pytest.mark.parametrize(
+    "identifier", ["javascript:alert(1)", '2403.1" onclick="x', "//evil.example", "x y?z#f"]
+)
 def test_an_identifier_never_leads_off_arxiv(identifier: str) -> None:
     assert re.fullmatch(r"https://arxiv\.org/abs/[\w%./~-]*", paper_link(identifier))
 
 
 def test_shares_are_not_rounded_to_all_or_nothing() -> None:
     assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
-        "0 %", "under 1 %", "50 %", "over 99 %", "100 %",
-    ]  # fmt: skip
+        "0 %",
+        "under 1 %",
+        "50 %",
+        "over 99 %",
+        "100 %",
+    ]
 
 
 def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path: Path) -> None:
@@ -341,17 +407,28 @@ def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path
     first, second, third = row["references"]
     told = {"source": "item", "text": "As printed."}
     row |= {
-        "task_id": "mine-1", "arxiv_id": None,
+        "task_id": "mine-1",
+        "arxiv_id": None,
         "references": [first, second | {"source": "abstract"}, third | {"arxiv_id": None} | told],
-    }  # fmt: skip
-    step = {"reference": 3, "drafts": [{"choice": 1, "parent": 0, "text": "One."}], "tallies": [0], "kept": [1]}
+    }
+    step = {
+        "reference": 3,
+        "drafts": [{"choice": 1, "parent": 0, "text": "One."}],
+        "tallies": [0],
+        "kept": [1],
+    }
     truncated = {"summaries": 2, "sections": 1}
-    trace = json.dumps({"steps": 2, "truncated": truncated, "rounds": [step | {"votes": [], "cut": False}]})
+    trace = json.dumps(
+        {"steps": 2, "truncated": truncated, "rounds": [step | {"votes": [], "cut": False}]}
+    )
     write_table(place.root, tables.RELATED_WORK_TASKS, MONTH, [row])
     system = "chatcite_no_incremental"
     write_table(place.root, tables.SUMMARIES, MONTH, [summary(row, system) | {"trace": trace}])
     run_stage(REPORT, place, MONTH)
-    page, written = (pages(place)[f"reports/{MONTH}/{task_file('mine-1', part)}"].decode() for part in ("", "-written"))
+    page, written = (
+        pages(place)[f"reports/{MONTH}/{task_file('mine-1', part)}"].decode()
+        for part in ("", "-written")
+    )
     assert "a task from a file" in page
     assert page.count("abstract only") == page.count("bibliography item only") == 1
     assert "The papers were first summarised one by one." in written
@@ -368,7 +445,9 @@ def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(month: Workspace) 
     assert folded(panel.css_first(".verdict").text()) == "◐ partly supported"
     assert panel.css_first("q").text() == QUOTE
     assert panel.css_first("mark").text() == QUOTE
-    assert panel.css_first("a.source").attributes["href"] == "https://arxiv.org/html/2401.00001#S3.p2"
+    assert (
+        panel.css_first("a.source").attributes["href"] == "https://arxiv.org/html/2401.00001#S3.p2"
+    )
     words = [folded(node.text()) for node in page.css("#chatcite .unseen")]
     assert set(words) <= {"(supported)", "(partly supported)", "(not supported)", "(not judged)"}
     assert len(words) == len(page.css("#chatcite .mark"))
@@ -376,20 +455,32 @@ def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(month: Workspace) 
 
 def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path: Path) -> None:
     systems = RELATED_WORK_SYSTEMS
-    write_month(workspace(tmp_path).root, MONTH, systems=systems, judges=("judge-one",), model="writer-one")
+    write_month(
+        workspace(tmp_path).root, MONTH, systems=systems, judges=("judge-one",), model="writer-one"
+    )
     told = report_tables(built(tmp_path))
     printed = [row for row in told["table_1"]["rows"] if row["group"] == "As published"]
     assert printed[5] == {
-        "group": "As published", "System": "ChatCite", "Model": "gpt-3.5-turbo-1106", "R-1": 25.3, "R-2": 6.36,
+        "group": "As published",
+        "System": "ChatCite",
+        "Model": "gpt-3.5-turbo-1106",
+        "R-1": 25.3,
+        "R-2": 6.36,
         "R-L by sentence": 23.13,
-            "R-L of the whole": None, "G-Score": 4.0642, "Best, %": 35.86, "Tasks": 50,
-    }  # fmt: skip
+        "R-L of the whole": None,
+        "G-Score": 4.0642,
+        "Best, %": 35.86,
+        "Tasks": 50,
+    }
     ours = [row for row in told["table_2"]["rows"] if row["group"] == "Ours"]
     assert len(ours) == 5
     assert {row["Model"] for row in ours} == {"writer-one"}
     assert set(ours[0]["R-1"]) == {"value", "low", "high"}
     assert [group["about"] for group in told["table_1"]["groups"]] == [
-        "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average); judge gpt-4-turbo-preview",
+        (
+            "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average);"
+            " judge gpt-4-turbo-preview"
+        ),
         "2 tasks of March 2024; judge judge-one",
     ]
 
@@ -405,7 +496,11 @@ def test_page_and_json_tell_the_same_numbers(full_month: Workspace) -> None:
     for key, table in told.items():
         if key == "failed":
             continue
-        rows = [row for row in shown[table["title"]].css("tbody tr") if row.attributes.get("class") != "group"]
+        rows = [
+            row
+            for row in shown[table["title"]].css("tbody tr")
+            if row.attributes.get("class") != "group"
+        ]
         assert len(rows) == len(table["rows"]), key
     fluency = told["criteria"]["rows"][0]["Fluency"]
     assert f"{fluency['value']:.2f}" in folded(shown["Marks by criterion"].text())
@@ -431,8 +526,13 @@ def test_repeats_judges_and_people_have_their_figures(tmp_path: Path) -> None:
     assert len(page.css("figure.of-bars rect.hollow")) == 6 * 2 + 2
     assert len(page.css("figure.of-lines circle")) == 2
     text = folded(page.text())
-    for words in ("G-Score by judge", "Agreement of judges", "Krippendorff's alpha, ordinal",
-                  "Krippendorff's alpha, nominal", "The judge against people"):  # fmt: skip
+    for words in (
+        "G-Score by judge",
+        "Agreement of judges",
+        "Krippendorff's alpha, ordinal",
+        "Krippendorff's alpha, nominal",
+        "The judge against people",
+    ):
         assert words in text
 
 
@@ -451,7 +551,9 @@ def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None
     assert "What failed or was left out where a model was called: 3" in text_of(work)
 
 
-def test_money_is_what_the_tokens_cost_and_without_a_price_there_is_none(tmp_path: Path, month: Workspace) -> None:
+def test_money_is_what_the_tokens_cost_and_without_a_price_there_is_none(
+    tmp_path: Path, month: Workspace
+) -> None:
     work = workspace(tmp_path, llm_model="some-model", llm_price="2/8")
     write_month(work.root, MONTH)
     run_stage(REPORT, work, MONTH)
@@ -479,7 +581,9 @@ def priced(folder: Path, judges: str) -> Workspace:
     """A workspace with a price for its writer, and a ten times dearer one for the judge "one"."""
     url = "http://127.0.0.1:9/v1"
     models = write_models(folder / "settings", url, "one", price="10/0")
-    return workspace(folder, llm_url=url, llm_model="writer", llm_price="1/0", models=models, judges=judges)
+    return workspace(
+        folder, llm_url=url, llm_model="writer", llm_price="1/0", models=models, judges=judges
+    )
 
 
 def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
@@ -490,8 +594,13 @@ def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
     money = {row["Stage"]: row["Money"] for row in told["rows"]}
     judged = work.root.rows(tables.G_SCORES, MONTH)
     assert money["ChatCite"] == pytest.approx(2 * 122_408 / 1e6)
-    assert money["Judging: G-Score"] == pytest.approx(sum(row["judge"] == "one" for row in judged) * 2_000 * 10 / 1e6)
-    assert any("No price is set for two; the money leaves its tokens out." in note for note in told["notes"])
+    assert money["Judging: G-Score"] == pytest.approx(
+        sum(row["judge"] == "one" for row in judged) * 2_000 * 10 / 1e6
+    )
+    assert any(
+        "No price is set for two; the money leaves its tokens out." in note
+        for note in told["notes"]
+    )
 
 
 def test_a_judge_that_calls_no_model_needs_no_price(tmp_path: Path) -> None:
@@ -509,8 +618,12 @@ def test_a_judge_that_calls_no_model_needs_no_price(tmp_path: Path) -> None:
 
 def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_path: Path) -> None:
     work = workspace(tmp_path)
-    write_month(work.root, MONTH, systems=("chatcite", "litllm", "zero_shot"), judges=("one",), raters=2)
-    rows = [row for row in work.root.rows(tables.HUMAN_RATINGS, MONTH) if row["system"] != "zero_shot"]
+    write_month(
+        work.root, MONTH, systems=("chatcite", "litllm", "zero_shot"), judges=("one",), raters=2
+    )
+    rows = [
+        row for row in work.root.rows(tables.HUMAN_RATINGS, MONTH) if row["system"] != "zero_shot"
+    ]
     write_table(work.root, tables.HUMAN_RATINGS, MONTH, rows)
     run_stage(REPORT, work, MONTH)
     told = report_tables(work)["preference"]["rows"]
@@ -520,7 +633,9 @@ def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_p
     assert shares["ChatCite"]["People"]["value"] == 0.5
 
 
-def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(
+    tmp_path: Path,
+) -> None:
     work = workspace(tmp_path)
     write_month(work.root, MONTH, judges=("one",), raters=2)
     rows = work.root.rows(tables.HUMAN_RATINGS, MONTH)
@@ -545,24 +660,40 @@ def test_sentences_of_a_paragraph_stand_in_one_line(month: Workspace) -> None:
     """White space is shown as it is, so a line's end after a sentence would break the paragraph."""
     sentences = parsed_page(month, TASK_PAGE).css("#chatcite span.sentence")
     assert len(sentences) > 1
-    assert not [sentence.html for sentence in sentences if (sentence.html or "").endswith("\n</span>")]
+    assert not [
+        sentence.html for sentence in sentences if (sentence.html or "").endswith("\n</span>")
+    ]
 
 
-def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(tmp_path: Path) -> None:
+def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(
+    tmp_path: Path,
+) -> None:
     work = workspace(tmp_path)
     write_month(work.root, MONTH, tasks=1, model="writer-one", judges=("smollm2-135m-instruct",))
     run_stage(REPORT, work, MONTH)
     assert "smollm2-135m-instruct wrote or judged here" in text_of(work, TASK_PAGE)
     told = report_tables(work)["table_1"]["groups"]
-    assert told[1]["about"].endswith("not a measure of the methods, as smollm2-135m-instruct wrote or judged")
+    assert told[1]["about"].endswith(
+        "not a measure of the methods, as smollm2-135m-instruct wrote or judged"
+    )
 
 
-def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(full_month: Workspace) -> None:
-    columns = [article.attributes.get("id") for article in parsed_page(full_month, TASK_PAGE).css("article")]
+def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(
+    full_month: Workspace,
+) -> None:
+    columns = [
+        article.attributes.get("id")
+        for article in parsed_page(full_month, TASK_PAGE).css("article")
+    ]
     assert columns == [None, *sorted(RELATED_WORK_SYSTEMS)]
     assert [node.attributes["id"] for node in parsed_page(full_month, WRITTEN_PAGE).css("h2")] == [
-        "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_reflection", "litllm", "elements",
-    ]  # fmt: skip
+        "chatcite",
+        "chatcite_grounded",
+        "chatcite_no_elements",
+        "chatcite_no_reflection",
+        "litllm",
+        "elements",
+    ]
 
 
 def test_a_sentence_of_the_grounded_system_shows_its_own_evidence(full_month: Workspace) -> None:
@@ -571,20 +702,32 @@ def test_a_sentence_of_the_grounded_system_shows_its_own_evidence(full_month: Wo
     assert "A passage of its own." in panel
 
 
-def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(tmp_path: Path) -> None:
+def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(
+    tmp_path: Path,
+) -> None:
     root = workspace(tmp_path).root
     write_month(root, MONTH, systems=("chatcite", "zero_shot"), model="small", tasks=1)
     for table in (tables.SUMMARIES, tables.SCORES, tables.CITATION_SUPPORT):
         rows = root.rows(table, MONTH)
         mine = [row | {"model": "large"} for row in rows if row["system"] == "chatcite"]
-        write_table(root, table, MONTH, sorted([*rows, *mine], key=lambda row: (row["system"], row["model"])))
+        write_table(
+            root,
+            table,
+            MONTH,
+            sorted([*rows, *mine], key=lambda row: (row["system"], row["model"])),
+        )
     work = built(tmp_path)
     told = report_tables(work)
     ours = [row for row in told["table_1"]["rows"] if row["group"] == "Ours"]
     assert [(row["System"], row["Model"]) for row in ours] == [
-        ("zero-shot", "small"), ("ChatCite (large)", "large"), ("ChatCite (small)", "small")
-    ]  # fmt: skip
+        ("zero-shot", "small"),
+        ("ChatCite (large)", "large"),
+        ("ChatCite (small)", "small"),
+    ]
     page = parsed_page(work, TASK_PAGE)
     assert [article.attributes.get("id") for article in page.css("article")] == [
-        None, "chatcite@large", "chatcite@small", "zero_shot"
-    ]  # fmt: skip
+        None,
+        "chatcite@large",
+        "chatcite@small",
+        "zero_shot",
+    ]

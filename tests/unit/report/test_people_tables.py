@@ -36,16 +36,22 @@ def work(tmp_path: Path) -> Workspace:
     return work
 
 
-def graded(work: Workspace, folder: Path, *verdicts: Verdict, name: str = "pilot", months: str = "all") -> None:
+def graded(
+    work: Workspace, folder: Path, *verdicts: Verdict, name: str = "pilot", months: str = "all"
+) -> None:
     """Sheets go out, and come back with these verdicts."""
     _, files = give_out(work.root, folder, len(verdicts), name=name, months=months)
     import_files(work, [fill(file, verdict) for file, verdict in zip(files, verdicts, strict=True)])
 
 
-def section(work: Workspace, folder: Path, *verdicts: Verdict, judges: tuple[str, ...] = ("judge",)) -> Section:
+def section(
+    work: Workspace, folder: Path, *verdicts: Verdict, judges: tuple[str, ...] = ("judge",)
+) -> Section:
     """The section after sheets with these verdicts came back."""
     graded(work, folder, *verdicts)
-    found = month_grades_section(work.root, MONTH, [grade for judge in judges for grade in month_grades(judge)])
+    found = month_grades_section(
+        work.root, MONTH, [grade for judge in judges for grade in month_grades(judge)]
+    )
     assert found is not None
     return found
 
@@ -62,7 +68,9 @@ def table_1(found: Section) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
 
 
-def test_a_month_without_graded_answers_has_no_section_and_one_without_graders_says_how(work: Workspace) -> None:
+def test_a_month_without_graded_answers_has_no_section_and_one_without_graders_says_how(
+    work: Workspace,
+) -> None:
     assert month_grades_section(work.root, MONTH, []) is None
     found = month_grades_section(work.root, MONTH, month_grades())
     assert found is not None
@@ -71,33 +79,57 @@ def test_a_month_without_graded_answers_has_no_section_and_one_without_graders_s
 
 
 def test_people_stand_beside_the_judge_on_the_same_claims(work: Workspace, tmp_path: Path) -> None:
-    """All claims are correct for people, and every gold claim is partly held. The judge has claims of arXivBot at 1/2
-    and 0, of direct at 1; gold claims at 1 and 1/2, and at 0; direct's abstention has coverage 0 for both."""
+    """All claims are correct for people, and every gold claim is partly held. The judge has claims
+    of arXivBot at 1/2 and 0, of direct at 1; gold claims at 1 and 1/2, and at 0; direct's
+    abstention has coverage 0 for both.
+    """
     found = section(work, tmp_path / "out", *[always("correct", "partly")] * 3)
     told = table_1(found)
     first, second = told["Factual", "arXivBot"], told["Factual", "the model alone"]
     assert first["People"] == {"value": 1.0, "low": 1.0, "high": 1.0}
     assert (first["Judge"]["value"], first["Difference"]["value"]) == (0.25, 75.0)
-    assert (second["People"], second["Judge"], second["Difference"], second["Questions"]) == (1.0, 1.0, None, 1)
+    assert (second["People"], second["Judge"], second["Difference"], second["Questions"]) == (
+        1.0,
+        1.0,
+        None,
+        1,
+    )
     first, second = told["Coverage", "arXivBot"], told["Coverage", "the model alone"]
     assert (first["People"]["value"], first["Judge"]["value"]) == (0.5, 0.75)
-    assert (second["People"]["value"], second["Judge"]["value"], second["Questions"]) == (0.25, 0.0, 2)
+    assert (second["People"]["value"], second["Judge"]["value"], second["Questions"]) == (
+        0.25,
+        0.0,
+        2,
+    )
 
 
 def test_agreement_accuracy_and_mistakes_are_told(work: Workspace, tmp_path: Path) -> None:
-    """Two graders against one on every line: of four claims the judge has two right; of three gold claims none."""
+    """Two graders against one on every line: of four claims the judge has two right; of three gold
+    claims none.
+    """
     found = section(
-        work, tmp_path / "out", always("correct", "partly"), always("correct", "partly"), always("wrong", "held")
+        work,
+        tmp_path / "out",
+        always("correct", "partly"),
+        always("correct", "partly"),
+        always("wrong", "held"),
     )
     claims, gold = rows(found, "judge_accuracy")
-    assert (claims["group"], claims["Compared"], claims["Same verdict"]["value"]) == ("judge", 4, 0.5)
+    assert (claims["group"], claims["Compared"], claims["Same verdict"]["value"]) == (
+        "judge",
+        4,
+        0.5,
+    )
     assert gold["Same verdict"]["value"] == pytest.approx(1 / 3)
     mistakes = {row["People say"]: row for row in rows(found, "judge_mistakes_claim")}
     assert (mistakes["correct"]["Judge: correct"], mistakes["correct"]["Judge: wrong"]) == (2, 1)
     assert mistakes["correct"]["Judge: not checkable"] == 1
     assert sum(mistakes["wrong"][f"Judge: {each}"] for each in ("correct", "partly", "wrong")) == 0
-    # In every unit two of three agree: observed disagreement 2/3; 8 and 4 marks of 12 give 64/132 by chance.
-    assert rows(found, "answer_graders")[0]["Agreement"]["value"] == pytest.approx(1 - (2 / 3) / (64 / 132))
+    # In every unit two of three agree: observed disagreement 2/3; 8 and 4 marks of 12 give 64/132
+    # by chance.
+    assert rows(found, "answer_graders")[0]["Agreement"]["value"] == pytest.approx(
+        1 - (2 / 3) / (64 / 132)
+    )
 
 
 def test_the_judge_is_not_measured_by_what_graders_are_split_on_but_each_of_them_counts(
@@ -111,35 +143,51 @@ def test_the_judge_is_not_measured_by_what_graders_are_split_on_but_each_of_them
     assert told["Coverage", "arXivBot"]["People"]["value"] == 1.0
 
 
-def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work: Workspace, tmp_path: Path) -> None:
+def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(
+    work: Workspace, tmp_path: Path
+) -> None:
     """Of arXivBot's claims on question 1 the judge has the first correct and the second wrong."""
-    found = section(work, tmp_path / "out", lambda row: "partly" if row["text"] == "Claim 1." else "")
+    found = section(
+        work, tmp_path / "out", lambda row: "partly" if row["text"] == "Claim 1." else ""
+    )
     told = table_1(found)
     assert told["Factual", "arXivBot"]["People"]["value"] == 0.5
     assert told["Factual", "arXivBot"]["Judge"] == {"value": 0.5, "low": 0.0, "high": 1.0}
     assert set(told) == {("Factual", "arXivBot"), ("Factual", "the model alone")}
 
 
-def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(work: Workspace, tmp_path: Path) -> None:
+def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(
+    work: Workspace, tmp_path: Path
+) -> None:
     found = section(work, tmp_path / "out", always("correct", "held"), judges=("judge", "second"))
     assert [grid.key for grid in found.grids] == [
         "judge_accuracy", "judge_mistakes_claim", "judge_mistakes_gold", "people_table_1",
     ]  # fmt: skip
     assert {row["group"] for row in rows(found, "people_table_1")} == {"judge", "second"}
-    assert [row["System"] for row in rows(found, "people_table_1")] == ["the model alone", "arXivBot"] * 4
+    assert [row["System"] for row in rows(found, "people_table_1")] == [
+        "the model alone",
+        "arXivBot",
+    ] * 4
 
 
-def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work: Workspace, tmp_path: Path) -> None:
+def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(
+    work: Workspace, tmp_path: Path
+) -> None:
     """All of March is correct, and nothing of April."""
     months = (MONTH, "2024-04")
     write_answers(work.root, months[1])
     graded(work, tmp_path / "march", always("correct", "held"), name="march", months=months[0])
     graded(work, tmp_path / "april", always("wrong", "not"), name="april", months=months[1])
-    found = pooled_grades_section({month: read_month_grades(work.root, month, month_grades()) for month in months})
+    found = pooled_grades_section(
+        {month: read_month_grades(work.root, month, month_grades()) for month in months}
+    )
     assert found is not None
     assert "4 questions" in found.paragraphs[0]
     told = table_1(found)
-    assert (told["Factual", "arXivBot"]["People"]["value"], told["Factual", "arXivBot"]["Questions"]) == (0.5, 4)
+    assert (
+        told["Factual", "arXivBot"]["People"]["value"],
+        told["Factual", "arXivBot"]["Questions"],
+    ) == (0.5, 4)
     assert pooled_grades_section({MONTH: MonthGrades((), month_grades())}) is None
 
 
@@ -148,7 +196,9 @@ def test_verdicts_on_what_is_no_longer_there_are_counted(work: Workspace, tmp_pa
     write_answers(work.root, words=" Mended.")
     found = month_grades_section(work.root, MONTH, month_grades())
     assert found is not None
-    assert "2 verdicts on answers or claims that have changed since are left out." in found.paragraphs
+    assert (
+        "2 verdicts on answers or claims that have changed since are left out." in found.paragraphs
+    )
 
 
 def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ def test_money_stays_text(text: str) -> None:
     assert render_formulas(text) == text
 
 
-@pytest.mark.parametrize("tex", ["x_1_2", "{" * 60 + "x" + "}" * 60, "\\left( x", "\\begin{matrix} a"])
+@pytest.mark.parametrize(
+    "tex", ["x_1_2", "{" * 60 + "x" + "}" * 60, "\\left( x", "\\begin{matrix} a"]
+)
 def test_tex_that_cannot_be_converted_is_shown_as_code(tex: str) -> None:
     parsed = LexborHTMLParser(str(render_formulas(f"where ${tex}$ is")))
     assert parsed.css_first("code.tex").text() == f"${tex}$"
@@ -51,12 +53,24 @@ def test_tex_that_cannot_be_converted_is_shown_as_code(tex: str) -> None:
 def test_tex_cannot_bring_markup_into_a_page(tex: str) -> None:
     parsed = LexborHTMLParser(f"<main>{render_formulas(f'a ${tex}$ b')}</main>")
     main = parsed.css_first("main")
-    assert main.css("script, img, svg, iframe, a, style, form, input, object, embed, [href], [style], [src]") == []
-    assert not [name for node in main.traverse(include_text=False) for name in node.attributes if name.startswith("on")]
+    assert (
+        main.css(
+            "script, img, svg, iframe, a, style, form, input, object, embed, [href], [style], [src]"
+        )
+        == []
+    )
+    assert not [
+        name
+        for node in main.traverse(include_text=False)
+        for name in node.attributes
+        if name.startswith("on")
+    ]
 
 
 @given(st.text(alphabet="ab$\\{}^_<>&\"' 1frac", max_size=60))
 def test_any_text_can_be_rendered_and_nothing_of_it_becomes_an_element_of_html(text: str) -> None:
     parsed = LexborHTMLParser(f"<main>{render_formulas(text)}</main>")
     html_elements = {"a", "b", "i", "script", "img", "f"}
-    assert not [node.tag for node in parsed.css_first("main").traverse() if node.tag in html_elements]
+    assert not [
+        node.tag for node in parsed.css_first("main").traverse() if node.tag in html_elements
+    ]

@@ -55,7 +55,9 @@ def test_there_is_no_interval_where_none_was_computed() -> None:
 
 
 def test_only_metrics_that_were_measured_have_columns() -> None:
-    few = [row for row in retrieval_scores(30, same) if row["metric"] in ("R@1", "RR@50", "nDCG@10")]
+    few = [
+        row for row in retrieval_scores(30, same) if row["metric"] in ("R@1", "RR@50", "nDCG@10")
+    ]
     scores = scores_of(few, NOTES)
     _, grid = parts(scores)
     assert list(grid.columns) == ["Mean over sentences", "recall@1", "MRR", "nDCG@10"]
@@ -71,4 +73,6 @@ def test_a_month_without_scores_says_why() -> None:
 def test_a_month_of_many_asking_papers_has_no_warning() -> None:
     scores = scores_of(retrieval_scores(30, same), {**NOTES, "asking_papers": 20})
     assert "too narrow" not in text_of(scores)
-    assert "of 90 up to" not in text_of(replace(scores, notes={**scores.notes, "papers_in_all": 30}))
+    assert "of 90 up to" not in text_of(
+        replace(scores, notes={**scores.notes, "papers_in_all": 30})
+    )

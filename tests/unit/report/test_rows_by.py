@@ -20,7 +20,9 @@ def numbers(root: DataRoot, *ids: str) -> dict[str, list[int]]:
     return {name: [row["number"] for row in rows[name]] for name in ids}
 
 
-@pytest.mark.parametrize("ids", [["a", "a", "c", "d"], ["c", "a", "d", "a"], ["a"] * 2500 + ["c"] * 2000])
+@pytest.mark.parametrize(
+    "ids", [["a", "a", "c", "d"], ["c", "a", "d", "a"], ["a"] * 2500 + ["c"] * 2000]
+)
 def test_each_task_has_its_own_rows_in_whatever_order(tmp_path: Path, ids: list[str]) -> None:
     root = DataRoot(tmp_path)
     rows = [{"task_id": name, "number": place, "model": "m"} for place, name in enumerate(ids)]

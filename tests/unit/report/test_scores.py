@@ -11,8 +11,17 @@ from pipeline.llm.models import is_small_model
 from pipeline.report.related_work_data import Scores
 
 
-def score(task: str, metric: str, value: float, judge: str | None = None, **more: Any) -> dict[str, Any]:
-    row = {"task_id": task, "system": "chatcite", "metric": metric, "value": value, "judge": judge, "repeat": 0}
+def score(
+    task: str, metric: str, value: float, judge: str | None = None, **more: Any
+) -> dict[str, Any]:
+    row = {
+        "task_id": task,
+        "system": "chatcite",
+        "metric": metric,
+        "value": value,
+        "judge": judge,
+        "repeat": 0,
+    }
     return row | {"mode": "together" if judge else None, "order": None} | more
 
 
@@ -33,7 +42,9 @@ def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_a
 
 
 def test_a_task_weighs_the_same_however_often_it_was_judged() -> None:
-    often = [score("a", "g_score", value, "j", repeat=place) for place, value in enumerate((1.0, 3.0))]
+    often = [
+        score("a", "g_score", value, "j", repeat=place) for place, value in enumerate((1.0, 3.0))
+    ]
     assert scores(*often, score("b", "g_score", 4.0, "j")).mean("chatcite", "g_score").value == 3.0
 
 

@@ -22,7 +22,9 @@ TEXT = "One says [Reference 1]. Two\nsays more.\n\n* A list\n* of things [Refere
 
 
 def laid(text: str, found: list[str]) -> list[Runs]:
-    return lay_out(text, [{"place": place, "text": words} for place, words in enumerate(found, 1)], {1, 2})
+    return lay_out(
+        text, [{"place": place, "text": words} for place, words in enumerate(found, 1)], {1, 2}
+    )
 
 
 def shown(runs: Runs) -> str:
@@ -54,7 +56,9 @@ def test_sentences_stand_in_their_paragraphs_with_line_breaks_kept(
 def test_no_text_is_lost_and_no_sentence_is_shown_twice(text: str) -> None:
     paragraphs = laid(text, split_sentences(text))
     joined = "".join(shown(runs) for runs in paragraphs)
-    assert "".join(joined.split()) == "".join(text.replace("\x00", "\N{REPLACEMENT CHARACTER}").split())
+    assert "".join(joined.split()) == "".join(
+        text.replace("\x00", "\N{REPLACEMENT CHARACTER}").split()
+    )
     assert places(*paragraphs) == sorted(set(places(*paragraphs)))
 
 
@@ -69,7 +73,9 @@ def test_no_text_is_lost_and_no_sentence_is_shown_twice(text: str) -> None:
         (["partly", "not"], "partly"),
     ],
 )
-def test_a_sentence_is_supported_where_all_its_judged_citations_are(verdicts: list[str], come_to: str) -> None:
+def test_a_sentence_is_supported_where_all_its_judged_citations_are(
+    verdicts: list[str], come_to: str
+) -> None:
     assert combined_verdict(verdicts) == come_to
 
 
@@ -79,17 +85,29 @@ def support(**changed: Any) -> dict[str, Any]:
         {"passage_id": "q", "anchor": "abstract", "text": "Another."},
     ]
     row = {
-        "sentence": 1, "number": 1, "arxiv_id": "2401.00001", "source": "full_text", "verdict": "supported",
-        "unjudged": None, "quote": "the very words of it", "quote_found": True, "passages": passages, "quoted": 0,
+        "sentence": 1,
+        "number": 1,
+        "arxiv_id": "2401.00001",
+        "source": "full_text",
+        "verdict": "supported",
+        "unjudged": None,
+        "quote": "the very words of it",
+        "quote_found": True,
+        "passages": passages,
+        "quoted": 0,
         "judge": "j",
-    }  # fmt: skip
+    }
     return row | changed
 
 
 def test_the_quote_is_marked_in_its_passage_which_leads_to_its_place() -> None:
     view = judged_citation(support(), {1: "A Study"})
     first, second = view["passages"]
-    assert (first.before, first.quote, first.after) == ("Before. ", "The very\nWORDS  of it", ". After.")
+    assert (first.before, first.quote, first.after) == (
+        "Before. ",
+        "The very\nWORDS  of it",
+        ". After.",
+    )
     assert first.url == "https://arxiv.org/html/2401.00001#S3.p2"
     assert second.quote == ""
     assert second.url == "https://arxiv.org/html/2401.00001"
@@ -97,14 +115,20 @@ def test_the_quote_is_marked_in_its_passage_which_leads_to_its_place() -> None:
 
 
 def test_a_quote_that_stands_nowhere_is_shown_and_said_so() -> None:
-    view = judged_citation(support(quote="never written", quote_found=False, quoted=None), {1: "A Study"})
+    view = judged_citation(
+        support(quote="never written", quote_found=False, quoted=None), {1: "A Study"}
+    )
     assert view["quote"] == "never written"
     assert not any(passage.quote for passage in view["passages"])
 
 
 def test_a_citation_out_of_range_has_no_title_and_says_why() -> None:
-    row = support(number=9, arxiv_id=None, verdict=None, unjudged="out_of_range", passages=None, quote=None)
-    view = judged_citation(row | {"quote_found": None, "source": None, "judge": None}, {1: "A Study"})
+    row = support(
+        number=9, arxiv_id=None, verdict=None, unjudged="out_of_range", passages=None, quote=None
+    )
+    view = judged_citation(
+        row | {"quote_found": None, "source": None, "judge": None}, {1: "A Study"}
+    )
     assert (view["title"], view["verdict"], view["passages"]) == ("", "unjudged", [])
 
 
@@ -122,6 +146,8 @@ def test_an_anchor_never_leads_off_its_page(anchor: str) -> None:
 
 def test_what_a_system_rested_a_sentence_on_stands_beside_the_judges_passages() -> None:
     told = {"text": "One.", "references": [1], "passages": ["p-1", "gone"], "support": "partly"}
-    (view,) = judged_sentences({"sentences": [told]}, [], {1: "A"}, {"p-1": excerpt("Own.", None, None)})
+    (view,) = judged_sentences(
+        {"sentences": [told]}, [], {1: "A"}, {"p-1": excerpt("Own.", None, None)}
+    )
     assert view["support"] == "partly"
     assert [passage.before for passage in view["own_passages"]] == ["Own."]

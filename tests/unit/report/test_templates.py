@@ -1,7 +1,8 @@
-"""Every template of a page, however many there come to be, and every hostile text: shown, and inert.
+"""Every template of a page, however many there come to be, and every hostile text: shown, and
+inert.
 
-The pages of a report are made once as data, with a mark in all that papers, models, judges and settings say; each
-payload is put in the mark's place and the pages are rendered from that.
+The pages of a report are made once as data, with a mark in all that papers, models, judges and
+settings say; each payload is put in the mark's place and the pages are rendered from that.
 """
 
 from __future__ import annotations
@@ -61,31 +62,43 @@ def put(value: Any, change: Callable[[str], str]) -> Any:
     if type(value) is str:
         return change(value)
     if is_dataclass(value):
-        return replace(value, **{each.name: put(getattr(value, each.name), change) for each in fields(value)})  # type: ignore[type-var]
+        return replace(
+            value, **{each.name: put(getattr(value, each.name), change) for each in fields(value)}
+        )  # type: ignore[type-var]
     if isinstance(value, Mapping):
         return {put(name, change): put(each, change) for name, each in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(put(each, change) for each in value))
-    return type(value)(put(each, change) for each in value) if isinstance(value, list | tuple) else value
+    return (
+        type(value)(put(each, change) for each in value)
+        if isinstance(value, list | tuple)
+        else value
+    )
 
 
 def test_every_template_is_among_those_that_are_tried(views: Mapping[str, list[Any]]) -> None:
     """A new one fails here until a view of it is made above."""
     of_report = {file.name for file in TEMPLATES if file.parent == rendering.TEMPLATES}
     assert of_report - PARTS == views.keys()
-    assert {file.name for file in TEMPLATES if file.parent != rendering.TEMPLATES} == ANNOTATION_PAGES | SERVED
+    assert {
+        file.name for file in TEMPLATES if file.parent != rendering.TEMPLATES
+    } == ANNOTATION_PAGES | SERVED
     silent = [template for template, seen in views.items() if MARK not in str(seen)]
     assert silent == [], "these were given nothing foreign to show"
 
 
 @pytest.mark.parametrize("payload", HOSTILE)
-def test_a_hostile_text_is_inert_on_every_page(views: Mapping[str, list[Any]], payload: str) -> None:
+def test_a_hostile_text_is_inert_on_every_page(
+    views: Mapping[str, list[Any]], payload: str
+) -> None:
     for template, seen in views.items():
         for view in seen if template == "page.html.j2" else seen[:1]:
             page = rendering.render(template, put(view, lambda text: text.replace(MARK, payload)))
             assert_inert(template, page)
             if MARK in str(view):
-                assert folded(printable(payload)) in folded(LexborHTMLParser(page.decode()).text()), template
+                assert folded(printable(payload)) in folded(
+                    LexborHTMLParser(page.decode()).text()
+                ), template
 
 
 def test_every_environment_of_html_escapes_all_of_it() -> None:
@@ -104,7 +117,9 @@ def test_every_environment_of_html_escapes_all_of_it() -> None:
                 escaping[folder] = given.get("autoescape")
             elif function.rpartition(".")[2] in ("make_environment", "environment_with_filters"):
                 escaping.setdefault(folder, "True")
-    assert escaping[PROJECT / "pipeline" / "evaluation" / "templates"] == "True", "make_environment escapes"
+    assert escaping[PROJECT / "pipeline" / "evaluation" / "templates"] == "True", (
+        "make_environment escapes"
+    )
     assert {folder: escaping.get(folder) for folder in {file.parent for file in TEMPLATES}} == {
         file.parent: "True" for file in TEMPLATES
     }

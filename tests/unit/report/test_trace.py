@@ -13,25 +13,49 @@ from tests.unit.evaluation.made_up import trace
 
 def round_of(reference: int, text: str, **more: Any) -> dict[str, Any]:
     draft = {"choice": 1, "parent": 0, "text": text}
-    return {"reference": reference, "drafts": [draft], "votes": [], "tallies": [0], "kept": [1], "cut": False, **more}
+    return {
+        "reference": reference,
+        "drafts": [draft],
+        "votes": [],
+        "tallies": [0],
+        "kept": [1],
+        "cut": False,
+        **more,
+    }
 
 
 def lost(told: dict[str, Any]) -> list[tuple[int, list[int]]]:
     """For each round, how many references came before it, and those that its best draft lost."""
-    return [(each["earlier"], each["lost"]) for each in read_trace(json.dumps(told), {1, 2, 3})["rounds"]]
+    return [
+        (each["earlier"], each["lost"])
+        for each in read_trace(json.dumps(told), {1, 2, 3})["rounds"]
+    ]
 
 
 def test_a_round_tells_which_earlier_references_its_best_draft_lost() -> None:
-    told = {"rounds": [round_of(1, "[Reference 1]"), round_of(3, "[Reference 3] (reference 1)"), round_of(2, "none")]}
+    told = {
+        "rounds": [
+            round_of(1, "[Reference 1]"),
+            round_of(3, "[Reference 3] (reference 1)"),
+            round_of(2, "none"),
+        ]
+    }
     assert lost(told) == [(0, []), (1, []), (2, [1, 3])]
 
 
 @pytest.mark.parametrize(("how", "missing"), [("repaired", []), ("patched", []), ("kept", [1])])
 def test_a_draft_that_the_guard_repaired_lost_nothing(how: str, missing: list[int]) -> None:
-    guard = {"choice": 1, "how": how, "missing": [1], "out_of_range": [], "unknown_passages": 0, "failure": None}
-    assert lost({"rounds": [round_of(1, "[Reference 1]"), round_of(2, "[Reference 2]", guard=[guard])]}) == [
-        (0, []), (1, missing)
-    ]  # fmt: skip
+    guard = {
+        "choice": 1,
+        "how": how,
+        "missing": [1],
+        "out_of_range": [],
+        "unknown_passages": 0,
+        "failure": None,
+    }
+    assert lost(
+        {"rounds": [round_of(1, "[Reference 1]"), round_of(2, "[Reference 2]", guard=[guard])]}
+    ) == [(0, []), (1, missing)]
 
 
 def test_drafts_of_a_long_search_that_were_not_kept_are_cut_and_say_so() -> None:
@@ -49,7 +73,9 @@ def test_what_was_repaired_of_a_plan_is_told() -> None:
 
 
 def test_answers_that_could_not_be_read_are_failures() -> None:
-    assert read_trace(trace("chatcite_grounded"), {1, 2, 3})["failures"] == [("evidence of reference 1", "no JSON")]
+    assert read_trace(trace("chatcite_grounded"), {1, 2, 3})["failures"] == [
+        ("evidence of reference 1", "no JSON")
+    ]
 
 
 @pytest.mark.parametrize("text", [None, "", trace("zero_shot")])

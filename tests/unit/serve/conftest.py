@@ -21,5 +21,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 @pytest.fixture(scope="package")
 def client(corpus: Workspace) -> Iterator[TestClient]:
-    with TestClient(make_app(corpus), base_url="http://127.0.0.1:8000", follow_redirects=False) as client:
+    with TestClient(
+        make_app(corpus), base_url="http://127.0.0.1:8000", follow_redirects=False
+    ) as client:
         yield client

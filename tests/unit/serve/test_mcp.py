@@ -1,4 +1,6 @@
-"""The tools for assistants, called by the SDK's own client over HTTP and over standard input and output."""
+"""The tools for assistants, called by the SDK's own client over HTTP and over standard input and
+output.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, pass
 pytestmark = pytest.mark.slow
 
 TOOLS = {
-    "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by", "table", "find_quote",
-    "bibtex",
+    "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by",
+    "table", "find_quote", "bibtex",
 }  # fmt: skip
 Use = Callable[[Client], Awaitable[None]]
 
@@ -47,7 +49,9 @@ def address(corpus: Workspace) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = uvicorn.Server(
-        uvicorn.Config(make_app(corpus), port=port, log_level="warning", timeout_keep_alive=int(PATIENCE))
+        uvicorn.Config(
+            make_app(corpus), port=port, log_level="warning", timeout_keep_alive=int(PATIENCE)
+        )
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -84,7 +88,10 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         assert client.instructions == INSTRUCTIONS
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == TOOLS
-        assert all(tool.annotations and tool.annotations.read_only_hint and tool.output_schema for tool in tools)
+        assert all(
+            tool.annotations and tool.annotations.read_only_hint and tool.output_schema
+            for tool in tools
+        )
         assert next(iter(tools[0].input_schema["properties"])) == "query"
 
         async def call(tool: str, **arguments: Any) -> Any:
@@ -93,15 +100,20 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
             assert len(str(result.structured_content)) < 2 * MOST_CHARACTERS
             return result.structured_content
 
-        found = (await call("search_passages", query="reciprocal rank fusion of ranked lists"))["passages"][0]
+        found = (await call("search_passages", query="reciprocal rank fusion of ranked lists"))[
+            "passages"
+        ][0]
         assert (found["arxiv_id"], found["passage_id"]) == (FUSION, passage_id(4))
         assert found["source_url"] == f"https://arxiv.org/html/{FUSION}#S1.p4"
         assert found["quoted_text"].startswith("<passage>\n")
         assert found["quoted_text"].endswith("\n</passage>")
         outline = await call("outline", arxiv_id=f"arXiv:{FUSION}v1")
         assert [(section["title"], section["depth"]) for section in outline["sections"]] == [
-            ("Abstract", 1), ("Method", 1), ("Formula", 2), ("Results", 1),
-        ]  # fmt: skip
+            ("Abstract", 1),
+            ("Method", 1),
+            ("Formula", 2),
+            ("Results", 1),
+        ]
         section = await call("section", arxiv_id=FUSION, section="method")
         assert [passage["passage_id"] for passage in section["passages"]] == [passage_id(5)]
         nearby = await call("passage", arxiv_id=FUSION, passage_id=passage_id(5), neighbours=1)
@@ -112,8 +124,9 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         ]
         references = await call("references", arxiv_id=FUSION, limit=2)
         assert [(paper["arxiv_id"], paper["in_corpus"]) for paper in references["papers"]] == [
-            ("1706.03762", False), (RETRIEVAL, True),
-        ]  # fmt: skip
+            ("1706.03762", False),
+            (RETRIEVAL, True),
+        ]
         assert (references["total"], references["next_start"]) == (3, 2)
         citing = await call("cited_by", arxiv_id="1706.03762")
         assert {paper["arxiv_id"] for paper in citing["papers"]} == {FUSION, RETRIEVAL}
@@ -148,8 +161,10 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         ("cited_by", {"arxiv_id": "../../etc/passwd"}),
         ("no_such_tool", {}),
     ],
-)  # fmt: skip
-def test_wrong_arguments_are_errors_that_say_what_is_wrong(address: str, tool: str, arguments: dict[str, Any]) -> None:
+)
+def test_wrong_arguments_are_errors_that_say_what_is_wrong(
+    address: str, tool: str, arguments: dict[str, Any]
+) -> None:
     async def use() -> None:
         async with Client(address) as client:
             result = await client.call_tool(tool, arguments)
@@ -164,9 +179,13 @@ def test_hostile_arguments_and_passages_are_data(address: str) -> None:
     async def use() -> None:
         async with Client(address) as client:
             others = (
-                ("table", "query"), ("find_papers", "title"), ("find_papers", "author"), ("outline", "arxiv_id"),
-                ("cited_by", "arxiv_id"), ("find_quote", "quote"),
-            )  # fmt: skip
+                ("table", "query"),
+                ("find_papers", "title"),
+                ("find_papers", "author"),
+                ("outline", "arxiv_id"),
+                ("cited_by", "arxiv_id"),
+                ("find_quote", "quote"),
+            )
             for number, text in enumerate(HOSTILE_TEXTS):
                 for tool, name in (("search_passages", "query"), others[number % len(others)]):
                     result = await client.call_tool(tool, {name: text})
@@ -199,7 +218,9 @@ def test_a_long_section_comes_in_parts(corpus: Workspace, monkeypatch: pytest.Mo
     close_indexes()
 
 
-def test_a_tool_that_takes_too_long_is_an_error(corpus: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_takes_too_long_is_an_error(
+    corpus: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(mcp_server, "TIME_LIMIT", 0.2)
     monkeypatch.setattr(CorpusTools, "_paper", lambda tools, arxiv_id: time.sleep(1))
 
@@ -216,5 +237,8 @@ def test_a_page_of_another_site_cannot_call_the_tools(address: str) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     for extra in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
-        assert httpx2.post(address, json=body, headers={**headers, **extra}).status_code in (403, 421)
+        assert httpx2.post(address, json=body, headers={**headers, **extra}).status_code in (
+            403,
+            421,
+        )
     assert httpx2.post(address, content=b"x" * (2 << 20), headers=headers).status_code == 413

@@ -1,4 +1,6 @@
-"""Pages and API: what they show, their links, hostile texts and queries, errors, tokens and policies."""
+"""Pages and API: what they show, their links, hostile texts and queries, errors, tokens and
+policies.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ pytestmark = pytest.mark.slow
 
 HTML = {"Accept": "text/html,application/xhtml+xml"}
 FORBIDDEN = (
-    "script:not([src='/script.js']), img, iframe, object, embed, base, meta[http-equiv], [style], svg, video, "
-    "form[action^='http']"
+    "script:not([src='/script.js']), img, iframe, object, embed, base, meta[http-equiv], [style],"
+    " svg, video, form[action^='http']"
 )
 
 
@@ -42,7 +44,11 @@ def hrefs(page: LexborHTMLParser, selector: str) -> list[str]:
 
 def test_the_empty_search_page_offers_the_months(client: TestClient) -> None:
     page = parsed(client, "/")
-    assert [option.attributes["value"] for option in page.css("select[name=from] option")] == ["", "2024-03", "2024-04"]
+    assert [option.attributes["value"] for option in page.css("select[name=from] option")] == [
+        "",
+        "2024-03",
+        "2024-04",
+    ]
 
 
 def test_empty_fields_of_the_form_leave_the_address(client: TestClient) -> None:
@@ -53,7 +59,10 @@ def test_empty_fields_of_the_form_leave_the_address(client: TestClient) -> None:
 def test_a_filter_is_kept_in_the_form_and_can_be_removed(client: TestClient) -> None:
     page = parsed(client, "/search?q=fusion&kind=paragraph&to=2024-03")
     assert page.css_first("select[name=kind] option[selected]").attributes["value"] == "paragraph"
-    assert hrefs(page, ".chosen a") == ["/search?q=fusion&to=2024-03", "/search?q=fusion&kind=paragraph"]
+    assert hrefs(page, ".chosen a") == [
+        "/search?q=fusion&to=2024-03",
+        "/search?q=fusion&kind=paragraph",
+    ]
     assert page.css_first(".filters").parent.attributes.keys() == {"open"}
 
 
@@ -73,7 +82,11 @@ def test_a_paper_shows_formulas_tables_citations_and_references(client: TestClie
     assert page.css_first("math[display=block] msub") is not None
     assert hrefs(page, ".passage-block .cite a") == ["#ref-2", "#ref-1", "#ref-3"]
     assert hrefs(page, "ol.references a.in-corpus") == [f"/paper/{RETRIEVAL}"]
-    assert hrefs(page, ".outline a")[:3] == [f"#p-{passage_id(4)}", f"#p-{passage_id(5)}", f"#p-{passage_id(5)}"]
+    assert hrefs(page, ".outline a")[:3] == [
+        f"#p-{passage_id(4)}",
+        f"#p-{passage_id(5)}",
+        f"#p-{passage_id(5)}",
+    ]
     assert f"https://arxiv.org/html/{FUSION}#S1.p5" in hrefs(page, ".anchor")
     assert "@misc{lovelace2024fusion," in page.css_first("#bibtex-entry").text()
     table = parsed(client, f"/paper/{RETRIEVAL}").css_first(".passage-block table")
@@ -81,9 +94,13 @@ def test_a_paper_shows_formulas_tables_citations_and_references(client: TestClie
     assert [cell.text() for cell in table.css("td")] == ["BM25 [1]", "0.64", "a | b", "0.76"]
 
 
-def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(client: TestClient) -> None:
+def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(
+    client: TestClient,
+) -> None:
     page = parsed(client, f"/paper/{RETRIEVAL}")
-    assert hrefs(page, "section[aria-labelledby=cited-by] a") == [f"/paper/{FUSION}#p-{passage_id(5)}"]
+    assert hrefs(page, "section[aria-labelledby=cited-by] a") == [
+        f"/paper/{FUSION}#p-{passage_id(5)}"
+    ]
     assert hrefs(page, "section[aria-labelledby=related] a")[0] == f"/paper/{FUSION}"
     assert "20" in page.css_first("section[aria-labelledby=reading]").text()
 
@@ -91,7 +108,9 @@ def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(clie
 def test_a_question_is_answered_by_quotations_with_their_passages(client: TestClient) -> None:
     page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
     assert "merges two ranked lists" in page.css_first(".answer").text()
-    assert hrefs(page, ".answer a.cite") == [f"#{item.attributes['id']}" for item in page.css("ol.references > li")]
+    assert hrefs(page, ".answer a.cite") == [
+        f"#{item.attributes['id']}" for item in page.css("ol.references > li")
+    ]
     assert hrefs(page, "ol.references .passage > a")[0].startswith("/paper/2403.")
     assert len(page.css(".steps li")) >= 2
 
@@ -101,8 +120,14 @@ def with_llm(corpus: Workspace) -> Iterator[tuple[Workspace, ScriptedLlm]]:
     """The corpus with a language model to ask, which reads the first passage only."""
     answers = {
         "Query": {"query": "reciprocal rank fusion"},
-        "Claims": {"relevant": [1], "claims": [{"passage": 1, "claim": "Fusion merges <b>lists</b>."}]},
-        "GroundedAnswer": {"answered": "yes", "sentences": [{"text": "It merges <b>lists</b>.", "claims": [1]}]},
+        "Claims": {
+            "relevant": [1],
+            "claims": [{"passage": 1, "claim": "Fusion merges <b>lists</b>."}],
+        },
+        "GroundedAnswer": {
+            "answered": "yes",
+            "sentences": [{"text": "It merges <b>lists</b>.", "claims": [1]}],
+        },
     }
 
     def read(asked: Asked) -> str | None:
@@ -115,7 +140,9 @@ def with_llm(corpus: Workspace) -> Iterator[tuple[Workspace, ScriptedLlm]]:
         yield asking(corpus, llm), llm
 
 
-def test_a_language_model_s_answer_has_its_steps_claims_and_cost(with_llm: tuple[Workspace, ScriptedLlm]) -> None:
+def test_a_language_model_s_answer_has_its_steps_claims_and_cost(
+    with_llm: tuple[Workspace, ScriptedLlm],
+) -> None:
     workspace, llm = with_llm
     client = TestClient(make_app(workspace), base_url="http://127.0.0.1:8000")
     page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
@@ -126,7 +153,9 @@ def test_a_language_model_s_answer_has_its_steps_claims_and_cost(with_llm: tuple
     assert f"{llm.generations} calls" in page.css_first("section[aria-labelledby=answer]").text()
 
 
-def test_a_step_is_shown_before_the_answer_is_written(with_llm: tuple[Workspace, ScriptedLlm]) -> None:
+def test_a_step_is_shown_before_the_answer_is_written(
+    with_llm: tuple[Workspace, ScriptedLlm],
+) -> None:
     workspace, llm = with_llm
     is_shown = threading.Event()
 
@@ -147,7 +176,9 @@ def test_a_step_is_shown_before_the_answer_is_written(with_llm: tuple[Workspace,
 
 
 def test_a_link_on_another_site_does_not_run_a_question(client: TestClient) -> None:
-    answer = client.get("/ask?q=What+is+fusion%3F", headers={**HTML, "Sec-Fetch-Site": "cross-site"})
+    answer = client.get(
+        "/ask?q=What+is+fusion%3F", headers={**HTML, "Sec-Fetch-Site": "cross-site"}
+    )
     page = LexborHTMLParser(answer.text)
     assert page.css(".answer, .steps") == []
     assert page.css_first("#q").attributes["value"] == "What is fusion?"
@@ -174,7 +205,9 @@ def test_the_corpus_page_counts_and_the_api_agrees(client: TestClient) -> None:
     assert f"{3 + len(HOSTILE_TEXTS)}" in page.css_first(".headline").text()
 
 
-def test_reports_are_served_with_their_own_policy_and_nothing_else_is(corpus: Workspace, client: TestClient) -> None:
+def test_reports_are_served_with_their_own_policy_and_nothing_else_is(
+    corpus: Workspace, client: TestClient
+) -> None:
     folder = Path(str(corpus.root.path)) / "reports" / "2024-03"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.html").write_text("<p>report</p>")
@@ -212,14 +245,27 @@ def test_a_hostile_paper_is_shown_and_not_obeyed(client: TestClient, number: int
     page = parsed(client, f"/paper/2404.{number:05d}")
     assert page.css(FORBIDDEN) == []
     links = hrefs(page, "a[href]") + hrefs(page, "link")
-    assert all(link.startswith(("/", "#", "https://arxiv.org/", "https://doi.org/")) for link in links), links
+    assert all(
+        link.startswith(("/", "#", "https://arxiv.org/", "https://doi.org/")) for link in links
+    ), links
     assert not [
-        name for node in page.root.traverse(include_text=False) for name in node.attributes if name.startswith("on")
+        name
+        for node in page.root.traverse(include_text=False)
+        for name in node.attributes
+        if name.startswith("on")
     ]
 
 
 @pytest.mark.parametrize(
-    "path", ["/paper/9912.99999", "/paper/%00", "/paper/..%2f..%2fetc", "/paper/x:1", "/nothing", "/paper/"]
+    "path",
+    [
+        "/paper/9912.99999",
+        "/paper/%00",
+        "/paper/..%2f..%2fetc",
+        "/paper/x:1",
+        "/nothing",
+        "/paper/",
+    ],
 )
 def test_what_is_not_there_is_a_page_for_a_browser_and_a_problem_document_for_a_program(
     client: TestClient, path: str
@@ -231,16 +277,29 @@ def test_what_is_not_there_is_a_page_for_a_browser_and_a_problem_document_for_a_
 
 
 def test_an_unknown_parameter_and_another_method_are_refused(client: TestClient) -> None:
-    assert client.get("/api/papers", params={"titel": "x"}).json()["type"] == "urn:citeloom:wrong-parameter"
+    assert (
+        client.get("/api/papers", params={"titel": "x"}).json()["type"]
+        == "urn:citeloom:wrong-parameter"
+    )
     assert client.get(f"/api/papers/{FUSION}?x=1").status_code == 400
     assert client.post("/search", data={"q": "x"}).status_code == 405
     assert client.delete(f"/paper/{FUSION}").status_code == 405
 
 
 def test_every_response_has_a_strict_policy(client: TestClient) -> None:
-    for path in ("/", "/search?q=fusion", f"/paper/{BEAM}", "/corpus", "/style.css", "/api/corpus", "/nothing"):
+    for path in (
+        "/",
+        "/search?q=fusion",
+        f"/paper/{BEAM}",
+        "/corpus",
+        "/style.css",
+        "/api/corpus",
+        "/nothing",
+    ):
         headers = client.get(path).headers
-        assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'; script-src 'self'")
+        assert headers["content-security-policy"].startswith(
+            "default-src 'none'; style-src 'self'; script-src 'self'"
+        )
         assert "unsafe" not in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
 
@@ -263,11 +322,19 @@ def test_with_a_token_every_request_needs_it(corpus: Workspace) -> None:
     assert "Basic" in client.get("/", headers=HTML).headers["www-authenticate"]
     basic = base64.b64encode("anybody:säcret token".encode()).decode()
     for value, status in (
-        (f"Basic {basic}", 200), ("Bearer wrong", 401), ("Basic !!!", 401), ("Basic /w==", 401), ("Bearer", 401),
-    ):  # fmt: skip
-        assert client.get("/style.css", headers={"Authorization": value}).status_code == status, value
+        (f"Basic {basic}", 200),
+        ("Bearer wrong", 401),
+        ("Basic !!!", 401),
+        ("Basic /w==", 401),
+        ("Bearer", 401),
+    ):
+        assert client.get("/style.css", headers={"Authorization": value}).status_code == status, (
+            value
+        )
     bearer = {"Authorization": "Bearer s3cret"}
-    assert TestClient(make_app(corpus, "s3cret")).get("/style.css", headers=bearer).status_code == 200
+    assert (
+        TestClient(make_app(corpus, "s3cret")).get("/style.css", headers=bearer).status_code == 200
+    )
 
 
 def test_papers_are_found_by_title_author_and_year(client: TestClient) -> None:

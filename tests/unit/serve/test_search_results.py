@@ -1,4 +1,6 @@
-"""Parameters of a search, results by paper, the sentences that fit best, and the index held by another process."""
+"""Parameters of a search, results by paper, the sentences that fit best, and the index held by
+another process.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,22 @@ def test_parameters_survive_a_round_trip_through_an_address() -> None:
         ("all", "1"),
     ]
     form = parse_form(pairs)
-    assert form == SearchForm(q="ferns", category=("cs.CL", "cs.IR"), first_month="2024-03", page=2, all=True)
+    assert form == SearchForm(
+        q="ferns", category=("cs.CL", "cs.IR"), first_month="2024-03", page=2, all=True
+    )
     assert sorted(form.pairs()) == sorted(pairs)
 
 
 @pytest.mark.parametrize(
     "pair",
-    [("x", "1"), ("page", "-1"), ("page", "²"), ("limit", "1e3"), ("page", "9" * 30), ("q", "x" * 10_001)],
+    [
+        ("x", "1"),
+        ("page", "-1"),
+        ("page", "²"),
+        ("limit", "1e3"),
+        ("page", "9" * 30),
+        ("q", "x" * 10_001),
+    ],
 )
 def test_a_wrong_parameter_is_an_error_that_names_it(pair: tuple[str, str]) -> None:
     with pytest.raises(SettingError, match=rf"^'?{pair[0]}'? is ") as error:
@@ -38,7 +49,15 @@ def test_a_wrong_parameter_is_an_error_that_names_it(pair: tuple[str, str]) -> N
 
 
 @pytest.mark.parametrize(
-    "pair", [("page", "0"), ("year", "24"), ("from", "March"), ("grade", "Z"), ("category", "!"), ("page", "9999")]
+    "pair",
+    [
+        ("page", "0"),
+        ("year", "24"),
+        ("from", "March"),
+        ("grade", "Z"),
+        ("category", "!"),
+        ("page", "9999"),
+    ],
 )
 def test_a_wrong_option_is_an_error(pair: tuple[str, str]) -> None:
     with pytest.raises(SettingError):
@@ -46,10 +65,14 @@ def test_a_wrong_option_is_an_error(pair: tuple[str, str]) -> None:
 
 
 def test_results_are_grouped_by_paper_and_mark_the_best_sentence(client: TestClient) -> None:
-    results = client.get("/api/search", params={"q": "fusion of ranked lists with rare terms"}).json()
+    results = client.get(
+        "/api/search", params={"q": "fusion of ranked lists with rare terms"}
+    ).json()
     assert results["papers"][0]["arxiv_id"] == FUSION
     assert len({paper["arxiv_id"] for paper in results["papers"]}) == len(results["papers"])
-    passages = {passage["section_path"][-1]: passage for passage in results["papers"][0]["passages"]}
+    passages = {
+        passage["section_path"][-1]: passage for passage in results["papers"][0]["passages"]
+    }
     assert passages["Results"]["best_sentences"] == [
         "The gain is largest on questions with rare terms, as in ferns in the forest."
     ]
@@ -73,12 +96,19 @@ def test_the_id_of_a_paper_finds_similar_papers_and_not_itself(client: TestClien
 
 
 def test_filters_and_pages_restrict_the_results(client: TestClient) -> None:
-    tables = client.get("/api/search", params={"q": "recall", "kind": "table", "to": "2024-03", "all": "1"}).json()
-    assert {passage["kind"] for paper in tables["papers"] for passage in paper["passages"]} == {"table"}
+    tables = client.get(
+        "/api/search", params={"q": "recall", "kind": "table", "to": "2024-03", "all": "1"}
+    ).json()
+    assert {passage["kind"] for paper in tables["papers"] for passage in paper["passages"]} == {
+        "table"
+    }
     query = {"q": "terms", "to": "2024-03", "limit": "2", "all": "1"}
-    first, second = (client.get("/api/search", params={**query, "page": page}).json() for page in ("1", "2"))
+    first, second = (
+        client.get("/api/search", params={**query, "page": page}).json() for page in ("1", "2")
+    )
     ids = [
-        {passage["passage_id"] for paper in page["papers"] for passage in paper["passages"]} for page in (first, second)
+        {passage["passage_id"] for paper in page["papers"] for passage in paper["passages"]}
+        for page in (first, second)
     ]
     assert (first["has_more"], second["first"], ids[0] & ids[1]) == (True, 3, set())
 
@@ -90,5 +120,8 @@ def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_la
     with opened_by_another_process(next(edge_folder(corpus).glob("citeloom-*/"))):
         answer = client.get("/api/search", params={"q": "fusion"})
     assert answer.status_code == 503
-    assert (answer.json()["type"], "retry-after" in answer.headers) == ("urn:citeloom:index-in-use", True)
+    assert (answer.json()["type"], "retry-after" in answer.headers) == (
+        "urn:citeloom:index-in-use",
+        True,
+    )
     assert client.get("/api/search", params={"q": "fusion"}).status_code == 200

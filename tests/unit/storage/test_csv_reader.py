@@ -11,7 +11,9 @@ from pipeline.storage.csv_reader import MOST_BYTES, parse_csv, read_content
 
 
 def test_rows_have_the_line_on_which_they_begin_and_cells_by_column() -> None:
-    content = b'\xef\xbb\xbfname, note\r\nAda,"one\r\ntwo"\r\n\r\n,,\r\nBen\r\nCy,three,and,more\r\n'
+    content = (
+        b'\xef\xbb\xbfname, note\r\nAda,"one\r\ntwo"\r\n\r\n,,\r\nBen\r\nCy,three,and,more\r\n'
+    )
     assert [(row.number, row.cells) for row in parse_csv(content, ["note"])] == [
         (2, {"name": "Ada", "note": "one\r\ntwo", "": ""}),
         (6, {"name": "Ben", "note": "", "": ""}),
@@ -30,25 +32,46 @@ def test_what_stands_in_columns_without_a_name_at_the_end_is_not_lost() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "line 1: no column name in '': name the columns there, and save it as CSV UTF-8, comma-separated"),
-        (b"name;mark\nAda;3\n", "line 1: no column name in 'name;mark': .* save it as CSV UTF-8, comma-separated"),
+        (
+            b"",
+            (
+                "line 1: no column name in '': name the columns there, and save it as CSV UTF-8,"
+                " comma-separated"
+            ),
+        ),
+        (
+            b"name;mark\nAda;3\n",
+            "line 1: no column name in 'name;mark': .* save it as CSV UTF-8, comma-separated",
+        ),
         (b"name\tmark\nAda\t3\n", r"line 1: no column name in 'name\\tmark'"),
         (b"Name,mark\nAda,3\n", "line 1: no column name in 'Name, mark'"),
         (b"name,mark,mark\nAda,3,4\n", "line 1: column mark is there twice"),
-        (b"name,mark\nAd\xe9,3\n", r"line 2: it is not UTF-8 \(invalid continuation byte\): save it as CSV UTF-8"),
+        (
+            b"name,mark\nAd\xe9,3\n",
+            r"line 2: it is not UTF-8 \(invalid continuation byte\): save it as CSV UTF-8",
+        ),
         ("name,mark\nAda,3\n".encode("utf-16"), "line 1: it is not UTF-8"),
         (b'name,mark\n"Ada"x,3\n', "line 2: it is not CSV .*: put quotes around cells"),
         (b'name,mark\nAda,3\nBen,"4\n\n', "line 3: it is not CSV .unexpected end of data"),
-        (b"name,mark\n" + b"a" * 200_000 + b",3\n", "line 2: it is not CSV .field larger than field limit"),
+        (
+            b"name,mark\n" + b"a" * 200_000 + b",3\n",
+            "line 2: it is not CSV .field larger than field limit",
+        ),
     ],
-)  # fmt: skip
-def test_what_is_not_csv_in_utf_8_with_commas_is_refused_with_its_line(content: bytes, message: str) -> None:
+)
+def test_what_is_not_csv_in_utf_8_with_commas_is_refused_with_its_line(
+    content: bytes, message: str
+) -> None:
     with pytest.raises(SettingError, match=f"^{message}"):
         parse_csv(content, ["name"])
 
 
-def test_a_file_that_cannot_be_read_or_is_too_large_says_what_should_be_given(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"nowhere\.csv cannot be read \(No such file.*: give a sheet"):
+def test_a_file_that_cannot_be_read_or_is_too_large_says_what_should_be_given(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        SettingError, match=r"nowhere\.csv cannot be read \(No such file.*: give a sheet"
+    ):
         read_content(tmp_path / "nowhere.csv", "a sheet")
     with pytest.raises(SettingError, match=r"cannot be read .*: give a sheet"):
         read_content(tmp_path, "a sheet")

@@ -53,10 +53,14 @@ def workspace(store: ObjectStore, tmp_path: Path) -> Workspace:
     return Workspace(load_settings(data=f"s3://{BUCKET}/root", local=tmp_path, _env_file=None))
 
 
-def write(root: DataRoot, count: int, provenance: Provenance = PROVENANCE, month: str = MONTH) -> Provenance:
+def write(
+    root: DataRoot, count: int, provenance: Provenance = PROVENANCE, month: str = MONTH
+) -> Provenance:
     with MonthWriter(LEDGER, root.file(LEDGER, month)) as writer:
         for number in range(count):
-            writer.add({"subject": str(number), "stage": "papers", "reason": "withdrawn", "detail": ""})
+            writer.add(
+                {"subject": str(number), "stage": "papers", "reason": "withdrawn", "detail": ""}
+            )
         return writer.commit(provenance)
 
 
@@ -66,7 +70,10 @@ def test_a_month_on_a_store_is_the_one_that_a_disk_would_have(
     disk = DataRoot(tmp_path / "disk")
     count = ROWS_PER_GROUP + 1
     assert write(root, count) == write(disk, count)
-    assert store.objects()[f"root/ledger/{MONTH}.parquet"].content == disk.file(LEDGER, MONTH).read_bytes()
+    assert (
+        store.objects()[f"root/ledger/{MONTH}.parquet"].content
+        == disk.file(LEDGER, MONTH).read_bytes()
+    )
     there = pickle.loads(pickle.dumps(root))  # as a worker is given it
     assert read_provenance(there.file(LEDGER, MONTH)) == read_provenance(disk.file(LEDGER, MONTH))
     assert there.months(LEDGER) == disk.months(LEDGER) == [MONTH]
@@ -82,7 +89,8 @@ def test_what_is_not_there_is_absent_and_no_error_of_the_store(root: DataRoot) -
     assert read_provenance(root.file(LEDGER, MONTH)) is None
     assert root.months(LEDGER) == []
     with pytest.raises(
-        MissingInput, match=r"ledger of 2024-03 does not exist \(s3://corpus/root/ledger/2024-03.parquet\)"
+        MissingInput,
+        match=r"ledger of 2024-03 does not exist \(s3://corpus/root/ledger/2024-03.parquet\)",
     ):
         root.read(LEDGER, MONTH)
     assert not (root.path / "holds-the-demo").exists()
@@ -95,7 +103,9 @@ def test_a_damaged_object_is_named_and_said_to_be_damaged(root: DataRoot) -> Non
     file = root.file(LEDGER, MONTH)
     whole = file.read_bytes()
     write_whole(file, whole[:4] + bytes(60) + whole[64:])
-    with pytest.raises(PermanentFailure, match=r"s3://corpus/root/ledger/2024-03.parquet is damaged"):
+    with pytest.raises(
+        PermanentFailure, match=r"s3://corpus/root/ledger/2024-03.parquet is damaged"
+    ):
         root.read(LEDGER, MONTH)
     write_whole(file, whole[:-1])
     with pytest.raises(PermanentFailure, match="is not a table that citeloom wrote"):
@@ -176,7 +186,9 @@ def test_a_month_that_is_written_anew_has_another_digest(workspace: Workspace) -
     assert len({absent, one, digest_of(workspace, LEDGER, [MONTH])}) == 3
 
 
-def test_failures_and_timings_are_kept_on_the_store(workspace: Workspace, store: ObjectStore) -> None:
+def test_failures_and_timings_are_kept_on_the_store(
+    workspace: Workspace, store: ObjectStore
+) -> None:
     record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
     note_timing(workspace.root, "papers", MONTH, StageTiming("f", 1.5, {}))
     assert [failure.message for failure in all_failures(workspace.root)] == ["a zip is broken"]
@@ -191,7 +203,10 @@ def test_a_store_that_does_not_answer_is_named_and_the_first_error_is_the_one_to
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")  # else botocore tries for some seconds
     write(workspace.root, 1)
     store.vanish()
-    named = r"CITELOOM_DATA: s3://corpus/root/\S+ cannot be reached \(EndpointConnectionError: .*\): run again once"
+    named = (
+        r"CITELOOM_DATA: s3://corpus/root/\S+ cannot be reached \(EndpointConnectionError: .*\):"
+        r" run again once"
+    )
     for ask in (
         lambda: workspace.root.rows(LEDGER, MONTH),
         lambda: workspace.root.months(LEDGER),
@@ -200,15 +215,23 @@ def test_a_store_that_does_not_answer_is_named_and_the_first_error_is_the_one_to
     ):
         with pytest.raises(TransientFailure, match=named):
             ask()
-    assert record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken")) == "a zip is broken"
+    assert (
+        record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
+        == "a zip is broken"
+    )
     assert list(store.objects("root/")) == [f"ledger/{MONTH}.parquet"]
 
 
 def test_what_a_store_refuses_says_what_to_do(
     store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = Workspace(load_settings(data="s3://no-such-bucket/root", local=tmp_path, _env_file=None))
-    with pytest.raises(SettingError, match=r"s3://no-such-bucket/root/.writable cannot be written .*make the bucket"):
+    elsewhere = Workspace(
+        load_settings(data="s3://no-such-bucket/root", local=tmp_path, _env_file=None)
+    )
+    with pytest.raises(
+        SettingError,
+        match=r"s3://no-such-bucket/root/.writable cannot be written .*make the bucket",
+    ):
         check_data_root(elsewhere)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
@@ -216,7 +239,10 @@ def test_what_a_store_refuses_says_what_to_do(
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     store.forget()
-    with pytest.raises(SettingError, match="Unable to locate credentials: give credentials as the store's own library"):
+    with pytest.raises(
+        SettingError,
+        match="Unable to locate credentials: give credentials as the store's own library",
+    ):
         write_whole(StorePath(f"s3://{BUCKET}/root/x", tmp_path), b"x")
     with pytest.raises(SettingError, match="CITELOOM_DATA: nowhere://x/y cannot be reached"):
         StorePath("nowhere://x/y", tmp_path).exists()
@@ -239,7 +265,9 @@ class Plain(MemoryFileSystem):
         super().put_file(lpath, rpath, **options)
 
 
-def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_whole(tmp_path: Path) -> None:
+def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_whole(
+    tmp_path: Path,
+) -> None:
     fsspec.register_implementation("plain", Plain, clobber=True)
     root = DataRoot(StorePath("plain://host/root", tmp_path))
     orphan = root.file(LEDGER, MONTH).parent / f".{MONTH}.parquet.999.tmp"
@@ -261,7 +289,9 @@ def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_w
         ("memory://root", "is in memory"),
     ],
 )
-def test_an_address_that_cannot_do_is_refused_and_no_key_in_it_is_shown(address: str, told: str) -> None:
+def test_an_address_that_cannot_do_is_refused_and_no_key_in_it_is_shown(
+    address: str, told: str
+) -> None:
     with pytest.raises(SettingError, match=told) as refused:
         load_settings(data=address, _env_file=None)
     assert "password" not in str(refused.value).replace("name or password", "")

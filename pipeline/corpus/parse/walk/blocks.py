@@ -1,4 +1,6 @@
-"""Blocks: paragraphs, display equations, lists, theorems, listings, bibliography items, figures and tables."""
+"""Blocks: paragraphs, display equations, lists, theorems, listings, bibliography items, figures and
+tables.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from pipeline.corpus.parse.kinds import is_algorithm
 from pipeline.corpus.parse.paper import Block
 from pipeline.corpus.parse.policies import ERRED, LINE
 from pipeline.corpus.parse.tree import Node
-from pipeline.corpus.parse.walk.state import GATHER, PARAGRAPH, TOP, Float, TextBuffer, Walk, rows_of
+from pipeline.corpus.parse.walk.state import (
+    GATHER,
+    PARAGRAPH,
+    TOP,
+    Float,
+    TextBuffer,
+    Walk,
+    rows_of,
+)
 
 _ITEMS = frozenset({"li", "dt", "dd"})
 
@@ -55,7 +65,9 @@ def equation(walk: Walk, node: Node) -> None:
         walk.buffer.anchor = node.id
     for row in rows_of(node):
         tags: list[str] = []
-        buffer = walk.gather(row, TextBuffer(GATHER, display=True, tags=tags, lost=walk.buffer.lost))
+        buffer = walk.gather(
+            row, TextBuffer(GATHER, display=True, tags=tags, lost=walk.buffer.lost)
+        )
         walk.buffer.after.extend(buffer.after)
         walk.buffer.parts.append(f" {policies.display_math(buffer.raw, ' '.join(tags))} ")
     return None
@@ -72,7 +84,11 @@ def list_block(walk: Walk, node: Node) -> None:
     _items(walk, node)
     buffer, walk.buffer = walk.buffer, outer
     text = buffer.text
-    return _append(walk, Block("list", anchor, walk.path, text, policies.cited_keys(text), buffer.errors), buffer)
+    return _append(
+        walk,
+        Block("list", anchor, walk.path, text, policies.cited_keys(text), buffer.errors),
+        buffer,
+    )
 
 
 def _items(walk: Walk, node: Node) -> None:
@@ -89,9 +105,15 @@ def _items(walk: Walk, node: Node) -> None:
 def _item(walk: Walk, node: Node) -> None:
     outer = walk.buffer
     tags: list[str] = []
-    buffer = walk.gather(node, TextBuffer(GATHER, anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost))
+    buffer = walk.gather(
+        node, TextBuffer(GATHER, anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost)
+    )
     outer.after.extend(buffer.after)
-    begin = " " if node.tag_type.name == "dd" else f"{' ' if outer.cell else LINE}{policies.list_mark(' '.join(tags))} "
+    begin = (
+        " "
+        if node.tag_type.name == "dd"
+        else f"{' ' if outer.cell else LINE}{policies.list_mark(' '.join(tags))} "
+    )
     outer.parts.append(begin + buffer.raw)
 
 
@@ -167,7 +189,9 @@ def bibliography_field(walk: Walk, node: Node) -> None:
     start = len(walk.buffer.parts)
     walk.flow(node)
     if walk.buffer.item is not None:
-        walk.buffer.item.fields.append((node.tag_type.detail, policies.fold("".join(walk.buffer.parts[start:]))))
+        walk.buffer.item.fields.append(
+            (node.tag_type.detail, policies.fold("".join(walk.buffer.parts[start:])))
+        )
 
 
 def float_block(walk: Walk, node: Node) -> None:
@@ -179,7 +203,9 @@ def float_block(walk: Walk, node: Node) -> None:
         walk.found.figures += 1
     contents = Float(listing=is_algorithm(classes))
     grids: list[str] = []
-    buffer = walk.gather(node, TextBuffer(GATHER, anchor=node.id, breaks=LINE, float=contents, grids=grids))
+    buffer = walk.gather(
+        node, TextBuffer(GATHER, anchor=node.id, breaks=LINE, float=contents, grids=grids)
+    )
     kind = "algorithm" if contents.listing else "table" if grids else "caption"
     body = [*grids, buffer.text] if kind == "table" else [buffer.text, *grids]
     text = "\n".join(filter(None, [*contents.captions, *body]))
@@ -201,14 +227,17 @@ def caption(walk: Walk, node: Node) -> None:
 def tabular(walk: Walk, node: Node) -> None:
     """A table as Markdown.
 
-    Within a cell, a table of several rows and columns follows the table that it lies in; any other only breaks lines.
+    Within a cell, a table of several rows and columns follows the table that it lies in; any other
+    only breaks lines.
     """
     outer = walk.buffer
     if outer.lost or (outer.cell and (outer.grids is None or not _is_grid(node))):
         return box(walk, node)
     if outer.marks:
         outer.parts.append(
-            policies.byline_grid([[_byline_cell(walk, cell) for cell in row.elements()] for row in rows_of(node)])
+            policies.byline_grid(
+                [[_byline_cell(walk, cell) for cell in row.elements()] for row in rows_of(node)]
+            )
         )
         return None
     walk.found.tables += 1
@@ -253,7 +282,10 @@ def _cell(walk: Walk, node: Node) -> Cell:
     if raw is None:
         table = walk.buffer
         buffer = walk.gather(
-            node, TextBuffer(GATHER, anchor=table.anchor, cell=True, grids=table.grids, float=table.float)
+            node,
+            TextBuffer(
+                GATHER, anchor=table.anchor, cell=True, grids=table.grids, float=table.float
+            ),
         )
         walk.buffer.after.extend(buffer.after)
         raw = buffer.raw
@@ -264,4 +296,6 @@ def _cell(walk: Walk, node: Node) -> Cell:
     if "colspan" in attributes or "rowspan" in attributes:  # 1 cell of 20
         columns, rows = span(node.get("colspan")), span(node.get("rowspan"))
     classes = node.classes
-    return Cell(policies.finish(raw), columns, rows, "ltx_th_column" in classes, "ltx_border_t" in classes)
+    return Cell(
+        policies.finish(raw), columns, rows, "ltx_th_column" in classes, "ltx_border_t" in classes
+    )

@@ -5,13 +5,22 @@ from __future__ import annotations
 from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE
 from pipeline.corpus.parse.tree import Node
-from pipeline.corpus.parse.walk.state import GATHER, Handler, TextBuffer, Walk, annotation_of, note_mark_of
+from pipeline.corpus.parse.walk.state import (
+    GATHER,
+    Handler,
+    TextBuffer,
+    Walk,
+    annotation_of,
+    note_mark_of,
+)
 
 Pieces = list[str | tuple[str, str]]
 
 
 def math(walk: Walk, node: Node) -> None:
-    """A formula that was not taken out of line beforehand, since it has no alttext, or is a picture."""
+    """A formula that was not taken out of line beforehand, since it has no alttext, or is a
+    picture.
+    """
     given_tex = node.get("alttext") or node.get("alt") or annotation_of(node)
     tex = policies.tex_source(given_tex or node.text())
     walk.found.formulas += 1
@@ -107,12 +116,16 @@ def tag(walk: Walk, node: Node) -> None:
     if walk.buffer.tags is None:
         return walk.flow(node)
     text = node.only_text()
-    walk.buffer.tags.append(walk.gather(node, TextBuffer(GATHER)).text if text is None else policies.finish(text))
+    walk.buffer.tags.append(
+        walk.gather(node, TextBuffer(GATHER)).text if text is None else policies.finish(text)
+    )
     return None
 
 
 def line_number(walk: Walk, node: Node) -> None:
-    """The number of a line of code or of an algorithm: a word of its own, which LaTeXML sets close to the line."""
+    """The number of a line of code or of an algorithm: a word of its own, which LaTeXML sets close
+    to the line.
+    """
     walk.flow(node)
     walk.buffer.parts.append(" ")
 
@@ -135,7 +148,9 @@ def lose(walk: Walk, node: Node) -> None:
     if name == "missing_citation":
         walk.found.missing_citations += 1
     if name == "ltx_error":
-        walk.buffer.parts.append(ERRED + (policies.author_macro(node.text()) if walk.buffer.marks else ""))
+        walk.buffer.parts.append(
+            ERRED + (policies.author_macro(node.text()) if walk.buffer.marks else "")
+        )
     if name == "bibliography_tag" and walk.buffer.item is not None:
         walk.buffer.item.label = policies.fold(node.text())
     _lose(walk, node, name)

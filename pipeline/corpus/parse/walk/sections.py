@@ -9,7 +9,15 @@ from pipeline.corpus.parse.policies import LINE, TEX
 from pipeline.corpus.parse.printed_byline import Byline
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.blocks import box, para
-from pipeline.corpus.parse.walk.state import GATHER, TOP, OpenSection, TextBuffer, Walk, headings_of, role_of
+from pipeline.corpus.parse.walk.state import (
+    GATHER,
+    TOP,
+    OpenSection,
+    TextBuffer,
+    Walk,
+    headings_of,
+    role_of,
+)
 
 # Thanks belong to whatever section they are in.
 _LOWEST_RANK = 9
@@ -19,7 +27,8 @@ _OUTSIDE = OpenSection(-1, 0, ())
 def section(walk: Walk, node: Node) -> None:
     """A section of any depth: its heading, then what is in it.
 
-    One that lies within a float, list or theorem was nested there by mistake: it follows that block.
+    One that lies within a float, list or theorem was nested there by mistake: it follows that
+        block.
     """
     outer, walk.buffer = walk.buffer, TextBuffer(TOP)
     blocks = walk.blocks
@@ -59,7 +68,9 @@ def _read_headings(walk: Walk, node: Node) -> tuple[str | None, str, list[Block]
 
 
 def heading(walk: Walk, node: Node) -> None:
-    """A heading: read already where it is a section's, else words of the theorem or box around it."""
+    """A heading: read already where it is a section's, else words of the theorem or box around
+    it.
+    """
     if id(node) in walk.read_heads:
         return None
     # A title set within \part becomes that part's second heading (2306.17806).
@@ -99,7 +110,9 @@ def subtitle(walk: Walk, node: Node) -> None:
 
 
 def abstract(walk: Walk, node: Node) -> None:
-    """The abstract; a second one, as in another language, becomes a paragraph, or words of what it is in."""
+    """The abstract; a second one, as in another language, becomes a paragraph, or words of what it
+    is in.
+    """
     if walk.found.abstract is not None:
         return para(walk, node)
     buffer = walk.gather(node, TextBuffer(GATHER))
@@ -150,7 +163,9 @@ def contact(walk: Walk, node: Node) -> None:
 
 
 def address_part(walk: Walk, node: Node) -> None:
-    """The institution, city or country of an acmart affiliation, which have nothing between them."""
+    """The institution, city or country of an acmart affiliation, which have nothing between
+    them.
+    """
     walk.flow(node)
     walk.buffer.parts.append(LINE if walk.buffer.breaks == LINE else ", ")
 

@@ -1,7 +1,8 @@
-"""The state of one walk: where it is, what it found, what it lost; and the loop over a node's children.
+"""The state of one walk: where it is, what it found, what it lost; and the loop over a node's
+children.
 
-A *buffer* gathers the text of one thing. An element that opens a block, a cell or a note opens a buffer of its own,
-walks its children into it, and puts what came of it where it belongs.
+A *buffer* gathers the text of one thing. An element that opens a block, a cell or a note opens a
+buffer of its own, walks its children into it, and puts what came of it where it belongs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Float:
 
 @dataclass(slots=True, eq=False)
 class TextBuffer:
-    """The text of one thing while it is walked. `mode` is TOP outside of blocks, PARAGRAPH, or GATHER in any other."""
+    """The text of one thing while it is walked. `mode` is TOP outside of blocks, PARAGRAPH, or
+    GATHER in any other.
+    """
 
     mode: str
     anchor: str = ""
@@ -47,7 +50,9 @@ class TextBuffer:
     lost: bool = False
     cell: bool = False
     grids: list[str] | None = None
-    """Takes the tables of a float, or those within a table's cells; elsewhere a table is a block of its own."""
+    """Takes the tables of a float, or those within a table's cells; elsewhere a table is a block of
+    its own.
+    """
     float: Float | None = None
     item: ItemParts | None = None
 
@@ -83,7 +88,9 @@ class Walk:
         self.handlers = handlers
         self.found = Findings()
         self.blocks = self.found.blocks
-        """Where the blocks go: the page's, or those of a section that lies within a float by mistake."""
+        """Where the blocks go: the page's, or those of a section that lies within a float by
+        mistake.
+        """
         self.buffer = TextBuffer(TOP)
         self.byline: Byline | None = None
         self.open_sections: list[OpenSection] = []
@@ -105,7 +112,9 @@ class Walk:
         handlers = self.handlers
         for child in node:
             if isinstance(child, str):
-                self.buffer.parts.append(child)  # a list within a paragraph ends that buffer and begins another
+                self.buffer.parts.append(
+                    child
+                )  # a list within a paragraph ends that buffer and begins another
             else:
                 handlers[child.tag_type.kind](self, child)
 
@@ -199,5 +208,9 @@ def note_mark_of(node: Node) -> str:
 
 def role_of(node: Node) -> str:
     """The first `ltx_role_…` of a node without the prefix, or ""."""
-    roles = (name.removeprefix("ltx_role_") for name in node.classes.split() if name.startswith("ltx_role_"))
+    roles = (
+        name.removeprefix("ltx_role_")
+        for name in node.classes.split()
+        if name.startswith("ltx_role_")
+    )
     return next(roles, "")

@@ -22,7 +22,9 @@ COLUMNS = pa.schema([PAPERS.schema.field(name) for name in PAPER_COLUMNS])
 
 
 def papers_of(dump: Path) -> list[dict[str, Any]]:
-    """The papers of a folder of zips as far as their pages tell; a page whose name is no arXiv id is given one."""
+    """The papers of a folder of zips as far as their pages tell; a page whose name is no arXiv id
+    is given one.
+    """
     rows = []
     for number, (name, content) in enumerate(pages_of(dump)):
         with suppress(PageError):
@@ -34,7 +36,9 @@ def papers_of(dump: Path) -> list[dict[str, Any]]:
 
 
 def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{name: row[name] for name in PAPER_COLUMNS} for row in rows], schema=COLUMNS)
+    return pa.RecordBatch.from_pylist(
+        [{name: row[name] for name in PAPER_COLUMNS} for row in rows], schema=COLUMNS
+    )
 
 
 def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
@@ -46,14 +50,28 @@ def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
         for row in rows
         for ordinal, (identifier, passage) in enumerate(with_ids(row["arxiv_id"], pack(row)))
     ]
-    names = ["arxiv_id", "ordinal", "passage_id", "kind", "anchor", "section_path", "text", "cited_keys", "words"]
+    names = [
+        "arxiv_id",
+        "ordinal",
+        "passage_id",
+        "kind",
+        "anchor",
+        "section_path",
+        "text",
+        "cited_keys",
+        "words",
+    ]
     plain = made.select(names).to_pylist()
-    assert [tuple(tuple(v) if isinstance(v, list) else v for v in row.values()) for row in plain] == expected
+    assert [
+        tuple(tuple(v) if isinstance(v, list) else v for v in row.values()) for row in plain
+    ] == expected
 
 
 def test_the_digest_is_of_the_text_that_is_embedded() -> None:
     for row in pack_batch(batch_of(papers_of(SAMPLE_DUMP)[:2])).to_pylist():
-        assert row["text_sha256"] == text_digest(embedded_text(row["title"], row["section_path"], row["text"]))
+        assert row["text_sha256"] == text_digest(
+            embedded_text(row["title"], row["section_path"], row["text"])
+        )
 
 
 def test_batches_of_any_size_give_the_same_rows() -> None:
@@ -72,9 +90,14 @@ def test_a_paper_without_a_title_has_passages() -> None:
 def test_every_real_page_keeps_its_bounds_and_its_words(shared_data: Path) -> None:
     for row in papers_of(shared_data / "dump"):
         passages = pack(row)
-        assert all(passage.words == count_words(passage.text) <= MOST_WORDS for passage in passages), row["arxiv_id"]
+        assert all(
+            passage.words == count_words(passage.text) <= MOST_WORDS for passage in passages
+        ), row["arxiv_id"]
         assert sum(passage.words < FEWEST_WORDS for passage in passages) <= 1, row["arxiv_id"]
         told = "\n".join(passage.text for passage in passages)
         for block in row["blocks"]:
             words = set(block["text"].split())
-            assert block["text"] in told or words <= set(told.split()), (row["arxiv_id"], block["anchor"])
+            assert block["text"] in told or words <= set(told.split()), (
+                row["arxiv_id"],
+                block["anchor"],
+            )

@@ -11,22 +11,45 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, NAMESPACE, Passage, pack, passage_id, with_ids
+from pipeline.corpus.passages.packing import (
+    FEWEST_WORDS,
+    MOST_WORDS,
+    NAMESPACE,
+    Passage,
+    pack,
+    passage_id,
+    with_ids,
+)
 from pipeline.corpus.passages.text import count_words
 
 pytestmark = pytest.mark.slow
 
 
 def block(
-    text: str, *, kind: str = "paragraph", section: str = "Method", anchor: str = "S1.p1", keys: tuple = ()
+    text: str,
+    *,
+    kind: str = "paragraph",
+    section: str = "Method",
+    anchor: str = "S1.p1",
+    keys: tuple = (),
 ) -> dict:
     """A block; `section` holds titles with > between, or nothing."""
     path = section.split(" > ") if section else []
-    return {"kind": kind, "anchor": anchor, "section_path": path, "text": text, "cited_keys": list(keys)}
+    return {
+        "kind": kind,
+        "anchor": anchor,
+        "section_path": path,
+        "text": text,
+        "cited_keys": list(keys),
+    }
 
 
 def paper(*blocks: dict, **changes: Any) -> dict:
-    author = {"name": "Ines Moreau", "affiliations": ["Quay University"], "emails": ["ines@quay.example"]}
+    author = {
+        "name": "Ines Moreau",
+        "affiliations": ["Quay University"],
+        "emails": ["ines@quay.example"],
+    }
     base = {
         "arxiv_id": "2403.90001",
         "title": "Tidepool",
@@ -40,7 +63,11 @@ def paper(*blocks: dict, **changes: Any) -> dict:
 
 
 def body(*blocks: dict) -> list[Passage]:
-    return [passage for passage in pack(paper(*blocks)) if passage.kind not in ("front_matter", "abstract")]
+    return [
+        passage
+        for passage in pack(paper(*blocks))
+        if passage.kind not in ("front_matter", "abstract")
+    ]
 
 
 def words(count: int) -> str:
@@ -56,9 +83,14 @@ def test_the_front_matter_names_authors_places_and_categories() -> None:
 
 def test_neighbours_are_packed_within_a_section_however_short_it_is() -> None:
     passages = body(
-        block(words(50)), block(words(60), anchor="S1.p2"), block(words(5), section="Results", anchor="S2.p1")
+        block(words(50)),
+        block(words(60), anchor="S1.p2"),
+        block(words(5), section="Results", anchor="S2.p1"),
     )
-    assert [(passage.section_path, passage.words) for passage in passages] == [(("Method",), 110), (("Results",), 5)]
+    assert [(passage.section_path, passage.words) for passage in passages] == [
+        (("Method",), 110),
+        (("Results",), 5),
+    ]
 
 
 def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
@@ -71,7 +103,9 @@ def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
 def test_a_short_table_joins_its_neighbour_and_a_long_one_stands_alone() -> None:
     assert len(body(block(words(100)), block("| a | b |\n|---|---|\n| 1 | 2 |", kind="table"))) == 1
     long_table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | {n} |" for n in range(20))
-    assert [passage.kind for passage in body(block(words(100)), block(long_table, kind="table"))] == [
+    assert [
+        passage.kind for passage in body(block(words(100)), block(long_table, kind="table"))
+    ] == [
         "paragraph",
         "table",
     ]
@@ -79,7 +113,8 @@ def test_a_short_table_joins_its_neighbour_and_a_long_one_stands_alone() -> None
 
 def test_keys_of_joined_blocks_are_kept_in_order_and_once() -> None:
     found = body(
-        block("Seen by [@b2] and [@b1].", keys=("b2", "b1")), block("Again [@b2].", keys=("b2",), anchor="S1.p2")
+        block("Seen by [@b2] and [@b1].", keys=("b2", "b1")),
+        block("Again [@b2].", keys=("b2",), anchor="S1.p2"),
     )
     assert found[0].cited_keys == ("b2", "b1")
 
@@ -87,7 +122,10 @@ def test_keys_of_joined_blocks_are_kept_in_order_and_once() -> None:
 @pytest.mark.parametrize(("first", "second"), [("b1", "b2"), ("b12", "b1")])
 def test_a_split_block_keeps_only_the_keys_of_each_part(first: str, second: str) -> None:
     text = f"{words(290).capitalize()} [@{first}]. {words(200).capitalize()} [@{second}]."
-    assert [passage.cited_keys for passage in body(block(text, keys=(first, second)))] == [(first,), (second,)]
+    assert [passage.cited_keys for passage in body(block(text, keys=(first, second)))] == [
+        (first,),
+        (second,),
+    ]
 
 
 def test_a_long_list_is_split_between_its_lines() -> None:
@@ -106,7 +144,10 @@ def test_parts_of_one_anchor_have_different_ids_that_never_change() -> None:
 def test_a_list_goes_with_the_paragraph_that_announces_it() -> None:
     told = block("There are three parts, told apart by what they cost and by who pays:")
     items = block("\n".join(f"- {words(12)}" for _ in range(3)), kind="list", anchor="S1.I1")
-    assert [passage.text.count("\n- ") for passage in body(block(words(190)), told, items)] == [0, 3]
+    assert [passage.text.count("\n- ") for passage in body(block(words(190)), told, items)] == [
+        0,
+        3,
+    ]
     assert len(body(block(f"{words(30)}."), items)) == 2
 
 
@@ -123,7 +164,9 @@ def test_a_proof_goes_with_its_theorem_and_not_with_another_proof() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "anchors"), [(180, ["p1", "p2"]), (280, ["p1", "f1", "p2"])], ids=["room for it", "no room"]
+    ("before", "anchors"),
+    [(180, ["p1", "p2"]), (280, ["p1", "f1", "p2"])],
+    ids=["room for it", "no room"],
 )
 def test_a_footnote_stays_with_its_paragraph_where_there_is_room_and_opens_no_passage(
     before: int, anchors: list[str]
@@ -133,7 +176,9 @@ def test_a_footnote_stays_with_its_paragraph_where_there_is_room_and_opens_no_pa
         block(words(60), kind="footnote", anchor="f1"),
         block(words(100), anchor="p2"),
     )
-    assert [(passage.anchor, passage.kind) for passage in passages] == [(anchor, "paragraph") for anchor in anchors]
+    assert [(passage.anchor, passage.kind) for passage in passages] == [
+        (anchor, "paragraph") for anchor in anchors
+    ]
 
 
 def test_the_sentence_that_opens_a_section_goes_with_its_first_subsection_under_its_title() -> None:
@@ -151,31 +196,55 @@ def test_the_sentence_that_opens_a_section_goes_with_its_first_subsection_under_
 
 
 def test_a_short_section_of_the_first_depth_stays_by_itself() -> None:
-    found = body(block(words(60)), block("We thank the crew.", section="Acknowledgements", anchor="Sx1.p1"))
+    found = body(
+        block(words(60)), block("We thank the crew.", section="Acknowledgements", anchor="Sx1.p1")
+    )
     assert [passage.section_path for passage in found] == [("Method",), ("Acknowledgements",)]
 
 
 def test_a_note_before_the_first_section_goes_with_the_front_matter() -> None:
-    found = pack(paper(block("Equal contribution.", kind="footnote", section="", anchor="authors"), block(words(40))))
+    found = pack(
+        paper(
+            block("Equal contribution.", kind="footnote", section="", anchor="authors"),
+            block(words(40)),
+        )
+    )
     assert [passage.kind for passage in found] == ["front_matter", "abstract", "paragraph"]
     assert found[0].text.endswith("\nEqual contribution.")
     assert found[0].words == count_words(found[0].text)
 
 
 def test_a_paper_of_four_hundred_authors_names_each_in_one_part_of_its_front_matter() -> None:
-    authors = [{"name": f"Ada Q. Berg-{n}", "affiliations": [f"Institute {n}"], "emails": []} for n in range(400)]
+    authors = [
+        {"name": f"Ada Q. Berg-{n}", "affiliations": [f"Institute {n}"], "emails": []}
+        for n in range(400)
+    ]
     parts = [passage for passage in pack(paper(authors=authors)) if passage.kind == "front_matter"]
     assert all(passage.words <= MOST_WORDS for passage in parts)
-    assert sum(passage.text.count(f"Ada Q. Berg-{n} (Institute {n})") for n in range(400) for passage in parts) == 400
+    assert (
+        sum(
+            passage.text.count(f"Ada Q. Berg-{n} (Institute {n})")
+            for n in range(400)
+            for passage in parts
+        )
+        == 400
+    )
 
 
 sections = st.sampled_from(["A", "A > B", "A > B > C", "A > D", "E", "E > F", ""])
-kinds = st.sampled_from(["paragraph", "paragraph", "footnote", "list", "caption", "theorem", "algorithm", "table"])
+kinds = st.sampled_from(
+    ["paragraph", "paragraph", "footnote", "list", "caption", "theorem", "algorithm", "table"]
+)
 
 
 def numbered(number: int, count: int, kind: str, section: str) -> dict:
-    """A block of so many words, none of which any other block has; every seventh is followed by a citation."""
-    signs = [f"b{number}w{place}" + (f" [@k{number}.{place}]" if place % 7 == 0 else "") for place in range(count)]
+    """A block of so many words, none of which any other block has; every seventh is followed by a
+    citation.
+    """
+    signs = [
+        f"b{number}w{place}" + (f" [@k{number}.{place}]" if place % 7 == 0 else "")
+        for place in range(count)
+    ]
     breaks = {"list": "\n", "algorithm": "\n", "table": " |\n| "}.get(kind, " ")
     text = breaks.join(" ".join(signs[start : start + 9]) + "." for start in range(0, count, 9))
     if kind == "table":
@@ -196,7 +265,10 @@ def test_every_word_is_in_one_passage_in_order_within_bounds(shapes: list[tuple]
         assert passage.words == count_words(passage.text) <= MOST_WORDS
         assert sorted(passage.cited_keys) == sorted(re.findall(r"@(k\d+\.\d+)", passage.text))
     for passage in body(*blocks.values()):
-        paths = {tuple(blocks[f"p{number}"]["section_path"]) for number in re.findall(r"\bb(\d+)w", passage.text)}
+        paths = {
+            tuple(blocks[f"p{number}"]["section_path"])
+            for number in re.findall(r"\bb(\d+)w", passage.text)
+        }
         assert all(path[: len(passage.section_path)] == passage.section_path for path in paths)
         assert re.search(r"\bb\d+w", passage.text).group() == f"b{passage.anchor[1:]}w"
     ids = [identifier for identifier, _ in with_ids("2403.90001", passages)]

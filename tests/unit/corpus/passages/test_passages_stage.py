@@ -23,14 +23,30 @@ def write_papers(workspace: Workspace, count: int) -> None:
     file = workspace.root.file(tables.PAPERS, MONTH)
     with MonthWriter(tables.PAPERS, file) as writer:
         for number in range(count):
-            texts = ("Too short alone.", " ".join(f"Paper {number} says it {time} times." for time in range(90)))
+            texts = (
+                "Too short alone.",
+                " ".join(f"Paper {number} says it {time} times." for time in range(90)),
+            )
             blocks = [
-                {"kind": "paragraph", "anchor": f"S1.p{place}", "section_path": ["One"], "text": text, "cited_keys": []}
+                {
+                    "kind": "paragraph",
+                    "anchor": f"S1.p{place}",
+                    "section_path": ["One"],
+                    "text": text,
+                    "cited_keys": [],
+                }
                 for place, text in enumerate(texts)
             ]
-            about = {"arxiv_id": f"2403.{number:05}", "title": f"Paper {number}", "year": 2024, "abstract": None}
+            about = {
+                "arxiv_id": f"2403.{number:05}",
+                "title": f"Paper {number}",
+                "year": 2024,
+                "abstract": None,
+            }
             writer.add(about | {"authors": [], "categories": ["cs.IR"], "blocks": blocks})
-        writer.commit(Provenance(tables.PAPERS.name, MONTH, tables.PAPERS.version, 1, "0", "", {}, {}))
+        writer.commit(
+            Provenance(tables.PAPERS.name, MONTH, tables.PAPERS.version, 1, "0", "", {}, {})
+        )
 
 
 def run(folder: Path, count: int, workers: int) -> tuple[Outcome, bytes]:
@@ -46,8 +62,14 @@ def test_any_number_of_workers_writes_the_same_file_and_notes(tmp_path: Path) ->
     assert alone[0].rows == two[0].rows == 3 * PAPERS_OF_MONTH
     assert alone[1] == two[1]
     for outcome in (alone[0], two[0]):
-        assert outcome.notes["kinds"] == {"front_matter": PAPERS_OF_MONTH, "paragraph": 2 * PAPERS_OF_MONTH}
-        assert (outcome.notes["under_20_words"], outcome.notes["over_300_words"]) == (PAPERS_OF_MONTH, 0)
+        assert outcome.notes["kinds"] == {
+            "front_matter": PAPERS_OF_MONTH,
+            "paragraph": 2 * PAPERS_OF_MONTH,
+        }
+        assert (outcome.notes["under_20_words"], outcome.notes["over_300_words"]) == (
+            PAPERS_OF_MONTH,
+            0,
+        )
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -1,7 +1,8 @@
-"""Where sentences end: hand-checked text of the sample papers and hard cases, and what no cut may fall into.
+"""Where sentences end: hand-checked text of the sample papers and hard cases, and what no cut may
+fall into.
 
-`sentences.txt` holds a sentence on each line and a paragraph between empty lines. From "We follow Smith" on, the
-sentences were written as hard cases; those before are of `examples/papers`.
+`sentences.txt` holds a sentence on each line and a paragraph between empty lines. From "We follow
+Smith" on, the sentences were written as hard cases; those before are of `examples/papers`.
 """
 
 from __future__ import annotations
@@ -50,13 +51,19 @@ def test_a_price_in_dollars_opens_no_formula() -> None:
 
 
 def test_a_numbered_line_keeps_its_number() -> None:
-    assert split_sentences("1. Cut the text.\n2. Pack it. Count.") == ["1. Cut the text.", "2. Pack it.", "Count."]
+    assert split_sentences("1. Cut the text.\n2. Pack it. Count.") == [
+        "1. Cut the text.",
+        "2. Pack it.",
+        "Count.",
+    ]
 
 
 def test_a_text_that_only_opens_brackets_is_read_to_its_end() -> None:
     """Patterns that try every way to part such a text would take years."""
     for sign in ("$", "{", "${", "[@", "$$", ". [@a]", "\\", "A. ", "( ", "$$a ", "$\\", "${a "):
-        assert "".join(split_sentences(sign * 20_000)).replace(" ", "") == (sign * 20_000).replace(" ", "")
+        assert "".join(split_sentences(sign * 20_000)).replace(" ", "") == (sign * 20_000).replace(
+            " ", ""
+        )
 
 
 @given(st.text(alphabet="aB.?! $[@]{}\\;\n(”é…", max_size=200))

@@ -20,10 +20,28 @@ HEAD = "| name | score |\n| --- | --- |"
 
 pieces = st.one_of(
     st.sampled_from(
-        ["word", "Word", "ends.", "Asks?", "et al.", "Fig.", "e.g.", "$5", "(two", "both)", "—", "a;", "b,"]
+        [
+            "word",
+            "Word",
+            "ends.",
+            "Asks?",
+            "et al.",
+            "Fig.",
+            "e.g.",
+            "$5",
+            "(two",
+            "both)",
+            "—",
+            "a;",
+            "b,",
+        ]
     ),
-    st.lists(st.sampled_from(["x", "= y.", "Z", "+ 1"]), min_size=1, max_size=9).map(lambda tex: f"${' '.join(tex)}$"),
-    st.lists(st.sampled_from(["a", "b. C", "d"]), min_size=1, max_size=4).map(lambda tex: f"$${' '.join(tex)}.$$"),
+    st.lists(st.sampled_from(["x", "= y.", "Z", "+ 1"]), min_size=1, max_size=9).map(
+        lambda tex: f"${' '.join(tex)}$"
+    ),
+    st.lists(st.sampled_from(["a", "b. C", "d"]), min_size=1, max_size=4).map(
+        lambda tex: f"$${' '.join(tex)}.$$"
+    ),
     st.lists(st.integers(1, 99), min_size=1, max_size=4).map(
         lambda keys: f"[@{'; @'.join(f'bib.b{k}' for k in keys)}]"
     ),
@@ -36,11 +54,15 @@ def words(count: int) -> str:
 
 
 @given(texts, st.integers(5, 40))
-def test_the_parts_of_a_text_are_its_words_in_order_within_the_limit(text: str, most_words: int) -> None:
+def test_the_parts_of_a_text_are_its_words_in_order_within_the_limit(
+    text: str, most_words: int
+) -> None:
     text = text.replace("$5", "five")
     parts = split_text(text, most_words)
     assert list(chain.from_iterable(part.split() for part, _ in parts)) == text.split()
-    assert list(chain.from_iterable(WHOLE.findall(part) for part, _ in parts)) == WHOLE.findall(text)
+    assert list(chain.from_iterable(WHOLE.findall(part) for part, _ in parts)) == WHOLE.findall(
+        text
+    )
     for part, count in parts:
         assert count == count_words(part)
         assert count <= most_words or WHOLE.fullmatch(part)
@@ -62,14 +84,26 @@ def test_the_parts_of_lines_are_their_words_in_order(
 
 @settings(max_examples=30)
 @given(
-    st.lists(st.lists(texts.map(lambda text: text.replace("—", "-")), min_size=2, max_size=2), min_size=1, max_size=30),
-    st.sampled_from(["", "Table 1: Scores", "A caption that is longer than a quarter of many a part of this table"]),
+    st.lists(
+        st.lists(texts.map(lambda text: text.replace("—", "-")), min_size=2, max_size=2),
+        min_size=1,
+        max_size=30,
+    ),
+    st.sampled_from(
+        [
+            "",
+            "Table 1: Scores",
+            "A caption that is longer than a quarter of many a part of this table",
+        ]
+    ),
     st.integers(20, 60),
 )
 def test_the_parts_of_a_table_are_its_rows_in_order_under_repeated_heads(
     rows: list[list[str]], caption: str, most_words: int
 ) -> None:
-    table = "\n".join([*filter(None, [caption]), HEAD, *(f"| {left} | {right} |" for left, right in rows)])
+    table = "\n".join(
+        [*filter(None, [caption]), HEAD, *(f"| {left} | {right} |" for left, right in rows)]
+    )
     parts = split_table(table, most_words)
     text = "\n".join(part for part, _ in parts)
     assert re.sub(

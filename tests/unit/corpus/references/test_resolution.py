@@ -17,7 +17,13 @@ NOWHERE = Resolution()
 def paper(
     arxiv_id: str, title: str, *authors: str, published: str = "2017-06-12", doi: str | None = None
 ) -> dict[str, Any]:
-    return {"arxiv_id": arxiv_id, "title": title, "authors": list(authors), "doi": doi, "published": published}
+    return {
+        "arxiv_id": arxiv_id,
+        "title": title,
+        "authors": list(authors),
+        "doi": doi,
+        "published": published,
+    }
 
 
 def item(raw: str = "", **known: Any) -> dict[str, Any]:
@@ -33,13 +39,42 @@ def titled(title: str, year: int | None, author: str = "A. Vaswani") -> dict[str
 def titles() -> TitleIndex:
     papers = [
         paper("1706.03762", "Attention Is All You Need", "Ashish Vaswani", "Noam Shazeer"),
-        paper("2105.14528", "Fast Nearest Neighbor Machine Translation", "Yuxian Meng", published="2021-05-30"),
-        paper("2105.13022", "Adaptive Nearest Neighbor Machine Translation", "Xin Zheng", published="2021-05-27"),
-        paper("0901.00001", "Location of acoustic emission sources: Part I", "T. Kosel", published="2009-01-02"),
-        paper("0901.00002", "Location of acoustic emission sources: Part II", "T. Kosel", published="2009-01-02"),
-        paper("1301.00003", r"On \'Etale Sheaves over $\mathbb{Q}$ and G\"odel's \emph{Theorems}", "Kurt M\\'uller"),
+        paper(
+            "2105.14528",
+            "Fast Nearest Neighbor Machine Translation",
+            "Yuxian Meng",
+            published="2021-05-30",
+        ),
+        paper(
+            "2105.13022",
+            "Adaptive Nearest Neighbor Machine Translation",
+            "Xin Zheng",
+            published="2021-05-27",
+        ),
+        paper(
+            "0901.00001",
+            "Location of acoustic emission sources: Part I",
+            "T. Kosel",
+            published="2009-01-02",
+        ),
+        paper(
+            "0901.00002",
+            "Location of acoustic emission sources: Part II",
+            "T. Kosel",
+            published="2009-01-02",
+        ),
+        paper(
+            "1301.00003",
+            r"On \'Etale Sheaves over $\mathbb{Q}$ and G\"odel's \emph{Theorems}",
+            "Kurt M\\'uller",
+        ),
         paper("1802.00004", "Deep Learning", published="2018-02-01"),
-        paper("1503.00005", "A Small Study of Large Things", "E. Five", doi="10.1103/PhysRevD.76.013009 10.1/other"),
+        paper(
+            "1503.00005",
+            "A Small Study of Large Things",
+            "E. Five",
+            doi="10.1103/PhysRevD.76.013009 10.1/other",
+        ),
         paper("2403.00006", "Weaving citations into related work sections", published="2024-03-09"),
     ]
     return index_of(papers)
@@ -65,7 +100,8 @@ ATTENTION = Resolution("1706.03762", "title")
         (item(arxiv_id="math.GT/0309136"), Resolution("math/0309136", "identifier")),
         (item(doi="10.48550/arXiv.2401.12345"), Resolution("2401.12345", "identifier")),
         (
-            titled("Attention Is All You Need", 2017) | {"arxiv_id": "2401.12345", "doi": "10.1/other"},
+            titled("Attention Is All You Need", 2017)
+            | {"arxiv_id": "2401.12345", "doi": "10.1/other"},
             Resolution("2401.12345", "identifier"),
         ),
         (titled("Attention Is All You Need", 2017) | {"arxiv_id": "cs.CL"}, ATTENTION),
@@ -87,11 +123,20 @@ ATTENTION = Resolution("1706.03762", "title")
             Resolution("2105.13022", "title"),
         ),
         (titled("Robust Nearest Neighbor Machine Translation", 2021, "X. Zheng"), NOWHERE),
-        (titled("Location of Acoustic Emission Sources: Part I", 2009, "Kosel"), Resolution("0901.00001", "title")),
-        (titled("Location of Acoustic Emission Sources: Part II", 2009, "Kosel"), Resolution("0901.00002", "title")),
+        (
+            titled("Location of Acoustic Emission Sources: Part I", 2009, "Kosel"),
+            Resolution("0901.00001", "title"),
+        ),
+        (
+            titled("Location of Acoustic Emission Sources: Part II", 2009, "Kosel"),
+            Resolution("0901.00002", "title"),
+        ),
         (titled("Location of Acoustic Emission Sources: Part III", 2009, "Kosel"), NOWHERE),
         (titled("Deep learning", 2018, "Y. LeCun"), NOWHERE),
-        (titled("Weaving citations into related work sections", 2024, "Y. LeCun"), Resolution("2403.00006", "title")),
+        (
+            titled("Weaving citations into related work sections", 2024, "Y. LeCun"),
+            Resolution("2403.00006", "title"),
+        ),
     ],
 )
 def test_an_item_is_resolved_by_identifier_doi_or_title(
@@ -117,7 +162,10 @@ def test_the_year_of_an_equal_title_may_be_six_off_and_of_a_close_one_two(
 @pytest.mark.parametrize(
     ("raw", "found"),
     [
-        ("Ashish Vaswani, Noam Shazeer, et al. Attention is all you need. In NeurIPS, 2017.", ATTENTION),
+        (
+            "Ashish Vaswani, Noam Shazeer, et al. Attention is all you need. In NeurIPS, 2017.",
+            ATTENTION,
+        ),
         ("Vaswani, A. (2017) “Attention is all you need”, NeurIPS", ATTENTION),
         ("[12] N. Shazeer: Attention Is All You Need", ATTENTION),
         ("A. Vaswani. Attention is all you need for boosting. 2017.", NOWHERE),
@@ -134,7 +182,9 @@ def test_a_title_that_the_parser_did_not_find_is_found_whole_in_the_item_as_prin
     assert resolve(titles, item(raw, year=2017), "1.1") == found
 
 
-def test_a_title_that_the_parser_took_for_more_is_found_in_the_item_as_printed(titles: TitleIndex) -> None:
+def test_a_title_that_the_parser_took_for_more_is_found_in_the_item_as_printed(
+    titles: TitleIndex,
+) -> None:
     raw = "A. Vaswani. Attention is all you need. In NeurIPS 30, 2017."
     known = item(raw, title="Attention is all you need. In NeurIPS 30", year=2017)
     assert resolve(titles, known, "1.1") == ATTENTION
@@ -147,7 +197,11 @@ def test_an_item_of_a_thousand_pages_is_no_trap(titles: TitleIndex) -> None:
 
 @pytest.mark.parametrize(
     "known",
-    [item(arxiv_id="1706.03762v2"), item(doi="10.48550/arxiv.1706.03762"), titled("Attention Is All You Need", 2017)],
+    [
+        item(arxiv_id="1706.03762v2"),
+        item(doi="10.48550/arxiv.1706.03762"),
+        titled("Attention Is All You Need", 2017),
+    ],
 )
 def test_no_paper_cites_itself(titles: TitleIndex, known: dict[str, Any]) -> None:
     assert resolve(titles, known, "1706.03762") == NOWHERE
@@ -166,7 +220,10 @@ def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
         paper("2403.1", "A title of four words", "A. One") | {"published": None},
         paper("2403.2", "x") | {"title": None},
     ]
-    assert resolve(index_of(rows), titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id == "2403.1"
+    assert (
+        resolve(index_of(rows), titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id
+        == "2403.1"
+    )
 
 
 def test_a_field_of_several_dois_is_split() -> None:
@@ -176,7 +233,11 @@ def test_a_field_of_several_dois_is_split() -> None:
 
 
 def test_letters_that_tex_and_unicode_write_in_two_ways_are_one() -> None:
-    assert title_words(r"S{\o}rby and \L{}ukasz") == title_words("Sørby and Łukasz") == ["sorby", "and", "lukasz"]
+    assert (
+        title_words(r"S{\o}rby and \L{}ukasz")
+        == title_words("Sørby and Łukasz")
+        == ["sorby", "and", "lukasz"]
+    )
 
 
 def test_words_of_a_title_are_folded() -> None:

@@ -33,7 +33,9 @@ def items(shared_data: Path) -> Items:
     return read_items(pages(shared_data / "dump"))
 
 
-def test_cited_works_are_found_by_title_among_their_look_alikes(items: Items, shared_data: Path) -> None:
+def test_cited_works_are_found_by_title_among_their_look_alikes(
+    items: Items, shared_data: Path
+) -> None:
     papers = title_index([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
     titles = {label.place: CITED[label.place]["arxiv_id"] for label in LABELS if label.title}
     found = resolve(LABELS, items, papers, titles, hidden=True)
@@ -42,23 +44,39 @@ def test_cited_works_are_found_by_title_among_their_look_alikes(items: Items, sh
     assert found.right.total() >= 0.98 * found.findable
 
 
-def test_a_work_that_no_paper_of_the_catalogue_is_stays_unresolved(items: Items, shared_data: Path) -> None:
+def test_a_work_that_no_paper_of_the_catalogue_is_stays_unresolved(
+    items: Items, shared_data: Path
+) -> None:
     known = known_papers(shared_data)
-    there = {label.place: label.cites for label in LABELS if label.cites in {paper["arxiv_id"] for paper in known}}
+    there = {
+        label.place: label.cites
+        for label in LABELS
+        if label.cites in {paper["arxiv_id"] for paper in known}
+    }
     found = resolve(LABELS, items, title_index([*known, *look_alikes(LABELS)]), there, hidden=True)
     assert found.right.total() == len(there) == 4
     assert found.wrong.total() <= 2
 
 
-def test_identifiers_and_dois_as_printed_lead_to_the_cited_work(items: Items, shared_data: Path) -> None:
+def test_identifiers_and_dois_as_printed_lead_to_the_cited_work(
+    items: Items, shared_data: Path
+) -> None:
     papers = title_index([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
-    found = resolve(LABELS, items, papers, {place: work["arxiv_id"] for place, work in CITED.items()}, hidden=False)
+    found = resolve(
+        LABELS,
+        items,
+        papers,
+        {place: work["arxiv_id"] for place, work in CITED.items()},
+        hidden=False,
+    )
     assert found.wrong.total() == 0
     assert found.right["identifier"] >= 57
     assert found.right["doi"] >= 40
 
 
-def test_every_item_that_cites_a_paper_at_hand_is_found_and_no_other(items: Items, shared_data: Path) -> None:
+def test_every_item_that_cites_a_paper_at_hand_is_found_and_no_other(
+    items: Items, shared_data: Path
+) -> None:
     truth = read_known_citations()
     found = resolve_all(items, title_index(known_papers(shared_data)), truth)
     assert (found.right.total(), found.wrong.total(), found.mistakes) == (len(truth), 0, ())

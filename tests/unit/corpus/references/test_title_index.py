@@ -27,11 +27,16 @@ MONTHS = [f"20{22 + number // 12}-{number % 12 + 1:02}" for number in range(27)]
 
 def row(month: str, title: str | None = None, **known: Any) -> dict[str, Any]:
     """A paper of a month, with a title that no other month has."""
-    told = {"arxiv_id": f"{month}.1", "title": title or f"The weaving of papers in {month} for readers"}
+    told = {
+        "arxiv_id": f"{month}.1",
+        "title": title or f"The weaving of papers in {month} for readers",
+    }
     return told | {"authors": ["A. One"], "published": f"{month}-02", "doi": None} | known
 
 
-def write(workspace: Workspace, month: str, *rows: dict[str, Any], digest: str | None = None) -> None:
+def write(
+    workspace: Workspace, month: str, *rows: dict[str, Any], digest: str | None = None
+) -> None:
     """A month of metadata; its digest changes with its titles unless one is given."""
     with MonthWriter(tables.METADATA, workspace.root.file(tables.METADATA, month)) as writer:
         for one in rows or (row(month),):
@@ -40,7 +45,12 @@ def write(workspace: Workspace, month: str, *rows: dict[str, Any], digest: str |
 
 
 def item(title: str, year: int = 2023) -> dict[str, Any]:
-    known = {"title": title, "authors": ["A. One"], "raw": f"A. One. {title}. {year}.", "year": year}
+    known = {
+        "title": title,
+        "authors": ["A. One"],
+        "raw": f"A. One. {title}. {year}.",
+        "year": year,
+    }
     return known | {"doi": None, "arxiv_id": None}
 
 
@@ -149,7 +159,12 @@ def test_no_metadata_is_an_empty_catalogue(workspace: Workspace) -> None:
 
 
 def test_a_month_without_titles_joins(workspace: Workspace) -> None:
-    write(workspace, "2023-01", row("2023-01") | {"title": None}, row("2023-01") | {"title": "Word", "arxiv_id": "2"})
+    write(
+        workspace,
+        "2023-01",
+        row("2023-01") | {"title": None},
+        row("2023-01") | {"title": "Word", "arxiv_id": "2"},
+    )
     write(workspace, "2023-02")
     titles = open_title_index(workspace, "2023-02")
     assert cited_paper(titles, "2023-02") == "2023-02.1"
@@ -166,8 +181,10 @@ def test_a_doi_that_two_months_bear_is_that_of_the_smaller_identifier(workspace:
 
 def test_many_items_at_once_are_resolved_as_one_by_one(filled: Workspace) -> None:
     titles = open_title_index(filled, MONTHS[20])
-    items = [(item(row(month)["title"]) | {"title": None if number % 2 else row(month)["title"]}, "9.9")
-             for number, month in enumerate(MONTHS)]  # fmt: skip
+    items = [
+        (item(row(month)["title"]) | {"title": None if number % 2 else row(month)["title"]}, "9.9")
+        for number, month in enumerate(MONTHS)
+    ]
     at_once = resolve_references(titles, items)
     assert at_once == [resolve(titles, *one) for one in items]
     assert [one.by for one in at_once] == ["title"] * 21 + [None] * 6
@@ -176,16 +193,19 @@ def test_many_items_at_once_are_resolved_as_one_by_one(filled: Workspace) -> Non
 
 def test_keys_are_the_same_in_every_process() -> None:
     code = (
-        "from pipeline.arxiv.titles import title_keys, window_key\n"
-        "print(title_keys('attention is all you need'.split()), window_key('attention is all you need'.split()))"
+        "from pipeline.arxiv.titles import title_keys, window_key\nprint(title_keys('attention is"
+        " all you need'.split()), window_key('attention is all you need'.split()))"
     )
     told = {
         subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True,
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
             check=True,
         ).stdout
         for seed in ("1", "2")
-    }  # fmt: skip
+    }
     words = ["attention", "is", "all", "you", "need"]
     assert told == {f"{title_keys(words)} {window_key(words)}\n"}
 

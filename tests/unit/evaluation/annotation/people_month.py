@@ -32,23 +32,43 @@ def month_grades(judge: str = "judge", first: int = 1) -> list[Row]:
 
 
 def write_answers(
-    root: DataRoot, month: str = MONTH, *, first: int = 1, grades: Sequence[Row] | None = None, words: str = ""
+    root: DataRoot,
+    month: str = MONTH,
+    *,
+    first: int = 1,
+    grades: Sequence[Row] | None = None,
+    words: str = "",
 ) -> None:
-    """A month of questions, answers and grades. first: number of its first question; words: added to each answer of
-    `direct`, as if it had been written anew."""
+    """A month of questions, answers and grades. first: number of its first question; words: added
+    to each answer of `direct`, as if it had been written anew.
+    """
     numbers = (first, first + 1)
     write_table(
-        root, tables.QUESTIONS, month,
-        [{"question_id": f"q{n}", "question": f"=Do boats float, {n}?", "papers": [PAPER],
-          "claims": [{"claim": "Fact 1."}]} for n in numbers],
-    )  # fmt: skip
+        root,
+        tables.QUESTIONS,
+        month,
+        [
+            {
+                "question_id": f"q{n}",
+                "question": f"=Do boats float, {n}?",
+                "papers": [PAPER],
+                "claims": [{"claim": "Fact 1."}],
+            }
+            for n in numbers
+        ],
+    )
     texts = {system: words if system == "direct" else "" for system in SYSTEMS}
     rows = [
-        {"question_id": f"q{n}", "system": system, "text": f"Answer {n} of one.{more}", "abstained": False,
-         "sentences": [{"text": f"Answer {n} of one."}, {"text": "..."}]}
+        {
+            "question_id": f"q{n}",
+            "system": system,
+            "text": f"Answer {n} of one.{more}",
+            "abstained": False,
+            "sentences": [{"text": f"Answer {n} of one."}, {"text": "..."}],
+        }
         for system, more in texts.items()
         for n in numbers
-    ]  # fmt: skip
+    ]
     write_table(root, tables.ANSWERS, month, rows)
     mine = month_grades(first=first) if grades is None else grades
     write_table(root, tables.ANSWER_GRADES, month, mine)
@@ -92,4 +112,6 @@ def give_out(
     """A study of grades with its key, and the sheets of its annotators."""
     export = export_grades(root, name, months, systems, items=items, seed=seed)
     write_key(root, export.study)
-    return export, [file for file in write_files(export, folder, annotators) if file.suffix == ".csv"]
+    return export, [
+        file for file in write_files(export, folder, annotators) if file.suffix == ".csv"
+    ]

@@ -24,36 +24,75 @@ SYSTEMS = ("chatcite", "few_shot", "zero_shot")
 
 
 def write_month(
-    root: DataRoot, month: str = MONTH, *, tasks: int = 4, systems: Sequence[str] = SYSTEMS, text: Text = same
+    root: DataRoot,
+    month: str = MONTH,
+    *,
+    tasks: int = 4,
+    systems: Sequence[str] = SYSTEMS,
+    text: Text = same,
 ) -> None:
     """Tasks of a month, and a section of each system for each of them."""
     names = [f"{month[2:4]}{month[5:]}.{90001 + number}#S2" for number in range(tasks)]
-    write_table(root, RELATED_WORK_TASKS, month, [_task(name, number, text) for number, name in enumerate(names)])
-    rows = [_section(name, system, place, text) for place, system in enumerate(systems) for name in names]
+    write_table(
+        root,
+        RELATED_WORK_TASKS,
+        month,
+        [_task(name, number, text) for number, name in enumerate(names)],
+    )
+    rows = [
+        _section(name, system, place, text)
+        for place, system in enumerate(systems)
+        for name in names
+    ]
     write_table(root, SUMMARIES, month, rows)
 
 
 def _task(name: str, number: int, text: Text) -> Row:
     title = text(f"Weights for retrieval, part {number}")
     cited = [
-        {"number": i, "arxiv_id": f"2401.0000{i}", "key": f"b{i}", "title": text(f"Cited work {i}"), "year": 2020 + i,
-         "source": "full_text", "text": None}
+        {
+            "number": i,
+            "arxiv_id": f"2401.0000{i}",
+            "key": f"b{i}",
+            "title": text(f"Cited work {i}"),
+            "year": 2020 + i,
+            "source": "full_text",
+            "text": None,
+        }
         for i in (1, 2)
-    ]  # fmt: skip
-    description = f"# {title}\n\n## Abstract\n\n{text('We learn weights.')}\n\n## Introduction\n\nLong ago."
+    ]
+    description = (
+        f"# {title}\n\n## Abstract\n\n{text('We learn weights.')}\n\n## Introduction\n\nLong ago."
+    )
     return {
-        "task_id": name, "arxiv_id": name.split("#")[0], "title": title, "description": description,
-        "section_title": "Related Work", "references": cited, "outside": 0,
+        "task_id": name,
+        "arxiv_id": name.split("#")[0],
+        "title": title,
+        "description": description,
+        "section_title": "Related Work",
+        "references": cited,
+        "outside": 0,
         "gold": text("The authors wrote this themselves [Reference 1]."),
-    }  # fmt: skip
+    }
 
 
 def _section(name: str, system: str, place: int, text: Text) -> Row:
-    words = text(f"Text number {place} on {name[:10]}. It builds on [Reference 1], and on [Reference 9].")
+    words = text(
+        f"Text number {place} on {name[:10]}. It builds on [Reference 1], and on [Reference 9]."
+    )
     return {
-        "task_id": name, "system": system, "model": None, "repeat": 0, "settings": "{}", "text": words,
-        "sentences": [], "trace": "{}", "calls": 3, "prompt_tokens": 10, "completion_tokens": 5,
-    }  # fmt: skip
+        "task_id": name,
+        "system": system,
+        "model": None,
+        "repeat": 0,
+        "settings": "{}",
+        "text": words,
+        "sentences": [],
+        "trace": "{}",
+        "calls": 3,
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+    }
 
 
 def exported(root: DataRoot, name: str = "pilot", **settings: Any) -> Export:
@@ -66,13 +105,22 @@ def exported(root: DataRoot, name: str = "pilot", **settings: Any) -> Export:
 
 
 def filled(export: Export, annotator: str, /, **cells: str) -> list[Row]:
-    """Lines of the sheet as a rater fills them: 4 everywhere, A preferred; `cells` go into the first line."""
+    """Lines of the sheet as a rater fills them: 4 everywhere, A preferred; `cells` go into the
+    first line.
+    """
     marks = dict.fromkeys(CRITERIA, "4")
     rows = [
-        {"study": export.study.study, "annotator": annotator, "unit": unit, **marks,
-         "preferred": "x" if unit.endswith("-A") else "", "comment": "", "title": "A title"}
+        {
+            "study": export.study.study,
+            "annotator": annotator,
+            "unit": unit,
+            **marks,
+            "preferred": "x" if unit.endswith("-A") else "",
+            "comment": "",
+            "title": "A title",
+        }
         for unit in export.study.units
-    ]  # fmt: skip
+    ]
     rows[0] |= cells
     return rows
 
@@ -101,7 +149,9 @@ def imported(work: Workspace, file: Path, **options: Any) -> ImportedSheet:
 
 
 def refused(work: Workspace, file: Path, **options: Any) -> str:
-    """What is wrong with a file of which nothing is imported; nothing that was there before is changed."""
+    """What is wrong with a file of which nothing is imported; nothing that was there before is
+    changed.
+    """
     before = {file: file.read_bytes() for file in work.root.path.glob("human_*/*")}
     (sheet,) = import_files(work, [file], **options)
     assert {file: file.read_bytes() for file in work.root.path.glob("human_*/*")} == before

@@ -12,7 +12,8 @@ from pipeline.evaluation.statistics import Level, alpha
 
 pytestmark = pytest.mark.slow
 
-# Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section E: four observers, twelve units; 0: no mark.
+# Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section E: four observers, twelve
+# units; 0: no mark.
 OBSERVERS = (
     (1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0),
     (1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3),
@@ -44,7 +45,11 @@ def test_nominal_alpha_is_that_of_nltk(units: list[list[int]]) -> None:
     if len({mark for unit in met for mark in unit}) < 2:
         assert found is None
         return
-    triples = [(str(rater), str(place), mark) for place, unit in enumerate(met) for rater, mark in enumerate(unit)]
+    triples = [
+        (str(rater), str(place), mark)
+        for place, unit in enumerate(met)
+        for rater, mark in enumerate(unit)
+    ]
     assert found == pytest.approx(AnnotationTask(data=triples, distance=binary_distance).alpha())
 
 
@@ -68,7 +73,9 @@ def test_agreement_on_nothing_and_on_a_single_mark_or_choice_is_absent() -> None
     assert krippendorff_alpha([["x", "x"], ["x", "x", "x"]], "nominal") is None
 
 
-def test_the_interval_of_alpha_is_around_it_and_the_same_every_time_and_of_one_task_there_is_none() -> None:
+def test_the_interval_of_alpha_is_around_it_and_the_same_every_time_and_of_one_task_there_is_none() -> (
+    None
+):
     tasks = [f"task {place // 3}" for place in range(len(UNITS))]
     found = alpha(UNITS, tasks)
     assert found.value == pytest.approx(0.815, abs=0.0005)

@@ -14,7 +14,13 @@ from pipeline.cli.app import app
 from pipeline.tables import CRITERIA, G_SCORES, RELATED_WORK_TASKS
 from tests.unit.evaluation.annotation import people_month
 from tests.unit.evaluation.annotation.people_month import always, fill
-from tests.unit.evaluation.annotation.studied import MONTH, SYSTEMS, sent_back, workspace, write_month
+from tests.unit.evaluation.annotation.studied import (
+    MONTH,
+    SYSTEMS,
+    sent_back,
+    workspace,
+    write_month,
+)
 from tests.unit.evaluation.annotation.test_rating_results import judgement
 from tests.unit.evaluation.made_up import write_table
 
@@ -29,7 +35,9 @@ def citeloom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
     root = workspace(tmp_path / "data").root
     write_month(root)
     people_month.write_answers(root)
-    return lambda *arguments: CliRunner().invoke(app, ["annotate", *(str(argument) for argument in arguments)])
+    return lambda *arguments: CliRunner().invoke(
+        app, ["annotate", *(str(argument) for argument in arguments)]
+    )
 
 
 def export(citeloom: Callable[..., Any], kind: str, *options: object) -> Any:
@@ -42,43 +50,72 @@ def rated(sheet: Path, best: str) -> Path:
     """A sheet of ratings with the mark 4 everywhere, and one letter preferred."""
     marks = dict.fromkeys(CRITERIA, "4")
     rows = [
-        row | marks | {"preferred": "x" if row["unit"].endswith(best) else ""} for row in people_month.rows_of(sheet)
+        row | marks | {"preferred": "x" if row["unit"].endswith(best) else ""}
+        for row in people_month.rows_of(sheet)
     ]
     return sent_back(sheet.parent, rows, sheet.name)
 
 
-def test_ratings_go_out_come_back_and_have_results(citeloom: Callable[..., Any], tmp_path: Path) -> None:
+def test_ratings_go_out_come_back_and_have_results(
+    citeloom: Callable[..., Any], tmp_path: Path
+) -> None:
     out = export(citeloom, "ratings", "--annotators", 2)
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        "page-1.html", "page-2.html", "sheet-1.csv", "sheet-2.csv",
-    }  # fmt: skip
+        "page-1.html",
+        "page-2.html",
+        "sheet-1.csv",
+        "sheet-2.csv",
+    }
     assert "the key is " in out.stderr
-    files = [rated(tmp_path / "out" / f"sheet-{number}.csv", letter) for number, letter in enumerate("AB", 1)]
+    files = [
+        rated(tmp_path / "out" / f"sheet-{number}.csv", letter)
+        for number, letter in enumerate("AB", 1)
+    ]
     back = citeloom("import", *files)
     assert back.exit_code == 0, back.output
-    assert "sheet-2.csv: imported 12 rows by annotator-2, study pilot: 72 of 72 cells are filled in" in back.stdout
+    assert (
+        "sheet-2.csv: imported 12 rows by annotator-2, study pilot: 72 of 72 cells are filled in"
+        in back.stdout
+    )
     status = " ".join(citeloom("status").stdout.split())
     assert "pilot" in status
     assert "annotator-1 72 of 72, annotator-2 72 of 72" in status
     results = citeloom("results", "ratings")
     assert results.exit_code == 0, results.output
     words = " ".join(results.output.split())
-    for part in ("2 raters, 4 tasks, 24 ratings", "zero-shot", "Preferred", "Agreement of raters", "alpha, nominal"):
+    for part in (
+        "2 raters, 4 tasks, 24 ratings",
+        "zero-shot",
+        "Preferred",
+        "Agreement of raters",
+        "alpha, nominal",
+    ):
         assert part in words
 
 
-def test_grades_go_out_come_back_and_have_results(citeloom: Callable[..., Any], tmp_path: Path) -> None:
+def test_grades_go_out_come_back_and_have_results(
+    citeloom: Callable[..., Any], tmp_path: Path
+) -> None:
     export(citeloom, "grades")
     verdicts = (always("correct", "held"), always("correct", "held"), always("wrong", "partly"))
-    files = [fill(tmp_path / "out" / f"sheet-{number}.csv", verdict) for number, verdict in enumerate(verdicts, 1)]
+    files = [
+        fill(tmp_path / "out" / f"sheet-{number}.csv", verdict)
+        for number, verdict in enumerate(verdicts, 1)
+    ]
     back = citeloom("import", *files)
     assert back.exit_code == 0, back.output
     assert "sheet-3.csv: imported 7 rows by annotator-3, study pilot" in back.stdout
     results = citeloom("results", "grades")
     assert results.exit_code == 0, results.output
     words = " ".join(results.output.split())
-    for part in ("3 graders, 21 verdicts on 3 answers to 2 questions", "Agreement of graders", "alpha, nominal",
-                 "The judge against people: judge", "Table 1 by people: judge", "Claims of answers"):  # fmt: skip
+    for part in (
+        "3 graders, 21 verdicts on 3 answers to 2 questions",
+        "Agreement of graders",
+        "alpha, nominal",
+        "The judge against people: judge",
+        "Table 1 by people: judge",
+        "Claims of answers",
+    ):
         assert part in words
 
 
@@ -117,12 +154,24 @@ def test_the_judge_is_shown_beside_the_raters(citeloom: Callable[..., Any], tmp_
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("export", "ratings", "--to", "out", "--name", "chatcite"), 2, "--name chatcite reveals chatcite"),
-        (("export", "ratings", "--to", "out", "--systems", "gpt"), 2, "nothing of gpt; there is chatcite, few_shot"),
+        (
+            ("export", "ratings", "--to", "out", "--name", "chatcite"),
+            2,
+            "--name chatcite reveals chatcite",
+        ),
+        (
+            ("export", "ratings", "--to", "out", "--systems", "gpt"),
+            2,
+            "nothing of gpt; there is chatcite, few_shot",
+        ),
         (("export", "ratings", "--to", "out", "--months", "2031-01"), 2, "2031-01"),
         (("export", "ratings", "--to", "a_file"), 2, "--to a_file is a file"),
         (("export", "grades", "--to", "out", "--name", "arxivbot"), 2, "reveals arxivbot"),
-        (("export", "grades", "--to", "out", "--systems", "gpt"), 2, "nothing of gpt; there is arxivbot, direct"),
+        (
+            ("export", "grades", "--to", "out", "--systems", "gpt"),
+            2,
+            "nothing of gpt; there is arxivbot, direct",
+        ),
         (("export", "grades", "--to", "out", "--months", "2031-01"), 2, "2031-01"),
         (("export", "grades", "--to", "out", "--without-gold"), 2, "--without-gold is for ratings"),
         (("import", "nowhere.csv"), 2, "nowhere.csv"),
@@ -131,7 +180,11 @@ def test_the_judge_is_shown_beside_the_raters(citeloom: Callable[..., Any], tmp_
     ],
 )
 def test_what_is_wrong_is_named(
-    citeloom: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+    citeloom: Callable[..., Any],
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
 ) -> None:
     (tmp_path / "a_file").touch()
     done = citeloom(*arguments)
@@ -150,6 +203,9 @@ def test_what_is_wrong_in_a_sheet_is_listed_and_the_rest_is_imported(
     other.write_text("unit,mark")
     done = citeloom("import", bad, other)
     assert done.exit_code == 1, done.output
-    assert "sheet-1.csv: line 2, column consistency: '9': write a whole number from 1 to 5" in done.stderr
+    assert (
+        "sheet-1.csv: line 2, column consistency: '9': write a whole number from 1 to 5"
+        in done.stderr
+    )
     assert "other.csv: line 1: no column study, annotator in 'unit, mark'" in done.stderr
     assert "imported 11 rows by annotator-1" in done.stdout

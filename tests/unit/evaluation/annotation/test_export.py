@@ -28,7 +28,13 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables import CRITERIA
 from tests.unit.evaluation.annotation.people_month import rows_of
-from tests.unit.evaluation.annotation.studied import MONTH, SYSTEMS, exported, workspace, write_month
+from tests.unit.evaluation.annotation.studied import (
+    MONTH,
+    SYSTEMS,
+    exported,
+    workspace,
+    write_month,
+)
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.report.test_pages import folded
 
@@ -36,8 +42,9 @@ pytestmark = pytest.mark.slow
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "＝1+1")
 _ELEMENTS = {
-    "html", "head", "meta", "title", "style", "body", "header", "main", "h1", "h2", "h3", "h4", "p", "bdi", "a", "span",
-    "div", "section", "article", "dl", "dt", "dd", "ol", "li", "strong", "em",
+    "html", "head", "meta", "title", "style", "body", "header", "main", "h1", "h2", "h3", "h4",
+    "p", "bdi", "a", "span", "div", "section", "article", "dl", "dt", "dd", "ol", "li", "strong",
+    "em",
 }  # fmt: skip
 
 
@@ -75,13 +82,19 @@ def test_no_system_model_or_setting_is_named_in_anything_that_raters_get(
         text = re.sub(r"text number \d on 2403\.\d{5}", "", text)
         spelt = re.sub(r"[^a-z0-9]", "", text)
         assert [each for each in told if each.lower() in text] == [], name
-        assert [system for system in RELATED_WORK_SYSTEMS if system.replace("_", "") in spelt] == [], name
+        assert [
+            system for system in RELATED_WORK_SYSTEMS if system.replace("_", "") in spelt
+        ] == [], name
 
 
 def test_the_key_is_not_among_what_raters_get(root: DataRoot, tmp_path: Path) -> None:
     export = exported(root, seed=771)
     files = files_of(export, tmp_path / "out")
-    assert {file.name for file in (tmp_path / "out").iterdir()} == set(files) == {"page-1.html", "sheet-1.csv"}
+    assert (
+        {file.name for file in (tmp_path / "out").iterdir()}
+        == set(files)
+        == {"page-1.html", "sheet-1.csv"}
+    )
     assert key_file(root, "pilot").parent.parent.parent == root.path
     assert not [name for name, file in files.items() if "771" in file.read_text()]
 
@@ -93,7 +106,12 @@ def test_each_label_is_the_text_of_its_system(root: DataRoot, tmp_path: Path) ->
     for article in articles:
         unit = export.study.units[article.attributes["aria-labelledby"] or ""]
         place = SYSTEMS.index(unit.system)
-        assert article.css_first(".prose").text().strip().startswith(f"Text number {place} on {unit.item_id[:10]}.")
+        assert (
+            article.css_first(".prose")
+            .text()
+            .strip()
+            .startswith(f"Text number {place} on {unit.item_id[:10]}.")
+        )
 
 
 def test_letters_are_shuffled_over_tasks() -> None:
@@ -103,24 +121,34 @@ def test_letters_are_shuffled_over_tasks() -> None:
         assign_letters(1, "task", [f"system{number}" for number in range(27)])
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_order(root: DataRoot, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_order(
+    root: DataRoot, tmp_path: Path
+) -> None:
     one, again, other = exported(root), exported(root), exported(root, "other", seed=8)
     first, second = files_of(one, tmp_path / "1", 2), files_of(again, tmp_path / "2", 2)
-    assert [file.read_bytes() for file in first.values()] == [file.read_bytes() for file in second.values()]
+    assert [file.read_bytes() for file in first.values()] == [
+        file.read_bytes() for file in second.values()
+    ]
     assert one.study == again.study
     assert list(one.study.units.values()) != list(other.study.units.values())
 
 
-def test_each_annotator_has_the_same_units_in_an_order_of_their_own(root: DataRoot, tmp_path: Path) -> None:
+def test_each_annotator_has_the_same_units_in_an_order_of_their_own(
+    root: DataRoot, tmp_path: Path
+) -> None:
     write_month(root, "2024-04", tasks=8)
     export = exported(root)
     few, more = (files_of(export, tmp_path / f"{annotators}", annotators) for annotators in (2, 3))
     units = [[row["unit"] for row in rows_of(more[f"sheet-{number}.csv"])] for number in (1, 2, 3)]
     assert sorted(units[0]) == sorted(units[1]) == sorted(units[2])
     assert len({tuple(unit) for unit in units}) == 3
-    assert [each.attributes["aria-labelledby"] for each in parsed(more["page-2.html"]).css("article")] == units[1]
+    assert [
+        each.attributes["aria-labelledby"] for each in parsed(more["page-2.html"]).css("article")
+    ] == units[1]
     assert {row["annotator"] for row in rows_of(more["sheet-2.csv"])} == {"annotator-2"}
-    assert few["sheet-2.csv"].read_bytes() == more["sheet-2.csv"].read_bytes(), "no sheet that is out changes"
+    assert few["sheet-2.csv"].read_bytes() == more["sheet-2.csv"].read_bytes(), (
+        "no sheet that is out changes"
+    )
 
 
 def test_the_key_is_read_back_as_it_was_and_no_other_study_takes_its_name(root: DataRoot) -> None:
@@ -145,7 +173,17 @@ def test_a_study_that_is_not_there_is_named_with_those_that_are(root: DataRoot, 
 
 @pytest.mark.parametrize(
     "name",
-    ["", "..", "a/b", "Übung", "x" * 51, "chatcite-1", "few-shot", "my_zero_shot_study", "gpt4-pilot"],
+    [
+        "",
+        "..",
+        "a/b",
+        "Übung",
+        "x" * 51,
+        "chatcite-1",
+        "few-shot",
+        "my_zero_shot_study",
+        "gpt4-pilot",
+    ],
 )
 def test_a_name_that_is_no_file_or_reveals_a_system_or_its_model_is_refused(name: str) -> None:
     with pytest.raises(SettingError, match="--name"):
@@ -153,15 +191,23 @@ def test_a_name_that_is_no_file_or_reveals_a_system_or_its_model_is_refused(name
 
 
 def test_a_system_is_an_opaque_label_that_may_hold_its_model() -> None:
-    texts = {f"task {number}": ("zero_shot@gpt-4", "zero_shot@gpt-3.5-turbo") for number in range(3)}
-    selection = select_items(texts, ["zero_shot@gpt-4", "zero_shot@gpt-3.5-turbo"], "tasks", most=2, seed=1)
+    texts = {
+        f"task {number}": ("zero_shot@gpt-4", "zero_shot@gpt-3.5-turbo") for number in range(3)
+    }
+    selection = select_items(
+        texts, ["zero_shot@gpt-4", "zero_shot@gpt-3.5-turbo"], "tasks", most=2, seed=1
+    )
     assert selection.systems == ("zero_shot@gpt-3.5-turbo", "zero_shot@gpt-4")
     assert check_name("pilot", selection.systems) == "pilot"
 
 
-def test_only_tasks_with_a_section_of_every_system_are_taken_and_no_more_than_requested(root: DataRoot) -> None:
+def test_only_tasks_with_a_section_of_every_system_are_taken_and_no_more_than_requested(
+    root: DataRoot,
+) -> None:
     write_month(root, "2024-04", systems=("chatcite",))
-    write_month(root, "2024-05", text=lambda text: " \n" if text.startswith("Text number 1") else text)
+    write_month(
+        root, "2024-05", text=lambda text: " \n" if text.startswith("Text number 1") else text
+    )
     choice = exported(root, systems=None)
     assert choice.systems == SYSTEMS
     assert choice.study.months == [MONTH]
@@ -191,11 +237,21 @@ def test_where_no_task_fits_it_is_said_what_is_missing(root: DataRoot, tmp_path:
         exported(workspace(tmp_path / "empty").root)
 
 
-def test_the_sheet_has_a_line_for_each_section_and_nothing_filled_in(root: DataRoot, tmp_path: Path) -> None:
+def test_the_sheet_has_a_line_for_each_section_and_nothing_filled_in(
+    root: DataRoot, tmp_path: Path
+) -> None:
     sheet = files_of(exported(root), tmp_path)["sheet-1.csv"]
     rows = rows_of(sheet)
     assert sheet.read_bytes().startswith(b"\xef\xbb\xbf")
-    assert tuple(rows[0]) == ("study", "annotator", "unit", "title", *CRITERIA, "preferred", "comment")
+    assert tuple(rows[0]) == (
+        "study",
+        "annotator",
+        "unit",
+        "title",
+        *CRITERIA,
+        "preferred",
+        "comment",
+    )
     assert len(rows) == 4 * len(SYSTEMS)
     assert {(row["study"], row["annotator"]) for row in rows} == {("pilot", "annotator-1")}
     assert {row[column] for row in rows for column in (*CRITERIA, "preferred", "comment")} == {""}
@@ -204,7 +260,9 @@ def test_the_sheet_has_a_line_for_each_section_and_nothing_filled_in(root: DataR
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
-def test_a_cell_that_a_spreadsheet_would_compute_is_text(root: DataRoot, tmp_path: Path, formula: str) -> None:
+def test_a_cell_that_a_spreadsheet_would_compute_is_text(
+    root: DataRoot, tmp_path: Path, formula: str
+) -> None:
     write_month(root, text=lambda text: f"{formula} {text}")
     titles = {row["title"] for row in rows_of(files_of(exported(root), tmp_path)["sheet-1.csv"])}
     assert len(titles) == 4
@@ -221,7 +279,9 @@ def test_hostile_texts_are_shown_and_do_nothing(root: DataRoot, tmp_path: Path) 
 
 
 def assert_inert(page: Path) -> None:
-    """Nothing on the page is active, and no address leads elsewhere than to references and arXiv."""
+    """Nothing on the page is active, and no address leads elsewhere than to references and
+    arXiv.
+    """
     top = parsed(page).root
     assert top is not None
     for node in top.traverse(include_text=False):
@@ -229,7 +289,9 @@ def assert_inert(page: Path) -> None:
         for name, value in node.attributes.items():
             assert not name.startswith("on"), name
             if name in ("href", "src", "action", "formaction"):
-                assert re.match(r"#T\d\d-reference-\d+$|https://arxiv\.org/abs/", value or ""), value
+                assert re.match(r"#T\d\d-reference-\d+$|https://arxiv\.org/abs/", value or ""), (
+                    value
+                )
     assert [len(parsed(page).css(tag)) for tag in ("style", "meta[http-equiv]")] == [1, 1]
     policy = parsed(page).css_first("meta[http-equiv]").attributes["content"]
     style = hashlib.sha256(parsed(page).css_first("style").text().encode()).digest()
@@ -237,7 +299,9 @@ def assert_inert(page: Path) -> None:
     assert policy == f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def test_citations_lead_to_the_list_and_headings_are_those_of_the_target_alone(root: DataRoot, tmp_path: Path) -> None:
+def test_citations_lead_to_the_list_and_headings_are_those_of_the_target_alone(
+    root: DataRoot, tmp_path: Path
+) -> None:
     write_month(root, text=lambda text: f"## {text}" if text.startswith("Text") else text)
     page = parsed(files_of(exported(root), tmp_path)["page-1.html"])
     section = page.css_first("#T01 article .prose")
@@ -257,10 +321,17 @@ def test_all_six_marks_are_explained_and_the_published_section_is_shown_unless_l
 ) -> None:
     files = files_of(exported(root, with_gold=with_gold), tmp_path)
     page = parsed(files["page-1.html"])
-    explained = {name.text(): question.text() for name, question in zip(page.css("dt"), page.css("dd"), strict=True)}
+    explained = {
+        name.text(): question.text()
+        for name, question in zip(page.css("dt"), page.css("dd"), strict=True)
+    }
     assert explained == criteria(with_gold=with_gold)
     assert ("published section" in page.text()) == with_gold
-    showing = {name for name, file in files.items() if "The authors wrote this themselves" in file.read_text()}
+    showing = {
+        name
+        for name, file in files.items()
+        if "The authors wrote this themselves" in file.read_text()
+    }
     assert showing == ({"page-1.html"} if with_gold else set())
 
 

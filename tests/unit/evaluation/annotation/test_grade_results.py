@@ -25,17 +25,38 @@ GRADES = [
 
 
 def unit(number: int, system: str, part: Part, place: int = 1) -> ClaimKey:
-    return ClaimKey(f"q{number}", system, part, f"{'Claim' if part == 'claim' else 'Fact'} {place}.")
+    return ClaimKey(
+        f"q{number}", system, part, f"{'Claim' if part == 'claim' else 'Fact'} {place}."
+    )
 
 
-def row(claim: ClaimKey, grader: int, verdict: str | None, comment: str | None = None) -> dict[str, Any]:
-    return {**claim._asdict(), "study": "pilot", "grader": f"{grader}", "verdict": verdict, "comment": comment}
+def row(
+    claim: ClaimKey, grader: int, verdict: str | None, comment: str | None = None
+) -> dict[str, Any]:
+    return {
+        **claim._asdict(),
+        "study": "pilot",
+        "grader": f"{grader}",
+        "verdict": verdict,
+        "comment": comment,
+    }
 
 
 def rows(*given: tuple[ClaimKey, str]) -> list[dict[str, Any]]:
-    """A letter for each grader: "ccw" are the verdicts correct, correct, wrong of graders 0, 1, 2."""
-    words = {"c": "correct", "p": "partly", "w": "wrong", "x": "not_checkable", "h": "held", "n": "not"}
-    return [row(claim, n, words[letter]) for claim, letters in given for n, letter in enumerate(letters)]
+    """A letter for each grader: "ccw" are the verdicts correct, correct, wrong of graders 0, 1,
+    2.
+    """
+    words = {
+        "c": "correct",
+        "p": "partly",
+        "w": "wrong",
+        "x": "not_checkable",
+        "h": "held",
+        "n": "not",
+    }
+    return [
+        row(claim, n, words[letter]) for claim, letters in given for n, letter in enumerate(letters)
+    ]
 
 
 ROWS = rows(
@@ -66,25 +87,30 @@ def test_most_graders_decide_and_a_tie_decides_nothing() -> None:
 
 
 def test_how_often_the_judge_is_right() -> None:
-    """Of three decided claims the judge has two (it calls one wrong that people call correct); of two gold claims
-    both; one claim is undecided."""
+    """Of three decided claims the judge has two (it calls one wrong that people call correct); of
+    two gold claims both; one claim is undecided.
+    """
     found = judge_accuracy(GRADES, VERDICTS)
     claims, gold = found["claim"], found["gold"]
     assert (claims.units, claims.same, claims.undecided) == (3, 2 / 3, 1)
     assert claims.confusion == {
-        ("correct", "correct"): 1, ("correct", "wrong"): 1, ("not_checkable", "not_checkable"): 1,
-    }  # fmt: skip
+        ("correct", "correct"): 1,
+        ("correct", "wrong"): 1,
+        ("not_checkable", "not_checkable"): 1,
+    }
     assert claims.low is not None
     assert claims.high is not None
     assert claims.low <= 2 / 3 <= claims.high
     assert (gold.units, gold.same, gold.low) == (2, 1.0, None)
-    # Observed disagreement 1/3. Of six verdicts 3 are correct, 1 wrong, 2 not checkable: by chance 1 - (6 + 2) / 30.
+    # Observed disagreement 1/3. Of six verdicts 3 are correct, 1 wrong, 2 not checkable: by chance
+    # 1 - (6 + 2) / 30.
     assert claims.alpha.value == pytest.approx(1 - (1 / 3) / (22 / 30))
 
 
 def test_systems_are_compared_on_the_claims_of_each_grader() -> None:
-    """Of alpha's claims on question 1, graders 0 and 1 have 1 and 1, grader 2 has 0 and 1/2; question 2 has 0 for all.
-    The judge has 1/2 and 0 of the same claims."""
+    """Of alpha's claims on question 1, graders 0 and 1 have 1 and 1, grader 2 has 0 and 1/2;
+    question 2 has 0 for all. The judge has 1/2 and 0 of the same claims.
+    """
     found = {system.system: system for system in grade_results(ROWS, GRADES).systems}
     alpha = found["alpha"]
     assert alpha.people["factual"].value == pytest.approx(((1 + 1 + 0.25) / 3 + 0) / 2)

@@ -1,4 +1,6 @@
-"""Studies of grades: what graders receive, and their verdicts in the table. What every study does: `test_import`."""
+"""Studies of grades: what graders receive, and their verdicts in the table. What every study does:
+`test_import`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,11 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
-from pipeline.evaluation.annotation.grade_results import GradeResults, pool_months, read_month_grades
+from pipeline.evaluation.annotation.grade_results import (
+    GradeResults,
+    pool_months,
+    read_month_grades,
+)
 from pipeline.evaluation.annotation.grades import MEANINGS
 from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.answers.grades import Grade, read_grades
@@ -52,7 +58,9 @@ def results(work: Workspace, grades: list[Grade]) -> GradeResults:
     return pool_months({MONTH: read_month_grades(work.root, MONTH, grades)})
 
 
-def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(work: Workspace, tmp_path: Path) -> None:
+def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(
+    work: Workspace, tmp_path: Path
+) -> None:
     for first in (3, 5, 7):
         write_answers(work.root, f"2024-0{first + 1}", first=first)
     export, files = give_out(work.root, tmp_path / "out")
@@ -63,7 +71,10 @@ def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(work: Workspace,
     assert export.notes[-1] == "each annotator has 28 claims of 12 answers to 8 questions to grade"
     for number, file in enumerate(files, 1):
         page = LexborHTMLParser((tmp_path / "out" / f"page-{number}.html").read_text())
-        lines = [(each.css_first("span").text(), each.css_first("bdi").text()) for each in page.css(".lines li")]
+        lines = [
+            (each.css_first("span").text(), each.css_first("bdi").text())
+            for each in page.css(".lines li")
+        ]
         assert lines == [(row["unit"], row["text"]) for row in rows_of(file)]
         questions = [row["unit"][:3] for row in rows_of(file)]
         changes = sum(one != other for one, other in pairwise(questions))
@@ -73,12 +84,16 @@ def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(work: Workspace,
 def test_page_and_sheet_say_what_may_be_written(work: Workspace, tmp_path: Path) -> None:
     _, files = give_out(work.root, tmp_path / "out")
     page = LexborHTMLParser((tmp_path / "out" / "page-1.html").read_text())
-    meanings = [(name.text(), words.text()) for name, words in zip(page.css("dt"), page.css("dd"), strict=True)]
+    meanings = [
+        (name.text(), words.text())
+        for name, words in zip(page.css("dt"), page.css("dd"), strict=True)
+    ]
     assert meanings == [pair for part in MEANINGS.values() for pair in part.items()]
     assert "Boats, https://arxiv.org/abs/2403.00001" in page.text()
     assert {(row["unit"].split("-")[2], row["allowed"]) for row in rows_of(files[0])} == {
-        ("claim", "one of correct, partly, wrong, not_checkable"), ("gold", "one of held, partly, not"),
-    }  # fmt: skip
+        ("claim", "one of correct, partly, wrong, not_checkable"),
+        ("gold", "one of held, partly, not"),
+    }
 
 
 def test_no_file_that_graders_get_names_a_system_a_verdict_of_the_judge_or_the_key(
@@ -86,8 +101,9 @@ def test_no_file_that_graders_get_names_a_system_a_verdict_of_the_judge_or_the_k
 ) -> None:
     give_out(work.root, tmp_path / "out")
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
-        *(f"page-{n}.html" for n in (1, 2, 3)), *(f"sheet-{n}.csv" for n in (1, 2, 3)),
-    ]  # fmt: skip
+        *(f"page-{n}.html" for n in (1, 2, 3)),
+        *(f"sheet-{n}.csv" for n in (1, 2, 3)),
+    ]
     for file in (tmp_path / "out").glob("*"):
         text = file.read_text(encoding="utf-8-sig")
         assert not [word for word in (*SYSTEMS, "control", "judge") if word in text]
@@ -106,7 +122,9 @@ def test_hostile_texts_are_shown_and_do_nothing(work: Workspace, tmp_path: Path)
     page = tmp_path / "out" / "page-1.html"
     assert_inert(page)
     shown = folded(LexborHTMLParser(page.read_text()).text()).count(folded(printable(payloads)))
-    answers_of_direct = len({unit.label for unit in export.study.units.values() if unit.system == "direct"})
+    answers_of_direct = len(
+        {unit.label for unit in export.study.units.values() if unit.system == "direct"}
+    )
     assert shown == len(export.study.units) + answers_of_direct
 
 
@@ -119,9 +137,15 @@ def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_ou
     assert "1 answers of direct abstain or claim nothing: they need no grader" in export.notes
     assert len(rows_of(files[0])) == LINES
     alone, _ = give_out(work.root, tmp_path / "alone", name="alone", systems=["arxivbot"])
-    assert (len(alone.items), alone.notes[0]) == (3, "1 questions have nothing of arxivbot, and are left out")
+    assert (len(alone.items), alone.notes[0]) == (
+        3,
+        "1 questions have nothing of arxivbot, and are left out",
+    )
     abstaining = workspace(tmp_path / "abstaining")
-    write_answers(abstaining.root, grades=[grade(gold=["not"], number=1, system="direct", outcome="abstained")])
+    write_answers(
+        abstaining.root,
+        grades=[grade(gold=["not"], number=1, system="direct", outcome="abstained")],
+    )
     with pytest.raises(MissingInput, match="no answer has anything to grade"):
         give_out(abstaining.root, tmp_path / "out")
 
@@ -133,16 +157,24 @@ def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path
     rows = work.root.rows(HUMAN_GRADES, MONTH)
     systems = {unit.label: unit.system for unit in export.study.units.values()}
     assert all(systems[row["label"]] == row["system"] for row in rows)
-    assert {(row["question_id"], row["system"], row["part"], row["text"], row["verdict"]) for row in rows} == {
-        ("q1", "arxivbot", "claim", "Claim 1.", "correct"), ("q1", "arxivbot", "claim", "Claim 2.", "correct"),
-        ("q1", "arxivbot", "gold", "Fact 1.", "held"), ("q1", "direct", "claim", "Claim 1.", "correct"),
-        ("q1", "direct", "gold", "Fact 1.", "held"), ("q2", "arxivbot", "claim", "Claim 1.", "correct"),
+    assert {
+        (row["question_id"], row["system"], row["part"], row["text"], row["verdict"])
+        for row in rows
+    } == {
+        ("q1", "arxivbot", "claim", "Claim 1.", "correct"),
+        ("q1", "arxivbot", "claim", "Claim 2.", "correct"),
+        ("q1", "arxivbot", "gold", "Fact 1.", "held"),
+        ("q1", "direct", "claim", "Claim 1.", "correct"),
+        ("q1", "direct", "gold", "Fact 1.", "held"),
+        ("q2", "arxivbot", "claim", "Claim 1.", "correct"),
         ("q2", "arxivbot", "gold", "Fact 1.", "held"),
-    }  # fmt: skip
+    }
     assert [row["comment"] for row in rows if row["comment"]] == ["Sure; quite sure."]
 
 
-def test_who_grades_an_answer_again_replaces_it_and_no_other(work: Workspace, tmp_path: Path) -> None:
+def test_who_grades_an_answer_again_replaces_it_and_no_other(
+    work: Workspace, tmp_path: Path
+) -> None:
     _, files = give_out(work.root, tmp_path / "out")
     imported(work, fill(files[0], always("correct", "held"), annotator="Ada"))
     label = label_of(rows_of(files[0])[0])
@@ -152,27 +184,39 @@ def test_who_grades_an_answer_again_replaces_it_and_no_other(work: Workspace, tm
     assert len(rows) == LINES
     assert {row["label"] for row in rows if row["verdict"] == "partly"} == {label}
     assert {row["grader"] for row in rows} == {"Ada"}
-    assert (sheet.replaced, sheet.rows) == (sheet.filled, sum(row["label"] == label for row in rows))
+    assert (sheet.replaced, sheet.rows) == (
+        sheet.filled,
+        sum(row["label"] == label for row in rows),
+    )
 
 
 def test_a_comment_alone_is_kept_without_a_verdict(work: Workspace, tmp_path: Path) -> None:
     _, files = give_out(work.root, tmp_path / "out")
     sheet = imported(work, fill(files[0], lambda row: "", comment="=cannot tell"))
-    assert [(row["verdict"], row["comment"]) for row in work.root.rows(HUMAN_GRADES, MONTH)] == [(None, "=cannot tell")]
+    assert [(row["verdict"], row["comment"]) for row in work.root.rows(HUMAN_GRADES, MONTH)] == [
+        (None, "=cannot tell")
+    ]
     assert (sheet.filled, sheet.cells) == (0, 7)
-    assert (results(work, month_grades()).verdicts, results(work, month_grades()).comments) == (0, 1)
+    assert (results(work, month_grades()).verdicts, results(work, month_grades()).comments) == (
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize("written", ["Not checkable", "not_checkable", " NOT CHECKABLE "])
-def test_verdicts_are_read_as_people_write_them(work: Workspace, tmp_path: Path, written: str) -> None:
+def test_verdicts_are_read_as_people_write_them(
+    work: Workspace, tmp_path: Path, written: str
+) -> None:
     _, files = give_out(work.root, tmp_path / "out")
     imported(work, fill(files[0], always(written, "held")))
-    assert {row["verdict"] for row in work.root.rows(HUMAN_GRADES, MONTH) if row["part"] == "claim"} == {
-        "not_checkable"
-    }
+    assert {
+        row["verdict"] for row in work.root.rows(HUMAN_GRADES, MONTH) if row["part"] == "claim"
+    } == {"not_checkable"}
 
 
-def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(work: Workspace, tmp_path: Path) -> None:
+def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(
+    work: Workspace, tmp_path: Path
+) -> None:
     _, (sheet, *_) = give_out(work.root, tmp_path / "out")
     (done,) = import_files(work, [fill(sheet, always("correct", "correct"))])
     assert done.rows == 4
@@ -181,14 +225,18 @@ def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(work: Work
     }
     (done,) = import_files(work, [fill(sheet, always("held", "held"))])
     assert {fault.partition(", ")[2] for fault in done.faults} == {
-        "column verdict: 'held': write one of correct, partly, wrong, not_checkable, or leave it empty"
+        "column verdict: 'held': write one of correct, partly, wrong, not_checkable, or leave it"
+        " empty"
     }
     assert {(row["part"], row["verdict"]) for row in work.root.rows(HUMAN_GRADES, MONTH)} == {
-        ("claim", "correct"), ("gold", "held"),
-    }  # fmt: skip
+        ("claim", "correct"),
+        ("gold", "held"),
+    }
 
 
-def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work: Workspace, tmp_path: Path) -> None:
+def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(
+    work: Workspace, tmp_path: Path
+) -> None:
     _, files = give_out(work.root, tmp_path / "out")
     filled = [fill(file, always("correct", "held")) for file in files[:2]]
     import_files(work, filled)
@@ -204,12 +252,16 @@ def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work
     assert results(work, regraded).answers == 0
 
 
-def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(work: Workspace, tmp_path: Path) -> None:
+def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(
+    work: Workspace, tmp_path: Path
+) -> None:
     write_answers(work.root, grades=[])
     _, files = give_out(work.root, tmp_path / "out", 1)
     assert {(row["unit"].split("-", 2)[2], row["text"]) for row in rows_of(files[0])} == {
-        ("claim-1", "Answer 1 of one."), ("claim-1", "Answer 2 of one."), ("gold-1", "Fact 1."),
-    }  # fmt: skip
+        ("claim-1", "Answer 1 of one."),
+        ("claim-1", "Answer 2 of one."),
+        ("gold-1", "Fact 1."),
+    }
     imported(work, fill(files[0], always("partly", "held")))
     found = results(work, [])
     assert (found.verdicts, found.outdated, found.accuracy) == (8, 0, {})
@@ -223,9 +275,13 @@ def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(work: W
     assert [grid.key for grid in section.grids] == ["people_table_1"]
 
 
-def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(work: Workspace, tmp_path: Path) -> None:
+def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(
+    work: Workspace, tmp_path: Path
+) -> None:
     write_answers(work.root, grades=[])
-    answers = [row | {"abstained": row["system"] == "direct"} for row in work.root.rows(ANSWERS, MONTH)]
+    answers = [
+        row | {"abstained": row["system"] == "direct"} for row in work.root.rows(ANSWERS, MONTH)
+    ]
     write_table(work.root, ANSWERS, MONTH, answers)
     export, files = give_out(work.root, tmp_path / "out", 1, systems=["arxivbot", "direct"])
     assert "2 answers of direct abstain or claim nothing: they need no grader" in export.notes
@@ -235,7 +291,9 @@ def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(work: Works
     assert "direct" not in found, "nobody graded any answer of it"
 
 
-def test_without_answers_or_with_a_question_of_two_months_there_are_no_sheets(work: Workspace, tmp_path: Path) -> None:
+def test_without_answers_or_with_a_question_of_two_months_there_are_no_sheets(
+    work: Workspace, tmp_path: Path
+) -> None:
     with pytest.raises(MissingInput, match="there is no answer: set CITELOOM_QUESTIONS"):
         give_out(workspace(tmp_path / "empty").root, tmp_path / "out")
     write_answers(work.root, "2024-04")

@@ -1,4 +1,6 @@
-"""Ratings that come back: what is right is imported, what is wrong is named and costs nothing else."""
+"""Ratings that come back: what is right is imported, what is wrong is named and costs nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -50,20 +52,36 @@ def study(work: Workspace) -> Export:
     return exported(work.root)
 
 
-def test_labels_become_the_systems_of_the_key(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_labels_become_the_systems_of_the_key(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     comment = "so, so; “fine”\nand =long"
-    sheet = imported(work, sent_back(tmp_path, filled(study, "Bjørn Ö.", fluency="2", comment=comment)))
+    sheet = imported(
+        work, sent_back(tmp_path, filled(study, "Bjørn Ö.", fluency="2", comment=comment))
+    )
     rows = kept(work.root)
     keys = {(unit.item_id, unit.label): unit.system for unit in study.study.units.values()}
-    assert (sheet.study, sheet.annotator, sheet.rows, sheet.replaced) == ("pilot", "Bjørn Ö.", LINES, 0)
+    assert (sheet.study, sheet.annotator, sheet.rows, sheet.replaced) == (
+        "pilot",
+        "Bjørn Ö.",
+        LINES,
+        0,
+    )
     assert (len(rows), {row["rater"] for row in rows}) == (LINES, {"Bjørn Ö."})
     assert all(row["system"] == keys[row["task_id"], row["label"]] for row in rows)
     assert all(row["preferred"] == row["label"].endswith("-A") for row in rows)
     first = next(row for row in rows if row["comment"])
-    assert (first["fluency"], first["coherence"], first["comment"], first["label"]) == (2, 4, comment, "T01-A")
+    assert (first["fluency"], first["coherence"], first["comment"], first["label"]) == (
+        2,
+        4,
+        comment,
+        "T01-A",
+    )
 
 
-def test_columns_may_be_moved_and_added_and_lines_may_be_empty(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_columns_may_be_moved_and_added_and_lines_may_be_empty(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     rows = [{"Notes": "mine", **dict(reversed(row.items()))} for row in filled(study, "Ada")]
     file = tmp_path / "ratings.csv"
     file.write_bytes(f"{as_csv(rows)}\r\n,,,\r\n\r\n".encode("utf-8-sig"))
@@ -71,12 +89,20 @@ def test_columns_may_be_moved_and_added_and_lines_may_be_empty(work: Workspace, 
     assert all(row[criterion] == 4 for row in kept(work.root) for criterion in CRITERIA)
 
 
-def test_marks_and_choices_are_read_as_people_write_them(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_marks_and_choices_are_read_as_people_write_them(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     marks, choices = ("3", " 3 ", "3.0"), (" X ", "", "No")
-    changes = [{"fluency": mark, "preferred": choice} for mark, choice in zip(marks, choices, strict=True)]
+    changes = [
+        {"fluency": mark, "preferred": choice} for mark, choice in zip(marks, choices, strict=True)
+    ]
     rows = [row | change for row, change in zip(filled(study, "Ada"), changes, strict=False)]
     imported(work, sent_back(tmp_path, rows))
-    assert [(row["fluency"], row["preferred"]) for row in kept(work.root)] == [(3, True), (3, False), (3, False)]
+    assert [(row["fluency"], row["preferred"]) for row in kept(work.root)] == [
+        (3, True),
+        (3, False),
+        (3, False),
+    ]
 
 
 def test_the_name_on_one_line_is_that_of_all_and_the_option_overrides_any(
@@ -87,7 +113,10 @@ def test_the_name_on_one_line_is_that_of_all_and_the_option_overrides_any(
     (sheet,) = import_files(work, [file], annotator=" ")
     assert sheet.faults == ["--annotator is empty: give the annotator's name"]
     imported(work, file, annotator="Ada Byron")
-    for named, override in ((filled(study, "", annotator=" Ada  Byron "), None), (filled(study, "x"), "ada byron")):
+    for named, override in (
+        (filled(study, "", annotator=" Ada  Byron "), None),
+        (filled(study, "x"), "ada byron"),
+    ):
         sheet = imported(work, sent_back(tmp_path, named), annotator=override)
         assert (sheet.annotator, sheet.replaced) == ("Ada Byron", LINES)
 
@@ -95,12 +124,18 @@ def test_the_name_on_one_line_is_that_of_all_and_the_option_overrides_any(
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"fluency": "6"}, "line 2, column fluency: '6': write a whole number from 1 to 5, or leave it empty"),
+        (
+            {"fluency": "6"},
+            "line 2, column fluency: '6': write a whole number from 1 to 5, or leave it empty",
+        ),
         ({"fluency": "0"}, "line 2, column fluency: '0'"),
         ({"fluency": "3.5"}, "line 2, column fluency: '3.5'"),
         ({"coherence": "٤"}, "line 2, column coherence: '٤'"),
         ({"preferred": "maybe"}, "line 2, column preferred: 'maybe': write x for the best section"),
-        ({"unit": "T99-A"}, "line 2, column unit: 'T99-A': keep the units of the sheet, such as T01-A"),
+        (
+            {"unit": "T99-A"},
+            "line 2, column unit: 'T99-A': keep the units of the sheet, such as T01-A",
+        ),
         ({"unit": ""}, "line 2, column unit: ''"),
         ({"unit": "t01-b"}, "line 3, column unit: T01-B is on line 2 too: leave one line"),
         ({"comment": "one\ntwo\nthree", "fluency": "7"}, "line 2, column fluency"),
@@ -116,11 +151,16 @@ def test_a_line_that_is_wrong_is_named_and_costs_no_other_line(
     assert told in sheet.faults[0]
 
 
-def test_a_line_with_more_cells_than_columns_is_wrong(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_a_line_with_more_cells_than_columns_is_wrong(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     file = tmp_path / "ratings.csv"
     file.write_text(as_csv(filled(study, "Ada")).replace("A title", "A title,5", 1))
     (sheet,) = import_files(work, [file])
-    assert (sheet.rows, sheet.faults) == (LINES - 1, ["line 2, more cells than columns: put quotes around the comment"])
+    assert (sheet.rows, sheet.faults) == (
+        LINES - 1,
+        ["line 2, more cells than columns: put quotes around the comment"],
+    )
 
 
 def test_a_corrected_sheet_replaces_the_earlier_one_and_its_wrong_lines_lose_nothing(
@@ -128,10 +168,20 @@ def test_a_corrected_sheet_replaces_the_earlier_one_and_its_wrong_lines_lose_not
 ) -> None:
     imported(work, sent_back(tmp_path, filled(study, "Ada")))
     first, second, third, *others = filled(study, "ADA")
-    changed = [first | {"fluency": "five"}, second | {"fluency": "1"}, third | {"unit": "T1-C"}, *others]
+    changed = [
+        first | {"fluency": "five"},
+        second | {"fluency": "1"},
+        third | {"unit": "T1-C"},
+        *others,
+    ]
     (sheet,) = import_files(work, [sent_back(tmp_path, changed)])
     rows = {row["label"]: row for row in kept(work.root)}
-    assert (sheet.rows, sheet.replaced, len(sheet.faults), len(rows)) == (LINES - 2, LINES - 2, 2, LINES)
+    assert (sheet.rows, sheet.replaced, len(sheet.faults), len(rows)) == (
+        LINES - 2,
+        LINES - 2,
+        2,
+        LINES,
+    )
     assert [rows[f"T01-{letter}"]["fluency"] for letter in "ABC"] == [4, 1, 4]
     imported(work, sent_back(tmp_path, [first | {"fluency": "5"}, second, third]))
     rows = {row["label"]: row for row in kept(work.root)}
@@ -143,8 +193,12 @@ def test_of_two_sections_that_are_preferred_none_is_and_their_marks_stay(
     work: Workspace, study: Export, tmp_path: Path
 ) -> None:
     first, second, *others = filled(study, "Ada")
-    (sheet,) = import_files(work, [sent_back(tmp_path, [first, second | {"preferred": "x"}, *others])])
-    assert sheet.faults == ["line 2 and line 3, column preferred: marked more than once in T01: leave one"]
+    (sheet,) = import_files(
+        work, [sent_back(tmp_path, [first, second | {"preferred": "x"}, *others])]
+    )
+    assert sheet.faults == [
+        "line 2 and line 3, column preferred: marked more than once in T01: leave one"
+    ]
     rows = kept(work.root)
     assert len(rows) == LINES
     assert {row["preferred"] for row in rows if row["label"].startswith("T01")} == {None}
@@ -175,11 +229,20 @@ def test_one_section_of_a_task_is_preferred_when_the_line_of_the_earlier_choice_
         (b"PK\x03\x04\x00\x00\xff", "line 1: it is not UTF-8"),
         ("study,annotator,unit\r\n".encode("utf-16"), "line 1: it is not UTF-8"),
         (b'study,annotator,unit\r\npilot,"Ada', "line 2: it is not CSV (unexpected end of data)"),
-        (b"study,annotator,unit\r\npilot,Ada,T01-A\r\nother,,T01-B\r\n", "'pilot' on line 2 and 'other' on line 3"),
-        (b"study,annotator,unit\r\npilot,Ada,T01-A\r\n,Ben,T01-B\r\n", "'Ada' on line 2 and 'Ben' on line 3"),
+        (
+            b"study,annotator,unit\r\npilot,Ada,T01-A\r\nother,,T01-B\r\n",
+            "'pilot' on line 2 and 'other' on line 3",
+        ),
+        (
+            b"study,annotator,unit\r\npilot,Ada,T01-A\r\n,Ben,T01-B\r\n",
+            "'Ada' on line 2 and 'Ben' on line 3",
+        ),
         (b"study,annotator,unit\r\n,Ada,T01-A\r\n", "column study is empty"),
         (b"study,annotator,unit\r\npilot,a\x07b,T01-A\r\n", "annotator is 'a\\x07b'"),
-        (b"study,annotator,unit\r\npilot," + b"x" * 101 + b",T01-A\r\n", "100 printable characters at most"),
+        (
+            b"study,annotator,unit\r\npilot," + b"x" * 101 + b",T01-A\r\n",
+            "100 printable characters at most",
+        ),
         (b"study,annotator,unit\r\n../../etc,Ada,T01-A\r\n", "no study '../../etc'"),
         pytest.param(b" " * (MOST_BYTES + 1), "it has over 20,000,000 bytes", id="too large"),
     ],
@@ -195,7 +258,10 @@ def test_a_file_that_is_no_sheet_is_refused_and_costs_no_other_file(
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(content=st.binary(max_size=200) | st.text(alphabet='unit,label\n\r";\t{}[]=\0é', max_size=80).map(str.encode))
+@given(
+    content=st.binary(max_size=200)
+    | st.text(alphabet='unit,label\n\r";\t{}[]=\0é', max_size=80).map(str.encode)
+)
 def test_no_bytes_at_all_raise_anything_but_a_message(
     work: Workspace, study: Export, tmp_path: Path, content: bytes
 ) -> None:
@@ -222,10 +288,16 @@ def test_half_filled_lines_are_imported_with_null_in_place_of_marks(
     assert (sheet.filled, sheet.cells) == (6 * LINES - 13, 6 * LINES)
     only_preferred = [row | dict.fromkeys(CRITERIA, "") for row in filled(study, "Ben")]
     imported(work, sent_back(tmp_path, only_preferred[:3]))
-    assert [row["preferred"] for row in kept(work.root) if row["rater"] == "Ben"] == [True, False, False]
+    assert [row["preferred"] for row in kept(work.root) if row["rater"] == "Ben"] == [
+        True,
+        False,
+        False,
+    ]
 
 
-def test_the_sheet_as_it_was_given_out_has_no_entry(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_the_sheet_as_it_was_given_out_has_no_entry(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     _, sheet = write_files(study, tmp_path, 1)
     assert refused(work, sheet) == "no line of it has an entry"
 
@@ -238,7 +310,9 @@ def test_importing_twice_changes_no_byte_and_of_two_files_of_one_rater_the_later
     before = work.root.file(HUMAN_RATINGS, MONTH).read_bytes()
     assert imported(work, file).replaced == LINES
     assert work.root.file(HUMAN_RATINGS, MONTH).read_bytes() == before
-    later = sent_back(tmp_path, [row | {"fluency": "1"} for row in filled(study, "Ada")], "later.csv")
+    later = sent_back(
+        tmp_path, [row | {"fluency": "1"} for row in filled(study, "Ada")], "later.csv"
+    )
     import_files(work, [file, later])
     assert {row["fluency"] for row in kept(work.root)} == {1}
 
@@ -246,7 +320,10 @@ def test_importing_twice_changes_no_byte_and_of_two_files_of_one_rater_the_later
 def test_one_by_one_or_together_in_any_order_the_rows_are_the_same(
     work: Workspace, study: Export, tmp_path: Path
 ) -> None:
-    files = [sent_back(tmp_path, filled(study, rater), f"{rater}.csv") for rater in ("Ada", "Ben", "Cleo")]
+    files = [
+        sent_back(tmp_path, filled(study, rater), f"{rater}.csv")
+        for rater in ("Ada", "Ben", "Cleo")
+    ]
     import_files(work, files)
     together = kept(work.root)
     provenance = read_provenance(work.root.file(HUMAN_RATINGS, MONTH))
@@ -258,7 +335,9 @@ def test_one_by_one_or_together_in_any_order_the_rows_are_the_same(
     assert kept(work.root) == together
 
 
-def test_the_same_rater_again_replaces_that_task_and_no_other(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_the_same_rater_again_replaces_that_task_and_no_other(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     for rater in ("Ada", "Ben"):
         imported(work, sent_back(tmp_path, filled(study, rater)))
     again = [row | {"fluency": "1"} for row in filled(study, "ADA")[:3]]
@@ -282,15 +361,25 @@ def test_months_go_to_files_of_their_own_in_which_studies_lie_beside_each_other(
     assert [row["study"] for row in kept(work.root, "2024-04")] == ["second"] * 2 * len(SYSTEMS)
 
 
-def test_the_status_says_how_much_each_annotator_filled_in(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_the_status_says_how_much_each_annotator_filled_in(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     (before,) = read_status(work.root)
-    assert (before.study, before.kind, before.items, before.units, before.filled) == ("pilot", "ratings", 4, LINES, {})
+    assert (before.study, before.kind, before.items, before.units, before.filled) == (
+        "pilot",
+        "ratings",
+        4,
+        LINES,
+        {},
+    )
     imported(work, sent_back(tmp_path, filled(study, "Ada", fluency="", comment="Good.")))
     (after,) = read_status(work.root)
     assert (after.filled, after.cells) == ({"Ada": 6 * LINES - 1}, 6 * LINES)
 
 
-def test_an_import_waits_while_another_one_runs(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_an_import_waits_while_another_one_runs(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     file = sent_back(tmp_path, filled(study, "Ada"))
     with ThreadPoolExecutor(1) as executor:
         with month_lock(work, "annotations", "all"):

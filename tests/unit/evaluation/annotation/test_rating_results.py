@@ -1,4 +1,6 @@
-"""What the ratings say: numbers that can be worked out by hand, and nothing where there is nothing."""
+"""What the ratings say: numbers that can be worked out by hand, and nothing where there is
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from typing import Any
 import pytest
 
 from pipeline.corpus.passages.text import text_digest
-from pipeline.evaluation.annotation.rating_results import MEAN, RatingResults, rating_results, read_rating_results
+from pipeline.evaluation.annotation.rating_results import (
+    MEAN,
+    RatingResults,
+    rating_results,
+    read_rating_results,
+)
 from pipeline.report.people_tables import rating_results_section
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
@@ -20,28 +27,57 @@ from tests.unit.evaluation.made_up import Row, workspace, write_table
 SYSTEMS = ("one", "two")
 
 
-def rating(rater: str, task: str, system: str, mark: int | None, preferred: bool | None = None, **marks: Any) -> Row:
+def rating(
+    rater: str,
+    task: str,
+    system: str,
+    mark: int | None,
+    preferred: bool | None = None,
+    **marks: Any,
+) -> Row:
     given = dict.fromkeys(CRITERIA, mark) | marks
     return {
-        "study": "pilot", "rater": rater, "task_id": task, "system": system, "label": "A", **given,
-        "preferred": preferred, "comment": None,
-    }  # fmt: skip
+        "study": "pilot",
+        "rater": rater,
+        "task_id": task,
+        "system": system,
+        "label": "A",
+        **given,
+        "preferred": preferred,
+        "comment": None,
+    }
 
 
 def judgement(task: str, marks: Sequence[int], best: str | None, repeat: int = 0) -> Row:
-    given = [{"system": name, **dict.fromkeys(CRITERIA, mark)} for name, mark in zip(SYSTEMS, marks, strict=True)]
+    given = [
+        {"system": name, **dict.fromkeys(CRITERIA, mark)}
+        for name, mark in zip(SYSTEMS, marks, strict=True)
+    ]
     return {
-        "task_id": task, "mode": "together", "judge": "a-judge", "repeat": repeat, "order": list(SYSTEMS),
-        "marks": given, "best": best, "cut": [], "calls": 1, "prompt_tokens": 1, "completion_tokens": 1,
-    }  # fmt: skip
+        "task_id": task,
+        "mode": "together",
+        "judge": "a-judge",
+        "repeat": repeat,
+        "order": list(SYSTEMS),
+        "marks": given,
+        "best": best,
+        "cut": [],
+        "calls": 1,
+        "prompt_tokens": 1,
+        "completion_tokens": 1,
+    }
 
 
 RATINGS = [
-    rating("Ada", "t1", "one", 5, True), rating("Ada", "t1", "two", 2, False),
-    rating("Ben", "t1", "one", 4, True), rating("Ben", "t1", "two", 2, False),
-    rating("Ada", "t2", "one", 3, False), rating("Ada", "t2", "two", 4, True),
-    rating("Ben", "t2", "one", 3), rating("Ben", "t2", "two", None),
-]  # fmt: skip
+    rating("Ada", "t1", "one", 5, True),
+    rating("Ada", "t1", "two", 2, False),
+    rating("Ben", "t1", "one", 4, True),
+    rating("Ben", "t1", "two", 2, False),
+    rating("Ada", "t2", "one", 3, False),
+    rating("Ada", "t2", "two", 4, True),
+    rating("Ben", "t2", "one", 3),
+    rating("Ben", "t2", "two", None),
+]
 
 
 def system(found: RatingResults, name: str) -> Any:
@@ -51,8 +87,12 @@ def system(found: RatingResults, name: str) -> Any:
 def test_means_and_preference_are_those_worked_out_by_hand() -> None:
     found = rating_results(RATINGS)
     assert (found.studies, found.raters, found.tasks, found.ratings, found.choices) == (
-        ("pilot",), ("Ada", "Ben"), 2, 8, 3,
-    )  # fmt: skip
+        ("pilot",),
+        ("Ada", "Ben"),
+        2,
+        8,
+        3,
+    )
     one, two = system(found, "one"), system(found, "two")
     assert one.marks["fluency"].value == pytest.approx(15 / 4)
     # A task weighs the same however many rated it: 2 on the first, 4 on the second.
@@ -64,7 +104,9 @@ def test_means_and_preference_are_those_worked_out_by_hand() -> None:
 
 
 def test_the_mean_of_the_six_takes_only_raters_who_gave_all_six() -> None:
-    found = rating_results([rating("Ada", "t1", "one", 4, fluency=None), rating("Ben", "t1", "one", 2)])
+    found = rating_results(
+        [rating("Ada", "t1", "one", 4, fluency=None), rating("Ben", "t1", "one", 2)]
+    )
     assert (found.systems[0].marks[MEAN].value, found.systems[0].marks[MEAN].count) == (2, 1)
     assert found.systems[0].marks["coherence"].value == 3
 
@@ -78,11 +120,20 @@ def test_agreement_counts_what_two_raters_marked() -> None:
 
 def test_full_agreement_of_raters_is_1_but_not_across_studies() -> None:
     marks = {("t1", "one"): 5, ("t1", "two"): 2, ("t2", "one"): 4, ("t2", "two"): 1}
-    rows = [rating(rater, *place, mark, place[1] == "one") for rater in ("Ada", "Ben") for place, mark in marks.items()]
+    rows = [
+        rating(rater, *place, mark, place[1] == "one")
+        for rater in ("Ada", "Ben")
+        for place, mark in marks.items()
+    ]
     assert rating_results(rows).alpha["integrity"].value == 1
-    assert rating_results(rows).preference.value is None, "all prefer one system: chance would agree as well"
+    assert rating_results(rows).preference.value is None, (
+        "all prefer one system: chance would agree as well"
+    )
     apart = [row | {"study": row["rater"]} for row in rows]
-    assert (rating_results(apart).alpha["fluency"].count, rating_results(apart).preference.count) == (0, 0)
+    assert (
+        rating_results(apart).alpha["fluency"].count,
+        rating_results(apart).preference.count,
+    ) == (0, 0)
 
 
 @pytest.mark.parametrize("rows", [[], [rating("Ada", "t1", "one", None)]])
@@ -96,7 +147,11 @@ def test_of_nothing_there_are_no_numbers(rows: list[Row]) -> None:
 
 
 def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() -> None:
-    judged = [judgement("t1", (4, 1), "one"), judgement("t1", (5, 1), "one", 1), judgement("t2", (5, 2), "one")]
+    judged = [
+        judgement("t1", (4, 1), "one"),
+        judgement("t1", (5, 1), "one", 1),
+        judgement("t2", (5, 2), "one"),
+    ]
     (judge,) = rating_results(RATINGS, judged).judges
     assert judge.judge == "a-judge"
     # Raters: 4.5 and 2 on the first task, 3 and 4 on the second; the judge: 4.5 and 1, 5 and 2.
@@ -110,8 +165,12 @@ def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() 
 
 
 def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones() -> None:
-    tied = [rating("Ada", "t1", "one", 5, True), rating("Ada", "t1", "two", 5, False),
-            rating("Ben", "t1", "one", 5, False), rating("Ben", "t1", "two", 5, True)]  # fmt: skip
+    tied = [
+        rating("Ada", "t1", "one", 5, True),
+        rating("Ada", "t1", "two", 5, False),
+        rating("Ben", "t1", "one", 5, False),
+        rating("Ben", "t1", "two", 5, True),
+    ]
     (of_tie,) = rating_results(tied, [judgement("t1", (5, 5), "one")]).judges
     (alone,) = rating_results(RATINGS, [judgement("t1", (4, 1), None)]).judges
     (elsewhere,) = rating_results(RATINGS, [judgement("t9", (4, 1), "one")]).judges
@@ -123,12 +182,22 @@ def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones(
 
 def write_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> None:
     """Ratings of a month with the sections that were rated, as they were."""
-    sections = {(row["task_id"], row["system"]): f"{row['system']} on {row['task_id']}" for row in ratings}
+    sections = {
+        (row["task_id"], row["system"]): f"{row['system']} on {row['task_id']}" for row in ratings
+    }
     write_table(
-        root, SUMMARIES, month,
-        [{"task_id": task, "system": system, "repeat": 0, "text": text} for (task, system), text in sections.items()],
-    )  # fmt: skip
-    rated = [row | {"text_sha256": text_digest(sections[row["task_id"], row["system"]])} for row in ratings]
+        root,
+        SUMMARIES,
+        month,
+        [
+            {"task_id": task, "system": system, "repeat": 0, "text": text}
+            for (task, system), text in sections.items()
+        ],
+    )
+    rated = [
+        row | {"text_sha256": text_digest(sections[row["task_id"], row["system"]])}
+        for row in ratings
+    ]
     write_table(root, HUMAN_RATINGS, month, rated)
 
 
@@ -136,22 +205,33 @@ def test_ratings_of_sections_that_have_changed_count_in_no_figure(tmp_path: Path
     root = workspace(tmp_path).root
     write_ratings(root, MONTH, RATINGS)
     changed = [
-        row | {"text": "Written again."} if row["system"] == "two" else row for row in root.rows(SUMMARIES, MONTH)
+        row | {"text": "Written again."} if row["system"] == "two" else row
+        for row in root.rows(SUMMARIES, MONTH)
     ]
     write_table(root, SUMMARIES, MONTH, changed)
     found = read_rating_results(root, [MONTH])
-    assert (found.outdated, found.ratings, [each.system for each in found.systems]) == (4, 4, ["one"])
+    assert (found.outdated, found.ratings, [each.system for each in found.systems]) == (
+        4,
+        4,
+        ["one"],
+    )
     write_table(root, SUMMARIES, MONTH, [row | {"text": "Written again."} for row in changed])
     found = read_rating_results(root, [MONTH])
     assert (found.outdated, found.ratings, found.empty) == (8, 0, False)
-    assert "8 ratings of sections that have changed since" in " ".join(rating_results_section(found).paragraphs)
+    assert "8 ratings of sections that have changed since" in " ".join(
+        rating_results_section(found).paragraphs
+    )
 
 
 def test_results_are_read_from_the_tables_of_the_months_that_have_some(tmp_path: Path) -> None:
     root = workspace(tmp_path).root
     write_ratings(root, MONTH, RATINGS)
     write_ratings(root, "2024-04", [rating("Ada", "t9", "one", 1) | {"study": "other"}])
-    write_table(root, G_SCORES, MONTH, [judgement("t1", (4, 1), "one"), judgement("t2", (5, 2), "one")])
-    assert read_rating_results(root, [MONTH, "2024-05"]) == rating_results(RATINGS, root.rows(G_SCORES, MONTH))
+    write_table(
+        root, G_SCORES, MONTH, [judgement("t1", (4, 1), "one"), judgement("t2", (5, 2), "one")]
+    )
+    assert read_rating_results(root, [MONTH, "2024-05"]) == rating_results(
+        RATINGS, root.rows(G_SCORES, MONTH)
+    )
     assert read_rating_results(root, [MONTH, "2024-04"], "other").ratings == 1
     assert read_rating_results(root, [MONTH], "none").ratings == 0

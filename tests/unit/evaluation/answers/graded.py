@@ -24,18 +24,29 @@ PAPER, OTHER = "2403.00001", "2403.00002"
 PASSAGES = {
     PAPER: [
         Passage("Ada Byron (Quay University)", 0, "p0", PAPER, "front", "Boats"),
-        Passage("We saw every boat float on the river.", 1, "p1", PAPER, "S1.p1", "Boats > Results"),
+        Passage(
+            "We saw every boat float on the river.", 1, "p1", PAPER, "S1.p1", "Boats > Results"
+        ),
         Passage("The study has twelve boats.", 2, "p2", PAPER, "S1.p2", "Boats > Data"),
     ],
     OTHER: [Passage("Kites fly above the river.", 0, "p9", OTHER, "S1.p1", "Kites")],
 }
 
 
-def question(number: int = 1, *gold: str, papers: Sequence[str] = (PAPER,), kind: Any = "summary") -> Question:
+def question(
+    number: int = 1, *gold: str, papers: Sequence[str] = (PAPER,), kind: Any = "summary"
+) -> Question:
     told = gold or ("Every boat of the study floats.", "The study has twelve boats.")
     claims = tuple(GoldClaim(claim=each, paper=papers[0]) for each in told)
     text = f"Do the boats of study {number} float?"
-    return Question(id=f"q{number}", question=text, kind=kind, papers=tuple(papers), claims=claims, reviewed=True)
+    return Question(
+        id=f"q{number}",
+        question=text,
+        kind=kind,
+        papers=tuple(papers),
+        claims=claims,
+        reviewed=True,
+    )
 
 
 def found(number: int) -> RetrievedPassage:
@@ -45,10 +56,14 @@ def found(number: int) -> RetrievedPassage:
 
 
 def grounded(text: str, *hops: Sequence[int]) -> Answer:
-    """An answer whose hops were shown passages of these numbers, and that rests on the first of them."""
+    """An answer whose hops were shown passages of these numbers, and that rests on the first of
+    them.
+    """
     shown = tuple(tuple(found(number) for number in hop) for hop in hops)
     first = shown[0][0]
-    claim = Claim(1, "Its own claim, which nobody grades.", first.passage_id, first.arxiv_id, first.anchor, 1)
+    claim = Claim(
+        1, "Its own claim, which nobody grades.", first.passage_id, first.arxiv_id, first.anchor, 1
+    )
     queries = tuple(f"query {hop}" for hop in range(len(hops)))
     return Answer(text, (Sentence(text, (1,)),), (claim,), queries, shown, hops=len(hops))
 
@@ -77,7 +92,13 @@ def sentences_as_claims(asked: Asked) -> str | None:
     if form_of(asked) != "AnswerClaims":
         return None
     return json.dumps(
-        {"claims": [line for line in fence(asked, "answer").split("\n") if "float" in line or "boat" in line]}
+        {
+            "claims": [
+                line
+                for line in fence(asked, "answer").split("\n")
+                if "float" in line or "boat" in line
+            ]
+        }
     )
 
 
@@ -88,7 +109,9 @@ def verdicts(claim: Mapping[str, tuple[str, str]], gold: Mapping[str, tuple[str,
         told = {"ClaimFinding": (claim, "claim"), "GoldFinding": (gold, "fact")}.get(form_of(asked))
         if told is None:
             return None
-        verdict, quote = told[0].get(fence(asked, told[1]), ("wrong" if told[0] is claim else "not", ""))
+        verdict, quote = told[0].get(
+            fence(asked, told[1]), ("wrong" if told[0] is claim else "not", "")
+        )
         return json.dumps({"quote": quote, "verdict": verdict})
 
     return rule
@@ -115,7 +138,10 @@ def graded(
 
 
 def evidence_by_words(
-    of: Question, claims: Sequence[str], most: int, passages: Mapping[str, Sequence[Passage]] = PASSAGES
+    of: Question,
+    claims: Sequence[str],
+    most: int,
+    passages: Mapping[str, Sequence[Passage]] = PASSAGES,
 ) -> dict[tuple[str, str], tuple[Passage, ...]]:
     """What claims are judged by where no passage has a vector, so that no model is loaded."""
 
@@ -130,15 +156,31 @@ def forms(llm: ScriptedLlm) -> list[str]:
     return sorted(form_of(Asked(body, 0)) for body in llm.requests)
 
 
-def claim_row(claim: str, verdict: str | None, quote: str = "", quoted: str | None = None, **more: Any) -> Row:
+def claim_row(
+    claim: str, verdict: str | None, quote: str = "", quoted: str | None = None, **more: Any
+) -> Row:
     """A claim of a row of `answer_grades`."""
-    row = {"claim": claim, "verdict": verdict, "quote": quote, "quoted": quoted, "passage_id": None, "passages": []}
+    row = {
+        "claim": claim,
+        "verdict": verdict,
+        "quote": quote,
+        "quoted": quoted,
+        "passage_id": None,
+        "passages": [],
+    }
     return {**row, "cut": False, "failure": None, **more}
 
 
 def gold_row(claim: str, verdict: str | None, quote: str = "", quoted: bool = False) -> Row:
     """A gold claim of such a row, which no hop showed."""
-    row = {"claim": claim, "verdict": verdict, "quote": quote, "quoted": quoted, "cut": False, "failure": None}
+    row = {
+        "claim": claim,
+        "verdict": verdict,
+        "quote": quote,
+        "quoted": quoted,
+        "cut": False,
+        "failure": None,
+    }
     return {**row, "shown_in_hop": None, "has_passage": False}
 
 
@@ -155,16 +197,30 @@ def grade(
     hops_shown: Sequence[float] | None = None,
     first_hop: Mapping[int, int | None] | None = None,
 ) -> Row:
-    """A row of `answer_grades` with these verdicts, by hand. first_hop: place of a gold claim → as `shown_in_hop`."""
+    """A row of `answer_grades` with these verdicts, by hand. first_hop: place of a gold claim → as
+    `shown_in_hop`.
+    """
     hops = first_hop or {}
     held = [gold_row(f"Fact {place}.", each) for place, each in enumerate(gold, 1)]
     return {
-        "question_id": f"q{number}", "system": system, "model": None, "judge": judge, "kind": kind, "date": date,
+        "question_id": f"q{number}",
+        "system": system,
+        "model": None,
+        "judge": judge,
+        "kind": kind,
+        "date": date,
         "outcome": outcome,
         "claims": [claim_row(f"Claim {place}.", each) for place, each in enumerate(claims, 1)],
         "gold": [
-            {**each, "shown_in_hop": hops.get(place), "has_passage": place in hops} for place, each in enumerate(held)
+            {**each, "shown_in_hop": hops.get(place), "has_passage": place in hops}
+            for place, each in enumerate(held)
         ],
-        "hops_shown": hops_shown, "parts": 0, "parts_full": 0, "parts_cut": 0, "split_failures": [],
-        "calls": 0, "prompt_tokens": 0, "completion_tokens": 0,
-    }  # fmt: skip
+        "hops_shown": hops_shown,
+        "parts": 0,
+        "parts_full": 0,
+        "parts_cut": 0,
+        "split_failures": [],
+        "calls": 0,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+    }

@@ -1,4 +1,6 @@
-"""What a claim is judged by: passages of the question's papers, and prompts whose every word is in their digest."""
+"""What a claim is judged by: passages of the question's papers, and prompts whose every word is in
+their digest.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,19 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def row(**changed: Any) -> dict[str, Any]:
-    place = {"passage_id": "p1", "arxiv_id": PAPER, "ordinal": 3, "anchor": "S1.p1", "title": "Boats"}
-    return {**place, "section_path": ["Data", "Size"], "text": "There are twelve [@bib1]. ", **changed}
+    place = {
+        "passage_id": "p1",
+        "arxiv_id": PAPER,
+        "ordinal": 3,
+        "anchor": "S1.p1",
+        "title": "Boats",
+    }
+    return {
+        **place,
+        "section_path": ["Data", "Size"],
+        "text": "There are twelve [@bib1]. ",
+        **changed,
+    }
 
 
 def test_a_passage_stands_under_its_title_and_sections_without_markers() -> None:
@@ -55,7 +68,9 @@ def test_claims_are_encoded_once_and_vectors_are_fused_with_words() -> None:
             encoded.append(claims)
             return [SimpleNamespace(dense=np.array([1.0, 0.0], np.float32)) for _ in claims]
 
-    search = ClaimSearch(["A.", "Ships do not sink."], Settings(), lambda settings: cast(Any, Encoder()))
+    search = ClaimSearch(
+        ["A.", "Ships do not sink."], Settings(), lambda settings: cast(Any, Encoder())
+    )
     vectors = {"p1": np.array([1.0, 0.0], np.float32), "p2": np.array([0.0, 1.0], np.float32)}
     for claims in (["Ships do not sink."], ["A.", "Ships do not sink."]):
         found = evidence_for(question(), claims, PASSAGES, 1, search, vectors)
@@ -78,7 +93,11 @@ def sample() -> Rows:
     """Passages of the sample papers, made from their pages."""
     lines = (EXAMPLES / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
     records = {record["id"]: record for record in map(json.loads, lines)}
-    wanted = {paper for question in read_questions(EXAMPLES / "questions.jsonl") for paper in question.papers}
+    wanted = {
+        paper
+        for question in read_questions(EXAMPLES / "questions.jsonl")
+        for paper in question.papers
+    }
     found = {}
     for name in sorted((EXAMPLES / "dump").glob("*.zip")):
         with ZipFile(name) as archive:
@@ -89,21 +108,39 @@ def sample() -> Rows:
 
 
 def made_passages(paper: str, page: bytes, record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    made = {**html.parse(page).as_row(), "arxiv_id": paper, "year": 2024, "categories": record["categories"].split()}
+    made = {
+        **html.parse(page).as_row(),
+        "arxiv_id": paper,
+        "year": 2024,
+        "categories": record["categories"].split(),
+    }
     return [
-        {"passage_id": name, "arxiv_id": paper, "ordinal": ordinal, "title": made["title"], **passage._asdict()}
+        {
+            "passage_id": name,
+            "arxiv_id": paper,
+            "ordinal": ordinal,
+            "title": made["title"],
+            **passage._asdict(),
+        }
         for ordinal, (name, passage) in enumerate(with_ids(paper, pack(made)))
     ]
 
 
-def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_first_three(sample: Rows) -> None:
-    """A right claim must be shown what bears it out, else a judge cannot know: 209 of 212 by words alone."""
+def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_first_three(
+    sample: Rows,
+) -> None:
+    """A right claim must be shown what bears it out, else a judge cannot know: 209 of 212 by words
+    alone.
+    """
     passages = passages_by_paper(row for rows in sample.values() for row in rows)
     found = []
     for asked in read_questions(EXAMPLES / "questions.jsonl"):
         gold = gold_passages(asked, sample)
         evidence = evidence_by_words(asked, [claim.claim for claim in asked.claims], 3, passages)
-        shown = [{passage.passage_id for passage in evidence[asked.id, claim.claim]} for claim in asked.claims]
+        shown = [
+            {passage.passage_id for passage in evidence[asked.id, claim.claim]}
+            for claim in asked.claims
+        ]
         found += [bool(ids & set(gold[place])) for place, ids in enumerate(shown)]
     assert len(found) == 212
     assert sum(found) >= 0.95 * len(found)

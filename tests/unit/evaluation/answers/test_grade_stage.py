@@ -1,5 +1,5 @@
-"""The stages `answer_grades` and `answer_scores` on a small corpus: who is graded, by whom, on what,
-and what is kept.
+"""The stages `answer_grades` and `answer_scores` on a small corpus: who is graded, by whom, on
+what, and what is kept.
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ SYSTEMS = {name: ALL_SYSTEMS[name] for name in DEFAULT_SYSTEMS}
 JUDGING_FORMS = {"AnswerClaims", "ClaimFinding", "GoldFinding"}
 
 
-WRITERS = sorted(f"{name}@scripted" if system.calls_model else name for name, system in SYSTEMS.items())
+WRITERS = sorted(
+    f"{name}@scripted" if system.calls_model else name for name, system in SYSTEMS.items()
+)
 
 
 def judging(asked: Asked) -> str | None:
-    """A judge by the letter: every sentence is a claim; it is correct where a gold claim or a passage has its words,
-    and a gold claim is held where the answer has its words."""
+    """A judge by the letter: every sentence is a claim; it is correct where a gold claim or a
+    passage has its words, and a gold claim is held where the answer has its words.
+    """
     form = form_of(asked)
     if form == "AnswerClaims":
         return json.dumps({"claims": re.split(r"(?<=\.)\s+", fence(asked, "answer"))})
@@ -50,7 +53,9 @@ def judging(asked: Asked) -> str | None:
         return json.dumps({"quote": claim, "verdict": "correct" if there > 1 else "wrong"})
     if form == "GoldFinding":
         fact = fence(asked, "fact")
-        return json.dumps({"quote": fact, "verdict": "held" if fact in fence(asked, "answer") else "not"})
+        return json.dumps(
+            {"quote": fact, "verdict": "held" if fact in fence(asked, "answer") else "not"}
+        )
     return None
 
 
@@ -63,38 +68,58 @@ def test_every_answer_is_graded_and_scored(corpus: Workspace, tmp_path: Path) ->
         place = staged(corpus, tmp_path, llm)
         outcomes = run_all(place)
     named = [(row["question_id"], row["system"], row["judge"]) for row in grades(place)]
-    assert named == sorted((q, s, "scripted") for q in ("beam", "fusion", "authors") for s in SYSTEMS)
-    assert outcomes["answer_grades"].notes["outcomes"] == {f"{writer} answered": 3 for writer in WRITERS}
+    assert named == sorted(
+        (q, s, "scripted") for q in ("beam", "fusion", "authors") for s in SYSTEMS
+    )
+    assert outcomes["answer_grades"].notes["outcomes"] == {
+        f"{writer} answered": 3 for writer in WRITERS
+    }
     assert outcomes["answer_grades"].notes["evidence_ranked_by"] == "vectors and words"
     scores = place.root.rows(tables.ANSWER_SCORES, MARCH)
     wanted = [
-        (*(row[name] for name in ("question_id", "system", "model", "judge", "kind", "date")), metric, value)
+        (
+            *(row[name] for name in ("question_id", "system", "model", "judge", "kind", "date")),
+            metric,
+            value,
+        )
         for row in grades(place)
         for metric, value in answer_measures(row).items()
     ]
     assert [tuple(row.values()) for row in scores] == wanted
-    assert outcomes["answer_scores"].notes["metrics"] == dict(sorted(Counter(each[6] for each in wanted).items()))
+    assert outcomes["answer_scores"].notes["metrics"] == dict(
+        sorted(Counter(each[6] for each in wanted).items())
+    )
     assert {row["date"] for row in scores if row["question_id"] == "beam"} == {"2024-03-07"}
 
 
-def test_claims_are_judged_by_passages_of_the_questions_papers_alone(corpus: Workspace, tmp_path: Path) -> None:
+def test_claims_are_judged_by_passages_of_the_questions_papers_alone(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, support_passages=3)
         run_all(place)
         run_all(place, MAY)
     paper_of = {
-        row["passage_id"]: row["arxiv_id"] for month in (MARCH, MAY) for row in place.root.rows(tables.PASSAGES, month)
+        row["passage_id"]: row["arxiv_id"]
+        for month in (MARCH, MAY)
+        for row in place.root.rows(tables.PASSAGES, month)
     }
     papers = {entry["id"]: set(entry["papers"]) for entry in ENTRIES}
     shown = [
-        (row["question_id"], {paper_of[each["passage_id"]] for each in claim["passages"]}, len(claim["passages"]))
+        (
+            row["question_id"],
+            {paper_of[each["passage_id"]] for each in claim["passages"]},
+            len(claim["passages"]),
+        )
         for month in (MARCH, MAY)
         for row in grades(place, month)
         for claim in row["claims"]
     ]
     assert all(found <= papers[question_id] for question_id, found, _ in shown)
     assert max(count for _, _, count in shown) == 3
-    assert any(found == {QUILLNET, FERNS} for question_id, found, _ in shown if question_id == "shade")
+    assert any(
+        found == {QUILLNET, FERNS} for question_id, found, _ in shown if question_id == "shade"
+    )
 
 
 def test_two_judges_have_the_same_claims_before_them_rows_of_their_own_and_one_progress(
@@ -116,8 +141,14 @@ def test_two_judges_have_the_same_claims_before_them_rows_of_their_own_and_one_p
     done = [each for each, _ in seen]
     assert done == list(range(1, len(done) + 1))
     assert {total for _, total in seen} == {len(done)}
-    by_judge = {judge: [row for row in grades(place) if row["judge"] == judge] for judge in ("scripted", "second")}
-    claims = {judge: [[each["claim"] for each in row["claims"]] for row in rows] for judge, rows in by_judge.items()}
+    by_judge = {
+        judge: [row for row in grades(place) if row["judge"] == judge]
+        for judge in ("scripted", "second")
+    }
+    claims = {
+        judge: [[each["claim"] for each in row["claims"]] for row in rows]
+        for judge, rows in by_judge.items()
+    }
     assert claims["scripted"] == claims["second"]
     systems = Counter(row["system"].split("@")[0] for row in by_judge["second"])
     assert {name: systems[name] for name in SYSTEMS} == dict.fromkeys(SYSTEMS, 2)
@@ -131,7 +162,11 @@ def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(
     corpus: Workspace, tmp_path: Path
 ) -> None:
     def broken(asked: Asked) -> str | None:
-        return "no" if form_of(asked) == "GoldFinding" and "beam search" in fence(asked, "question") else None
+        return (
+            "no"
+            if form_of(asked) == "GoldFinding" and "beam search" in fence(asked, "question")
+            else None
+        )
 
     nothing = answering("Claims", {"relevant": [], "claims": []})
     with ScriptedLlm(broken, nothing, judging, reading) as llm:
@@ -145,8 +180,11 @@ def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(
     assert all("repair included" in each["failure"] for each in unread["gold"])
     assert ledger(place, ANSWER_GRADES) == [("beam direct@scripted", "unreadable_verdict")] * 2
     assert dict(outcome.left_out) == {"unreadable_verdict": 2}
-    metrics = {row["metric"] for row in place.root.rows(tables.ANSWER_SCORES, MARCH) if row["question_id"] == "beam"
-               and row["system"] == "direct"}  # fmt: skip
+    metrics = {
+        row["metric"]
+        for row in place.root.rows(tables.ANSWER_SCORES, MARCH)
+        if row["question_id"] == "beam" and row["system"] == "direct"
+    }
     assert "factual" in metrics
     assert "coverage" not in metrics  # no verdict is no figure, and not 0
 
@@ -155,7 +193,9 @@ def test_answers_made_elsewhere_are_graded_beside_those_whose_hops_showed_someth
     corpus: Workspace, tmp_path: Path
 ) -> None:
     file = tmp_path / "answers.csv"
-    file.write_text("question_id,system,answer\nbeam,chat-site,Beam search keeps the best partial hypotheses.\n")
+    file.write_text(
+        "question_id,system,answer\nbeam,chat-site,Beam search keeps the best partial hypotheses.\n"
+    )
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, imported_answers=file)
         run_all(place)
@@ -165,7 +205,9 @@ def test_answers_made_elsewhere_are_graded_beside_those_whose_hops_showed_someth
     assert [each["verdict"] for each in elsewhere["claims"]] == ["correct"]
     assert [each["has_passage"] for each in by_system["arxivbot"]["gold"]] == [True, False]
     assert len(by_system["arxivbot"]["hops_shown"]) == 1
-    metrics = {(row["system"], row["metric"]) for row in place.root.rows(tables.ANSWER_SCORES, MARCH)}
+    metrics = {
+        (row["system"], row["metric"]) for row in place.root.rows(tables.ANSWER_SCORES, MARCH)
+    }
     assert ("arxivbot", "gold_shown") in metrics
     for system in ("direct", "chat-site"):
         assert by_system[system]["hops_shown"] is None
@@ -175,7 +217,9 @@ def test_answers_made_elsewhere_are_graded_beside_those_whose_hops_showed_someth
         run_stage(ANSWERS, place, MARCH)
 
 
-def test_an_answer_to_a_question_that_is_gone_is_told_and_not_graded(corpus: Workspace, tmp_path: Path) -> None:
+def test_an_answer_to_a_question_that_is_gone_is_told_and_not_graded(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, FUSION)
         run_all(place)
@@ -187,7 +231,9 @@ def test_an_answer_to_a_question_that_is_gone_is_told_and_not_graded(corpus: Wor
     assert ledger(shorter, ANSWER_GRADES) == [("fusion", "question_gone")] * len(SYSTEMS)
 
 
-def test_without_vectors_words_alone_rank_the_evidence_and_it_is_told(corpus: Workspace, tmp_path: Path) -> None:
+def test_without_vectors_words_alone_rank_the_evidence_and_it_is_told(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, answer_systems="direct")
         place.root.file(tables.EMBEDDINGS, MARCH).unlink()
@@ -196,7 +242,9 @@ def test_without_vectors_words_alone_rank_the_evidence_and_it_is_told(corpus: Wo
     assert all(each["passages"] for row in grades(place) for each in row["claims"])
 
 
-def test_a_month_of_which_nothing_is_answered_is_graded_for_nothing(corpus: Workspace, tmp_path: Path) -> None:
+def test_a_month_of_which_nothing_is_answered_is_graded_for_nothing(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     with ScriptedLlm() as llm:
         place = staged(corpus, tmp_path, llm, BEAM)
         outcomes = run_all(place, MAY)

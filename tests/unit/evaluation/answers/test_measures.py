@@ -7,7 +7,13 @@ import pytest
 from pipeline.answering.answer import Answer, plain_answer
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.grades import gold_shown_by_hop
-from pipeline.evaluation.answers.measures import MEASURES, age_of, answer_measures, coverage, factual
+from pipeline.evaluation.answers.measures import (
+    MEASURES,
+    age_of,
+    answer_measures,
+    coverage,
+    factual,
+)
 from pipeline.evaluation.answers.results import (
     ALL,
     SYSTEMS,
@@ -21,13 +27,21 @@ from tests.unit.evaluation.answers.graded import claim_row, gold_row, grade, gro
 
 
 def test_partial_points_of_claims_and_gold_claims() -> None:
-    """Two correct, one partly, one wrong, one not checkable, one unread: 2.5 of 5, and 2.5 of 4 that were checkable.
-    Of gold claims one held, one partly, two not, one unread: 1.5 of 4."""
+    """Two correct, one partly, one wrong, one not checkable, one unread: 2.5 of 5, and 2.5 of 4
+    that were checkable.
+    Of gold claims one held, one partly, two not, one unread: 1.5 of 4.
+    """
     claims = ["correct", "correct", "partly", "wrong", "not_checkable", None]
     assert answer_measures(grade(claims, ["held", "partly", "not", "not", None])) == {
-        "factual": 0.5, "factual_full": 0.4, "factual_checkable": 0.625, "factual_quoted": 0.0, "claims": 6.0,
-        "coverage": 0.375, "coverage_full": 0.25, "coverage_quoted": 0.0,
-    }  # fmt: skip
+        "factual": 0.5,
+        "factual_full": 0.4,
+        "factual_checkable": 0.625,
+        "factual_quoted": 0.0,
+        "claims": 6.0,
+        "coverage": 0.375,
+        "coverage_full": 0.25,
+        "coverage_quoted": 0.0,
+    }
 
 
 def test_a_verdict_counts_as_quoted_where_three_words_stand_where_they_should() -> None:
@@ -46,7 +60,9 @@ def test_what_nothing_could_be_computed_for_is_absent() -> None:
     assert answer_measures(grade(["correct"], [None]))["factual"] == 1.0
     assert "coverage" not in answer_measures(grade(["correct"], [None]))
     assert "factual_checkable" not in answer_measures(grade(["not_checkable"]))
-    assert not {name for name in MEASURES if name.startswith("factual")} & set(answer_measures(grade([None])))
+    assert not {name for name in MEASURES if name.startswith("factual")} & set(
+        answer_measures(grade([None]))
+    )
     assert answer_measures(grade(outcome="unreadable")) == {}
 
 
@@ -67,7 +83,9 @@ def test_a_search_that_found_nothing_has_shown_nothing_and_no_search_has_no_shar
 
 
 def test_retrieval_is_told_apart_from_what_the_model_made_of_it() -> None:
-    """Two of three gold claims were shown, of which the answer holds one in full and one not; the third it knew."""
+    """Two of three gold claims were shown, of which the answer holds one in full and one not; the
+    third it knew.
+    """
     shown = {"hops_shown": [1 / 3, 2 / 3], "first_hop": {0: 1, 1: 2, 2: None}}
     found = answer_measures(grade(["correct"], ["held", "not", "held"], **shown))
     assert (found["gold_shown_first_hop"], found["gold_shown"]) == (1 / 3, 2 / 3)
@@ -100,10 +118,16 @@ def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone(
 
 
 def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
-    found = {each.group: each for each in results(GRADES, lambda each: age_of(each["date"], "2023-12"))}
+    found = {
+        each.group: each for each in results(GRADES, lambda each: age_of(each["date"], "2023-12"))
+    }
     assert list(found) == [
-        ALL, Group("kind", "author"), Group("kind", "summary"), Group("age", "old"), Group("age", "recent"),
-    ]  # fmt: skip
+        ALL,
+        Group("kind", "author"),
+        Group("kind", "summary"),
+        Group("age", "old"),
+        Group("age", "recent"),
+    ]
     assert found[Group("age", "old")].measures["factual"].value == 0.5
     assert found[Group("age", "old")].measures["factual"].low is None
     assert found[Group("age", "recent")].questions == 4
@@ -111,10 +135,20 @@ def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
 
 
 def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice() -> None:
-    several = [{**grade, "judge": judge, "system": system} for grade in GRADES for judge in "ab" for system in "xy"]
-    assert [(result.judge, result.system) for result in results(several) if result.group == ALL] == [
-        ("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"),
-    ]  # fmt: skip
+    several = [
+        {**grade, "judge": judge, "system": system}
+        for grade in GRADES
+        for judge in "ab"
+        for system in "xy"
+    ]
+    assert [
+        (result.judge, result.system) for result in results(several) if result.group == ALL
+    ] == [
+        ("a", "x"),
+        ("a", "y"),
+        ("b", "x"),
+        ("b", "y"),
+    ]
     assert results(several[::-1]) == results(several)
     with pytest.raises(ValueError, match="q1 twice"):
         results([GRADES[0], GRADES[0]])
@@ -130,16 +164,28 @@ def test_systems_are_compared_over_the_questions_that_both_have() -> None:
 
 
 def test_where_the_second_hop_helped() -> None:
-    """Three took one hop, two of them a second, which first showed two gold claims: one held in part, one not."""
+    """Three took one hop, two of them a second, which first showed two gold claims: one held in
+    part, one not.
+    """
     told = [
-        grade(["correct"], ["held", "partly"], number=1, hops_shown=[0.5, 1.0], first_hop={0: 1, 1: 2}),
-        grade(["correct"], ["held", "not"], number=2, hops_shown=[0.5, 1.0], first_hop={0: 1, 1: 2}),
+        grade(
+            ["correct"], ["held", "partly"], number=1, hops_shown=[0.5, 1.0], first_hop={0: 1, 1: 2}
+        ),
+        grade(
+            ["correct"], ["held", "not"], number=2, hops_shown=[0.5, 1.0], first_hop={0: 1, 1: 2}
+        ),
         grade(["correct"], ["held"], number=3, hops_shown=[0.0], first_hop={0: None}),
         grade(["correct"], ["held"], number=4),
     ]
     first, second = hop_gains(told)
     assert (first.hop, first.questions, first.known, first.shown, first.held) == (1, 3, 5, 2, 2.0)
-    assert (second.hop, second.questions, second.known, second.shown, second.held) == (2, 2, 4, 2, 0.5)
+    assert (second.hop, second.questions, second.known, second.shown, second.held) == (
+        2,
+        2,
+        4,
+        2,
+        0.5,
+    )
     assert second.helped == ("q1",)
 
 
@@ -155,11 +201,15 @@ def test_where_the_second_hop_helped() -> None:
         ("2024-03", "", None),
     ],
 )
-def test_a_paper_is_old_for_a_model_that_can_have_read_it(paper: str, cutoff: str, age: str | None) -> None:
+def test_a_paper_is_old_for_a_model_that_can_have_read_it(
+    paper: str, cutoff: str, age: str | None
+) -> None:
     assert age_of(paper, cutoff) == age
 
 
-@pytest.mark.parametrize("cutoff", ["December 2023", "2023-13", "2023-00", "2023", "2023-02-30", "0000-01"])
+@pytest.mark.parametrize(
+    "cutoff", ["December 2023", "2023-13", "2023-00", "2023", "2023-02-30", "0000-01"]
+)
 def test_a_cut_off_that_is_no_day_is_told(cutoff: str) -> None:
     with pytest.raises(SettingError, match="knowledge cut-off: write it as YYYY-MM"):
         age_of("2024-03", cutoff)

@@ -29,7 +29,8 @@ from tests.unit.evaluation.answers.graded import grounded
 
 pytestmark = pytest.mark.slow
 
-# Half of a surrogate pair reaches no row: the transport mends it, see tests/unit/answering/test_stages.py.
+# Half of a surrogate pair reaches no row: the transport mends it, see
+# tests/unit/answering/test_stages.py.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBER = st.integers(0, 2**40)
 
@@ -48,12 +49,16 @@ def answer_again(answered: Answer) -> Answer:
 @st.composite
 def founds(draw: st.DrawFn, number: int) -> RetrievedPassage:
     path = tuple(draw(st.lists(TEXT, max_size=2)))
-    return RetrievedPassage(f"p{number}", draw(TEXT), draw(TEXT), path, draw(TEXT), draw(TEXT), draw(TEXT), "2024-03")
+    return RetrievedPassage(
+        f"p{number}", draw(TEXT), draw(TEXT), path, draw(TEXT), draw(TEXT), draw(TEXT), "2024-03"
+    )
 
 
 @st.composite
 def answers(draw: st.DrawFn) -> Answer:
-    """What a system can hand over: an entry of `shown` for each hop, and one where WikiChat did not search."""
+    """What a system can hand over: an entry of `shown` for each hop, and one where WikiChat did not
+    search.
+    """
     sizes = draw(st.lists(st.integers(0, 3), max_size=3))
     numbers = iter(range(100))
     shown = tuple(tuple(draw(founds(next(numbers))) for _ in range(size)) for size in sizes)
@@ -61,18 +66,43 @@ def answers(draw: st.DrawFn) -> Answer:
     hops = 0 if len(shown) == 1 and there and draw(st.booleans()) else len(shown)
     rests = draw(st.lists(st.sampled_from(there), max_size=4)) if there else []
     claims = tuple(
-        Claim(n, draw(TEXT), each.passage_id, each.arxiv_id, each.anchor, hop, draw(st.sampled_from(get_args(Source))))
+        Claim(
+            n,
+            draw(TEXT),
+            each.passage_id,
+            each.arxiv_id,
+            each.anchor,
+            hop,
+            draw(st.sampled_from(get_args(Source))),
+        )
         for n, (hop, each) in enumerate(rests, 1)
     )
-    some = st.lists(st.integers(1, len(claims)), min_size=1, max_size=3).map(tuple) if claims else st.just(())
+    some = (
+        st.lists(st.integers(1, len(claims)), min_size=1, max_size=3).map(tuple)
+        if claims
+        else st.just(())
+    )
     sentences = tuple(draw(st.lists(st.builds(Sentence, TEXT, some), max_size=3)))
     leaf = st.one_of(TEXT, st.booleans(), st.none(), st.integers(-5, 5), st.floats(0, 1))
-    steps = draw(st.lists(st.dictionaries(TEXT, st.one_of(leaf, st.lists(leaf, max_size=2)), max_size=2), max_size=2))
+    steps = draw(
+        st.lists(
+            st.dictionaries(TEXT, st.one_of(leaf, st.lists(leaf, max_size=2)), max_size=2),
+            max_size=2,
+        )
+    )
     spent = Spent(draw(NUMBER), draw(NUMBER), draw(NUMBER))
     queries = tuple(draw(TEXT) for _ in range(hops))
     return Answer(
-        draw(TEXT), sentences, claims, queries, shown, hops, draw(st.booleans()), {"steps": steps}, spent
-    )  # fmt: skip
+        draw(TEXT),
+        sentences,
+        claims,
+        queries,
+        shown,
+        hops,
+        draw(st.booleans()),
+        {"steps": steps},
+        spent,
+    )
 
 
 @given(answers())

@@ -41,16 +41,27 @@ def reference(number: int, source: str = "full_text", text: str | None = None) -
     arxiv_id = f"{CITED}.{number:05}" if source == "full_text" else None
     title = f"Cited work {number}"
     return {
-        "number": number, "arxiv_id": arxiv_id, "key": f"bib{number}", "title": title, "year": 2024,
-        "source": source, "text": text,
-    }  # fmt: skip
+        "number": number,
+        "arxiv_id": arxiv_id,
+        "key": f"bib{number}",
+        "title": title,
+        "year": 2024,
+        "source": source,
+        "text": text,
+    }
 
 
 def task(references: Sequence[Mapping[str, Any]], task_id: str = TASK) -> dict[str, Any]:
     return {
-        "task_id": task_id, "arxiv_id": task_id.split("#")[0], "title": "A target", "description": "# A target",
-        "section_title": "Related work", "references": list(references), "outside": 0, "gold": "Gold.",
-    }  # fmt: skip
+        "task_id": task_id,
+        "arxiv_id": task_id.split("#")[0],
+        "title": "A target",
+        "description": "# A target",
+        "section_title": "Related work",
+        "references": list(references),
+        "outside": 0,
+        "gold": "Gold.",
+    }
 
 
 def section(
@@ -59,27 +70,53 @@ def section(
     """A row of a system's table as the system itself would make it of a model's text."""
     made = make_summary(text, set(numbers), trace, Spent(1, 10, 10))
     sentences = [
-        {"text": sentence.text, "references": list(sentence.references), "passages": [], "support": None}
+        {
+            "text": sentence.text,
+            "references": list(sentence.references),
+            "passages": [],
+            "support": None,
+        }
         for sentence in made.sentences
     ]
     return {
-        "task_id": task_id, "system": system, "model": "scripted", "repeat": 0, "settings": "{}",
-        "text": made.text, "sentences": sentences, "trace": json.dumps(made.trace), "calls": 1, "prompt_tokens": 10,
+        "task_id": task_id,
+        "system": system,
+        "model": "scripted",
+        "repeat": 0,
+        "settings": "{}",
+        "text": made.text,
+        "sentences": sentences,
+        "trace": json.dumps(made.trace),
+        "calls": 1,
+        "prompt_tokens": 10,
         "completion_tokens": 10,
-    }  # fmt: skip
+    }
 
 
 def passage_rows(arxiv_id: str, texts: Sequence[str] = TEXTS) -> list[dict[str, Any]]:
-    """A paper's passages: its front matter, which names quartz to tempt a search, and one for each text."""
-    rows = [("front_matter", "Quartz quartz quartz, by Ada Lovelace"), *(("paragraph", text) for text in texts)]
+    """A paper's passages: its front matter, which names quartz to tempt a search, and one for each
+    text.
+    """
+    rows = [
+        ("front_matter", "Quartz quartz quartz, by Ada Lovelace"),
+        *(("paragraph", text) for text in texts),
+    ]
     return [
         {
-            "passage_id": f"{arxiv_id}/{place}", "arxiv_id": arxiv_id, "ordinal": place, "anchor": f"S1.p{place}",
-            "kind": kind, "title": "A cited work", "section_path": ["Method"], "text": text, "words": 5,
-            "cited_keys": [], "text_sha256": str(place),
+            "passage_id": f"{arxiv_id}/{place}",
+            "arxiv_id": arxiv_id,
+            "ordinal": place,
+            "anchor": f"S1.p{place}",
+            "kind": kind,
+            "title": "A cited work",
+            "section_path": ["Method"],
+            "text": text,
+            "words": 5,
+            "cited_keys": [],
+            "text_sha256": str(place),
         }
         for place, (kind, text) in enumerate(rows)
-    ]  # fmt: skip
+    ]
 
 
 def embedding_rows(rows: Iterable[Mapping[str, Any]], model: str = NAME) -> list[dict[str, Any]]:
@@ -88,12 +125,18 @@ def embedding_rows(rows: Iterable[Mapping[str, Any]], model: str = NAME) -> list
     vectors = WordEmbedder().encode([row["text"] for row in kept])
     return [
         {
-            "passage_id": row["passage_id"], "arxiv_id": row["arxiv_id"], "text_sha256": row["text_sha256"],
-            "model": model, "dense": each.dense.astype(np.float16), "sparse_ids": [], "sparse_weights": [],
-            "colbert": None, "truncated": False,
+            "passage_id": row["passage_id"],
+            "arxiv_id": row["arxiv_id"],
+            "text_sha256": row["text_sha256"],
+            "model": model,
+            "dense": each.dense.astype(np.float16),
+            "sparse_ids": [],
+            "sparse_weights": [],
+            "colbert": None,
+            "truncated": False,
         }
         for row, each in zip(kept, vectors, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def place_with(
@@ -103,23 +146,33 @@ def place_with(
     llm: ScriptedLlm | None = None,
     **settings: Any,
 ) -> Workspace:
-    """A workspace whose month has one task, these sections of it, and the passages of two papers, without vectors.
+    """A workspace whose month has one task, these sections of it, and the passages of two papers,
+    without vectors.
 
     Without `llm` the embedded model would judge, which is never called here.
     """
     asked = {"llm_url": llm.url, "llm_model": llm.model} if llm else {"systems": "zero_shot"}
     work = workspace(folder, **(asked | {"support_passages": 2} | settings))
     tasks = sorted({row["task_id"] for row in sections} | {TASK})
-    write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [task(references, each) for each in tasks])
+    write_table(
+        work.root, tables.RELATED_WORK_TASKS, MONTH, [task(references, each) for each in tasks]
+    )
     write_table(work.root, tables.SUMMARIES, MONTH, sections)
-    write_table(work.root, tables.PASSAGES, CITED_MONTH, [*passage_rows("2401.00001"), *passage_rows("2401.00002")])
+    write_table(
+        work.root,
+        tables.PASSAGES,
+        CITED_MONTH,
+        [*passage_rows("2401.00001"), *passage_rows("2401.00002")],
+    )
     return work
 
 
 def judged(
     work: Workspace, embedder: WordEmbedder | None = None, most_citations: int | None = None
 ) -> tuple[Outcome, list[dict[str, Any]]]:
-    """The month of citation_support, made now; without an embedder, one that must not be asked for."""
+    """The month of citation_support, made now; without an embedder, one that must not be asked
+    for.
+    """
 
     outcome = run_stage(stage_with(embedder, most_citations), work, MONTH, force=True)
     return outcome, work.root.rows(tables.CITATION_SUPPORT, MONTH)

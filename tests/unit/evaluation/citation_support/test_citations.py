@@ -1,4 +1,6 @@
-"""Which citations a section has, how a sentence is searched for and shown, and which are taken where a limit is."""
+"""Which citations a section has, how a sentence is searched for and shown, and which are taken
+where a limit is.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,20 @@ from pipeline.engine.sampling import evenly_spaced
 from pipeline.evaluation.citation_support.measures import Citation, citations_of
 
 
-def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks() -> None:
+def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks() -> (
+    None
+):
     sentences = [
         {"text": "Stones are old.", "references": []},
         {"text": "Both [Reference 2] and [Reference 9] weigh [Reference 2].", "references": [2]},
         {"text": "It weighs [Reference 1].", "references": [1, 3]},
     ]
-    assert [(each.sentence, each.number) for each in citations_of(sentences)] == [(2, 2), (2, 9), (3, 1), (3, 3)]
+    assert [(each.sentence, each.number) for each in citations_of(sentences)] == [
+        (2, 2),
+        (2, 9),
+        (3, 1),
+        (3, 3),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +43,9 @@ def test_a_search_is_asked_for_the_words_without_the_markers(text: str, claim: s
 
 
 def test_a_judge_is_told_which_citation_is_meant_and_no_number() -> None:
-    cited = Citation(1, 2, "Unlike [Reference 12], [Reference 2] weighs stones, as [Reference 2] says.")
+    cited = Citation(
+        1, 2, "Unlike [Reference 12], [Reference 2] weighs stones, as [Reference 2] says."
+    )
     assert cited.marked == "Unlike [another work], [this work] weighs stones, as [this work] says."
 
 

@@ -27,7 +27,9 @@ PASSAGES = (Passage("It weighs quartz.", 4), Passage("It is about stones.", 1))
 SENTENCE = "Unlike [another work], [this work] weighs quartz."
 
 
-def asked(sentence: str = SENTENCE, passages: tuple[Passage, ...] = PASSAGES, context: int = 4096) -> JudgeRequest:
+def asked(
+    sentence: str = SENTENCE, passages: tuple[Passage, ...] = PASSAGES, context: int = 4096
+) -> JudgeRequest:
     return conversation("Weighing stones", passages, sentence, context)
 
 
@@ -43,11 +45,16 @@ def answered(folder: Path, given: str) -> tuple[Judged, ScriptedLlm]:
         return run(ask()), llm
 
 
-def test_passages_stand_in_the_order_of_the_work_in_a_prompt_that_two_sentences_share_before_them() -> None:
+def test_passages_stand_in_the_order_of_the_work_in_a_prompt_that_two_sentences_share_before_them() -> (
+    None
+):
     one, other = asked("[this work] is old."), asked()
     assert one.messages[0] == other.messages[0]
     user = other.messages[1].content
-    places = [user.index(text) for text in ("Weighing stones", "about stones", "weighs quartz.", "Unlike [another")]
+    places = [
+        user.index(text)
+        for text in ("Weighing stones", "about stones", "weighs quartz.", "Unlike [another")
+    ]
     assert places == sorted(places)
     assert [passage.ordinal for passage in other.shown] == [4, 1]
     before = one.messages[1].content.split("<sentence>")[0]
@@ -89,14 +96,21 @@ def test_a_context_without_room_names_its_setting() -> None:
 
 def test_a_verdict_comes_with_the_place_of_its_quote(tmp_path: Path) -> None:
     found, llm = answered(tmp_path, json.dumps({"quote": "about\n STONES", "verdict": "partly"}))
-    assert (found.verdict, found.quote, found.quoted, found.spent.calls) == ("partly", "about STONES", 1, 1)
+    assert (found.verdict, found.quote, found.quoted, found.spent.calls) == (
+        "partly",
+        "about STONES",
+        1,
+        1,
+    )
     form = llm.requests[0]["response_format"]["json_schema"]["schema"]
     assert list(form["properties"]) == ["quote", "verdict"]
     assert form["properties"]["quote"]["maxLength"] == QUOTE_CHARS
 
 
 @pytest.mark.parametrize(
-    "quote", ["Unlike [another work]", "It weighs quartz." + " And more." * QUOTE_CHARS], ids=["of sentence", "long"]
+    "quote",
+    ["Unlike [another work]", "It weighs quartz." + " And more." * QUOTE_CHARS],
+    ids=["of sentence", "long"],
 )
 def test_a_quote_of_the_sentence_or_too_long_is_in_no_passage_and_no_reason_to_pay_for_another(
     tmp_path: Path, quote: str

@@ -1,4 +1,6 @@
-"""The measures of a section's citations by hand-worked examples, and which are absent where nothing can be computed."""
+"""The measures of a section's citations by hand-worked examples, and which are absent where nothing
+can be computed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ NUMBERS = (1, 2, 3, 4)
 TASK = task([reference(number) for number in NUMBERS])
 
 
-def support(sentence: int, number: int, verdict: str | None, quote: str = "words of the paper", **more: Any) -> Any:
+def support(
+    sentence: int, number: int, verdict: str | None, quote: str = "words of the paper", **more: Any
+) -> Any:
     unjudged = None if verdict else more.pop("unjudged", "no_text")
     found = more.pop("found", verdict == "supported")
     row = {"sentence": sentence, "number": number, "verdict": verdict, "unjudged": unjudged}
@@ -67,28 +71,45 @@ def test_a_verdict_whose_quote_is_not_found_or_says_nothing_counts_as_judged_alo
 
 def test_where_nothing_was_judged_nothing_is_said_of_support() -> None:
     found = measured("Stones are old. It is [Reference 1].", [])
-    assert found == {"reference_coverage": 0.25, "citation_out_of_range": 0.0, "citation_exact": 1.0}
+    assert found == {
+        "reference_coverage": 0.25,
+        "citation_out_of_range": 0.0,
+        "citation_exact": 1.0,
+    }
     unjudged = measured("It is [Reference 1].", [support(1, 1, None, unjudged="over_the_limit")])
     assert not any(name.startswith(("citation_precision", "citation_recall")) for name in unjudged)
 
 
 def test_recall_takes_the_judged_sentences_for_those_that_the_limit_left_out() -> None:
-    """Ten sentences cite, two do not; of the four judged one is supported: a quarter of ten, of twelve."""
-    text = "Stones are old. They last. " + " ".join(f"It weighs {n} stones [Reference 1]." for n in range(10))
+    """Ten sentences cite, two do not; of the four judged one is supported: a quarter of ten, of
+    twelve.
+    """
+    text = "Stones are old. They last. " + " ".join(
+        f"It weighs {n} stones [Reference 1]." for n in range(10)
+    )
     rows = [support(place, 1, None, unjudged="over_the_limit") for place in range(7, 13)]
     rows += [support(3, 1, "supported"), *(support(place, 1, "not") for place in (4, 5, 6))]
     assert measured(text, rows)["citation_recall"] == pytest.approx(10 / 12 / 4)
 
 
 def test_citations_out_of_range_are_no_sample_of_what_the_limit_left_out() -> None:
-    """Four sentences cite a work, of which the one judged is supported; four cite what there is not."""
-    text = " ".join([f"It weighs {n} stones [Reference 1]." for n in range(4)] + ["It flies [Reference 9]."] * 4)
+    """Four sentences cite a work, of which the one judged is supported; four cite what there is
+    not.
+    """
+    text = " ".join(
+        [f"It weighs {n} stones [Reference 1]." for n in range(4)] + ["It flies [Reference 9]."] * 4
+    )
     beyond = [support(place, 9, None, unjudged="out_of_range") for place in (5, 6, 7, 8)]
     left = [support(place, 1, None, unjudged="over_the_limit") for place in (2, 3, 4)]
     assert measured(text, [support(1, 1, "supported"), *left, *beyond])["citation_recall"] == 0.5
     unread = [support(place, 1, None, unjudged="no_text") for place in (1, 2, 3, 4)]
     assert "citation_recall" not in measured(text, [*unread, *beyond])
-    assert measured("It flies [Reference 9].", [support(1, 9, None, unjudged="out_of_range")])["citation_recall"] == 0
+    assert (
+        measured("It flies [Reference 9].", [support(1, 9, None, unjudged="out_of_range")])[
+            "citation_recall"
+        ]
+        == 0
+    )
 
 
 def test_what_cannot_be_judged_in_a_sentence_takes_nothing_from_what_is_supported_there() -> None:
@@ -96,7 +117,9 @@ def test_what_cannot_be_judged_in_a_sentence_takes_nothing_from_what_is_supporte
     assert measured("It is [Reference 1] [Reference 2].", rows)["citation_recall"] == 1.0
 
 
-def test_a_section_that_cites_nothing_supports_no_sentence_and_an_empty_one_has_no_share_of_them() -> None:
+def test_a_section_that_cites_nothing_supports_no_sentence_and_an_empty_one_has_no_share_of_them() -> (
+    None
+):
     nothing = {"reference_coverage": 0.0, "citation_out_of_range": 0.0}
     assert measured("Stones are old. They last.", []) == {"citation_recall": 0.0, **nothing}
     assert measured("", []) == nothing
@@ -115,7 +138,9 @@ def test_a_section_that_cites_nothing_supports_no_sentence_and_an_empty_one_has_
 def test_a_heading_is_no_sentence(text: str, heading: bool) -> None:
     assert is_heading(text) is heading
     cited = [support(2, 1, "supported")]
-    assert measured(f"{text}\n\nIt is [Reference 1].", cited)["citation_recall"] == (1.0 if heading else 0.5)
+    assert measured(f"{text}\n\nIt is [Reference 1].", cited)["citation_recall"] == (
+        1.0 if heading else 0.5
+    )
 
 
 def test_citations_that_were_respelt_or_are_bare_numbers_are_not_exact() -> None:
@@ -131,7 +156,10 @@ def rounds(*steps: tuple[int, list[tuple[int, str]], list[int]]) -> list[dict[st
     return [
         {
             "reference": number,
-            "drafts": [{"choice": n, "parent": parent, "text": text} for n, (parent, text) in enumerate(drafts, 1)],
+            "drafts": [
+                {"choice": n, "parent": parent, "text": text}
+                for n, (parent, text) in enumerate(drafts, 1)
+            ],
             "kept": kept,
         }
         for number, drafts, kept in steps
@@ -139,7 +167,9 @@ def rounds(*steps: tuple[int, list[tuple[int, str]], list[int]]) -> list[dict[st
 
 
 def test_retention_follows_the_drafts_that_the_section_came_from() -> None:
-    """The second round's first choice descends from the first round's second draft; its rival is of no account."""
+    """The second round's first choice descends from the first round's second draft; its rival is of
+    no account.
+    """
     trace = {
         "rounds": rounds(
             (1, [(0, "None."), (0, "[Reference 1]")], [2, 1]),
@@ -150,11 +180,19 @@ def test_retention_follows_the_drafts_that_the_section_came_from() -> None:
     assert retention_by_round(trace) == [1.0, 0.5]
     trace["rounds"][2]["kept"] = [1, 2]  # now the section comes from the draft that lost both
     assert retention_by_round(trace) == [0.0, 0.0]
-    assert citation_measures(TASK, section("[Reference 3]", NUMBERS, **trace), [])["retention"] == 0.0
+    assert (
+        citation_measures(TASK, section("[Reference 3]", NUMBERS, **trace), [])["retention"] == 0.0
+    )
 
 
-def test_references_are_counted_in_the_order_of_the_rounds_and_a_draft_that_was_mended_has_kept_all() -> None:
-    trace = {"rounds": rounds((3, [(0, "[Reference 3]")], [1]), (1, [(1, "[Reference 3] [Reference 1]")], [1]))}
+def test_references_are_counted_in_the_order_of_the_rounds_and_a_draft_that_was_mended_has_kept_all() -> (
+    None
+):
+    trace = {
+        "rounds": rounds(
+            (3, [(0, "[Reference 3]")], [1]), (1, [(1, "[Reference 3] [Reference 1]")], [1])
+        )
+    }
     assert retention_by_round(trace) == [1.0]
     trace = {"rounds": rounds((1, [(0, "[Reference 1]")], [1]), (2, [(1, "[Reference 2]")], [1]))}
     for how, share in (("repaired", 1.0), ("patched", 1.0), ("kept", 0.0)):
@@ -163,13 +201,20 @@ def test_references_are_counted_in_the_order_of_the_rounds_and_a_draft_that_was_
 
 
 @pytest.mark.parametrize(
-    "trace", [{}, {"rounds": []}, {"at_once": True, "rounds": rounds((4, [(0, "[Reference 1]")], [1]))}]
+    "trace",
+    [{}, {"rounds": []}, {"at_once": True, "rounds": rounds((4, [(0, "[Reference 1]")], [1]))}],
 )
-def test_a_system_without_steps_retains_nothing_that_could_be_measured(trace: dict[str, Any]) -> None:
+def test_a_system_without_steps_retains_nothing_that_could_be_measured(
+    trace: dict[str, Any],
+) -> None:
     assert retention_by_round(trace) == []
-    assert "retention" not in citation_measures(TASK, section("[Reference 1]", NUMBERS, **trace), [])
+    assert "retention" not in citation_measures(
+        TASK, section("[Reference 1]", NUMBERS, **trace), []
+    )
 
 
 def test_every_measure_is_named() -> None:
     trace = {"rounds": rounds((1, [(0, "[Reference 1]")], [1]), (2, [(1, "[Reference 1]")], [1]))}
-    assert tuple(measured("It is [Reference 1].", [support(1, 1, "supported")], **trace)) == MEASURES
+    assert (
+        tuple(measured("It is [Reference 1].", [support(1, 1, "supported")], **trace)) == MEASURES
+    )

@@ -22,7 +22,10 @@ def judge() -> OverlapJudge:
     return OverlapJudge.of(load_settings(embedder="bge-m3", _env_file=None))
 
 
-PASSAGES = ["We trained twelve models. Dense retrieval beats BM25 on questions of one hop.", "Kites fly above rivers."]
+PASSAGES = [
+    "We trained twelve models. Dense retrieval beats BM25 on questions of one hop.",
+    "Kites fly above rivers.",
+]
 
 
 def test_a_claim_that_stands_in_a_passage_is_supported_by_a_sentence_and_one_on_something_else_is_not(
@@ -36,7 +39,10 @@ def test_a_claim_that_stands_in_a_passage_is_supported_by_a_sentence_and_one_on_
 
 
 def test_what_it_cannot_see_is_a_negation(judge: OverlapJudge) -> None:
-    assert judge.verdict("Dense retrieval does not beat BM25 on questions of one hop.", PASSAGES).label == "supported"
+    assert (
+        judge.verdict("Dense retrieval does not beat BM25 on questions of one hop.", PASSAGES).label
+        == "supported"
+    )
 
 
 def test_without_passages_nothing_is_supported(judge: OverlapJudge) -> None:
@@ -46,10 +52,16 @@ def test_without_passages_nothing_is_supported(judge: OverlapJudge) -> None:
 
 
 def test_cases_together_have_the_verdicts_that_each_has_alone(judge: OverlapJudge) -> None:
-    cases = [("Dense retrieval beats BM25.", PASSAGES), ("Kites fly.", PASSAGES[1:]), ("Boats float.", [])]
+    cases = [
+        ("Dense retrieval beats BM25.", PASSAGES),
+        ("Kites fly.", PASSAGES[1:]),
+        ("Boats float.", []),
+    ]
     together = judge.verdicts(cases)
     assert [each.label for each in together] == [judge.verdict(*case).label for case in cases]
-    assert [each.score for each in together] == pytest.approx([judge.verdict(*case).score for case in cases], abs=0.01)
+    assert [each.score for each in together] == pytest.approx(
+        [judge.verdict(*case).score for case in cases], abs=0.01
+    )
 
 
 def test_verdicts_follow_from_the_score_by_the_fitted_thresholds() -> None:

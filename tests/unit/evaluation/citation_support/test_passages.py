@@ -1,4 +1,6 @@
-"""Which passages of a cited work are found for a claim: by vectors and words, by words alone, or the first ones."""
+"""Which passages of a cited work are found for a claim: by vectors and words, by words alone, or
+the first ones.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.passages import RankedPassages, among, best_places, search
 from pipeline.index.exact import lexical_scores
-from tests.unit.evaluation.citation_support.building import CITED_MONTH, WordEmbedder, embedding_rows, passage_rows
+from tests.unit.evaluation.citation_support.building import (
+    CITED_MONTH,
+    WordEmbedder,
+    embedding_rows,
+    passage_rows,
+)
 from tests.unit.evaluation.made_up import workspace, write_table
 
 ONE, TWO = "2401.00001", "2401.00002"
@@ -28,7 +35,10 @@ def corpus(folder: Path, texts: Sequence[str] = TEXTS) -> Workspace:
 
 
 def found(
-    work: Workspace, claims: Mapping[str, Sequence[str]], most: int = 2, embedder: WordEmbedder | None = None
+    work: Workspace,
+    claims: Mapping[str, Sequence[str]],
+    most: int = 2,
+    embedder: WordEmbedder | None = None,
 ) -> RankedPassages:
     def make(settings: object) -> WordEmbedder:
         assert embedder is not None, "a model is loaded though there is nothing to compare"
@@ -51,7 +61,9 @@ def test_without_vectors_words_rank_and_no_model_is_loaded(tmp_path: Path) -> No
 
 
 def test_vectors_and_words_are_fused(tmp_path: Path) -> None:
-    """`quartz` is the one word of the claim that vectors count; `minerals` is in the first passage alone."""
+    """`quartz` is the one word of the claim that vectors count; `minerals` is in the first passage
+    alone.
+    """
     work = corpus(tmp_path, (*TEXTS, "Quartz is a harbor."))
     rows = work.root.rows(tables.PASSAGES, CITED_MONTH)
     write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(rows))
@@ -62,7 +74,9 @@ def test_vectors_and_words_are_fused(tmp_path: Path) -> None:
     assert (result.by_both, result.by_words) == (1, 0)
 
 
-def test_a_paper_without_vectors_of_this_model_is_ranked_by_words_beside_one_that_has_them(tmp_path: Path) -> None:
+def test_a_paper_without_vectors_of_this_model_is_ranked_by_words_beside_one_that_has_them(
+    tmp_path: Path,
+) -> None:
     work = corpus(tmp_path)
     rows = work.root.rows(tables.PASSAGES, CITED_MONTH)
     write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(rows, model="another"))
@@ -74,7 +88,9 @@ def test_a_paper_without_vectors_of_this_model_is_ranked_by_words_beside_one_tha
     assert ordinals(result, ONE, "harbor") == ordinals(result, TWO, "harbor") == [3]
 
 
-def test_front_matter_is_no_passage_and_markers_of_the_cited_work_are_not_shown(tmp_path: Path) -> None:
+def test_front_matter_is_no_passage_and_markers_of_the_cited_work_are_not_shown(
+    tmp_path: Path,
+) -> None:
     texts = (*TEXTS, "It follows others [@bib1; @bib2].")
     result = found(corpus(tmp_path, texts), {ONE: ["Quartz by Lovelace", "others"]}, 9)
     assert sorted(ordinals(result, ONE, "Quartz by Lovelace")) == [1, 2, 3, 4]
@@ -82,7 +98,9 @@ def test_front_matter_is_no_passage_and_markers_of_the_cited_work_are_not_shown(
 
 
 def test_a_paper_that_is_not_there_is_missing_from_what_is_found(tmp_path: Path) -> None:
-    result = found(corpus(tmp_path), {"2401.00099": ["quartz"], "2301.00001": ["quartz"], "no id": ["quartz"]})
+    result = found(
+        corpus(tmp_path), {"2401.00099": ["quartz"], "2301.00001": ["quartz"], "no id": ["quartz"]}
+    )
     assert result.passages == {}
 
 

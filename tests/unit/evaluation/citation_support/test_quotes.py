@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pipeline.evaluation.citation_support.judge import folded, place_of
 
 PASSAGE = (
-    "We call it “self-attention” – a layer’s output $x_{i} = \\alpha W^{2}$ depends on all positions. "
-    "It scores 28.4 BLEU, not 27.3."
+    "We call it “self-attention” – a layer’s output $x_{i} = \\alpha W^{2}$ depends on all"
+    " positions. It scores 28.4 BLEU, not 27.3."
 )
 
 
@@ -60,7 +60,9 @@ def test_of_two_passages_with_the_quote_the_first_is_named() -> None:
 
 
 @given(st.text(max_size=60), st.integers(0, 60), st.integers(0, 60))
-def test_any_piece_of_a_text_is_found_in_it_unless_it_says_nothing(text: str, one: int, other: int) -> None:
+def test_any_piece_of_a_text_is_found_in_it_unless_it_says_nothing(
+    text: str, one: int, other: int
+) -> None:
     """Of ASCII: pieces of what NFKC joins are other letters than the whole."""
     plain = text.encode("ascii", "ignore").decode()
     piece = plain[min(one, other) : max(one, other)]

@@ -1,4 +1,6 @@
-"""The authors' own sections of five real papers, put through the stage as if a system had written them."""
+"""The authors' own sections of five real papers, put through the stage as if a system had written
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,17 @@ def copies(asked: Asked) -> str:
     return json.dumps({"quote": "  ".join(words[8:20]).upper()[:200], "verdict": "supported"})
 
 
-def test_every_citation_of_real_sections_is_judged_by_real_words(shared_data: Path, tmp_path: Path) -> None:
+def test_every_citation_of_real_sections_is_judged_by_real_words(
+    shared_data: Path, tmp_path: Path
+) -> None:
     for imported in read_real_targets(shared_data, "2024-03"):
         task = imported.task.row()
         numbers = [each["number"] for each in task["references"]]
         written = section(task["gold"], numbers)
         with ScriptedLlm(copies) as llm:
-            work = place_with(tmp_path / imported.task.id, [written], task["references"], llm, support_passages=1)
+            work = place_with(
+                tmp_path / imported.task.id, [written], task["references"], llm, support_passages=1
+            )
             outcome, rows = judged(work)
         assert {row["number"] for row in rows} <= set(numbers)
         assert len(rows) == outcome.notes["citations"] >= 8
@@ -36,6 +42,7 @@ def test_every_citation_of_real_sections_is_judged_by_real_words(shared_data: Pa
         assert all(row["quote_found"] for row in rows if row["verdict"]), imported.task.id
         found = citation_measures(task, written, rows)
         assert found["citation_precision"] == found["citation_precision_quoted"] == 1.0
-        # Authors cite in a third to two thirds of their sentences; the rest compares, or tells of their own work.
+        # Authors cite in a third to two thirds of their sentences; the rest compares, or tells of
+        # their own work.
         assert 0.3 < found["citation_recall"] < 0.7, found
         assert found["reference_coverage"] > 0.8

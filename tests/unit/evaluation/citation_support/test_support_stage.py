@@ -1,4 +1,6 @@
-"""The stage citation_support: a row for every citation, what is not judged and why, and what makes it out of date."""
+"""The stage citation_support: a row for every citation, what is not judged and why, and what makes
+it out of date.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +54,15 @@ REFERENCES = [
 ]
 NUMBERS = (1, 2, 3, 4)
 TEXT = (
-    "Stones are old. Quartz is weighed by [Reference 1] and [Reference 9]. Ships were counted in ports [Reference 3]. "
-    "More is in [Reference 4]."
+    "Stones are old. Quartz is weighed by [Reference 1] and [Reference 9]. Ships were counted in"
+    " ports [Reference 3]. More is in [Reference 4]."
 )
 
 
 def ledger(work: Workspace) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(work.root.ledger_file("citation_support", MONTH)).to_pylist()
+    rows: list[dict[str, Any]] = pq.read_table(
+        work.root.ledger_file("citation_support", MONTH)
+    ).to_pylist()
     return rows
 
 
@@ -69,7 +73,9 @@ def told(row: dict[str, Any]) -> tuple[Any, ...]:
 def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none_and_a_rerun_asks_nothing(
     tmp_path: Path,
 ) -> None:
-    quartz = verdict_on("weighed by [this work] and [another work]", "supported", "weighs quartz by its colour")
+    quartz = verdict_on(
+        "weighed by [this work] and [another work]", "supported", "weighs quartz by its colour"
+    )
     ships = verdict_on("Ships were counted", "partly", "We count boats")
     with ScriptedLlm(quartz, ships) as llm:
         work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, llm)
@@ -82,15 +88,26 @@ def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none_and_a_re
         (4, 4, None, "no_text"),
     ]
     first, outside, ships_row, item = rows
-    assert (first["quote_found"], first["quoted"], first["judge"], first["calls"]) == (True, 0, "scripted", 1)
+    assert (first["quote_found"], first["quoted"], first["judge"], first["calls"]) == (
+        True,
+        0,
+        "scripted",
+        1,
+    )
     assert [each["anchor"] for each in first["passages"]] == ["S1.p2", "S1.p1"]
     assert first["passages"][0]["passage_id"] == "2401.00001/2"
     assert (ships_row["quote_found"], ships_row["quoted"]) == (False, None)
-    assert ships_row["passages"] == [{"passage_id": None, "anchor": None, "text": REFERENCES[2]["text"]}]
+    assert ships_row["passages"] == [
+        {"passage_id": None, "anchor": None, "text": REFERENCES[2]["text"]}
+    ]
     assert (outside["source"], outside["arxiv_id"], outside["passages"]) == (None, None, [])
     assert (item["source"], item["judge"], item["quote"], item["quote_found"], item["calls"]) == (
-        "item", None, None, None, 0,
-    )  # fmt: skip
+        "item",
+        None,
+        None,
+        None,
+        0,
+    )
     assert outcome.notes["judged"] == 2
     assert outcome.notes["unjudged"] == {"no_text": 1, "out_of_range": 1}
     assert outcome.notes["works_ranked"] == {"by_vectors_and_words": 0, "by_words_alone": 1}
@@ -112,11 +129,18 @@ def test_rows_stand_by_task_system_sentence_and_number(tmp_path: Path) -> None:
     assert keys == sorted(keys)
     assert len(keys) == 12
     assert {row["calls"] for row in rows} == {1}
-    assert llm.generations == 3  # four sections say the same of the same works: three questions, each asked once
+    assert (
+        llm.generations == 3
+    )  # four sections say the same of the same works: three questions, each asked once
 
 
-def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(tmp_path: Path) -> None:
-    text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6)) + " So it is [Reference 9]."
+def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(
+    tmp_path: Path,
+) -> None:
+    text = (
+        " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6))
+        + " So it is [Reference 9]."
+    )
     with ScriptedLlm() as llm:
         work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm)
         _, rows = judged(work, most_citations=2)
@@ -130,7 +154,12 @@ def test_the_embedded_model_judges_a_few_citations_of_a_section(tmp_path: Path) 
     text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6))
     work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES)
     rehearsal = Rehearsal(lambda prompt, tokens, own: own)
-    job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage_with(None), rehearsal=True)
+    job = Job(
+        ClientWorkspace(work.settings, rehearsal.make_client),
+        MONTH,
+        stage_with(None),
+        rehearsal=True,
+    )
     with without_waiting():
         rows = list(job.stage.build(job))
     assert len(rows) == 6
@@ -151,32 +180,55 @@ def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_pat
         outcome, rows = judged(work)
     (row,) = rows
     assert told(row) == (1, 1, None, "unreadable_answer")
-    assert (row["calls"], row["judge"], row["quote"], len(row["passages"])) == (2, "scripted", None, 2)
+    assert (row["calls"], row["judge"], row["quote"], len(row["passages"])) == (
+        2,
+        "scripted",
+        None,
+        2,
+    )
     assert outcome.left_out == {"unreadable_answer": 1}
     (line,) = ledger(work)
     assert line["subject"] == f"{TASK} {writer_name(row)}"
     assert line["detail"].startswith("sentence 1, [Reference 1]: no Finding could be read")
 
 
-def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(tmp_path: Path) -> None:
+def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(
+    tmp_path: Path,
+) -> None:
     sections = [section("It is [Reference 5]. So is [Reference 5]. It is [Reference 1].", (1, 5))]
     work = place_with(tmp_path, sections, [reference(1), reference(5)])
-    write_table(work.root, tables.PASSAGES, CITED_MONTH, passage_rows("2401.00001", []))  # front matter alone
+    write_table(
+        work.root, tables.PASSAGES, CITED_MONTH, passage_rows("2401.00001", [])
+    )  # front matter alone
     outcome, rows = judged(work)
-    assert [(row["number"], row["unjudged"]) for row in rows] == [(5, "no_text"), (5, "no_text"), (1, "no_text")]
+    assert [(row["number"], row["unjudged"]) for row in rows] == [
+        (5, "no_text"),
+        (5, "no_text"),
+        (1, "no_text"),
+    ]
     assert outcome.left_out == {"cited_paper_without_passages": 2}
 
 
 def test_a_file_of_tasks_may_bring_a_whole_text(tmp_path: Path) -> None:
     """Its headings are no passages."""
-    whole = {**reference(1), "arxiv_id": None, "text": "# A work\n\n## Method\n\nIt weighs\nquartz.\n\nIt ends."}
+    whole = {
+        **reference(1),
+        "arxiv_id": None,
+        "text": "# A work\n\n## Method\n\nIt weighs\nquartz.\n\nIt ends.",
+    }
     with ScriptedLlm() as llm:
-        _, rows = judged(place_with(tmp_path, [section("It is [Reference 1].", (1,))], [whole], llm))
+        _, rows = judged(
+            place_with(tmp_path, [section("It is [Reference 1].", (1,))], [whole], llm)
+        )
     assert sorted(each["text"] for each in rows[0]["passages"]) == ["It ends.", "It weighs quartz."]
 
 
-def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_told(tmp_path: Path) -> None:
-    outcome, rows = judged(place_with(tmp_path / "one", [section("Stones are old.", NUMBERS)], REFERENCES))
+def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_told(
+    tmp_path: Path,
+) -> None:
+    outcome, rows = judged(
+        place_with(tmp_path / "one", [section("Stones are old.", NUMBERS)], REFERENCES)
+    )
     assert (rows, outcome.left_out) == ([], {})
     work = place_with(tmp_path / "other", [section("It is [Reference 1].", NUMBERS)], REFERENCES)
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [])
@@ -184,13 +236,20 @@ def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_t
     assert (rows, outcome.left_out) == ([], {"section_without_task": 1})
 
 
-def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_identifier(tmp_path: Path) -> None:
+def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_identifier(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm(models=("judging",)) as llm:
         models = write_models(tmp_path / "settings", llm.url, "judging")
         work = place_with(
-            tmp_path, [section("It is [Reference 1].", NUMBERS)], [{**reference(1), "title": None}],
-            llm_url=llm.url, llm_model="writing", models=models, judges="judging",
-        )  # fmt: skip
+            tmp_path,
+            [section("It is [Reference 1].", NUMBERS)],
+            [{**reference(1), "title": None}],
+            llm_url=llm.url,
+            llm_model="writing",
+            models=models,
+            judges="judging",
+        )
         _, rows = judged(work)
     (asked,) = llm.requests
     assert (rows[0]["judge"], asked["max_tokens"]) == ("judging", ANSWER_TOKENS)
@@ -199,7 +258,10 @@ def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_id
 
 def test_sentences_on_one_work_are_asked_one_after_another(tmp_path: Path) -> None:
     """So that a server that keeps the beginning of a prompt finds it again."""
-    text = "It weighs quartz [Reference 1]. They weigh quartz [Reference 2]. It weighed quartz [Reference 1]."
+    text = (
+        "It weighs quartz [Reference 1]. They weigh quartz [Reference 2]. It weighed quartz"
+        " [Reference 1]."
+    )
     with ScriptedLlm() as llm:
         judged(place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm, llm_concurrency=1))
     titles = [json.dumps(body["messages"]).split("Cited work ")[1][0] for body in llm.requests]
@@ -210,7 +272,9 @@ class Words(list[Message]):
     """Messages to which there can be a weak reference."""
 
 
-def test_a_question_is_put_into_words_when_it_has_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_is_put_into_words_when_it_has_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put: list[weakref.ref[Words]] = []
     held: list[int] = []
 
@@ -226,27 +290,46 @@ def test_a_question_is_put_into_words_when_it_has_its_turn(tmp_path: Path, monke
     monkeypatch.setattr(build, "conversation", watched)
     text = " ".join(f"Fact {number} is told [Reference 1]." for number in range(30))
     with ScriptedLlm(counting) as llm:
-        _, rows = judged(place_with(tmp_path, [section(text, {1})], REFERENCES, llm, llm_concurrency=2))
+        _, rows = judged(
+            place_with(tmp_path, [section(text, {1})], REFERENCES, llm, llm_concurrency=2)
+        )
     assert len(rows) == len(held) == len(put) == 30
     # Two have their turn, and those before them may be on their way out.
     assert max(held) <= 4
 
 
 @pytest.mark.parametrize("changed", [tables.PASSAGES, tables.EMBEDDINGS])
-def test_other_passages_or_vectors_of_what_is_cited_are_other_inputs(tmp_path: Path, changed: tables.Table) -> None:
+def test_other_passages_or_vectors_of_what_is_cited_are_other_inputs(
+    tmp_path: Path, changed: tables.Table
+) -> None:
     work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES)
     before = inputs(work, MONTH)
     rows = passage_rows("2401.00001", ["Other words."])
-    write_table(work.root, changed, CITED_MONTH, rows if changed is tables.PASSAGES else embedding_rows(rows))
+    write_table(
+        work.root,
+        changed,
+        CITED_MONTH,
+        rows if changed is tables.PASSAGES else embedding_rows(rows),
+    )
     after = inputs(work, MONTH)
-    assert {name for name in before if before[name] != after[name]} == {f"{changed.name} of cited papers"}
+    assert {name for name in before if before[name] != after[name]} == {
+        f"{changed.name} of cited papers"
+    }
 
 
 @pytest.mark.parametrize("claims", [1, MOST_REHEARSED + 1])
 def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path: Path, claims: int) -> None:
     text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(claims))
-    work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm_url="http://127.0.0.1:1/v1", llm_model="m")
-    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(passage_rows("2401.00001")))
+    work = place_with(
+        tmp_path,
+        [section(text, NUMBERS)],
+        REFERENCES,
+        llm_url="http://127.0.0.1:1/v1",
+        llm_model="m",
+    )
+    write_table(
+        work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(passage_rows("2401.00001"))
+    )
     rehearsal = Rehearsal(lambda prompt, tokens, own: own)
     stage = stage_with(WordEmbedder() if claims == 1 else None)
     job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage, rehearsal=True)
@@ -271,9 +354,12 @@ def test_a_change_of_judge_room_or_limits_puts_the_month_out_of_date(tmp_path: P
 
 def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path: Path) -> None:
     text = (
-        "The method weighs quartz by its colour [Reference 1]. Zebras ran a marathon [Reference 2]. See [Reference 9]."
+        "The method weighs quartz by its colour [Reference 1]. Zebras ran a marathon [Reference 2]."
+        " See [Reference 9]."
     )
-    work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, judges="overlap", systems="extractive")
+    work = place_with(
+        tmp_path, [section(text, NUMBERS)], REFERENCES, judges="overlap", systems="extractive"
+    )
     assert CITATION_SUPPORT.disabled_reason(work.settings) == ""
     assert G_SCORES.disabled_reason(work.settings) != ""
     _, rows = judged(work, WordEmbedder())
@@ -283,18 +369,30 @@ def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path: Path) -> Non
         (3, 9, None, "out_of_range"),
     ]
     first = rows[0]
-    assert (first["judge"], first["calls"], first["quote"]) == ("overlap", 0, "The method weighs quartz by its colour.")
+    assert (first["judge"], first["calls"], first["quote"]) == (
+        "overlap",
+        0,
+        "The method weighs quartz by its colour.",
+    )
     assert first["quote_found"]
     assert first["passages"][first["quoted"]]["text"] == first["quote"]
 
 
-def test_the_fingerprint_names_the_overlap_judge_whose_estimate_loads_no_embedder(tmp_path: Path) -> None:
-    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="extractive")
+def test_the_fingerprint_names_the_overlap_judge_whose_estimate_loads_no_embedder(
+    tmp_path: Path,
+) -> None:
+    work = place_with(
+        tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="extractive"
+    )
     named = inputs(work, MONTH)
     other = inputs(place_with(tmp_path / "other", [section(TEXT, NUMBERS)], REFERENCES), MONTH)
     assert named["judge"] == "overlap"
     assert named["prompt"] != other["prompt"]
     rehearsal = Rehearsal(lambda _prompt, _tokens, word: word)
     stage = stage_with(None)
-    list(stage.build(Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage, rehearsal=True)))
+    list(
+        stage.build(
+            Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage, rehearsal=True)
+        )
+    )
     assert rehearsal.count("calls") == 0

@@ -20,14 +20,17 @@ from tests.unit.evaluation.made_up import write_table
 
 MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
 WORDS = (
-    "quartz", "lantern", "harbor", "meadow", "violin", "copper", "glacier", "orchard", "sparrow", "candle",
-    "marble", "thistle", "anchor", "saddle", "ribbon", "walnut", "falcon", "cobalt", "dune", "ember",
+    "quartz", "lantern", "harbor", "meadow", "violin", "copper", "glacier", "orchard", "sparrow",
+    "candle", "marble", "thistle", "anchor", "saddle", "ribbon", "walnut", "falcon", "cobalt",
+    "dune", "ember",
 )  # fmt: skip
 
 
 @dataclass
 class WordEmbedder:
-    """Counts of WORDS as the dense vector and as sparse weights; a token vector for each of them, where asked for."""
+    """Counts of WORDS as the dense vector and as sparse weights; a token vector for each of them,
+    where asked for.
+    """
 
     name: str = "words"
     colbert: bool = False
@@ -53,7 +56,11 @@ class WordEmbedder:
         counts = np.array([text.lower().split().count(word) for word in WORDS], np.float32)
         ids = np.flatnonzero(counts).astype(np.uint32)
         dense = counts / max(float(np.linalg.norm(counts)), 1.0)
-        tokens = np.eye(len(WORDS), dtype=np.float32)[ids] if len(ids) else np.zeros((1, len(WORDS)), np.float32)
+        tokens = (
+            np.eye(len(WORDS), dtype=np.float32)[ids]
+            if len(ids)
+            else np.zeros((1, len(WORDS)), np.float32)
+        )
         return Vectors(dense, ids, counts[ids], tokens if self.colbert else None, False)
 
     def _batch(self, found: Vectors) -> VectorBatch:
@@ -97,7 +104,9 @@ def workspace(folder: Path, **settings: object) -> Workspace:
     return Workspace(load_settings(data=folder, _env_file=None, **settings))
 
 
-def write_papers(work: Workspace, month: str, papers: Sequence[Written], embedder: WordEmbedder | None = None) -> None:
+def write_papers(
+    work: Workspace, month: str, papers: Sequence[Written], embedder: WordEmbedder | None = None
+) -> None:
     """A month of the tables that the retrieval stages read."""
     form = work.settings.embedded_form
     passages = [row for paper in papers for row in passage_rows(paper, form)]
@@ -109,7 +118,9 @@ def write_papers(work: Workspace, month: str, papers: Sequence[Written], embedde
     ]
     write_table(work.root, tables.REFERENCES, month, cited)
     maker = embedder or WordEmbedder()
-    write_table(work.root, tables.EMBEDDINGS, month, [_embedding(row, maker, form) for row in passages])
+    write_table(
+        work.root, tables.EMBEDDINGS, month, [_embedding(row, maker, form) for row in passages]
+    )
 
 
 def passage_rows(paper: Written, form: Form) -> list[dict[str, Any]]:
@@ -141,17 +152,35 @@ def _embedding(row: Mapping[str, Any], embedder: WordEmbedder, form: Form) -> di
 def small_corpus(work: Workspace, embedder: WordEmbedder | None = None) -> None:
     """March holds four papers that nobody asks from; April two that cite them and each other."""
     march = [
-        Written(f"2403.0000{n}", f"On {WORDS[n]}", [("abstract", f"{WORDS[n]} {WORDS[n]} {WORDS[n + 4]} shine.")])
+        Written(
+            f"2403.0000{n}",
+            f"On {WORDS[n]}",
+            [("abstract", f"{WORDS[n]} {WORDS[n]} {WORDS[n + 4]} shine.")],
+        )
         for n in range(4)
     ]
     write_papers(work, MARCH, march, embedder)
-    asks = "The quartz quartz shine holds under pressure [@a]. Many a lantern burns through stormy nights [@b; @c]."
-    asks_again = "Every violin meadow resonates beautifully somewhere [@d]. Nobody cites anything in this sentence."
+    asks = (
+        "The quartz quartz shine holds under pressure [@a]. Many a lantern burns through stormy"
+        " nights [@b; @c]."
+    )
+    asks_again = (
+        "Every violin meadow resonates beautifully somewhere [@d]. Nobody cites anything in this"
+        " sentence."
+    )
     cites = {"a": "2403.00000", "b": "2403.00001", "c": "2404.00002"}
     april = [
-        Written("2404.00001", "Asking", [("paragraph", asks), ("abstract", "quartz lantern quartz.")], cites),
         Written(
-            "2404.00002", "Also asking", [("paragraph", asks_again), ("list", "lantern harbor.")], {"d": "2403.00003"}
+            "2404.00001",
+            "Asking",
+            [("paragraph", asks), ("abstract", "quartz lantern quartz.")],
+            cites,
+        ),
+        Written(
+            "2404.00002",
+            "Also asking",
+            [("paragraph", asks_again), ("list", "lantern harbor.")],
+            {"d": "2403.00003"},
         ),
     ]
     write_papers(work, APRIL, april, embedder)

@@ -13,7 +13,15 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Outcome, Workspace
 from pipeline.evaluation.retrieval.queries import cited_keys, masked, why_not
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES
-from tests.unit.evaluation.retrieval.corpus import APRIL, MARCH, MAY, Written, small_corpus, workspace, write_papers
+from tests.unit.evaluation.retrieval.corpus import (
+    APRIL,
+    MARCH,
+    MAY,
+    Written,
+    small_corpus,
+    workspace,
+    write_papers,
+)
 
 TOLD = "Copper melts slowly inside the furnace"
 
@@ -24,11 +32,15 @@ def made(work: Workspace, month: str = APRIL) -> tuple[list[dict[str, Any]], Out
 
 
 def asked_by(tmp_path: Path, *texts: str, kind: str = "paragraph", **settings: object) -> Workspace:
-    """April's paper 2404.00001 with these passages, whose key `a` is a paper of March and `self` its own."""
+    """April's paper 2404.00001 with these passages, whose key `a` is a paper of March and `self`
+    its own.
+    """
     work = workspace(tmp_path, **settings)
     write_papers(work, MARCH, [Written("2403.00001", "Known", [("abstract", "Copper.")])])
     cites = {"a": "2403.00001", "self": "2404.00001", "late": "2405.00001", "unknown": "2403.09999"}
-    write_papers(work, APRIL, [Written("2404.00001", "Asking", [(kind, text) for text in texts], cites)])
+    write_papers(
+        work, APRIL, [Written("2404.00001", "Asking", [(kind, text) for text in texts], cites)]
+    )
     return work
 
 
@@ -51,7 +63,11 @@ def test_a_query_is_the_sentence_without_its_markers(sentence: str, text: str) -
 
 
 def test_the_keys_of_all_markers_are_read() -> None:
-    assert cited_keys("One [@bib.bib1; @bib.bib2] and two [@x] and [1].") == ["bib.bib1", "bib.bib2", "x"]
+    assert cited_keys("One [@bib.bib1; @bib.bib2] and two [@x] and [1].") == [
+        "bib.bib1",
+        "bib.bib2",
+        "x",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,9 +96,12 @@ def test_each_sentence_that_cites_the_corpus_asks_for_what_it_cites(tmp_path: Pa
     assert len({row["query_id"] for row in rows}) == 3
 
 
-def test_a_paper_does_not_ask_for_itself_nor_for_one_that_is_later_or_not_there(tmp_path: Path) -> None:
+def test_a_paper_does_not_ask_for_itself_nor_for_one_that_is_later_or_not_there(
+    tmp_path: Path,
+) -> None:
     work = asked_by(
-        tmp_path, f"{TOLD} [@self]. {TOLD} today [@unknown]. {TOLD} later [@late]. {TOLD} again [@a; @self]."
+        tmp_path,
+        f"{TOLD} [@self]. {TOLD} today [@unknown]. {TOLD} later [@late]. {TOLD} again [@a; @self].",
     )
     write_papers(work, MAY, [Written("2405.00001", "Later", [("abstract", "Copper.")])])
     rows, outcome = made(work)
@@ -95,9 +114,13 @@ def test_what_is_no_running_text_does_not_ask(tmp_path: Path, kind: str) -> None
     assert made(asked_by(tmp_path, f"{TOLD} [@a].", kind=kind))[0] == []
 
 
-def test_empty_and_repeated_sentences_are_in_the_ledger_with_their_reason_in_every_run(tmp_path: Path) -> None:
+def test_empty_and_repeated_sentences_are_in_the_ledger_with_their_reason_in_every_run(
+    tmp_path: Path,
+) -> None:
     work = asked_by(
-        tmp_path, f"{TOLD} [@a]. See also [@a]. We refer the reader to [@a] for more details.", f"{TOLD} [@a]."
+        tmp_path,
+        f"{TOLD} [@a]. See also [@a]. We refer the reader to [@a] for more details.",
+        f"{TOLD} [@a].",
     )
     rows, outcome = made(work)
     assert [row["passage_id"] for row in rows] == ["2404.00001-0"]

@@ -22,7 +22,10 @@ Floats = NDArray[np.float32]
 def pool_of(*passages_of_each: int, texts: Sequence[str] = ()) -> Pool:
     """Papers with so many passages each; ids run against the order of the passages."""
     paper_of = np.repeat(np.arange(len(passages_of_each), dtype=np.int32), passages_of_each)
-    rows = [{"passage_id": f"{999 - place}", "arxiv_id": f"p{paper}"} for place, paper in enumerate(paper_of)]
+    rows = [
+        {"passage_id": f"{999 - place}", "arxiv_id": f"p{paper}"}
+        for place, paper in enumerate(paper_of)
+    ]
     starts = np.searchsorted(paper_of, np.arange(len(passages_of_each)))
     number_of = {f"p{number}": number for number in range(len(passages_of_each))}
     by_id = np.arange(len(rows))[::-1].copy()
@@ -37,9 +40,17 @@ class Toy:
         self.texts = [" ".join(random.choice(WORDS[:7], 5)) for _ in range(passages)]
         self.asked = [" ".join(random.choice(WORDS[:7], 2)) for _ in range(queries)]
         self.dense = random.standard_normal((passages, 6)).astype(np.float32)
-        self.sparse = SparseRows.of([{int(n): 1.0 + n for n in random.integers(0, 9, 2)} for _ in range(passages)])
+        self.sparse = SparseRows.of(
+            [{int(n): 1.0 + n for n in random.integers(0, 9, 2)} for _ in range(passages)]
+        )
         self.vectors = [
-            Vectors(dense, np.array([number % 9], np.uint32), np.ones(1, np.float32), None, truncated=False)
+            Vectors(
+                dense,
+                np.array([number % 9], np.uint32),
+                np.ones(1, np.float32),
+                None,
+                truncated=False,
+            )
             for number, dense in enumerate(random.standard_normal((queries, 6)).astype(np.float32))
         ]
 
@@ -49,7 +60,9 @@ class Toy:
 
 
 def by_hand(scores: Floats, pool: Pool, own: int, found: bool) -> list[int]:
-    """Papers by their best passage, one loop over all of them. found: whether a score of 0 is one."""
+    """Papers by their best passage, one loop over all of them. found: whether a score of 0 is
+    one.
+    """
     top: dict[int, float] = {}
     for place, score in enumerate(scores):
         paper = int(pool.paper_of[place])
@@ -72,7 +85,9 @@ def test_rankings_are_those_of_a_loop_over_all_passages_without_the_asking_paper
         dense = toy.dense @ vectors.dense
         assert found.dense[number] == by_hand(dense, pool, own[number], True)
         assert found.lexical[number] == by_hand(words[number], pool, own[number], False)
-        assert found.sparse[number] == by_hand(np.array(sparse, np.float32), pool, own[number], False)
+        assert found.sparse[number] == by_hand(
+            np.array(sparse, np.float32), pool, own[number], False
+        )
         fused = fused_scores(dense, words[number])
         fused[pool.paper_of == own[number]] = -np.inf
         passages = best(fused, pool.by_id, rankings.FUSED)

@@ -1,4 +1,6 @@
-"""The stage retrieval_scores with an embedder that counts words: what it searches, measures and leaves out."""
+"""The stage retrieval_scores with an embedder that counts words: what it searches, measures and
+leaves out.
+"""
 
 from __future__ import annotations
 
@@ -83,12 +85,22 @@ def test_every_method_is_measured_over_all_papers_up_to_the_month(work: Workspac
 
 
 def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
-    """The asking paper says the sentence itself, word for word; had it counted, it would be first everywhere."""
+    """The asking paper says the sentence itself, word for word; had it counted, it would be first
+    everywhere.
+    """
     work = workspace(tmp_path)
-    known = [Written(f"2403.0000{n}", "Known", [("abstract", text)]) for n, text in enumerate(["copper", "dune ember"])]
+    known = [
+        Written(f"2403.0000{n}", "Known", [("abstract", text)])
+        for n, text in enumerate(["copper", "dune ember"])
+    ]
     write_papers(work, MARCH, known)
     sentence = "Copper dune copper ember shines brightly [@a]."
-    asking = Written("2404.00001", "Copper", [("paragraph", sentence), ("caption", sentence[:-6])], {"a": "2403.00000"})
+    asking = Written(
+        "2404.00001",
+        "Copper",
+        [("paragraph", sentence), ("caption", sentence[:-6])],
+        {"a": "2403.00000"},
+    )
     write_papers(work, APRIL, [asking])
     rows, _ = scored(work, WordEmbedder())
     for method in ("dense", "lexical", "sparse", "fused"):
@@ -96,14 +108,24 @@ def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
     assert value(rows, "dense", "R@1") == 1.0
 
 
-def test_what_cannot_tell_methods_apart_is_no_number_and_the_notes_say_what_is_missing(work: Workspace) -> None:
+def test_what_cannot_tell_methods_apart_is_no_number_and_the_notes_say_what_is_missing(
+    work: Workspace,
+) -> None:
     rows, outcome = scored(work, WordEmbedder())
     assert {row["metric"] for row in rows} == {"R@1", "RR@50", "nDCG@10"}
-    assert outcome.notes["not_measured"].keys() == {"colbert", "cross_encoder", "R@5", "R@10", "R@50"}
+    assert outcome.notes["not_measured"].keys() == {
+        "colbert",
+        "cross_encoder",
+        "R@5",
+        "R@10",
+        "R@50",
+    }
 
 
 def test_the_difference_of_fused_and_lexical_is_paired(work: Workspace) -> None:
-    others = [Written(f"2402.001{n:02}", f"Other {n}", [("abstract", "cobalt walnut")]) for n in range(20)]
+    others = [
+        Written(f"2402.001{n:02}", f"Other {n}", [("abstract", "cobalt walnut")]) for n in range(20)
+    ]
     write_papers(work, "2024-02", others)
     rows, _ = scored(work, WordEmbedder())
     (gain,) = [row for row in rows if row["method"] == "fused_minus_lexical"]
@@ -124,7 +146,9 @@ def test_vectors_of_another_model_are_not_searched(work: Workspace) -> None:
 
 
 def test_a_month_without_embeddings_is_not_searched(work: Workspace) -> None:
-    write_papers(work, "2024-02", [Written("2402.00001", "Before", [("abstract", "quartz quartz shine")])])
+    write_papers(
+        work, "2024-02", [Written("2402.00001", "Before", [("abstract", "quartz quartz shine")])]
+    )
     work.root.file(tables.EMBEDDINGS, "2024-02").unlink()
     rows, outcome = scored(work, WordEmbedder())
     assert {row["papers"] for row in rows} == {6} == {outcome.notes["papers_in_all"]}
@@ -141,7 +165,9 @@ def test_embeddings_of_earlier_texts_are_refused_with_what_to_run(work: Workspac
 
 def test_a_month_that_one_paper_asks_from_has_no_intervals(work: Workspace) -> None:
     sentence = "Copper glacier orchards shine brightly [@a]."
-    write_papers(work, MAY, [Written("2405.00001", "May", [("paragraph", sentence)], {"a": "2403.00001"})])
+    write_papers(
+        work, MAY, [Written("2405.00001", "May", [("paragraph", sentence)], {"a": "2403.00001"})]
+    )
     rows, _ = scored(work, WordEmbedder(), MAY)
     assert {row["papers"] for row in rows} == {7}
     assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
@@ -150,14 +176,17 @@ def test_a_month_that_one_paper_asks_from_has_no_intervals(work: Workspace) -> N
 def test_rows_are_taken_from_chunks_in_any_order() -> None:
     rows = np.arange(24, dtype=np.float16).reshape(8, 3)
     chunks = [
-        pa.array(list(rows[start:end]), pa.list_(pa.float16())) for start, end in ((0, 1), (1, 1), (1, 6), (6, 8))
+        pa.array(list(rows[start:end]), pa.list_(pa.float16()))
+        for start, end in ((0, 1), (1, 1), (1, 6), (6, 8))
     ]
     wanted = np.array([7, 2, 2, 5, 0, 6])
     assert (matrix_of(pa.chunked_array(chunks), wanted) == rows[wanted]).all()
     assert (matrix_of(pa.chunked_array(chunks).slice(2), wanted[:1] - 2) == rows[wanted[:1]]).all()
 
 
-def test_papers_of_later_months_are_not_searched_and_one_of_an_earlier_makes_the_scores_stale(work: Workspace) -> None:
+def test_papers_of_later_months_are_not_searched_and_one_of_an_earlier_makes_the_scores_stale(
+    work: Workspace,
+) -> None:
     first, _ = scored(work, WordEmbedder())
     write_papers(work, MAY, [Written("2405.00001", "May", [("abstract", "quartz quartz shine")])])
     assert state(RETRIEVAL_SCORES, work, APRIL) is State.DONE
@@ -169,8 +198,16 @@ def test_papers_of_later_months_are_not_searched_and_one_of_an_earlier_makes_the
 @pytest.mark.parametrize(
     ("wanted", "papers", "said"),
     [
-        (0, [Written("2404.00001", "Alone", [("abstract", "Copper.")])], "CITELOOM_RETRIEVAL_QUERIES is 0"),
-        (10, [Written("2404.00001", "Alone", [("abstract", "Copper.")])], "no sentence of the month"),
+        (
+            0,
+            [Written("2404.00001", "Alone", [("abstract", "Copper.")])],
+            "CITELOOM_RETRIEVAL_QUERIES is 0",
+        ),
+        (
+            10,
+            [Written("2404.00001", "Alone", [("abstract", "Copper.")])],
+            "no sentence of the month",
+        ),
         (10, [], "no sentence of the month"),
     ],
     ids=["no query is wanted", "nothing is cited", "no paper"],
@@ -185,7 +222,9 @@ def test_a_month_without_queries_has_no_rows_and_loads_no_model(
     def no_model(settings: object) -> Any:
         raise AssertionError
 
-    stage = replace(RETRIEVAL_SCORES, build=partial(build_scores, make=no_model, make_reranker=no_model))
+    stage = replace(
+        RETRIEVAL_SCORES, build=partial(build_scores, make=no_model, make_reranker=no_model)
+    )
     outcome = run_stage(stage, work, APRIL)
     assert outcome.rows == 0
     assert outcome.notes["no_scores"].startswith(said)
@@ -219,7 +258,8 @@ def test_colbert_is_measured_where_the_table_has_its_vectors(tmp_path: Path) -> 
     small_corpus(work, embedder)
     rows, outcome = scored(work, embedder)
     assert "colbert" not in outcome.notes["not_measured"]
-    # One token of "violin meadow" is in each of two papers: alike to MaxSim, and the wrong one has the lower id.
+    # One token of "violin meadow" is in each of two papers: alike to MaxSim, and the wrong one has
+    # the lower id.
     assert value(rows, "colbert", "R@1") == pytest.approx((1 + 0.5 + 0) / 3)
 
 
