@@ -196,7 +196,7 @@ def _describe_repairs(
     """A table of what is wrong, and the command for each month.
 
     recorded: the months with a recorded failure. `run --failed` runs no others, such as those with
-        a damaged table.
+    a damaged table.
     """
     table, commands = [], []
     for month, rows in to_repair.items():

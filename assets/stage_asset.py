@@ -84,7 +84,7 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
     says why.
 
     settings: they say which stages are disabled, where a step runs, and with which settings its
-        rows are made.
+    rows are made.
     """
     stage = asset.stage
     spec = dg.AssetSpec(

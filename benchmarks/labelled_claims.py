@@ -36,7 +36,7 @@ class LabelledClaim:
     """One claim about one document.
 
     claim: without citation markers; marked: as a sentence that cites, `[this work]` in place of the
-        document.
+    document.
     """
 
     id: str

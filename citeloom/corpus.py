@@ -119,9 +119,8 @@ class Corpus:
         """The answer to a question, with the passages that support each sentence.
 
         system: `arxivbot`, `wikichat`, `direct` or `extractive`, alone or with a model
-            (`arxivbot@gpt-4`); by default
-        `extractive` without a model endpoint, else `arxivbot`. months: a month, a range
-            (2024-03..2024-05), or all.
+        (`arxivbot@gpt-4`); by default `extractive` without a model endpoint, else `arxivbot`.
+        months: a month, a range (2024-03..2024-05), or all.
 
         Raises SettingError for a wrong argument, MissingInput if nothing is indexed, and what the
         client of the model raises.

@@ -31,11 +31,10 @@ class Retries:
 
     requested_pause: of an error, the seconds that the server asks to wait, 0 if it does not say;
     None for an error that another attempt cannot mend. A pause is at least what is asked, else it
-    doubles from `first_pause` to
-    `longest_pause`. jitter: draw it at random below that bound, so that requests which failed
-        together do not return
-    together. attempts: the most; None for no limit. patience: no pause begins that would end later
-    after the first attempt, in seconds; None for no limit.
+    doubles from `first_pause` to `longest_pause`. jitter: draw it at random below that bound, so
+    that requests which failed together do not return together. attempts: the most; None for no
+    limit. patience: no pause begins that would end later after the first attempt, in seconds; None
+    for no limit.
     """
 
     requested_pause: Callable[[BaseException], float | None]
@@ -54,7 +53,7 @@ class Retries:
         """The result of `send`. Raises its last error as it is.
 
         before_pause: called with each error that is followed by another attempt, and the pause in
-            seconds.
+        seconds.
         """
         import tenacity
 

@@ -154,8 +154,7 @@ class InstanceState:
     """The state of Dagster's instance.
 
     running, dead: ids of unfinished runs whose process lives, and is gone. pools: the runs that
-        hold slots of each.
-    outdated: stores of an older schema than this Dagster's.
+    hold slots of each. outdated: stores of an older schema than this Dagster's.
     """
 
     running: tuple[str, ...]

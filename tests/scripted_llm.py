@@ -127,8 +127,8 @@ class ScriptedLlm:
     """The server. A context manager; `url` is its base URL.
 
     key: where given, requests must bear it. models: names that it serves. most: largest `n` that it
-        takes.
-    latency: seconds that every request takes. json_schema: whether it knows `response_format`.
+    takes. latency: seconds that every request takes. json_schema: whether it knows
+    `response_format`.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ class Terminal:
     ends it.
 
     variables: what is set besides this process's environment, of which no setting of citeloom's is
-        handed on.
+    handed on.
     """
 
     def __init__(

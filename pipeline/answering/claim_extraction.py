@@ -57,7 +57,7 @@ async def extract_claims(
     decide that, without a model.
 
     earlier: claims that are known, which are not made again. hops: the passages read in each hop,
-        these included.
+    these included.
     """
     answer: FormAnswer[Any] = FormAnswer(None, Spent())
     if passages and most > 0:
@@ -231,9 +231,8 @@ def home_of(
     and figures, the first source that has all of them; None if no source has.
 
     The words of the question are not looked for. But if a short figure is lacking, and with it a
-    name that the question
-    has too, the claim rests on the only source that has all of them. sources: passages that were
-        shown, best first.
+    name that the question has too, the claim rests on the only source that has all of them.
+    sources: passages that were shown, best first.
     """
     names = particulars(claim)
     wanted, lacking = names - _words(question), names - Source(named).words()

@@ -51,9 +51,8 @@ async def compose(
     not hold the answer.
 
     The claims themselves are the answer (`made`) if the model says that they hold it and none of
-    its sentences rests on
-    one, or if its answer cannot be read: they were extracted for this question. Adds a step with
-        the prompt's name.
+    its sentences rests on one, or if its answer cannot be read: they were extracted for this
+    question. Adds a step with the prompt's name.
     """
     if not claims:
         steps.add(prompt, Spent(), abstained="no claims")

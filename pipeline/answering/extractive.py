@@ -78,7 +78,7 @@ async def extractive(
     model.
 
     cosines: by default those of the embedding model of the settings. Raises as the retriever and
-        the tables do.
+    the tables do.
     """
     steps, most_read = StepLog(tools.on_step), tools.settings.answer_passages
     query = search_query(question)

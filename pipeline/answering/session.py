@@ -41,7 +41,7 @@ class Reply:
     """An answer and its cost.
 
     model: None for a system that calls none. usage: of this question alone; cached answers cost
-        nothing.
+    nothing.
     """
 
     question: str

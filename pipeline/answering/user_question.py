@@ -90,7 +90,7 @@ class Search(AnswerForm):
     """WikiChat's: whether to search, the question by itself, and the words of the search.
 
     search is a word and not a truth value: a rehearsal makes up the first of the words, which must
-        be the costlier one.
+    be the costlier one.
     """
 
     search: Annotated[Literal["yes", "no"], BeforeValidator(as_word)]

@@ -59,8 +59,7 @@ class Page:
 
     token: leads to the next page until `expires` (ISO 8601, or None); None on the last page.
     broken: by identifier, why its record cannot be read; `nameless` counts those without an
-        identifier.
-    total: how many records the whole list has, where the server says so.
+    identifier. total: how many records the whole list has, where the server says so.
     """
 
     changes: tuple[Change, ...]

@@ -383,9 +383,8 @@ def parse_xml(body: bytes, root: str) -> Element:
     `{namespace}name`.
 
     Raises BrokenAnswer where the body is HTML, truncated, not XML, too large or has another root,
-    PermanentFailure
-    where it declares a document type: arXiv never does, and entities make a long text of a short
-        one.
+    PermanentFailure where it declares a document type: arXiv never does, and entities make a long
+    text of a short one.
     """
     from lxml import etree
 

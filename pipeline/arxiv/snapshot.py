@@ -136,7 +136,7 @@ class Snapshot:
         """The newest day on which a record of the snapshot changed, `YYYY-MM-DD`.
 
         Invalid and future days do not count: one wrong line of millions would make the harvest
-            begin too late.
+        begin too late.
         """
         days = set(
             pq.read_table(self._converted(), columns=["updated"])["updated"].unique().to_pylist()

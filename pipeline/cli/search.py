@@ -216,7 +216,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     """The hits of a query: number, score, paper, section and anchor, text.
 
     first: the number of the first hit. query: shown above the table; given if there are several
-        queries.
+    queries.
     """
     from rich.markup import escape
     from rich.text import Text

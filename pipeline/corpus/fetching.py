@@ -49,7 +49,7 @@ class PageRecord(NamedTuple):
     """Outcome of the last request for a paper's page.
 
     reason: `fetched`, or why there is no page. detail: the page's address, or the fault.
-        requested_at: ISO 8601, UTC.
+    requested_at: ISO 8601, UTC.
     """
 
     arxiv_id: str

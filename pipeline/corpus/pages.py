@@ -51,8 +51,7 @@ class ParseJob:
     """How the pages of a month are parsed.
 
     page_errors: the policy CITELOOM_PAGE_ERRORS. page_seconds: processor time that one page may
-        take to parse.
-    year: of the month.
+    take to parse. year: of the month.
     """
 
     dump_dir: Path | str

@@ -47,9 +47,8 @@ def is_related_work(title: str) -> bool:
     """Whether a section of this title reviews the work of others.
 
     Yes: "2.1 Background and Related Work", "Prior Art", "Literature Survey", "State of the Art in
-        Parsing". No, since
-    these speak of something else: "Related" alone, "Our Previous Work", "Comparison with Previous
-    Work", "State-of-the-Art Results".
+    Parsing". No, since these speak of something else: "Related" alone, "Our Previous Work",
+    "Comparison with Previous Work", "State-of-the-Art Results".
     """
     words = one_line(re.sub(r"(?<=\w)[-‐](?=\w)", " ", title)).strip(" .:")
     bare = _NUMBER.match(words)

@@ -187,7 +187,7 @@ def _require_the_listed_dump(job: Job) -> None:
     listed.
 
     In the ledger they would be lost for good: once the dump is as before, nothing would be out of
-        date.
+    date.
     """
     unread = [row["subject"] for row in job.ledger if row["reason"] in _READ_FAILURES]
     listed = read_provenance(job.workspace.root.file(MEMBERS_TABLE, job.month)) if unread else None

@@ -54,9 +54,8 @@ class CitationCheck:
     """What a cited paper says about a sentence; one for each key of each citing sentence.
 
     verdict: `supported`, `partly`, `contradicted`, `not_found` (the best passages do not say it),
-        or `not_checked`,
-    for `reason`. quote: the words of the paper that decide. url: of the passage. abstract_only:
-    whether only the paper's abstract could be read.
+    or `not_checked`, for `reason`. quote: the words of the paper that decide. url: of the passage.
+    abstract_only: whether only the paper's abstract could be read.
     """
 
     key: str

@@ -24,10 +24,8 @@ class Entry:
     """An item of the draft's bibliography.
 
     fields: BibTeX's, in lower case, without braces and TeX accents. authors: names in reading
-        order, without "others";
-    empty if none are given. title, year, venue, doi, arxiv_id: None if the entry has none.
-        arxiv_id: as written, with
-    its version. line: of the file, from 1.
+    order, without "others"; empty if none are given. title, year, venue, doi, arxiv_id: None if the
+    entry has none. arxiv_id: as written, with its version. line: of the file, from 1.
     """
 
     key: str
@@ -90,11 +88,9 @@ class Draft:
     """A draft that was read.
 
     title: None if it has none. paragraphs: their plain text, in order. entries: by key, in the
-        order of the
-    bibliography. listed: keys that are to appear in the bibliography without a citation
-        (`\\nocite`).
-    duplicate_keys: keys that more than one entry has; the first entry counts. problems: what could
-    not be read, a sentence each with file and line.
+    order of the bibliography. listed: keys that are to appear in the bibliography without a
+    citation (`\\nocite`). duplicate_keys: keys that more than one entry has; the first entry
+    counts. problems: what could not be read, a sentence each with file and line.
     """
 
     file: Path

@@ -29,7 +29,7 @@ class SparseRows:
     alike.
 
     offsets: int64 of shape (texts + 1,). ids: uint32, ascending within a text, and weights:
-        float32, of shape (terms,).
+    float32, of shape (terms,).
     """
 
     offsets: NDArray[np.int64]
@@ -88,10 +88,9 @@ class Vectors:
     """One text's vectors.
 
     dense: float32 of shape (dimensions,), unit length. sparse_ids: uint32, ascending, of shape
-        (k,), and
-    sparse_weights: float32 of the same shape, greater than 0. colbert: float32 of shape (tokens,
-    dimensions), rows of unit length; None unless asked for. truncated: whether the dense vector saw
-    only the text's beginning.
+    (k,), and sparse_weights: float32 of the same shape, greater than 0. colbert: float32 of shape
+    (tokens, dimensions), rows of unit length; None unless asked for. truncated: whether the dense
+    vector saw only the text's beginning.
     """
 
     dense: NDArray[np.float32]
@@ -112,11 +111,9 @@ class VectorBatch:
 
     dense: float16 of shape (texts, dimensions), of unit length before it was rounded.
     sparse_offsets: int32 of shape (texts + 1,) into sparse_ids (uint32, ascending within a text)
-    and sparse_weights (float32, greater than 0).
-    colbert_offsets: int32 of shape (texts + 1,) into colbert, float16 of shape (tokens,
-        dimensions); None unless
-    asked for. truncated: bool of shape (texts,). tokens: the tokens that the model read for these
-        texts.
+    and sparse_weights (float32, greater than 0). colbert_offsets: int32 of shape (texts + 1,) into
+    colbert, float16 of shape (tokens, dimensions); None unless asked for. truncated: bool of shape
+    (texts,). tokens: the tokens that the model read for these texts.
     """
 
     dense: NDArray[np.float16]

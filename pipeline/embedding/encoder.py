@@ -71,9 +71,9 @@ class Tokens:
     """A pack on a device.
 
     count: its tokens. ids and positions: int32, of `count` or more; the encoder computes what is
-        beyond for nothing.
-    starts: int32 of shape (texts + 1,), where texts begin. inner: int64 of shape (count - texts,),
-    the places of all tokens but each text's first. runs: as `packing.runs` gives them.
+    beyond for nothing. starts: int32 of shape (texts + 1,), where texts begin. inner: int64 of
+    shape (count - texts,), the places of all tokens but each text's first. runs: as `packing.runs`
+    gives them.
     """
 
     count: int
@@ -113,9 +113,8 @@ class Encoder:
     """The encoder on one device.
 
     weights: as `weights.read_weights` gives them; emptied on the way, so that two copies never lie
-        in memory.
-    precision: the type of the matrix products; int8 on a CPU alone. On a CPU the sums between them
-    stay float32. Raises KeyError where a weight is absent.
+    in memory. precision: the type of the matrix products; int8 on a CPU alone. On a CPU the sums
+    between them stay float32. Raises KeyError where a weight is absent.
     """
 
     def __init__(
@@ -328,9 +327,8 @@ class Heads:
     """The vectors of a pack, on its device.
 
     dense: float32 of shape (texts, dimensions). sparse: float32 of shape (terms,); None where the
-        model has no such
-    head. colbert: of shape (tokens - texts, dimensions), every token's but each text's first; None
-        unless asked for.
+    model has no such head. colbert: of shape (tokens - texts, dimensions), every token's but each
+    text's first; None unless asked for.
     """
 
     dense: Tensor

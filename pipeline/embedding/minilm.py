@@ -124,7 +124,7 @@ class QueryModel:
     test holds both together.
 
     file: safetensors with the names of a BERT in transformers. Raises KeyError where a weight is
-        absent.
+    absent.
     """
 
     def __init__(self, file: Path, shape: Shape) -> None:

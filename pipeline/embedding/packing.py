@@ -144,10 +144,8 @@ class Window:
     """Consecutive texts of a stream, as a model reads them.
 
     rows: their tokens, none longer than the model reads. positions: int32 of shape (tokens,), the
-        row of the
-    position embeddings for every token. terms: what the sparse vectors weigh; None where the model
-        makes none.
-    truncated: bool of shape (texts,).
+    row of the position embeddings for every token. terms: what the sparse vectors weigh; None where
+    the model makes none. truncated: bool of shape (texts,).
     """
 
     rows: TokenRows
@@ -161,10 +159,9 @@ class Pack:
     """Some texts of a window, end to end, longest first.
 
     places: int64 of shape (texts,), the texts' places in the window. ids and positions: int32 of
-        shape (tokens,).
-    starts: int32 of shape (texts + 1,), where each text's tokens begin. slots: int64 of shape
-    (tokens,), for every token the place of its term among the pack's, or `terms` (one beyond the
-    last) for a token that has none.
+    shape (tokens,). starts: int32 of shape (texts + 1,), where each text's tokens begin. slots:
+    int64 of shape (tokens,), for every token the place of its term among the pack's, or `terms`
+    (one beyond the last) for a token that has none.
     """
 
     window: Window

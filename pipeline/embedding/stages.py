@@ -110,7 +110,7 @@ def _fresh_texts(job: Job, known: KnownVectors) -> Iterator[str]:
     of its own.
 
     So passages are read twice, the second time without their texts: no list of what is under way
-        need be kept.
+    need be kept.
     """
     done = 0
     for passages in _passages(job, _TEXT):

@@ -31,9 +31,8 @@ class Check:
     """One statement about a month of a stage.
 
     evaluate: (workspace, month) → result. blocking: nothing below the stage runs for a month that
-        fails it.
-    warning: a failure is reported, and is no failure of the run. uses_pool: it needs what the
-        stage's pool stands for.
+    fails it. warning: a failure is reported, and is no failure of the run. uses_pool: it needs what
+    the stage's pool stands for.
     """
 
     stage: str

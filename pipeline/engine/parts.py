@@ -34,10 +34,9 @@ class Part:
     """Rows of a month that are computed together.
 
     columns: the values by which its rows are recognised; None where the part is built in every run
-        of the stage.
-    reads: tables of the same month that it reads, each with the name of the part read, or None for
-        all of it.
-    settings, version, inputs: as those of a stage, for this part alone.
+    of the stage. reads: tables of the same month that it reads, each with the name of the part
+    read, or None for all of it. settings, version, inputs: as those of a stage, for this part
+    alone.
     """
 
     name: str

@@ -102,7 +102,7 @@ def state(stage: Stage, workspace: Workspace, month: str) -> State:
     """The state of a stage's month under its inputs, settings and code as they are now.
 
     A damaged file, or one with damaged inputs, is stale: running it makes it again, or says what is
-        wrong.
+    wrong.
     """
     try:
         written = read_provenance(workspace.root.file(stage.table, month))

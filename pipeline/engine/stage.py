@@ -72,19 +72,15 @@ def _no_outputs(workspace: Workspace, month: str, provenance: Provenance) -> boo
 class Stage:
     """One table and how a month of it is built.
 
-    upstream: tables whose same month it reads.
-    settings: names of the settings that change its rows.
-    version: raised when the code gives other rows.
-    inputs: digests of everything else it reads (zips, other months, prompts), by name.
-    outputs_exist: whether what it made outside its table (points in the index, a page) is still
-        there.
-    disabled_reason: why the settings do not ask for it; empty where they do. A disabled month has a
-        file without rows.
-    parts: the parts that its months are built of (`engine.parts`), in place of settings and inputs,
-    and of upstream tables where only some parts read them; None where a month is built as a whole.
-    part_settings: the settings of all parts, from which Dagster tells that a month is out of date.
-    pool: what only one process may use at a time, in Dagster a pool, between processes a file lock
-        (`engine.locks`).
+    upstream: tables whose same month it reads. settings: names of the settings that change its
+    rows. version: raised when the code gives other rows. inputs: digests of everything else it
+    reads (zips, other months, prompts), by name. outputs_exist: whether what it made outside its
+    table (points in the index, a page) is still there. disabled_reason: why the settings do not ask
+    for it; empty where they do. A disabled month has a file without rows. parts: the parts that its
+    months are built of (`engine.parts`), in place of settings and inputs, and of upstream tables
+    where only some parts read them; None where a month is built as a whole. part_settings: the
+    settings of all parts, from which Dagster tells that a month is out of date. pool: what only one
+    process may use at a time, in Dagster a pool, between processes a file lock (`engine.locks`).
     """
 
     table: Table

@@ -96,9 +96,8 @@ class Judgement:
 
     marks: writer → its marks, in the order shown; none where nothing was judged, and then `failure`
     says why, as (reason, detail) for the ledger. best: one of these writers, None where there was
-    one alone, and so nothing to vote
-    on. cut: texts of which the judge read the beginning alone. spent: what it cost, also where
-        nothing could be read.
+    one alone, and so nothing to vote on. cut: texts of which the judge read the beginning alone.
+    spent: what it cost, also where nothing could be read.
     """
 
     marks: Mapping[str, Marks]
@@ -201,7 +200,7 @@ def conversation(case: Case, context: int, order: Sequence[str]) -> Conversation
     long is cut.
 
     order: the systems to judge, as they are shown. Raises NoRoom where next to nothing of each text
-        would be left.
+    would be left.
     """
     labels = labels_of(order)
     parts = {

@@ -39,7 +39,7 @@ class _Assignment:
     """What one judge is to judge in one conversation: sections of a case in an order.
 
     repeat: of this conversation where sections are judged together, of the section where it is
-        judged alone.
+    judged alone.
     """
 
     case: Case

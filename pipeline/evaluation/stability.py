@@ -22,9 +22,8 @@ class Spread:
 
     low, median, high: over runs. `sd`: standard deviation of the runs; `sd_of_a_task`: of one
     task's repeats, pooled over the tasks, which is what one section may differ by. Both are of
-    samples, over n - 1. A task that lacks a run,
-    as a repeat could not be judged, does not count: runs over unlike tasks would differ by the
-        tasks.
+    samples, over n - 1. A task that lacks a run, as a repeat could not be judged, does not count:
+    runs over unlike tasks would differ by the tasks.
     """
 
     system: str

@@ -68,10 +68,10 @@ def bootstrap_sums(
     """A statistic of sums with the ends of its 95 % interval, by resampling clusters.
 
     statistic: sums of shape (..., columns) → values of shape (...), NaN where it is undefined;
-        resamples in which it is
-    undefined do not count. values: shape (values, columns). clusters: the cluster of each value.
-    The resamples follow from the number of clusters alone, so that statistics of the same clusters
-    are paired. All None where the statistic is undefined; no ends for a single cluster.
+    resamples in which it is undefined do not count. values: shape (values, columns). clusters: the
+    cluster of each value. The resamples follow from the number of clusters alone, so that
+    statistics of the same clusters are paired. All None where the statistic is undefined; no ends
+    for a single cluster.
     """
     import numpy as np
     from scipy.stats import DegenerateDataWarning, bootstrap
@@ -271,9 +271,8 @@ def alpha(
     and so is not independent.
 
     units: the values that each unit got, missing ones left out; a unit with one value says nothing
-        and is passed over.
-    Numbers, where the level is ordinal. tasks: the task of each unit. Raises ValueError if they
-        differ in number.
+    and is passed over. Numbers, where the level is ordinal. tasks: the task of each unit. Raises
+    ValueError if they differ in number.
     """
     import numpy as np
 

@@ -31,9 +31,8 @@ class IndexAudit:
 
     months: those that could be audited, oldest first. outside: (collection, ids) of points of no
     month of the data root; looked for only if every month is audited. failures: (month, message) of
-    months that could not be audited or
-    repaired. live: the collection that searches use; a month may be in another one, which `reindex`
-        loads.
+    months that could not be audited or repaired. live: the collection that searches use; a month
+    may be in another one, which `reindex` loads.
     """
 
     months: tuple[MonthAudit, ...]

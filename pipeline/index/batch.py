@@ -118,9 +118,8 @@ def check_points(points: PointBatch) -> None:
     """Raise PermanentFailure, which names a passage, for vectors that would damage a collection.
 
     In half precision large numbers become infinite or NaN. Edge accepts a vector of NaN, which no
-    search finds again,
-    and a sparse vector with more ids than weights breaks its log: the collection cannot be opened
-        any more.
+    search finds again, and a sparse vector with more ids than weights breaks its log: the
+    collection cannot be opened any more.
     """
     import numpy as np
 

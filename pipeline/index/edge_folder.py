@@ -156,7 +156,7 @@ class SharedShard:
         """Close the shard if the turn is over, once the requests of other threads have ended.
 
         patience: seconds to wait for them. One that takes longer, such as an optimization, keeps
-            the folder anyway.
+        the folder anyway.
         """
         end = time.monotonic() + patience
         while self._users and self._is_turn_over() and time.monotonic() < end:

@@ -43,12 +43,10 @@ class MonthAudit:
     """Comparison of a month's points in the index with its tables.
 
     expected: number of points that the tables ask for. present: those of them that the index has
-        with the expected
-    digest. missing: those that it does not have. stale: points with another digest than the tables
-        have now, or of
-    passages that the tables have no more. duplicate: a passage's content under another id, or an id
-        listed twice.
-    foreign: points that citeloom did not make. Each is sorted by id.
+    with the expected digest. missing: those that it does not have. stale: points with another
+    digest than the tables have now, or of passages that the tables have no more. duplicate: a
+    passage's content under another id, or an id listed twice. foreign: points that citeloom did not
+    make. Each is sorted by id.
     """
 
     month: str

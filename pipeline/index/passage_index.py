@@ -42,11 +42,9 @@ class Layout:
     """A collection's identity.
 
     model: whose vectors they are. dimensions: of the dense vector. sparse and colbert: whether
-        points have the model's
-    sparse and ColBERT vectors too. form: what was above a passage in the text that was embedded.
-        mean_length: words
-    of a passage that the weights of lexical vectors take for usual. lexical: version of these
-        weights.
+    points have the model's sparse and ColBERT vectors too. form: what was above a passage in the
+    text that was embedded. mean_length: words of a passage that the weights of lexical vectors take
+    for usual. lexical: version of these weights.
     """
 
     model: str
@@ -142,8 +140,7 @@ class Query:
     """A question's vectors.
 
     dense: float32 of shape (dimensions,). lexical: of its stemmed words. sparse: None where the
-        model makes none.
-    colbert: float32 of shape (tokens, dimensions); None unless asked for.
+    model makes none. colbert: float32 of shape (tokens, dimensions); None unless asked for.
     """
 
     dense: NDArray[np.float32]

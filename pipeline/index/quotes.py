@@ -36,9 +36,8 @@ class QuoteSource:
 
     match: `exact` (the same words in the same order; case, punctuation and citation marks aside),
     `near` (almost the same words), or `meaning` (other words, found by fused search). similarity:
-    share of equal characters, 0 to 1; None
-    for a match by meaning. text: the matching part of the passage; the whole passage for a match by
-        meaning.
+    share of equal characters, 0 to 1; None for a match by meaning. text: the matching part of the
+    passage; the whole passage for a match by meaning.
     """
 
     match: Match

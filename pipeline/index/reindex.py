@@ -38,9 +38,9 @@ class Reindexed:
     """Result of `reindex`.
 
     collection: the one of the settings' layout. before, live: the live collection before and after.
-        failures: what
-    prevented the change. audit: of the new collection, if it was loaded. dropped: collections that
-    were deleted. kept: the alias's other collections, which take room and can be dropped.
+    failures: what prevented the change. audit: of the new collection, if it was loaded. dropped:
+    collections that were deleted. kept: the alias's other collections, which take room and can be
+    dropped.
     """
 
     collection: str
@@ -112,9 +112,8 @@ def check_layout(workspace: Workspace) -> None:
     """Raise SettingError if a run would embed for hours what no search uses.
 
     That is so if the live collection has another layout than the settings. A second collection with
-    the layout of the
-    settings changes nothing: it may be an old one, into which a run would load what no search
-        finds.
+    the layout of the settings changes nothing: it may be an old one, into which a run would load
+    what no search finds.
     """
     collections = open_collections(workspace)
     live = collections.live()

@@ -36,10 +36,8 @@ class Hit:
     """A passage that a search returns.
 
     score: of fusion (0 to 1), of one kind of vector (dense: cosine) or of the reranker; comparable
-        only within one
-    search. relevance: whether the passage fits the query at all; None if unknown. url: the paper's
-        page on arXiv.
-    passage_url: the paper as HTML, at this passage.
+    only within one search. relevance: whether the passage fits the query at all; None if unknown.
+    url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
     """
 
     score: float

@@ -37,16 +37,13 @@ class SearchOptions:
 
     limit and offset: which part of the ranking, in passages or, with per_paper, in papers.
     categories: the paper has one of them; cs.CL or a whole archive such as cs, in any case.
-    first_month and last_month: YYYY-MM, both included.
-    kinds: of passages, such as table. subsets: severities of the dump. worst_grade: of the page;
-        better ones are
-    included. authors: the paper has one of them, by whole or family name. venue: words that its
-        journal reference or
-    comment has, all of them. first_year and last_year: both included. without_papers: arXiv ids of
-        papers that are
-    left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks the
-        candidates again.
-    per_paper: only the best passage of each paper. exact: compare with every passage, uncompressed.
+    first_month and last_month: YYYY-MM, both included. kinds: of passages, such as table. subsets:
+    severities of the dump. worst_grade: of the page; better ones are included. authors: the paper
+    has one of them, by whole or family name. venue: words that its journal reference or comment
+    has, all of them. first_year and last_year: both included. without_papers: arXiv ids of papers
+    that are left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks
+    the candidates again. per_paper: only the best passage of each paper. exact: compare with every
+    passage, uncompressed.
     """
 
     limit: int = 10

@@ -46,8 +46,8 @@ class Storage:
     """Storage of a new collection on a server.
 
     on_disk: whether uncompressed vectors stay on disk, with only compressed ones in memory. shards:
-        of the collection.
-    replicas: copies of each shard on nodes of a cluster. segments: per shard during a load.
+    of the collection. replicas: copies of each shard on nodes of a cluster. segments: per shard
+    during a load.
     """
 
     on_disk: bool = False
@@ -232,7 +232,7 @@ def _params(request: Request, quantization: Quantization) -> models.SearchParams
     count (see `edge`).
 
     Server 1.16 takes the restriction of frequencies and does without: they are those of all months
-        there.
+    there.
     """
     from qdrant_client import models
 

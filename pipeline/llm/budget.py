@@ -86,11 +86,9 @@ class Budget:
     threads.
 
     A run may call several models, a judge beside a writer: each request is counted at its own
-        model's prices.
-    name: of the budget that it shares with other runs; empty for its own. file: SQLite file of the
-        named budgets. What
-    a process reserved there and did not settle stays counted: if it was killed, the requests may
-        have been paid for.
+    model's prices. name: of the budget that it shares with other runs; empty for its own. file:
+    SQLite file of the named budgets. What a process reserved there and did not settle stays
+    counted: if it was killed, the requests may have been paid for.
     """
 
     def __init__(self, limits: Limits, name: str = "", file: Path | None = None) -> None:

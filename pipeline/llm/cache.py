@@ -79,7 +79,7 @@ class CallCache:
     file open.
 
     shared: whether processes of other machines may have it open too. All who use a file must say
-        the same.
+    the same.
     """
 
     def __init__(self, file: Path, *, shared: bool = False) -> None:
@@ -205,10 +205,9 @@ class CallCache:
         """Whether the process that made a claim may still be paying.
 
         One of this machine may as long as it lives: its calls may queue for hours. A process that
-            started only after
-        the claim is another one with the same id, such as the same container started again. A
-        zombie is dead: in a container whose first process reaps none, it stays until the container
-        ends.
+        started only after the claim is another one with the same id, such as the same container
+        started again. A zombie is dead: in a container whose first process reaps none, it stays
+        until the container ends.
         """
         if host != self._host:
             return time.time() - since <= CLAIM_SECONDS

@@ -91,9 +91,8 @@ class PaidCalls:
     """The calls of one model, each paid for once. Belongs to one event loop.
 
     connect: makes the transport; called for the first request that the cache cannot answer, so that
-        a run whose answers
-    are all stored starts no server. budget: limits what requests may cost; none without it. usage:
-    what was done in this run.
+    a run whose answers are all stored starts no server. budget: limits what requests may cost; none
+    without it. usage: what was done in this run.
     """
 
     def __init__(

@@ -41,9 +41,8 @@ def without_waiting() -> Iterator[None]:
     """Within the block, `run` uses a loop whose clock jumps to the next event.
 
     Sleeping takes no time, and the loop's clock, which starts at 0, has the time that it would have
-    taken. Only for
-    coroutines that wait for timers and for one another: one that waits for the network would see it
-        time out.
+    taken. Only for coroutines that wait for timers and for one another: one that waits for the
+    network would see it time out.
     """
     before = _make_loop.set(_JumpingLoop)
     try:

@@ -39,9 +39,8 @@ class StageCost:
     may bring several.
 
     answered: calls that cost nothing now, because the answer is cached, the month is done, or an
-        earlier stage pays for
-    it. prompt_tokens, completion_tokens, money, seconds: of the other calls; answered_tokens: of
-    these. seconds: from the first call to the last answer.
+    earlier stage pays for it. prompt_tokens, completion_tokens, money, seconds: of the other calls;
+    answered_tokens: of these. seconds: from the first call to the last answer.
     """
 
     month: str

@@ -252,8 +252,8 @@ def step_trace(
     evaluator sees them.
 
     parents: the place of each draft's parent in the beam before, from 1; 0 for the empty draft.
-        beam: the choices that
-    are continued, best first. cut: whether anything was cut to fit the context.
+    beam: the choices that are continued, best first. cut: whether anything was cut to fit the
+    context.
     """
     return {
         "reference": reference,
@@ -324,7 +324,7 @@ async def vote(
     were written.
 
     `references`: a line on each. `basis`: what the drafts were written from, in words ("key
-        elements").
+    elements").
     """
     if not settings.chatcite_votes:
         return Ballot((), (0,) * len(drafts), (), False)

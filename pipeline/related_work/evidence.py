@@ -288,7 +288,7 @@ async def group_references(
     without a call.
 
     `references`: a line on each. A grouping that cannot be read leaves all references in one group,
-        in their order.
+    in their order.
     """
     context, limited = settings.llm_context, bool(settings.draft_tokens)
     if count == 1:

@@ -117,9 +117,8 @@ def shorten_all(
     texts: Mapping[str, str], characters: int | None
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """The answers by name, those that are longer than so many characters cut at a word's end; and
-    the names of those
-    that reached this length, which constrained decoding does not let them exceed. None: all as they
-        are.
+    the names of those that reached this length, which constrained decoding does not let them
+    exceed. None: all as they are.
     """
     if characters is None:
         return dict(texts), ()
@@ -200,7 +199,7 @@ def answer_model(characters: int | None) -> type[BaseModel]:
     decoding comes to an end.
 
     A model whose endpoint does not constrain it may answer with lists or longer texts: these are
-        joined, not refused.
+    joined, not refused.
     """
     text = at_most(Annotated[str, BeforeValidator(_plain_text)], characters)
     return make_form("KeyElements", TextFields, **dict.fromkeys(ELEMENT_NAMES, text))

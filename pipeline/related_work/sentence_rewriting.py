@@ -2,12 +2,10 @@
 
 The subject of a sentence is named, in one of four ways:
 
-- "We propose SimCSE, a framework that …" → "SimCSE [Reference 3] is a framework that …"
-- "We study …" → "Gao et al. [Reference 3] study …"; a single author is quoted, as "we" wants a
-  plural verb
-- "This paper presents …" → "Gao et al. [Reference 3] present …", or "The paper of Gao et al.
-  [Reference 3] …"
-- any other sentence keeps its words and gains the citation at its end
+- "We propose SimCSE, a framework that …" → "SimCSE [Reference 3] is a framework that …" - "We study
+…" → "Gao et al. [Reference 3] study …"; a single author is quoted, as "we" wants a plural verb -
+"This paper presents …" → "Gao et al. [Reference 3] present …", or "The paper of Gao et al.
+[Reference 3] …" - any other sentence keeps its words and gains the citation at its end
 
 Adverbs and clauses that tie a sentence to the one before it go ("However,", "To address this
 problem,"). A sentence
@@ -251,7 +249,7 @@ def _stands_alone(rest: str, text: str) -> bool:
     """Whether a text is one statement, of a usable length, that needs nothing around it.
 
     rest: the text without its subject where that is "this paper", searched for words that point
-        back.
+    back.
     """
     whole = (
         text[:1].isalnum() and text.endswith(".") and not text.endswith("..") and "?" not in text

@@ -46,7 +46,7 @@ class CitedWork:
     """A work as one item cites it. `identity`: what two items of the same work share.
 
     `text` is what there is of it outside of `papers`: its abstract or its bibliography item; None
-        for a paper there.
+    for a paper there.
     """
 
     identity: str

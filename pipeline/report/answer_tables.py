@@ -316,7 +316,7 @@ def retrieval_section(data: AnswersData, most: int | None = None) -> Section | N
     """What retrieval showed, apart from what a model made of it; None where no system searched.
 
     most: how many questions to list that a further hop helped; None where questions have no pages
-        to link to.
+    to link to.
     """
     gains = sorted(
         hop_gains(grade for grade in data.grades if grade["judge"] == data.judge),

@@ -132,7 +132,7 @@ def box(label: str, colour: int, values: Sequence[float], low: float, high: floa
     the extremes.
 
     values: one or more. Quartiles lie between the values around them (method 7 of Hyndman and Fan,
-        as numpy's).
+    as numpy's).
     """
     from numpy import quantile
 

@@ -30,8 +30,8 @@ class Cell:
     """One cell: a number or text, None where there is none.
 
     low, high: the ends of its interval. tag: a word beside it. page: a file of the report that it
-        links to. arxiv_id:
-    a paper that it links to. best: whether it is the best of its column in its group.
+    links to. arxiv_id: a paper that it links to. best: whether it is the best of its column in its
+    group.
     """
 
     value: float | int | str | None
@@ -137,9 +137,8 @@ class Grid:
     """A table.
 
     best_of: columns whose highest value is emphasised in each group, unless all are equal. totals:
-        first cells of rows
-    that are emphasised. stacked: a narrow screen shows each row as a block. sortable: readers can
-    sort it by any column.
+    first cells of rows that are emphasised. stacked: a narrow screen shows each row as a block.
+    sortable: readers can sort it by any column.
     """
 
     key: str
@@ -219,7 +218,7 @@ class Section:
     order.
 
     links: (text, file and place). definitions: what the numbers mean, in an element that is closed
-        at first.
+    at first.
     """
 
     key: str

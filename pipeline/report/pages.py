@@ -74,8 +74,7 @@ class Page:
     """A page of sections.
 
     path: (text, address) of the pages above it, then its own text with ''. headline: (name, value,
-        remark) of its main
-    figures. links: (text, address). notes: shown framed below the lead.
+    remark) of its main figures. links: (text, address). notes: shown framed below the lead.
     """
 
     title: str

@@ -18,9 +18,8 @@ class CorpusMonth:
     """A month of the corpus.
 
     counts: rows by table. left_out: what the stages of the corpus left out, in words.
-        points_expected, points_present:
-    of the last audited load into the index. stages: how many are done, stale, failed and missing.
-        failures: messages.
+    points_expected, points_present: of the last audited load into the index. stages: how many are
+    done, stale, failed and missing. failures: messages.
     """
 
     month: str

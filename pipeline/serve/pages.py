@@ -159,7 +159,7 @@ def ask_page(site: Site, request: Request) -> Response:
     """The page of a question, sent piece by piece while it is answered.
 
     A link on another site must not make this server spend tokens: then the question is only filled
-        in.
+    in.
     """
     question = request.query_params.get("q", "").strip()
     is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")

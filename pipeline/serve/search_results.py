@@ -138,9 +138,8 @@ def parse_form(pairs: Sequence[tuple[str, str]]) -> SearchForm:
 @dataclass(frozen=True, slots=True)
 class RankedPassage(Hit):
     """A hit with its best sentences. text: without citation marks. best_sentences: parts of the
-    text; none where no
-    sentence shares a word with the query. excerpt: the best sentence and those around it; all of a
-        table.
+    text; none where no sentence shares a word with the query. excerpt: the best sentence and those
+    around it; all of a table.
     """
 
     best_sentences: tuple[str, ...] = ()
@@ -164,9 +163,8 @@ class SearchResults:
     """A page of results: passages grouped by paper, in the order of each paper's best passage.
 
     similar_to: the paper that the query names, if it names one. first: number of the page's first
-        passage. unfit: near
-    passages that are left out because they do not fit the query. has_more: whether there may be a
-        next page.
+    passage. unfit: near passages that are left out because they do not fit the query. has_more:
+    whether there may be a next page.
     """
 
     query: str

@@ -64,7 +64,7 @@ def load_settings(**overrides: object) -> Settings:
     """Settings from overrides, the environment and `.env`, in this order of precedence.
 
     Raises SettingError with one line for each thing that is wrong: a line of `.env`, an unknown
-        name, a value.
+    name, a value.
     """
     file = overrides.get("_env_file", Settings.model_config.get("env_file"))
     in_file = read_env_file(Path(str(file))) if file else {}

@@ -142,9 +142,8 @@ class DataRoot:
         `read` does.
 
         Row groups whose statistics exclude every value are not read: passages lie in the order of
-            their papers.
-        passages: ids of passages that are all among the rows; only theirs are returned. Ids are in
-        no order, so that they alone would exclude no row group.
+        their papers. passages: ids of passages that are all among the rows; only theirs are
+        returned. Ids are in no order, so that they alone would exclude no row group.
         """
         key, keys = (column, values) if passages is None else ("passage_id", passages)
         read, wanted = list(dict.fromkeys([key, *columns])), pa.array(sorted(keys), pa.string())

@@ -38,8 +38,8 @@ class Fault:
     """What befalls a run below its data root.
 
     at: which changing call is struck, from 1; 0 for none. error: the errno that it fails with; 0
-        for a kill in the
-    middle of it. clock: seconds by which the clock is moved, to and fro, twenty times a second.
+    for a kill in the middle of it. clock: seconds by which the clock is moved, to and fro, twenty
+    times a second.
     """
 
     at: int = 0

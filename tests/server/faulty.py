@@ -72,8 +72,7 @@ class CuttingProxy:
     says.
 
     cut: both sides are reset. half-cut: one direction ends, and the other hangs for a while. delay:
-        bytes wait.
-    swallow: nothing goes on in one direction, and nobody is told.
+    bytes wait. swallow: nothing goes on in one direction, and nobody is told.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class Part:
     """Some rows of a listing: the pages of one month and subset, or the strays in their folders.
 
     month: empty for strays whose folder names no month. sha256: over the rows, independent of the
-        file they lie in.
+    file they lie in.
     """
 
     month: str

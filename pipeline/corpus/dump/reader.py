@@ -214,9 +214,8 @@ def keep_freed_memory() -> None:
 
     It returns freed memory to the system above twice the size of the largest block that was mapped
     and freed, up to 32 MB (mallopt(3), M_MMAP_THRESHOLD). Until such a block was seen, every page
-    above 128 KB may be made of memory
-    fresh from the system: that cost a quarter of the time to unpack a page. The block here is never
-        touched.
+    above 128 KB may be made of memory fresh from the system: that cost a quarter of the time to
+    unpack a page. The block here is never touched.
     """
     import numpy as np
 

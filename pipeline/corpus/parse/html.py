@@ -56,7 +56,7 @@ def _read(page: bytes) -> tuple[Source, Findings]:
     """What was read of a page, and what the walk over it found.
 
     The tree ends with this call: or else the search for cycles that is due after it takes 4 % of
-        the time.
+    the time.
     """
     source, body, text = _tree_of(page)
     try:

@@ -83,9 +83,8 @@ class Paper:
 
     Characters are those that are not white space. `chars_seen` counts the page's visible text with
     each formula as its TeX; `losses` counts what of it went nowhere, by kind of element; `kept`
-    counts what of it is in the fields
-    above, by kind too, and `chars_kept` is its sum. What is left over is neither: a test holds that
-        under 0.5 %.
+    counts what of it is in the fields above, by kind too, and `chars_kept` is its sum. What is left
+    over is neither: a test holds that under 0.5 %.
     """
 
     title: str | None = None

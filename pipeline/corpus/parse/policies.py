@@ -209,10 +209,9 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
     of a link.
 
     What is in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p.
-    22" go with
-    it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]". What
-        missing
-    citations leave is GONE: brackets around nothing, or around "e.g." and the like.
+    22" go with it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al.
+    [@key]". What missing citations leave is GONE: brackets around nothing, or around "e.g." and the
+    like.
     """
     text = "".join(_cited(pieces))
     if _KEY in text:

@@ -71,7 +71,7 @@ class Node(list["str | Node"]):
     """One element that means something: the list of its texts and elements, in document order.
 
     A list itself, and without a constructor of its own, since 1,200 of them are made for each page:
-        4 ms of 33.
+    4 ms of 33.
     """
 
     __slots__ = ("tag", "tag_type")
@@ -173,9 +173,9 @@ def _fill(node: Node, pieces: list[str], formulas: Iterator[str], *, is_xml: boo
     """Put a split page's elements and texts into the node; return how many elements are left open.
 
     Every tag of 2 million pages goes through this loop, in 0.2 µs: two list operations and one
-        look-up for each. What
-    did not make it faster: `str.split("<")` with `partition`, elements without elements as one
-    match of the pattern, spans that mean nothing taken out beforehand, one stack for both.
+    look-up for each. What did not make it faster: `str.split("<")` with `partition`, elements
+    without elements as one match of the pattern, spans that mean nothing taken out beforehand, one
+    stack for both.
     """
     tag_types = _tag_types[is_xml]
     known = tag_types.get

@@ -61,8 +61,8 @@ def _pack_month(job: Job) -> Iterator[pa.RecordBatch]:
     """The passages of each row group of papers, in order.
 
     A month of one row group is packed in this process: 100 papers take 0.1 s, no longer than a
-        worker takes to start.
-    Workers read their row groups themselves: handed over, 100 papers are 10 MB to pickle and back.
+    worker takes to start. Workers read their row groups themselves: handed over, 100 papers are 10
+    MB to pickle and back.
     """
     from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 

@@ -103,9 +103,8 @@ def resolve_references(
     cite.
 
     An identifier is accepted whether or not the index holds it; a DOI and a title must be in the
-    index. A paper never
-    cites itself: an item that says so is resolved to nothing. One look-up costs the same for one
-        item as for thousands.
+    index. A paper never cites itself: an item that says so is resolved to nothing. One look-up
+    costs the same for one item as for thousands.
     """
     resolutions = [_by_identifier(item) for item, _ in items]
     others = {

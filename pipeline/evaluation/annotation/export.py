@@ -74,7 +74,7 @@ def write_files(export: Export, folder: Path, annotators: int) -> list[Path]:
     return the paths.
 
     Everybody tires towards the end, and not of the same items: each annotator has them in an order
-        of their own.
+    of their own.
     """
     by_name = {item.name: item for item in export.items}
     files = []

@@ -58,10 +58,8 @@ class Accuracy:
     """How often a judge's verdicts are those of most graders.
 
     units: claims with a verdict of both. same: share with the same one, its interval over questions
-        in `low` and
-    `high`, None for one question. alpha: nominal, of graders and judge. undecided: claims on which
-        graders are split.
-    confusion: (graders' verdict, judge's) → claims.
+    in `low` and `high`, None for one question. alpha: nominal, of graders and judge. undecided:
+    claims on which graders are split. confusion: (graders' verdict, judge's) → claims.
     """
 
     part: Part

@@ -24,12 +24,10 @@ class SheetRow(BaseModel):
     """What one annotator filled in on one line; None for an empty cell.
 
     A field is a column of the sheet and of the table; its description says what may be written
-    there.
-    table: where rows are stored, with the columns `annotator` for the person, `item_id` for the
-        task or question, and
-    `unit_columns`, which together are the name of the line. group: the column within which an
-        import replaces what the
-    same person gave before. marks: the fields that everybody should fill in.
+    there. table: where rows are stored, with the columns `annotator` for the person, `item_id` for
+    the task or question, and `unit_columns`, which together are the name of the line. group: the
+    column within which an import replaces what the same person gave before. marks: the fields that
+    everybody should fill in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

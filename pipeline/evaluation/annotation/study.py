@@ -118,9 +118,8 @@ def select_items(
     items do not compare.
 
     texts: item id → the writers that have a text for it. systems: None for all; one without a model
-        means the only
-    writer with it. noun: what the items are, for notes. Raises SettingError for a system without
-    any text, MissingInput where no item fits.
+    means the only writer with it. noun: what the items are, for notes. Raises SettingError for a
+    system without any text, MissingInput where no item fits.
     """
     available = sorted({name for names in texts.values() for name in names})
     named = sorted({full_name(name, available) for name in systems or ()})

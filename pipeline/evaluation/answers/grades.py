@@ -88,9 +88,9 @@ def gold_shown_by_hop(
     first hop of each.
 
     gold_passages: place of a claim from 0 → ids of its passages, as `questions.gold_passages` gives
-        it. The shares are
-    of the claims that have passages: None for an answer that searched for nothing, empty where no
-    claim has any. The hops are from 1, by the claim's place; None for never.
+    it. The shares are of the claims that have passages: None for an answer that searched for
+    nothing, empty where no claim has any. The hops are from 1, by the claim's place; None for
+    never.
     """
     if not answered.shown and not answered.queries:
         return None, {}

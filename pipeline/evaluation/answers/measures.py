@@ -53,7 +53,7 @@ def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Of the gold claims with a verdict, the share of points: one for held, a half for partly.
 
     full: held ones alone. quoted: points only where the quote is in the answer. Nothing where none
-        has a verdict.
+    has a verdict.
     """
     return _shares("coverage", gold, GOLD_POINTS, "held")
 

@@ -113,9 +113,9 @@ class HopGain:
     """What one hop of a system brought, over the questions that took it.
 
     known: gold claims of these questions that have a gold passage. shown: those of which this hop
-        showed one first.
-    held: points that the answers have for these (one for held, a half for partly). helped: ids of
-    the questions where the answer has points for a claim that this hop showed first.
+    showed one first. held: points that the answers have for these (one for held, a half for
+    partly). helped: ids of the questions where the answer has points for a claim that this hop
+    showed first.
     """
 
     judge: str

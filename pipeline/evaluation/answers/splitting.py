@@ -71,8 +71,7 @@ class Split:
     """The claims of an answer in its order, each once.
 
     full: parts with as many claims as may be, which may have had more. cut: parts of which the end
-        was not read.
-    failures: why parts could not be read. parts: how many there were.
+    was not read. failures: why parts could not be read. parts: how many there were.
     """
 
     claims: tuple[str, ...] = ()

@@ -43,8 +43,8 @@ class Overlap:
     """How far passages overlap with a claim.
 
     words: share, 0 to 1, of the claim's word stems that the passages have. cosine: of the claim and
-        the nearest
-    sentence, by embeddings. sentence: the one that overlaps most; empty where there is none.
+    the nearest sentence, by embeddings. sentence: the one that overlaps most; empty where there is
+    none.
     """
 
     words: float

@@ -86,7 +86,7 @@ def run_probes(
     see half of it.
 
     on_question: receives each question before its answer is looked for. seconds: the most that a
-        probe may take.
+    probe may take.
     """
     findings: list[Finding] = []
     writable = True

@@ -37,9 +37,9 @@ def refresh(
     new runs nothing.
 
     selection: months as `citeloom run` takes them. ask_arxiv: whether to harvest. redo: whether to
-        run stages that call
-    a language model too, within the budget of the settings. until: the last stage; None for those
-    that the corpus was run to. Raises SettingError for unsuitable settings or months.
+    run stages that call a language model too, within the budget of the settings. until: the last
+    stage; None for those that the corpus was run to. Raises SettingError for unsuitable settings or
+    months.
     """
     check_data_root(workspace)
     months = known_months(workspace, selection)

@@ -59,9 +59,8 @@ class ChangeCounts:
     """What changed in a month.
 
     papers_revised: those of another version or with another page. papers_removed: those whose page
-        or category left.
-    passages_changed: those with another text in the same place. vectors_made: those that were
-        computed, not reused.
+    or category left. passages_changed: those with another text in the same place. vectors_made:
+    those that were computed, not reused.
     """
 
     papers_new: int = 0
@@ -79,12 +78,10 @@ class RefreshSummary:
     """What a refresh did.
 
     started: its name, the time of its start in UTC; empty where it ran nothing. months: those that
-        were run.
-    out_of_date: month → table of a language model that no longer matches its inputs → its rows.
-        not_made: month →
-    tables of a language model that the settings ask for and that were never made. over_budget:
-    (stage, month) that the budget ended; they are among those two, and the next refresh continues
-    there. failures: (stage, month, message).
+    were run. out_of_date: month → table of a language model that no longer matches its inputs → its
+    rows. not_made: month → tables of a language model that the settings ask for and that were never
+    made. over_budget: (stage, month) that the budget ended; they are among those two, and the next
+    refresh continues there. failures: (stage, month, message).
     """
 
     started: str = ""

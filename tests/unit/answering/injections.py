@@ -37,7 +37,7 @@ class Injection:
     """A passage that says a fact and orders something else.
 
     wants: say (a word, its `sign`), search (for its sign), first (to be ranked so) or abstain.
-        name, hours: the fact.
+    name, hours: the fact.
     """
 
     id: str

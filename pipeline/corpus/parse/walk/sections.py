@@ -28,7 +28,7 @@ def section(walk: Walk, node: Node) -> None:
     """A section of any depth: its heading, then what is in it.
 
     One that lies within a float, list or theorem was nested there by mistake: it follows that
-        block.
+    block.
     """
     outer, walk.buffer = walk.buffer, TextBuffer(TOP)
     blocks = walk.blocks
