@@ -163,12 +163,6 @@ def ledger(workspace: Workspace, stage: str, month: str = MONTH) -> list[tuple[s
     return [(row["subject"], row["reason"]) for row in rows]
 
 
-def floating(content: str, caption: str, anchor: str, classes: str) -> str:
-    """A figure, table or algorithm with its caption last."""
-    head = f'<figcaption class="ltx_caption">{caption}</figcaption>'
-    return f'<figure id="{anchor}" class="{classes}">{content}{head}</figure>'
-
-
 def listed(*items: str, kind: str = "itemize", tag: str = "•") -> str:
     """A list with the same mark before each item."""
     mark = f'<span class="ltx_tag ltx_tag_item">{tag}</span>'

@@ -81,15 +81,3 @@ def test_footnotes_in_a_row_are_read() -> None:
 )
 def test_a_page_in_other_clothes_says_the_same(content: bytes) -> None:
     assert only_block(parse(content)).text == "Wörds."
-
-
-def test_a_formula_within_a_formula_is_part_of_it() -> None:
-    inner = '<math alttext="y"><mi>y</mi></math>'
-    paper = parse(page(para(f'Let <math alttext="x"><mtext>{inner}</mtext></math> be.')))
-    assert (only_block(paper).text, paper.formulas) == ("Let $x$ be.", 1)
-
-
-def test_empty_italics_in_a_bibliography_item_tell_nothing() -> None:
-    item = '<li id="b1" class="ltx_bibitem">A. Lee: On words. <em></em><i> </i> 2001.</li>'
-    paper = parse(page(para("Words.") + item))
-    assert paper.bibliography[0].year == 2001

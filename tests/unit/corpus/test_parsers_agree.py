@@ -13,7 +13,7 @@ from pipeline.corpus.parse.browser import browse
 from pipeline.corpus.parse.source import read_source
 from pipeline.corpus.parse.tree import Irregular, Node, grow
 from pipeline.settings import SAMPLE_DUMP
-from tests.unit.corpus.building import byline, note, page, pages_of, para
+from tests.unit.corpus.building import page, pages_of
 
 pytestmark = pytest.mark.slow
 
@@ -72,71 +72,6 @@ def test_the_light_tree_of_a_sample_page_is_a_browser_s() -> None:
 def test_no_real_page_needs_a_browsers_rules(shared_data: Path) -> None:
     for _, content in pages_of(shared_data / "dump"):
         grow(read_source(content))
-
-
-PAGES = {
-    "unknown macros in a byline": (
-        '<span class="ltx_creator ltx_role_author"><span class="ltx_personname">Ann Lee<span'
-        ' class="ltx_ERROR undefined">\\supit</span>a, Bob Roe<span class="ltx_ERROR'
-        ' undefined">\\ORCID</span>0000-0002-1825-0097<br><span class="ltx_ERROR'
-        ' undefined">\\supit</span>aCWI</span></span>'
-    )
-    + para("Words."),
-    "algorithms side by side in a figure": (
-        '<figure id="F1" class="ltx_figure"><figure id="alg1" class="ltx_float"><div'
-        ' class="ltx_listing"><div class="ltx_listingline">return x</div></div></figure><figure'
-        ' id="alg2" class="ltx_float"><div class="ltx_listing"><div class="ltx_listingline">return'
-        ' y</div></div></figure><figcaption class="ltx_caption">Figure 1: Two'
-        " ways</figcaption></figure>"
-    ),
-    "footnote in a cell": '<table class="ltx_tabular"><tr><td>one '
-    + note("Two.")
-    + ", three</td></tr></table>",
-    "errors in a table": (
-        '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">T<b'
-        ' class="ltx_ERROR">\\a</b></figcaption><table class="ltx_tabular"><tr><td>a<span'
-        ' class="ltx_ERROR">\\b</span></td></tr></table></figure>'
-    ),
-    "grids in a byline": byline(
-        '<span class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">Ann'
-        ' Lee<sup>1</sup></span><span class="ltx_td">Bob'
-        " Roe<sup><sup>2</sup></sup></span></span></span><br><sup>1</sup>CWI<span"
-        ' class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">Cid Moe</span></span><span'
-        ' class="ltx_tr"><span class="ltx_td">INRIA</span></span></span>'
-    )
-    + para("Words."),
-    "authors between unknown macros": byline(
-        'Ann Lee<br>CWI<span class="ltx_ERROR">\\AND</span>Bob Roe<br><span'
-        ' class="ltx_ERROR">\\addr</span>INRIA'
-    )
-    + para("Words."),
-    "contacts": byline(
-        "Ann Lee",
-        '<span class="ltx_contact ltx_role_affiliation"><span class="ltx_contact_name">Affiliation:'
-        ' </span><span class="ltx_affiliation_institution">CWI</span><span'
-        ' class="ltx_affiliation_city">Y</span></span><span'
-        ' class="ltx_affiliation_institution">INRIA</span><span'
-        ' class="ltx_affiliation_city">Z</span>',
-    )
-    + para("Words."),
-    "errors": para(
-        'Words<span class="ltx_ERROR undefined">\\foo</span> <span'
-        ' class="ltx_missing_label">LABEL:x</span>stay.'
-    ),
-    "links with addresses of their own": para(
-        '<cite class="ltx_cite"><a href="#bib.bib1" title="One" class="ltx_ref">1</a>, <a'
-        ' href="#bib.bib2" title="Two" '
-        'class="ltx_ref">2</a>, <a href="#bib.bib3" title="" class="ltx_ref">3</a>, <a'
-        ' class="ltx_ref" '
-        """href="#bib.bib4?a=1&amp;b=2">4</a>, <a href='#bib.bib5' class="ltx_ref">5</a>, """
-        '<a class="ltx_ref">6</a></cite>'
-    ),
-}
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_they_agree_on(name: str) -> None:
-    assert_same(page(PAGES[name]))
 
 
 # What LaTeXML does not write, and the text that a browser shows; what no closing quotation mark
