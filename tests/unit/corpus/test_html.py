@@ -54,10 +54,10 @@ def test_a_page_is_read(case: dict[str, Any]) -> None:
     body = case["html"] if "html" in case else para(case["paragraph"])
     paper = parse(page(body, case.get("heading", "A Page")))
     expected = {name: case[name] for name in case.keys() - INPUTS}
-    expected["blocks"] = [
-        {"text": block} if isinstance(block, str) else block
-        for block in case.get("blocks", paper.blocks)
-    ]
+    if "blocks" in case:
+        expected["blocks"] = [
+            {"text": block} if isinstance(block, str) else block for block in case["blocks"]
+        ]
     for name, value in expected.items():
         assert agrees(value, getattr(paper, name)), getattr(paper, name)
     assert paper.chars_kept == sum(paper.kept.values())
