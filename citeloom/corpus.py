@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from pipeline.answering.session import Reply
     from pipeline.engine.stage import Workspace
+    from pipeline.index.hits import Hit
     from pipeline.index.papers import CitingPaper, Paper
     from pipeline.index.quotes import QuoteSource
-    from pipeline.index.search import Hit
     from pipeline.related_work.relate import Related
 
 
@@ -83,10 +83,11 @@ class Corpus:
         Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure
         if the index does not answer or another process holds it.
         """
+        from pipeline.index.hits import Hit
         from pipeline.index.search import search
 
-        hits = search(self._workspace, query, **options)
-        return hits if include_unfit else [hit for hit in hits if hit.relevance != "none"]
+        ranking = search(self._workspace, query, **options)
+        return [Hit.of(scored) for scored in ranking if include_unfit or scored.fits]
 
     def paper(self, arxiv_id: str) -> Paper:
         """A paper with its passages and references. Raises MissingInput if the corpus does not hold

@@ -71,8 +71,11 @@ def index_search(workspace: Workspace, span: MonthSpan = ALL_MONTHS, by: By = "f
             limit=min(count, MOST), first_month=span.first, last_month=span.last, by=by
         )
         return [
-            [RetrievedPassage.of(asdict(hit), hit.month, hit.relevance) for hit in hits]
-            for hits in search_many(workspace, queries, options)
+            [
+                RetrievedPassage.of(asdict(scored.item), scored.item.month, scored.relevance)
+                for scored in ranking
+            ]
+            for ranking in search_many(workspace, queries, options)
         ]
 
     return search

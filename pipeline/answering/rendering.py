@@ -13,8 +13,8 @@ from typing import Any
 from pipeline.answering.answer import Answer, Claim, Source
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.session import Reply
+from pipeline.corpus.links import abstract_url, passage_url, source_name
 from pipeline.index.answers import visible
-from pipeline.index.links import abstract_url, passage_url, source_name
 from pipeline.text import one_line
 
 # Of a passage among the steps; the link leads to the whole.

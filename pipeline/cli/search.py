@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from pipeline.index.search import Hit
+    from pipeline.index.hits import Hit
 
 QueriesOption = Annotated[
     Path | None,
@@ -156,6 +156,8 @@ def search(
     ).checked()
     texts = [] if like is not None else _read_queries(words, queries)
     with spinner("loading the model, searching"):
+        from pipeline.index import answers
+        from pipeline.index.hits import Hit
         from pipeline.index.search import search_many
 
         workspace = open_workspace()
@@ -164,15 +166,11 @@ def search(
 
             text, paper = read_like(workspace, like)
             texts, options = [text], replace(options, without_papers=(paper,))
-        results = search_many(workspace, texts, options)
-    unfit = 0
-    if not show_all:
-        fitting = [[hit for hit in hits if hit.relevance != "none"] for hits in results]
-        unfit = sum(map(len, results)) - sum(map(len, fitting))
-        results = fitting
-
-    from pipeline.index import answers
-
+        rankings = search_many(workspace, texts, options)
+    results = [
+        [Hit.of(scored) for scored in ranking if show_all or scored.fits] for ranking in rankings
+    ]
+    unfit = sum(map(len, rankings)) - sum(map(len, results))
     is_batch = queries is not None
     if as_json:
         print_json(answers.batch_rows(texts, results) if is_batch else answers.as_rows(results[0]))

@@ -20,7 +20,8 @@ from pipeline.draft_check.references import ReferenceCheck, check_references, ke
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.judge_figures import judge_label
-from pipeline.index.search import Hit, search, search_many
+from pipeline.index.hits import Hit
+from pipeline.index.search import search, search_many
 from pipeline.index.search_options import SearchOptions
 
 LATEX_SUFFIXES = (".tex", ".ltx")
@@ -188,14 +189,16 @@ def _missing_papers(
     queries = [draft.paragraphs[place] for place in places]
     options = SearchOptions(limit=_MISSING_PAPERS + len(known), per_paper=True)
     missing = []
-    for place, hits in zip(
-        places, search_many(workspace, queries, options) if queries else [], strict=True
-    ):
-        fitting = [hit for hit in hits if hit.arxiv_id not in known and hit.relevance != "none"]
+    for place, ranking in zip(places, search_many(workspace, queries, options), strict=True):
         beginning = " ".join(draft.paragraphs[place].split()[:12])
+        passages = [
+            scored.item for scored in ranking if scored.fits and scored.item.arxiv_id not in known
+        ]
         missing += [
-            MissingPaper(place, beginning, hit.arxiv_id, hit.title, hit.text, hit.passage_url)
-            for hit in fitting[:_MISSING_PAPERS]
+            MissingPaper(
+                place, beginning, passage.arxiv_id, passage.title, passage.text, passage.url
+            )
+            for passage in passages[:_MISSING_PAPERS]
         ]
     return missing
 
@@ -218,11 +221,8 @@ def papers_to_cite(
     """The papers whose passages fit a sentence, best first; none that do not fit at all. Raises as
     `search` does.
     """
-    hits = [
-        hit
-        for hit in search(workspace, sentence, limit=limit, per_paper=True)
-        if hit.relevance != "none"
-    ]
+    ranking = search(workspace, sentence, limit=limit, per_paper=True)
+    hits = [Hit.of(scored) for scored in ranking if scored.fits]
     keys = (
         keys_by_paper(workspace, read_bibliography(bibliography))
         if bibliography is not None and hits

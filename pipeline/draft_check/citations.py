@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.draft import CitingSentence, Draft
 from pipeline.draft_check.references import ReferenceCheck
@@ -19,7 +20,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.judge import conversation, judge, place_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.passages import Passage, among, search
-from pipeline.index.links import abstract_url, passage_url
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import get_model, judge_models

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pipeline.corpus.parse.policies import without_markers
-from pipeline.index.search import Hit
+from pipeline.index.hits import Hit
 from pipeline.text import one_line
 
 # Control characters but tab and line feed, and those that turn the direction of what follows them.

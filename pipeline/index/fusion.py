@@ -18,7 +18,7 @@ from pipeline.index.passage_index import (
     PassageIndex,
     Query,
     Request,
-    ScoredPassage,
+    ScoredPoint,
     VectorName,
 )
 
@@ -70,7 +70,7 @@ class Ranking:
 
 def rank(
     index: PassageIndex, queries: Sequence[Query], ranking: Ranking
-) -> list[list[ScoredPassage]]:
+) -> list[list[ScoredPoint]]:
     """Each query's passages, best first, ties by id; of their payloads, only kind and arxiv_id.
 
     Raises as `PassageIndex.search` does.
@@ -97,14 +97,14 @@ def rank(
     return [best_first(points, ranking.limit) for points in index.search(searches)]
 
 
-def best_first(passages: Sequence[ScoredPassage], limit: int | None = None) -> list[ScoredPassage]:
+def best_first(passages: Sequence[ScoredPoint], limit: int | None = None) -> list[ScoredPoint]:
     """The best passages, ties by id; all of them without a limit."""
     return sorted(passages, key=lambda passage: (-passage.score, passage.passage_id))[:limit]
 
 
 def _fused(
     index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int
-) -> list[list[ScoredPassage]]:
+) -> list[list[ScoredPoint]]:
     depth = ranking.candidates
     # The passages of the lexical list come with the payloads of the dense one.
     by_words = replace(ranking.request("lexical", depth), fields=())
@@ -123,9 +123,9 @@ def _fused(
 def _compare_by_dense(
     index: PassageIndex,
     queries: Sequence[Query],
-    by_dense: Sequence[list[ScoredPassage]],
-    by_words: Sequence[Sequence[ScoredPassage]],
-) -> list[list[ScoredPassage]]:
+    by_dense: Sequence[list[ScoredPoint]],
+    by_words: Sequence[Sequence[ScoredPoint]],
+) -> list[list[ScoredPoint]]:
     """Each query's dense list, with the scores of the passages that its lexical list alone has."""
     missing = [
         tuple({point.passage_id for point in words} - {point.passage_id for point in dense})
@@ -144,8 +144,8 @@ def _compare_by_dense(
 
 
 def with_payloads(
-    index: PassageIndex, rankings: Sequence[Sequence[ScoredPassage]]
-) -> list[Sequence[ScoredPassage]]:
+    index: PassageIndex, rankings: Sequence[Sequence[ScoredPoint]]
+) -> list[Sequence[ScoredPoint]]:
     """The rankings with whole payloads, without points that were deleted meanwhile."""
     ids = list(dict.fromkeys(passage_id for points in rankings for passage_id in _ids(points)))
     payloads = index.payloads(ids) if ids else {}
@@ -159,13 +159,11 @@ def with_payloads(
     ]
 
 
-def _ids(points: Sequence[ScoredPassage]) -> tuple[str, ...]:
+def _ids(points: Sequence[ScoredPoint]) -> tuple[str, ...]:
     return tuple(point.passage_id for point in points)
 
 
-def fuse_scores(
-    dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]
-) -> list[ScoredPassage]:
+def fuse_scores(dense: Sequence[ScoredPoint], words: Sequence[ScoredPoint]) -> list[ScoredPoint]:
     """Passages by DENSE_WEIGHT · dense / best dense + (1 − DENSE_WEIGHT) · lexical / best lexical;
     in no order.
 
@@ -181,12 +179,12 @@ def fuse_scores(
             score += (1 - DENSE_WEIGHT) * lexical.get(point.passage_id, 0.0) / best_lexical
         weight = KIND_WEIGHTS.get(point.payload.get("kind", ""), 1.0)
         fused.append(
-            ScoredPassage(point.passage_id, weight * score, point.payload, cosine=point.score)
+            ScoredPoint(point.passage_id, weight * score, point.payload, cosine=point.score)
         )
     return fused
 
 
-def _without_cut_tie(ranking: list[ScoredPassage], depth: int) -> list[ScoredPassage]:
+def _without_cut_tie(ranking: list[ScoredPoint], depth: int) -> list[ScoredPoint]:
     """The list without the passages that tie with its last: which of these it has is not
     defined.
     """

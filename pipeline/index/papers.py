@@ -13,11 +13,11 @@ from uuid import UUID
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.errors import MissingInput, SettingError
-from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.opening import live_index
-from pipeline.index.passage_index import ScoredPassage
+from pipeline.index.passage_index import ScoredPoint
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import Table
 
@@ -213,13 +213,13 @@ def read_citing_papers(root: DataRoot, identifier: str) -> list[CitingPaper]:
     return sorted(citing_papers, key=lambda paper: (paper.month, paper.arxiv_id))
 
 
-def read_texts(workspace: Workspace, hits: Iterable[ScoredPassage]) -> Mapping[str, str]:
+def read_texts(workspace: Workspace, hits: Iterable[ScoredPoint]) -> Mapping[str, str]:
     """Passage id to text. Passages that their table lacks are left out and counted in a warning.
 
     Raises MissingInput if a month's table does not exist, PermanentFailure if it cannot be read.
     """
     points = {point.passage_id: point for point in hits}
-    by_month: dict[str, list[ScoredPassage]] = defaultdict(list)
+    by_month: dict[str, list[ScoredPoint]] = defaultdict(list)
     for point in points.values():
         by_month[point.payload["month"]].append(point)
     texts: dict[str, str] = {}
@@ -234,7 +234,7 @@ def read_texts(workspace: Workspace, hits: Iterable[ScoredPassage]) -> Mapping[s
     return texts
 
 
-def _warn_about(lost: Sequence[ScoredPassage]) -> None:
+def _warn_about(lost: Sequence[ScoredPoint]) -> None:
     if lost:
         _log.warning(
             "%d hits are not in the passages table of %s and are left out: run citeloom run on"
@@ -269,7 +269,7 @@ def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
 def _passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:
     payload = live_index(workspace).payloads([passage_id]).get(passage_id)
     texts = (
-        {} if payload is None else read_texts(workspace, [ScoredPassage(passage_id, 0.0, payload)])
+        {} if payload is None else read_texts(workspace, [ScoredPoint(passage_id, 0.0, payload)])
     )
     if payload is None or passage_id not in texts:
         raise SettingError(

@@ -111,8 +111,8 @@ INTEGERS = (MONTH_NUMBER, "year")
 PointId = str | int
 
 
-class ScoredPassage(NamedTuple):
-    """A passage in a ranking. Scores of different queries are not comparable, except the cosine of
+class ScoredPoint(NamedTuple):
+    """A point in a ranking. Scores of different queries are not comparable, except the cosine of
     dense vectors.
     """
 
@@ -264,7 +264,7 @@ class PassageIndex(ABC):
     def values(self, field: str) -> list[str]:
         """Sorted values of a field of KEYWORDS, at most MOST_VALUES; none without a collection."""
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPoint]]:
         """The passages of each search, best first; all in one batch. Which of the passages that tie
         with the last are among them is not defined. Raises PermanentFailure if the collection has
         no vectors of the requested name.
@@ -278,13 +278,13 @@ class PassageIndex(ABC):
                     f" ({layout.describe()}): search without them, or set"
                     f" CITELOOM_EMBEDDER=bge-m3{colbert} and run citeloom reindex"
                 )
-        rankings: list[list[ScoredPassage]] = []
+        rankings: list[list[ScoredPoint]] = []
         most = self.most_exact if any(request.exact for _, request in searches) else MOST_QUERIES
         for start in range(0, len(searches), most):
             for points in self._query(searches[start : start + most], layout):
                 rankings.append(
                     [
-                        ScoredPassage(str(point.id), point.score, point.payload or {})
+                        ScoredPoint(str(point.id), point.score, point.payload or {})
                         for point in points
                     ]
                 )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.errors import SettingError
-from pipeline.index.search import Hit, search_many
+from pipeline.index.hits import Hit, IndexedPassage, Scored
+from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 
 if TYPE_CHECKING:
@@ -56,22 +57,24 @@ def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> list[QuoteSo
     if len(words) < _FEWEST_WORDS:
         raise SettingError(f"the quote has {len(words)} words: give at least {_FEWEST_WORDS}")
     lexical = search_many(workspace, [quote], SearchOptions(limit=_CANDIDATES, by="lexical"))[0]
-    sources = [source for hit in lexical if (source := _compare(words, hit)) is not None]
+    sources = [source for scored in lexical if (source := _compare(words, scored)) is not None]
     if not sources:
         fused = search_many(workspace, [quote], SearchOptions(limit=limit))[0]
         return [
-            QuoteSource("meaning", None, hit.text, hit) for hit in fused if hit.relevance != "none"
+            QuoteSource("meaning", None, scored.item.text, Hit.of(scored))
+            for scored in fused
+            if scored.fits
         ]
     return sorted(sources, key=lambda source: (-(source.similarity or 0), source.hit.passage_id))[
         :limit
     ]
 
 
-def _compare(quote: list[str], hit: Hit) -> QuoteSource | None:
+def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | None:
     """The part of a passage that resembles the quote; None if no part does."""
     from rapidfuzz import fuzz
 
-    text = without_markers(hit.text)
+    text = without_markers(scored.item.text)
     spans = [match.span() for match in _WORD.finditer(text)]
     words = [_normalize(text[start:end]) for start, end in spans]
     wanted, available = f" {' '.join(quote)} ", f" {' '.join(words)} "
@@ -92,9 +95,8 @@ def _compare(quote: list[str], hit: Hit) -> QuoteSource | None:
     word_starts = [place + 1 for place, character in enumerate(available[:-1]) if character == " "]
     first = max(bisect_right(word_starts, start + 1) - 1, 0)
     last = max(bisect_left(word_starts, end) - 1, first)
-    return QuoteSource(
-        match, similarity, text[spans[first][0] : spans[last][1]], replace(hit, text=text)
-    )
+    hit = replace(Hit.of(scored), text=text)
+    return QuoteSource(match, similarity, text[spans[first][0] : spans[last][1]], hit)
 
 
 def _words(text: str) -> list[str]:

@@ -5,7 +5,6 @@ their texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
@@ -15,11 +14,11 @@ from pipeline.embedding.lexical import lexical_query
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import best_first, rank, with_payloads
-from pipeline.index.links import abstract_url, passage_url
+from pipeline.index.hits import IndexedPassage, Scored
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
-from pipeline.index.passage_index import PassageIndex, Query, ScoredPassage
-from pipeline.index.relevance import Relevance, relevance_of
+from pipeline.index.passage_index import PassageIndex, Query, ScoredPoint
+from pipeline.index.relevance import relevance_of
 from pipeline.index.rerank import make_reranker
 from pipeline.index.search_options import SearchOptions, check_query
 
@@ -31,34 +30,7 @@ if TYPE_CHECKING:
     from pipeline.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage that a search returns.
-
-    score: of fusion (0 to 1), of one kind of vector (dense: cosine) or of the reranker; comparable
-    only within one search. relevance: whether the passage fits the query at all; None if unknown.
-    url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
-    """
-
-    score: float
-    relevance: Relevance | None
-    arxiv_id: str
-    title: str
-    section_path: tuple[str, ...]
-    anchor: str
-    kind: str
-    month: str
-    text: str
-    passage_id: str
-    categories: tuple[str, ...]
-    primary_category: str
-    subset: str
-    grade: str
-    url: str
-    passage_url: str
-
-
-def search(workspace: Workspace, query: str, **options: Any) -> list[Hit]:
+def search(workspace: Workspace, query: str, **options: Any) -> list[Scored[IndexedPassage]]:
     """The passages that fit a query best, best first. options: fields of `SearchOptions`, by name.
 
     Raises SettingError for a wrong option, for a category or kind that no passage has, or for a
@@ -73,10 +45,8 @@ def search_many(
     workspace: Workspace,
     queries: Sequence[str],
     options: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
-) -> list[list[Hit]]:
-    """The hits of several queries, which are encoded and searched for together. Raises as `search`
-    does.
-    """
+) -> list[list[Scored[IndexedPassage]]]:
+    """The passages of several queries, encoded and searched together. Raises as `search` does."""
     checked = options.checked()
     for number, query in enumerate(queries, 1):
         check_query(query, f"query {number}" if len(queries) > 1 else "the query")
@@ -85,7 +55,7 @@ def search_many(
 
 def search_index(
     workspace: Workspace, index: PassageIndex, queries: Sequence[str], options: SearchOptions
-) -> list[list[Hit]]:
+) -> list[list[Scored[IndexedPassage]]]:
     """As `search_many`, in one collection. options: as `SearchOptions.checked` returns them."""
     layout = index.layout()
     if layout is None:  # another process has dropped it
@@ -105,7 +75,14 @@ def search_index(
     else:
         pages = with_payloads(index, _pages(rankings, options))
         texts = read_texts(workspace, (point for page in pages for point in page))
-    return [_hits(page, texts, query, layout) for query, page in zip(queries, pages, strict=True)]
+    return [
+        [
+            _scored(point, texts[point.passage_id], query, layout)
+            for point in page
+            if point.passage_id in texts
+        ]
+        for query, page in zip(queries, pages, strict=True)
+    ]
 
 
 def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[Query]:
@@ -156,7 +133,7 @@ def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> 
 
 def _gather(
     index: PassageIndex, queries: Sequence[Query], options: SearchOptions
-) -> list[list[ScoredPassage]]:
+) -> list[list[ScoredPoint]]:
     """Each query's ranking, as deep as the options need: with per_paper, until there are enough
     papers.
     """
@@ -174,24 +151,24 @@ def _gather(
     return rankings
 
 
-def _is_short(ranking: Sequence[ScoredPassage], options: SearchOptions, depth: int) -> bool:
+def _is_short(ranking: Sequence[ScoredPoint], options: SearchOptions, depth: int) -> bool:
     """Whether a ranking has too few papers and may go on."""
     return (
         options.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < options.wanted
     )
 
 
-def _papers_best(ranking: Sequence[ScoredPassage]) -> list[ScoredPassage]:
+def _papers_best(ranking: Sequence[ScoredPoint]) -> list[ScoredPoint]:
     """The first passage of every paper."""
-    first: dict[str, ScoredPassage] = {}
+    first: dict[str, ScoredPoint] = {}
     for point in ranking:
         first.setdefault(point.payload["arxiv_id"], point)
     return list(first.values())
 
 
 def _reranked(
-    reranker: Reranker, query: str, ranking: Sequence[ScoredPassage], texts: Mapping[str, str]
-) -> list[ScoredPassage]:
+    reranker: Reranker, query: str, ranking: Sequence[ScoredPoint], texts: Mapping[str, str]
+) -> list[ScoredPoint]:
     """The candidates by the reranker's scores, ties by id; those without text are left out. It
     reads headings too.
     """
@@ -209,43 +186,17 @@ def _reranked(
 
 
 def _pages(
-    rankings: Sequence[Sequence[ScoredPassage]], options: SearchOptions
-) -> list[Sequence[ScoredPassage]]:
+    rankings: Sequence[Sequence[ScoredPoint]], options: SearchOptions
+) -> list[Sequence[ScoredPoint]]:
     ordered = [_papers_best(ranking) if options.per_paper else ranking for ranking in rankings]
     return [ranking[options.offset : options.wanted] for ranking in ordered]
 
 
-def _hits(
-    page: Sequence[ScoredPassage], texts: Mapping[str, str], query: str, layout: Layout
-) -> list[Hit]:
-    return [
-        _hit(point, texts[point.passage_id], query, layout)
-        for point in page
-        if point.passage_id in texts
-    ]
-
-
-def _hit(point: ScoredPassage, text: str, query: str, layout: Layout) -> Hit:
-    payload = point.payload
-    embedded = embedded_text(payload["title"], payload["section_path"], text, layout.form)
-    return Hit(
-        score=point.score,
-        relevance=relevance_of(layout.model, query, embedded, point.cosine),
-        arxiv_id=payload["arxiv_id"],
-        title=payload["title"],
-        section_path=tuple(payload["section_path"]),
-        anchor=payload["anchor"],
-        kind=payload["kind"],
-        month=payload["month"],
-        text=text,
-        passage_id=point.passage_id,
-        categories=tuple(payload["categories"]),
-        primary_category=payload["primary_category"],
-        subset=payload["subset"],
-        grade=payload["grade"],
-        url=abstract_url(payload["arxiv_id"]),
-        passage_url=passage_url(payload["arxiv_id"], payload["anchor"]),
-    )
+def _scored(point: ScoredPoint, text: str, query: str, layout: Layout) -> Scored[IndexedPassage]:
+    passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
+    embedded = embedded_text(passage.title, passage.section_path, text, layout.form)
+    relevance = relevance_of(layout.model, query, embedded, point.cosine)
+    return Scored(passage, point.score, relevance)
 
 
 def _explain_nothing(index: PassageIndex, options: SearchOptions) -> None:

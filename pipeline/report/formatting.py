@@ -6,7 +6,7 @@ import hashlib
 import re
 
 from pipeline.arxiv.identifiers import month_of
-from pipeline.index.links import abstract_url, passage_url
+from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.tables.writers import parse_writer
 
 ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE = "answers.html", "failed.html", "run.html"

@@ -20,14 +20,14 @@ from pydantic import BaseModel, Field
 
 from pipeline import __version__
 from pipeline.answering.retrieval import looks_like_prompt_injection
+from pipeline.corpus.links import abstract_url
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
-from pipeline.index.links import abstract_url
+from pipeline.index.hits import Hit
 from pipeline.index.papers import Paper, PaperPassage, read_citing_papers, read_paper
 from pipeline.index.quotes import find_quote
 from pipeline.index.relevance import Relevance
-from pipeline.index.search import Hit
 from pipeline.llm.prompts import as_data, fenced
 from pipeline.serve.guard import problem_of
 from pipeline.serve.paper_view import (

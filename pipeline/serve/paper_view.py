@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.arxiv.titles import title_words
+from pipeline.corpus.links import abstract_url
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
-from pipeline.index.links import abstract_url
 from pipeline.index.papers import (
     CitingPaper,
     Paper,
@@ -180,9 +180,10 @@ def similar_papers(workspace: Workspace, identifier: str) -> list[RelatedPaper]:
     """
     text, arxiv_id = read_like(workspace, identifier)
     options = SearchOptions(limit=SIMILAR_PAPERS, per_paper=True, without_papers=(arxiv_id,))
-    hits = search_many(workspace, [text], options)[0]
+    passages = [scored.item for scored in search_many(workspace, [text], options)[0] if scored.fits]
     return [
-        RelatedPaper(hit.arxiv_id, hit.title, hit.url) for hit in hits if hit.relevance != "none"
+        RelatedPaper(passage.arxiv_id, passage.title, abstract_url(passage.arxiv_id))
+        for passage in passages
     ]
 
 

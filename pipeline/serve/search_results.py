@@ -17,8 +17,9 @@ from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.errors import SettingError
+from pipeline.index.hits import Hit
 from pipeline.index.papers import read_like
-from pipeline.index.search import Hit, search_many
+from pipeline.index.search import search_many
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
 from pipeline.serve.site import LONGEST_QUERY, Site
 
@@ -191,17 +192,17 @@ def run_search(site: Site, form: SearchForm, start: int | None = None) -> Search
         text, similar_to = read_like(site.workspace, paper)
         options = replace(options, without_papers=(similar_to,))
     with site.searches:
-        hits = search_many(site.workspace, [text], options)[0]
-    fitting = hits if form.all else [hit for hit in hits if hit.relevance != "none"]
+        ranking = search_many(site.workspace, [text], options)[0]
+    hits = [Hit.of(scored) for scored in ranking if form.all or scored.fits]
     return SearchResults(
         query=form.q,
         similar_to=similar_to,
-        papers=group_by_paper(rank_sentences(text, fitting)),
+        papers=group_by_paper(rank_sentences(text, hits)),
         first=options.offset + 1,
-        count=len(fitting),
-        unfit=len(hits) - len(fitting),
+        count=len(hits),
+        unfit=len(ranking) - len(hits),
         # Where most of a page does not fit, nothing better follows.
-        has_more=len(hits) == options.limit and 2 * len(fitting) >= len(hits),
+        has_more=len(ranking) == options.limit and 2 * len(hits) >= len(ranking),
     )
 
 

@@ -94,7 +94,7 @@ def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(
     )
     assert audit_months(workspace).clean
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
-    assert search(workspace, "light for plants")[0].text == TEXTS[5]
+    assert search(workspace, "light for plants")[0].item.text == TEXTS[5]
 
 
 def _delete(workspace: Workspace, collection: str) -> None:
@@ -132,5 +132,5 @@ def test_another_layout_is_loaded_beside_the_live_one_and_then_live(
     assert (done.done, done.before, done.dropped, done.kept) == (True, old, (old,), ())
     assert open_collections(changed).names() == [done.collection]
     assert live_index(changed).count() == len(TEXTS)
-    assert search(changed, "light for plants")[0].text == TEXTS[5]
+    assert search(changed, "light for plants")[0].item.text == TEXTS[5]
     check_layout(changed)

@@ -16,7 +16,7 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.passage_index import Collections, Layout, PassageIndex, Request, ScoredPassage
+from pipeline.index.passage_index import Collections, Layout, PassageIndex, Request, ScoredPoint
 from pipeline.index.server import ServerCollections
 from tests.server.conftest import Server, open_collections, sweep
 from tests.unit.index.building import (
@@ -98,7 +98,7 @@ def _without_scores(
     return [(identifier, payload) for identifier, _, payload in found]
 
 
-def _ranked(found: list[list[ScoredPassage]]) -> list[list[tuple[str, float]]]:
+def _ranked(found: list[list[ScoredPoint]]) -> list[list[tuple[str, float]]]:
     return [[(hit.passage_id, round(hit.score, 2)) for hit in hits] for hits in found]
 
 

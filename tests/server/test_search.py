@@ -84,6 +84,6 @@ def test_both_engines_answer_alike(
         )
     )
     for theirs, ours in pairs:
-        assert [hit.passage_id for hit in theirs] == [hit.passage_id for hit in ours]
+        assert [hit.item.passage_id for hit in theirs] == [hit.item.passage_id for hit in ours]
         assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in ours], rel=1e-4)
     assert any(ours for _, ours in pairs)

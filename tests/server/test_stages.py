@@ -40,7 +40,7 @@ def test_a_month_is_loaded_once_and_found(workspace: Workspace) -> None:
     assert (measured["sent"], measured["removed"]) == (0, 0)
     assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == first
     assert workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)[0]["engine"] == "server"
-    assert search(workspace, "light for plants", categories=["cs.CL"])[0].text == TEXTS[5]
+    assert search(workspace, "light for plants", categories=["cs.CL"])[0].item.text == TEXTS[5]
 
 
 def test_no_file_holds_the_key(workspace: Workspace) -> None:

@@ -18,11 +18,11 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup
 
+from pipeline.corpus.links import abstract_url
 from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.study import Study, shuffled
 from pipeline.evaluation.cited import printable
 from pipeline.evaluation.page_templates import make_environment, policy_hash
-from pipeline.index.links import abstract_url
 from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
 

@@ -17,6 +17,7 @@ from typing import Literal
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import select_months
+from pipeline.corpus.links import abstract_url
 from pipeline.corpus.passages.text import text_digest
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export, Item
@@ -29,7 +30,6 @@ from pipeline.evaluation.annotation.study import (
 )
 from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, read_grades
 from pipeline.evaluation.cited import parted
-from pipeline.index.links import abstract_url
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name

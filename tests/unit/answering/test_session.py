@@ -65,7 +65,7 @@ def test_a_system_searches_by_the_vectors_that_it_declares(
 ) -> None:
     question = "untranslated"  # a word of one passage, to which others are nearer by dense vectors
     ranking = {
-        vectors: [hit.passage_id for hit in search(corpus, question, by=vectors)]
+        vectors: [hit.item.passage_id for hit in search(corpus, question, by=vectors)]
         for vectors in ("fused", "dense")
     }
     reply = open_conversation(asking(corpus, llm), system).ask(question)

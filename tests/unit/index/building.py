@@ -33,7 +33,7 @@ from pipeline.index.passage_index import (
     PassageIndex,
     Query,
     Request,
-    ScoredPassage,
+    ScoredPoint,
     month_number,
 )
 from pipeline.index.search_options import SearchOptions
@@ -187,7 +187,7 @@ def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]
     ]
 
 
-def find(index: PassageIndex, wanted: Query, request: Request) -> list[ScoredPassage]:
+def find(index: PassageIndex, wanted: Query, request: Request) -> list[ScoredPoint]:
     """What one search finds."""
     return index.search([(wanted, request)])[0]
 

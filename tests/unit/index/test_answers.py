@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from pipeline.cli.search import search_table
+from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.index.answers import as_markdown, as_rows, batch_markdown, batch_rows, visible
-from pipeline.index.links import abstract_url, passage_url
-from pipeline.index.search import Hit
+from pipeline.index.hits import Hit
 
 NASTY = (
     "# head\n- item\n1. one\n1) two\n> quote\n    code\n```sh\nrm\n```\n| a | b |\n|---|---|\n| 1 |"

@@ -35,7 +35,7 @@ from pipeline.index.edge_folder import (
     unusable,
 )
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.passage_index import Layout, Quantization, Query, Request, ScoredPassage
+from pipeline.index.passage_index import Layout, Quantization, Query, Request, ScoredPoint
 from tests.processes import PATIENCE, wait_until
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
@@ -60,7 +60,7 @@ def _load(index: EdgeIndex, *batches: PointBatch, layout: Layout = LAYOUT) -> No
         index.upsert(points)
 
 
-def _ids(found: list[ScoredPassage]) -> list[str]:
+def _ids(found: list[ScoredPoint]) -> list[str]:
     return [hit.passage_id for hit in found]
 
 

@@ -6,17 +6,17 @@ import pytest
 
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.index.fusion import DENSE_WEIGHT, fuse_scores
-from pipeline.index.passage_index import ScoredPassage
+from pipeline.index.passage_index import ScoredPoint
 from pipeline.index.relevance import coverage, relevance_of
 
 
-def found(**scores: float) -> list[ScoredPassage]:
+def found(**scores: float) -> list[ScoredPoint]:
     """Passages with their scores, best first."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
-    return [ScoredPassage(name, score, {"kind": "paragraph"}) for name, score in ranked]
+    return [ScoredPoint(name, score, {"kind": "paragraph"}) for name, score in ranked]
 
 
-def scores_of(points: list[ScoredPassage]) -> dict[str, float]:
+def scores_of(points: list[ScoredPoint]) -> dict[str, float]:
     """Passage to score."""
     return {point.passage_id: point.score for point in points}
 
@@ -43,7 +43,7 @@ def test_cosines_below_zero_count_nothing() -> None:
 
 
 def test_front_matter_counts_less() -> None:
-    author_line = ScoredPassage("front", 0.9, {"kind": "front_matter"})
+    author_line = ScoredPoint("front", 0.9, {"kind": "front_matter"})
     fused = scores_of(fuse_scores([author_line, *found(a=0.8)], []))
     assert fused["front"] < fused["a"]
 

@@ -23,7 +23,7 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import TIES
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.papers import read_like
-from pipeline.index.passage_index import Layout, Query, Request, ScoredPassage
+from pipeline.index.passage_index import Layout, Query, Request, ScoredPoint
 from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
@@ -72,21 +72,21 @@ def own(loaded: Workspace, tmp_path: Path) -> Iterator[Workspace]:
 
 
 def _texts(workspace: Workspace, query: str, **options: Any) -> list[str]:
-    return [hit.text for hit in search(workspace, query, **options)]
+    return [hit.item.text for hit in search(workspace, query, **options)]
 
 
 def test_the_passage_that_answers_comes_first_with_its_text(loaded: Workspace) -> None:
-    hits = search(loaded, "how do plants get energy from light?")
-    assert hits[0].text == TEXTS[5]
-    assert hits[0].url == f"https://arxiv.org/abs/{hits[0].arxiv_id}"
-    assert hits[0].passage_url == f"https://arxiv.org/html/{hits[0].arxiv_id}#S1.p2"
-    assert (hits[0].section_path, hits[0].categories) == (
+    ranking = search(loaded, "how do plants get energy from light?")
+    passage = ranking[0].item
+    assert passage.text == TEXTS[5]
+    assert passage.url == f"https://arxiv.org/html/{passage.arxiv_id}#S1.p2"
+    assert (passage.section_path, passage.categories) == (
         ("Method", "Decoding"),
         ("cs.IR", "stat.ML"),
     )
-    assert (hits[0].month, hits[0].anchor, hits[0].kind) == ("2024-05", "S1.p2", "paragraph")
-    assert (hits[0].primary_category, hits[0].subset, hits[0].grade) == ("cs.IR", "no_problem", "C")
-    assert len({hit.passage_id for hit in hits}) == len(TEXTS)
+    assert (passage.month, passage.anchor, passage.kind) == ("2024-05", "S1.p2", "paragraph")
+    assert (passage.primary_category, passage.subset, passage.grade) == ("cs.IR", "no_problem", "C")
+    assert len({hit.item.passage_id for hit in ranking}) == len(TEXTS)
 
 
 def test_lexical_vectors_alone_find_what_shares_a_word(loaded: Workspace) -> None:
@@ -110,7 +110,7 @@ def test_of_each_paper_the_best_passage_alone(loaded: Workspace) -> None:
     every = search(loaded, "decoding words")
     best = {}
     for hit in every:
-        best.setdefault(hit.arxiv_id, hit)
+        best.setdefault(hit.item.arxiv_id, hit)
     assert search(loaded, "decoding words", per_paper=True) == list(best.values())
     assert 1 < len(best) < len(every)
 
@@ -152,7 +152,7 @@ def test_many_queries_have_the_answers_of_each(loaded: Workspace) -> None:
 def test_a_search_is_restricted(
     loaded: Workspace, options: dict[str, Any], march: int, may: int
 ) -> None:
-    months = [hit.month for hit in search(loaded, "decoding words", **options)]
+    months = [hit.item.month for hit in search(loaded, "decoding words", **options)]
     assert (months.count("2024-03"), months.count("2024-05")) == (march, may)
 
 
@@ -160,10 +160,8 @@ def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded: Workspace
     text, paper = read_like(loaded, "2403.00000v1")
     assert (text, paper) == ("Paper 2403.00000", "2403.00000")
     (hit,) = search(loaded, "untranslated", limit=1)
-    assert read_like(loaded, hit.passage_id) == (
-        f"{hit.title} > Method > Decoding\n{hit.text}",
-        hit.arxiv_id,
-    )
+    passage = hit.item
+    assert read_like(loaded, passage.passage_id) == (passage.prompt_text(), passage.arxiv_id)
     done = _invoke(loaded, "--like", hit.passage_id, "--all", "--json")
     assert hit.arxiv_id not in {load["arxiv_id"] for load in json.loads(done.stdout)}
 
@@ -324,11 +322,11 @@ class Ranked(FakeIndex):
     asked: list[tuple[int, int]] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPoint]]:
         request = searches[0][1]
         self.asked.append((len(searches), request.limit))
         ranking = [
-            ScoredPassage(f"{number:06d}", 1 / (1 + number), {"arxiv_id": f"2403.{paper:05d}"})
+            ScoredPoint(f"{number:06d}", 1 / (1 + number), {"arxiv_id": f"2403.{paper:05d}"})
             for number, paper in enumerate(self.papers)
         ]
         return [ranking[: request.limit]] * len(searches)
@@ -354,7 +352,7 @@ def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[s
     wanted = SearchOptions(per_paper=True, by="dense", **options).checked()
     hits = search_index(workspace, index, ["words", "others"], wanted)
     assert hits[0] == hits[1]
-    return [hit.arxiv_id for hit in hits[0]]
+    return [hit.item.arxiv_id for hit in hits[0]]
 
 
 @pytest.mark.parametrize(
@@ -399,18 +397,18 @@ def test_a_cross_encoder_ranks_the_candidates_again(loaded: Workspace, tmp_path:
     ranked = make_workspace(loaded.root.path, reranker=folder, embedder_device="cpu")
     hits = search(ranked, "decoding words", rerank="cross-encoder", limit=3)
     told = {
-        hit.text: f"{hit.title} > Method > Decoding\n{hit.text}"
+        hit.item.text: f"{hit.item.title} > Method > Decoding\n{hit.item.text}"
         for hit in search(loaded, "decoding words")
     }
     scores = CrossEncoder(folder, "cpu").score("decoding words", list(told.values()))
     expected = sorted(zip(scores.tolist(), told, strict=True), reverse=True)[:3]
-    assert [hit.text for hit in hits] == [text for _, text in expected]
+    assert [hit.item.text for hit in hits] == [text for _, text in expected]
     assert [hit.score for hit in hits] == pytest.approx([score for score, _ in expected], abs=2e-5)
-    assert _texts(loaded, "decoding words", limit=3) != [hit.text for hit in hits]
+    assert _texts(loaded, "decoding words", limit=3) != [hit.item.text for hit in hits]
     best = search(
         ranked, "decoding words", rerank="cross-encoder", per_paper=True, limit=1, offset=1
     )
-    assert best[0].arxiv_id != hits[0].arxiv_id
+    assert best[0].item.arxiv_id != hits[0].item.arxiv_id
 
 
 def test_colbert_ranks_the_candidates_again(tmp_path: Path) -> None:
@@ -422,7 +420,7 @@ def test_colbert_ranks_the_candidates_again(tmp_path: Path) -> None:
     question, *passages = (
         vectors.colbert
         for vectors in make_embedder(workspace.settings).encode(
-            [TEXTS[4], *(f"{hit.title} > Method > Decoding\n{hit.text}" for hit in hits)]
+            [TEXTS[4], *(hit.item.prompt_text() for hit in hits)]
         )
     )
     expected = [
@@ -480,9 +478,10 @@ def test_the_command_takes_every_option(loaded: Workspace) -> None:
         loaded, "decoding words", limit=2, offset=1, per_paper=True, by="dense", exact=True
     )
     assert [(hit["passage_id"], hit["text"]) for hit in hits] == [
-        (hit.passage_id, hit.text) for hit in expected
+        (hit.item.passage_id, hit.item.text) for hit in expected
     ]
-    assert hits[0]["passage_url"] == expected[0].passage_url
+    assert hits[0]["passage_url"] == expected[0].item.url
+    assert hits[0]["url"] == f"https://arxiv.org/abs/{expected[0].item.arxiv_id}"
 
 
 def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Path) -> None:
