@@ -15,9 +15,18 @@ from assets import OWNERS
 from assets.partitions import MONTHS
 from assets.placement import gpu_tags, retry_of_lost_steps
 from assets.rendering import markdown_table
-from pipeline.engine import progress, shutdown
+from pipeline.engine import shutdown
+from pipeline.engine.progress import (
+    Event,
+    Listener,
+    Notice,
+    Outcome,
+    StageAdvanced,
+    StageClock,
+    listening,
+)
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.settings import Settings
 from pipeline.stage_list import StageEntry
@@ -213,7 +222,7 @@ def _run(
     shutdown.end_with_parent()
     try:
         with (
-            progress.listening(_LogProgress(context.log)),
+            listening(_log_progress(context.log)),
             shutdown.fenced(lambda: _reason_run_is_lost(context)),
             shutdown.draining(),
         ):
@@ -251,20 +260,19 @@ def _reason_run_is_lost(context: dg.AssetExecutionContext) -> str:
     return ""
 
 
-class _LogProgress(progress.Listener):
-    """Writes to the run's log, every half minute, how far a stage is."""
+def _log_progress(log: dg.DagsterLogManager) -> Listener:
+    """A listener that logs messages for the user, and every half minute how far a stage is."""
+    clock = StageClock()
 
-    def __init__(self, log: dg.DagsterLogManager) -> None:
-        self._log, self._clock = log, progress.StageClock()
+    def log_event(event: Event) -> None:
+        match event:
+            case StageAdvanced(stage, month, done, total):
+                if clock.is_due():
+                    log.info(f"{stage} {month}: {clock.describe(done, total)}")
+            case Notice(message):
+                log.info(message)
 
-    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-        """Log how far the stage is, unless that was logged within the last half minute."""
-        if self._clock.is_due():
-            self._log.info(f"{stage} {month}: {self._clock.describe(done, total)}")
-
-    def noted(self, message: str) -> None:
-        """Log a message for the user."""
-        self._log.info(message)
+    return log_event
 
 
 def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) -> dict[str, Any]:

@@ -39,9 +39,9 @@ from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS, AnsweringSyst
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.digests import digest_of
-from pipeline.engine.parts import Part, build_parts
+from pipeline.engine.parts import build_parts
 from pipeline.engine.sampling import evenly_spaced
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.index.fusion import By
 from pipeline.llm.loop import run
 from pipeline.llm.models import get_model, settings_for, writer_settings
@@ -191,7 +191,7 @@ def _answer_settings(settings: Settings) -> Mapping[str, Any]:
     }
 
 
-def _answer_parts(workspace: Workspace, month: str) -> list[Part]:
+def _answer_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     parts = [
         _writer_part(workspace, month, *chosen)
         for chosen in ANSWERING_WRITERS.chosen(workspace.settings)
@@ -199,14 +199,16 @@ def _answer_parts(workspace: Workspace, month: str) -> list[Part]:
     return [*parts, *_imported_part(workspace)]
 
 
-def _writer_part(workspace: Workspace, month: str, writer: Writer, system: AnsweringSystem) -> Part:
+def _writer_part(
+    workspace: Workspace, month: str, writer: Writer, system: AnsweringSystem
+) -> MonthPart:
     settings = settings_for(workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS")
     searching = (
         {name: getattr(settings, name) for name in _SEARCH_SETTINGS} if system.retrieves else {}
     )
     if system.retrieves and system.search_by == "fused":
         searching |= _FUSED_SEARCH
-    return Part(
+    return MonthPart(
         name=writer.name,
         columns=writer.columns,
         build=partial(_build_answers, writer, system),
@@ -297,7 +299,7 @@ def _writer_inputs(
     return inputs
 
 
-def _imported_part(workspace: Workspace) -> list[Part]:
+def _imported_part(workspace: Workspace) -> list[MonthPart]:
     """The part of imported answers; none where no file is set. It costs nothing, so it is read in
     every run.
     """
@@ -312,7 +314,7 @@ def _imported_part(workspace: Workspace) -> list[Part]:
         for question in read_question_set(workspace.settings)
     )
     return [
-        Part(
+        MonthPart(
             name="imported",
             columns=None,
             build=_build_imported,

@@ -29,7 +29,7 @@ from pipeline.arxiv.rate_limited_client import (
 )
 from pipeline.arxiv.record import Record, fold, is_day
 from pipeline.arxiv.snapshot import Snapshot, parse_record
-from pipeline.engine import progress
+from pipeline.engine.progress import Notice, StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import Settings
@@ -207,9 +207,10 @@ class _Harvest:
                         " later"
                     ) from refusal
                 start = self._since() or "the start"
-                progress.noted(
+                message = (
                     f"arXiv's OAI-PMH refuses to go on ({refusal}); beginning again from {start}"
                 )
+                publish(Notice(message))
                 self.state.token = ""
 
     def _since(self) -> str:
@@ -233,8 +234,10 @@ class _Harvest:
         news = self.store.add(page, asdict(state))
         self.news.counts += news.counts
         self.news.months |= news.months
-        progress.advanced(
-            "harvest", state.reached or "harvest", self.news.counts.total(), page.total
+        publish(
+            StageAdvanced(
+                "harvest", state.reached or "harvest", self.news.counts.total(), page.total
+            )
         )
 
     def _finish(self, answered_at: str) -> HarvestReport:

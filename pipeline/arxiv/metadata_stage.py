@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.arxiv.harvest_store import STORE, HarvestedPaper, HarvestStore
 from pipeline.arxiv.record import Record, absent
 from pipeline.arxiv.snapshot import Snapshot
-from pipeline.engine import progress
+from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.storage.writing import Row
@@ -56,7 +56,7 @@ class MetadataBuilder:
         def advance(done: int, total: int) -> None:
             # Of the papers to request alone: those of the snapshot took no time, and would promise
             # an early end.
-            progress.advanced(job.stage.name, job.month, done, total)
+            publish(StageAdvanced(job.stage.name, job.month, done, total))
 
         with ArxivApi(job.settings, cache, pace=self.pace) as api:
             records = api.find(missing, advance)

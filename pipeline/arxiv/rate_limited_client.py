@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import httpx2
 from filelock import FileLock
 
-from pipeline.engine import progress
+from pipeline.engine.progress import Notice, duration, publish
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.retries import Clock, Retries, read_retry_after
 from pipeline.settings import Settings
@@ -93,9 +93,10 @@ class Pace:
         """Sleep until the next request may start. Call it in a `turn`, before each request."""
         seconds = self.rest()
         if seconds > NOTED_WAIT_SECONDS:
-            progress.noted(
-                f"arXiv asked for a pause: waiting {progress.duration(seconds)} before the next"
-                " request"
+            publish(
+                Notice(
+                    f"arXiv asked for a pause: waiting {duration(seconds)} before the next request"
+                )
             )
         self.clock.sleep(seconds)
         self.postpone(

@@ -26,7 +26,8 @@ from xxhash import xxh3_128_digest
 from pipeline.arxiv.identifiers import month_of, strip_version
 from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_status
-from pipeline.engine import progress, shutdown
+from pipeline.engine import shutdown
+from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.writing import move_into_place
@@ -192,9 +193,11 @@ class Snapshot:
             if stale.suffix != ".lock":
                 stale.unlink()
         if self._file.stat().st_size > _NOTED_BYTES:
-            progress.noted(
-                f"converting the metadata snapshot {self._file} to Parquet, once, in a minute"
-                " or two"
+            publish(
+                Notice(
+                    f"converting the metadata snapshot {self._file} to Parquet, once, in a minute"
+                    " or two"
+                )
             )
         staged = target.with_suffix(".tmp")
         try:
@@ -243,9 +246,11 @@ class Snapshot:
                 f" ({count:,} lines{broken}): {_WAY_OUT}"
             )
         if unreadable:
-            progress.noted(
-                f"the metadata snapshot {self._file} has {count:,} lines{broken}; their papers"
-                " count as missing from it"
+            publish(
+                Notice(
+                    f"the metadata snapshot {self._file} has {count:,} lines{broken}; their papers"
+                    " count as missing from it"
+                )
             )
         return {"lines": count, "broken_lines": len(unreadable)}
 

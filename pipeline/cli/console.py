@@ -24,11 +24,22 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.engine.progress import Listener, StageClock, duration, listening
+from pipeline.engine.progress import (
+    Event,
+    Notice,
+    Outcome,
+    RunPlanned,
+    StageAdvanced,
+    StageClock,
+    StageFailed,
+    StageFinished,
+    StageStarted,
+    duration,
+    listening,
+)
 from pipeline.stage_list import STAGE_NAMES
 
 if TYPE_CHECKING:
-    from pipeline.engine.stage import Outcome
     from pipeline.report.grid import Section
     from pipeline.storage.data_root import DataRoot
 
@@ -194,11 +205,11 @@ def showing(root: DataRoot) -> Iterator[None]:
     for those planned.
     """
     progress = RunProgress(root)
-    with progress, listening(progress):
+    with progress, listening(progress.show):
         yield
 
 
-class RunProgress(Listener):
+class RunProgress:
     """Shows a run: a bar on a terminal, else a line for every finished stage."""
 
     def __init__(self, root: DataRoot) -> None:
@@ -233,7 +244,23 @@ class RunProgress(Listener):
     ) -> None:
         self._bar.stop()
 
-    def planned(self, months: Sequence[str], stages: Sequence[str]) -> None:
+    def show(self, event: Event) -> None:
+        """Show what an event says."""
+        match event:
+            case RunPlanned(months, stages):
+                self._plan(months, stages)
+            case StageStarted(stage, month):
+                self._start(stage, month)
+            case StageAdvanced(stage, month, done, total):
+                self._advance(stage, month, done, total)
+            case StageFinished(outcome):
+                self._finish(outcome)
+            case StageFailed(stage, month, message):
+                self._fail(stage, month, message)
+            case Notice(message):
+                print_note(message)
+
+    def _plan(self, months: Sequence[str], stages: Sequence[str]) -> None:
         """Count these stages in the bar and in the time left."""
         for stage in stages:
             if stage not in self._usual:
@@ -241,13 +268,13 @@ class RunProgress(Listener):
         self._run_time.plan(expected_seconds(self._usual, months, stages))
         self._bar.update(self._task, total=self._run_time.steps)
 
-    def started(self, stage: str, month: str) -> None:
+    def _start(self, stage: str, month: str) -> None:
         """Name the stage and the month that are being worked on."""
         self._clocks[stage, month] = StageClock()
         self._run_time.start(stage, month)
         self._bar.update(self._task, description=f"{month} {stage}")
 
-    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
+    def _advance(self, stage: str, month: str, done: int, total: int | None) -> None:
         """Show how far the stage is and the time left; without a terminal, in a line of its own
         every half minute.
         """
@@ -260,7 +287,7 @@ class RunProgress(Listener):
             left = self._time_left()
             print_note(f"{progress}; {left}" if left else progress)
 
-    def finished(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: Outcome) -> None:
         """Print what a stage did."""
         self._run_time.finish(
             outcome.stage, outcome.month, computed=not (outcome.skipped or outcome.disabled)
@@ -275,15 +302,11 @@ class RunProgress(Listener):
             soft_wrap=True,
         )
 
-    def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
+    def _fail(self, stage: str, month: str, message: str) -> None:
         """Print why a stage failed."""
         self._run_time.finish(stage, month, computed=False)
         self._bar.update(self._task, advance=1, left=self._time_left())
         print_error(f"{stage} of {month}: {message}")
-
-    def noted(self, message: str) -> None:
-        """Print what the run waits for."""
-        print_note(message)
 
     def _time_left(self) -> str:
         seconds = self._run_time.seconds_left()

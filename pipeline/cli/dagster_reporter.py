@@ -4,24 +4,24 @@ Dagster's own runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pipeline.engine.progress import Listener, noted
+from pipeline.engine.checks import CheckEvaluated
+from pipeline.engine.progress import Event, Notice, Outcome, RunPlanned, StageFinished, publish
 from pipeline.engine.redaction import collect_secrets, redact
-from pipeline.engine.stage import Outcome, Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.text import one_line
 
 if TYPE_CHECKING:
     import dagster as dg
 
-    from pipeline.engine.checks import Check, CheckResult
     from pipeline.ops.refresh.summary import RefreshSummary
 
-    Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
+    DagsterEvent = dg.AssetMaterialization | dg.AssetCheckEvaluation
 
 
-class DagsterReporter(Listener):
+class DagsterReporter:
     """Records each computed month as a materialization and each check as an evaluation, outside any
     run (15 ms each).
 
@@ -34,11 +34,19 @@ class DagsterReporter(Listener):
         self._unreachable = False
         self._months: set[str] = set()
 
-    def planned(self, months: Sequence[str], stages: Sequence[str]) -> None:
-        """Note the months, which are offered as partitions once there is something to report."""
-        self._months.update(months)
+    def report(self, event: Event) -> None:
+        """Record what an event says. Planned months are offered as partitions with the first
+        record.
+        """
+        match event:
+            case RunPlanned(months):
+                self._months.update(months)
+            case StageFinished(outcome):
+                self._report_outcome(outcome)
+            case CheckEvaluated(check, month):
+                self._report(f"{check.name} of {month}", lambda _: _evaluation(event))
 
-    def finished(self, outcome: Outcome) -> None:
+    def _report_outcome(self, outcome: Outcome) -> None:
         """Record a month that was computed; one that was skipped has been recorded before. A
         disabled stage is no asset that can be materialized.
         """
@@ -48,15 +56,13 @@ class DagsterReporter(Listener):
                 lambda instance: _materialization(self._workspace, outcome, instance),
             )
 
-    def checked(self, check: Check, month: str, result: CheckResult) -> None:
-        """Record a check."""
-        self._report(f"{check.name} of {month}", lambda _: _evaluation(check, month, result))
-
     def report_refresh(self, summary: RefreshSummary) -> None:
         """Record the summary of a refresh as a materialization of the asset `refresh_summary`."""
         self._report("the summary", lambda _: _summary_materialization(self._workspace, summary))
 
-    def _report(self, name: str, make_event: Callable[[dg.DagsterInstance], Event | None]) -> None:
+    def _report(
+        self, name: str, make_event: Callable[[dg.DagsterInstance], DagsterEvent | None]
+    ) -> None:
         if self._unreachable:
             return
         try:
@@ -80,7 +86,7 @@ class DagsterReporter(Listener):
 
     def _note(self, message: str, error: Exception) -> None:
         reason = redact(one_line(str(error))[:300], collect_secrets(self._workspace.settings))
-        noted(f"{message} ({type(error).__name__}: {reason}); the work goes on")
+        publish(Notice(f"{message} ({type(error).__name__}: {reason}); the work goes on"))
 
     def _open(self) -> dg.DagsterInstance:
         if self._instance is None:
@@ -95,7 +101,7 @@ class DagsterReporter(Listener):
         return self._instance
 
 
-def _record(instance: dg.DagsterInstance, event: Event) -> None:
+def _record(instance: dg.DagsterInstance, event: DagsterEvent) -> None:
     """Record an event outside any run.
 
     Outside runs, Dagster 1.13 accepts one evaluation of a check for each partition. A later one is
@@ -115,10 +121,10 @@ def _record(instance: dg.DagsterInstance, event: Event) -> None:
         instance.report_runless_asset_event(without_partition(event))
 
 
-def _evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckEvaluation:
+def _evaluation(event: CheckEvaluated) -> dg.AssetCheckEvaluation:
     from assets.checks import evaluation
 
-    return evaluation(check, month, result)
+    return evaluation(event.check, event.month, event.result)
 
 
 def _summary_materialization(

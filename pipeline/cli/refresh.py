@@ -66,7 +66,7 @@ def refresh(
         settings = settings.model_copy(update={"llm_budget_tokens": tokens})
     workspace = Workspace(settings)
     reporter = DagsterReporter(workspace)
-    with showing(workspace.root), listening(reporter):
+    with showing(workspace.root), listening(reporter.report):
         report = bring_up_to_date(
             workspace,
             months,

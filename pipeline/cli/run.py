@@ -196,7 +196,7 @@ def run_and_report(
     from pipeline.ops.webhook import notify_of_failures
 
     check(workspace, stages)
-    with showing(workspace.root), listening(DagsterReporter(workspace)):
+    with showing(workspace.root), listening(DagsterReporter(workspace).report):
         report = run_months(workspace, months, stages, force=force)
     notify_of_failures(workspace.settings, report.failures)
     return report

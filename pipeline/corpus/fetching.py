@@ -27,7 +27,7 @@ from pipeline.arxiv.rate_limited_client import (
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetch_selection import Selection
 from pipeline.corpus.parse.source import as_utf8, is_html
-from pipeline.engine import progress
+from pipeline.engine.progress import Notice, StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.settings import Settings
@@ -215,11 +215,11 @@ def _fetch_pages(
     delay = float(robots.crawl_delay(agent) or 0)
     client.slow_down(delay)
     if delay > GAP_SECONDS:
-        progress.noted(
-            f"robots.txt asks for {delay:g} s between two requests: this run waits as long"
+        publish(
+            Notice(f"robots.txt asks for {delay:g} s between two requests: this run waits as long")
         )
     for done, name in enumerate(ids):
-        progress.advanced(_NAME, month_of(name) or "", done, len(ids))
+        publish(StageAdvanced(_NAME, month_of(name) or "", done, len(ids)))
         address = f"{settings.html_url.rstrip('/')}/{quote(name)}"
         if not robots.can_fetch(agent, address):
             raise PermanentFailure(f"robots.txt closes {address} to programs: fetch no pages there")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline.corpus.dump.catalogue import Dump, read_dump
 from pipeline.corpus.dump.member import place_of
-from pipeline.engine import progress
+from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -203,10 +203,12 @@ def _report_machine_failures(job: Job) -> None:
     count = sum(row["reason"] in _MACHINE_FAILURES for row in job.ledger)
     if count:
         pages = "page was" if count == 1 else "pages were"
-        progress.noted(
-            f"{count:,} {pages} left out of papers of {job.month} because of this machine (too"
-            " slow, out of memory, a crash of the parser, a disk error); the ledger names them; to"
-            f" try them again, run citeloom run --months {job.month} --select papers --force"
+        publish(
+            Notice(
+                f"{count:,} {pages} left out of papers of {job.month} because of this machine (too"
+                " slow, out of memory, a crash of the parser, a disk error); the ledger names them;"
+                f" to try them again, run citeloom run --months {job.month} --select papers --force"
+            )
         )
 
 

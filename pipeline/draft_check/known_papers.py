@@ -24,7 +24,7 @@ from pipeline.corpus.references.title_index import (
     open_title_index,
     title_file,
 )
-from pipeline.engine import progress
+from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 
@@ -99,7 +99,7 @@ def _snapshot_titles(workspace: Workspace, snapshot: Snapshot) -> TitleIndex:
     months = snapshot.months()
     files = []
     for number, month in enumerate(months, start=1):
-        progress.advanced("titles of the snapshot", month, number, len(months))
+        publish(StageAdvanced("titles of the snapshot", month, number, len(months)))
         files.append(title_file(folder, month, version, partial(_rows, snapshot, month)))
     return TitleIndex(files)
 

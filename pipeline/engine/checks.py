@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.engine import progress
 from pipeline.engine.failures import check_name, forget_failure, record_failure
 from pipeline.engine.locks import pool_lock
+from pipeline.engine.progress import Event, Notice, StageFailed, publish
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import PermanentFailure
 
@@ -49,6 +49,15 @@ class Check:
         return result.description or f"its check {self.name} failed: {facts}"
 
 
+@dataclass(frozen=True, slots=True)
+class CheckEvaluated(Event):
+    """A check of a finished month was evaluated."""
+
+    check: Check
+    month: str
+    result: CheckResult
+
+
 def evaluate(check: Check, stage: Stage, workspace: Workspace, month: str) -> CheckResult:
     """Evaluate one check of a stage's month."""
     with pool_lock(workspace, stage.pool if check.uses_pool else None):
@@ -75,11 +84,11 @@ def run_checks(checks: Sequence[Check], stage: Stage, workspace: Workspace, mont
     for check in of_stage:
         result = evaluate(check, stage, workspace, month)
         record(check, workspace, month, result)
-        progress.checked(check, month, result)
+        publish(CheckEvaluated(check, month, result))
         if not result.passed and check.warning:
-            progress.noted(f"{stage.name} of {month}: {check.message(result)}")
+            publish(Notice(f"{stage.name} of {month}: {check.message(result)}"))
         elif not result.passed:
-            progress.failed(stage.name, month, check.message(result))
+            publish(StageFailed(stage.name, month, check.message(result)))
             passed = passed and not check.blocking
     if of_stage and passed:  # an earlier run may have recorded one that could not be evaluated
         forget_failure(workspace, check_name(stage.name), month)

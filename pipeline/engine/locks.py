@@ -11,7 +11,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pipeline.engine import progress, shutdown
+from pipeline.engine import shutdown
+from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
 from pipeline.settings import Settings
@@ -76,7 +77,7 @@ def _acquire(lock: FileLock, name: str) -> None:
         return
     except Timeout:
         shutdown.end_if_asked()
-    progress.noted(f"{name} is in use by another process, which this one waits for")
+    publish(Notice(f"{name} is in use by another process, which this one waits for"))
     try:
         lock.acquire(timeout=_LONGEST_WAIT, cancel_check=shutdown.requested)
     except Timeout as error:

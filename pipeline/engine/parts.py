@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.engine.run_stats import StageTiming, note_timing
-from pipeline.engine.stage import Job, Workspace
+from pipeline.engine.stage import Job, MonthPart, Workspace
 from pipeline.errors import MissingInput
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
@@ -29,30 +29,7 @@ from pipeline.storage.writing import Row
 from pipeline.tables import Table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Rows of a month that are computed together.
-
-    columns: the values by which its rows are recognised; None where the part is built in every run
-    of the stage. reads: tables of the same month that it reads, each with the name of the part
-    read, or None for all of it. settings, version, inputs: as those of a stage, for this part
-    alone.
-    """
-
-    name: str
-    columns: Mapping[str, str | None] | None
-    build: Callable[[Job], Iterable[Row]]
-    reads: tuple[tuple[Table, str | None], ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    version: int = 1
-    inputs: Mapping[str, str] = field(default_factory=dict)
-
-
-Parts = Callable[[Workspace, str], list[Part]]
-"""The parts of a month, in the order of their rows."""
-
-
-def fingerprint_of(part: Part, workspace: Workspace, month: str) -> str:
+def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
     """SHA-256 of everything that the rows of a part depend on. Raises MissingInput without a table
     that it reads.
     """
@@ -76,7 +53,7 @@ def _digest(workspace: Workspace, table: Table, month: str, part: str | None) ->
     return str(written.notes.get("parts", {}).get(part, {}).get("rows_sha256", "absent"))
 
 
-def fingerprints(parts: Iterable[Part], workspace: Workspace, month: str) -> dict[str, str]:
+def fingerprints(parts: Iterable[MonthPart], workspace: Workspace, month: str) -> dict[str, str]:
     """Name of a part → its fingerprint."""
     return {part.name: fingerprint_of(part, workspace, month) for part in parts}
 
@@ -130,7 +107,7 @@ def _earlier_entries(job: Job, earlier: Mapping[str, Mapping[str, Any]]) -> dict
     return entries
 
 
-def _batches_of(part: Part, job: Job) -> Iterator[pa.RecordBatch]:
+def _batches_of(part: MonthPart, job: Job) -> Iterator[pa.RecordBatch]:
     wanted = None
     for column, value in (part.columns or {}).items():
         same = pc.field(column).is_null() if value is None else pc.field(column) == value
@@ -140,7 +117,7 @@ def _batches_of(part: Part, job: Job) -> Iterator[pa.RecordBatch]:
         yield from rows.to_batches()
 
 
-def _build(job: Job, part: Part, record: dict[str, Any]) -> Iterator[Row]:
+def _build(job: Job, part: MonthPart, record: dict[str, Any]) -> Iterator[Row]:
     """The rows of a part, built; what the build notes, measures and leaves out is filed under the
     part's name.
     """

@@ -1,10 +1,11 @@
-"""Progress events of a run: stages publish them, the command line and Dagster's log listen."""
+"""Events of a run: stages publish them, the command line and Dagster's log listen."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 # A log line every half minute says that a stage of hours is alive, and does not drown what else is
@@ -12,34 +13,103 @@ from typing import Any
 SECONDS_BETWEEN_LINES = 30
 
 
-class Listener:
-    """Receives every event of a run and ignores it; a subclass overrides the events that it needs.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of running a stage on a month.
 
-    `outcome` is a `pipeline.engine.stage.Outcome`.
+    skipped: the month was up to date and left as it was. notes, measured: as in `Job`.
     """
 
-    def planned(self, months: Sequence[str], stages: Sequence[str]) -> None:
-        """The run will take these months through these stages; what was planned before stays."""
+    stage: str
+    month: str
+    rows: int
+    skipped: bool
+    seconds: float
+    bytes: int
+    left_out: Mapping[str, int]
+    notes: Mapping[str, Any]
+    measured: Mapping[str, Any]
 
-    def started(self, stage: str, month: str) -> None:
-        """A stage begins on a month."""
+    @property
+    def disabled(self) -> bool:
+        """Whether the settings do not ask for this stage: its month is there, without rows."""
+        return "off" in self.notes
 
-    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-        """So many of the month's rows are done, out of so many where that is known."""
 
-    def finished(self, outcome: Any) -> None:
-        """The month was computed or skipped."""
+class Event:
+    """Something that happens in a run. `engine.checks` adds `CheckEvaluated`."""
 
-    def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
-        """The month ended with an error; `exit_code` is what the command is to end with."""
 
-    def checked(self, check: Any, month: str, result: Any) -> None:
-        """A check of a finished month was evaluated; `pipeline.engine.checks.Check` and its
-        `CheckResult`.
-        """
+@dataclass(frozen=True, slots=True)
+class RunPlanned(Event):
+    """The run will take these months through these stages; what was planned before stays."""
 
-    def noted(self, message: str) -> None:
-        """A message for the user who waits."""
+    months: Sequence[str]
+    stages: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class StageStarted(Event):
+    """A stage begins on a month."""
+
+    stage: str
+    month: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageAdvanced(Event):
+    """So many of the month's rows are done, out of so many where that is known."""
+
+    stage: str
+    month: str
+    done: int
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageFinished(Event):
+    """The month was computed or skipped."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class StageFailed(Event):
+    """The month ended with an error. exit_code: of the command that runs the stage."""
+
+    stage: str
+    month: str
+    message: str
+    exit_code: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Event):
+    """A message for the user who waits."""
+
+    message: str
+
+
+Listener = Callable[[Event], None]
+"""Receives every event of a run; it ignores those that it does not need."""
+
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Send the events of every stage that runs in this process within the block to `listener`."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def publish(event: Event) -> None:
+    """Send an event to everybody who listens."""
+    for listener in _listeners:
+        listener(event)
 
 
 class StageClock:
@@ -70,60 +140,3 @@ def duration(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-_listeners: list[Listener] = []
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Send the events of every stage that runs in this process within the block to `listener`."""
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
-
-
-def planned(months: Sequence[str], stages: Sequence[str]) -> None:
-    """Publish that the run will take these months through these stages."""
-    for listener in _listeners:
-        listener.planned(months, stages)
-
-
-def started(stage: str, month: str) -> None:
-    """Publish that a stage begins on a month."""
-    for listener in _listeners:
-        listener.started(stage, month)
-
-
-def advanced(stage: str, month: str, done: int, total: int | None = None) -> None:
-    """Publish that so many of a month's rows are done, out of so many where that is known."""
-    for listener in _listeners:
-        listener.advanced(stage, month, done, total)
-
-
-def finished(outcome: Any) -> None:
-    """Publish that a month was computed or skipped."""
-    for listener in _listeners:
-        listener.finished(outcome)
-
-
-def failed(stage: str, month: str, message: str, exit_code: int = 1) -> None:
-    """Publish that a month ended with an error, and the exit code that the command is to end
-    with.
-    """
-    for listener in _listeners:
-        listener.failed(stage, month, message, exit_code)
-
-
-def checked(check: Any, month: str, result: Any) -> None:
-    """Publish that a check of a finished month was evaluated."""
-    for listener in _listeners:
-        listener.checked(check, month, result)
-
-
-def noted(message: str) -> None:
-    """Publish a message for the user who waits."""
-    for listener in _listeners:
-        listener.noted(message)

@@ -22,13 +22,14 @@ import pyarrow as pa
 from pydantic import SecretStr
 
 from pipeline import __version__
-from pipeline.engine import progress, shutdown
+from pipeline.engine import shutdown
 from pipeline.engine.failures import forget_failure, record_failure
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.engine.parts import fingerprints
+from pipeline.engine.progress import Outcome, StageFailed, StageFinished, StageStarted, publish
 from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run_stats import StageTiming, note_timing
-from pipeline.engine.stage import Job, Outcome, Stage, Workspace
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, exit_code_of
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter
@@ -126,7 +127,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     """
     with _recorded_failures(stage, workspace, month), month_lock(workspace, stage.name, month):
         started = time.perf_counter()
-        progress.started(stage.name, month)
+        publish(StageStarted(stage.name, month))
         job = Job(workspace, month, stage, force)
         existing = None if force else _provenance_if_done(stage, workspace, month)
         provenance = existing or _compute(job)
@@ -146,7 +147,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
                 month,
                 StageTiming(provenance.fingerprint, seconds, outcome.measured),
             )
-        progress.finished(outcome)
+        publish(StageFinished(outcome))
         return outcome
 
 
@@ -160,7 +161,7 @@ def _recorded_failures(stage: Stage, workspace: Workspace, month: str) -> Iterat
     except Exception as error:
         clean = redact_error(error, collect_secrets(workspace.settings))
         message = record_failure(workspace, stage.name, month, clean)
-        progress.failed(stage.name, month, message, exit_code_of(clean))
+        publish(StageFailed(stage.name, month, message, exit_code_of(clean)))
         if clean is error:
             raise
         raise clean from clean.__cause__

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from pipeline.engine import progress
+from pipeline.engine.progress import Notice, publish
 from pipeline.errors import PermanentFailure
 
 # Service managers commonly wait 30 s before they kill. A stage has half of them; what follows, the
@@ -136,9 +136,11 @@ class _SignalWatch:
     def _ask_to_end(self) -> None:
         _State.requested = True
         signal.setitimer(signal.ITIMER_REAL, DRAIN_SECONDS + KILL_SECONDS)
-        progress.noted(
-            f"asked to end: the work under way may take {DRAIN_SECONDS:.0f} s; a second signal ends"
-            " it at once"
+        publish(
+            Notice(
+                f"asked to end: the work under way may take {DRAIN_SECONDS:.0f} s; a second signal"
+                " ends it at once"
+            )
         )
 
     def _interrupt(self) -> None:

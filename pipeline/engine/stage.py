@@ -6,19 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from pipeline.engine import progress
+from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
-
-if TYPE_CHECKING:
-    from pipeline.engine.parts import Parts
 
 
 @dataclass(frozen=True)
@@ -66,6 +63,29 @@ def _no_settings(settings: Settings) -> Mapping[str, Any]:
 
 def _no_outputs(workspace: Workspace, month: str, provenance: Provenance) -> bool:
     return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthPart:
+    """Rows of a month that are computed together.
+
+    columns: the values by which its rows are recognised; None where the part is built in every run
+    of the stage. reads: tables of the same month that it reads, each with the name of the part
+    read, or None for all of it. settings, version, inputs: as those of a stage, for this part
+    alone.
+    """
+
+    name: str
+    columns: Mapping[str, str | None] | None
+    build: Callable[[Job], Iterable[Row]]
+    reads: tuple[tuple[Table, str | None], ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 1
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+
+Parts = Callable[[Workspace, str], list[MonthPart]]
+"""The parts of a month, in the order of their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +171,7 @@ class Job:
 
     def advance(self, done: int) -> None:
         """Report how much is done, in the unit of `expect`."""
-        progress.advanced(self.stage.name, self.month, done, self.expected)
+        publish(StageAdvanced(self.stage.name, self.month, done, self.expected))
 
     def measure(self, numbers: Mapping[str, float]) -> None:
         """Add these numbers to those of the same names in `measured`."""
@@ -163,26 +183,3 @@ class Job:
         self.ledger.append(
             {"subject": subject, "stage": self.stage.name, "reason": reason, "detail": detail}
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of running a stage on a month.
-
-    skipped: the month was up to date and left as it was. notes, measured: as in `Job`.
-    """
-
-    stage: str
-    month: str
-    rows: int
-    skipped: bool
-    seconds: float
-    bytes: int
-    left_out: Mapping[str, int]
-    notes: Mapping[str, Any]
-    measured: Mapping[str, Any]
-
-    @property
-    def disabled(self) -> bool:
-        """Whether the settings do not ask for this stage: its month is there, without rows."""
-        return "off" in self.notes

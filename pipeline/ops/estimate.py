@@ -13,9 +13,8 @@ from typing import Any
 
 from pipeline.answering.stages import QUESTIONS, check_answering
 from pipeline.arxiv.months import describe_months
-from pipeline.engine.parts import Part
 from pipeline.engine.run import State, state
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
 from pipeline.llm.client import ClientWorkspace, check_model
@@ -199,12 +198,12 @@ def _rehearse_month(
             invented[stage.name] = rows
 
 
-def _parts(stage: Stage, workspace: Workspace, month: str) -> Sequence[Part | None]:
+def _parts(stage: Stage, workspace: Workspace, month: str) -> Sequence[MonthPart | None]:
     """The parts of a month of a stage; None for a stage without parts."""
     return [None] if stage.parts is None else stage.parts(workspace, month)
 
 
-def _cost_of(rehearsal: Rehearsal, stage: Stage, part: Part | None, month: str) -> StageCost:
+def _cost_of(rehearsal: Rehearsal, stage: Stage, part: MonthPart | None, month: str) -> StageCost:
     columns = (part.columns or {}) if part else {}
     return StageCost(
         month=month,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
-from pipeline.engine import progress, shutdown
+from pipeline.engine import shutdown
 from pipeline.engine.checks import run_checks
 from pipeline.engine.failures import (
     Failure,
@@ -16,8 +16,17 @@ from pipeline.engine.failures import (
     forget_failure,
     record_failure,
 )
+from pipeline.engine.progress import (
+    Event,
+    Outcome,
+    RunPlanned,
+    StageFailed,
+    StageFinished,
+    listening,
+    publish,
+)
 from pipeline.engine.run import outcome_of, run_stage
-from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
 from pipeline.ops.checks import CHECKS
@@ -29,21 +38,21 @@ from pipeline.tables import DUMP_MEMBERS
 
 
 @dataclass(slots=True)
-class RunReport(progress.Listener):
+class RunReport:
     """The outcomes of a run, and its failures as (stage, month, message)."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     failures: list[tuple[str, str, str]] = field(default_factory=list)
     exit_code: int = 0
 
-    def finished(self, outcome: Outcome) -> None:
-        """Add an outcome."""
-        self.outcomes.append(outcome)
-
-    def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
-        """Add a failure."""
-        self.failures.append((stage, month, message))
-        self.exit_code = max(self.exit_code, exit_code)
+    def record(self, event: Event) -> None:
+        """Add the outcome or the failure that an event reports."""
+        match event:
+            case StageFinished(outcome):
+                self.outcomes.append(outcome)
+            case StageFailed(stage, month, message, exit_code):
+                self.failures.append((stage, month, message))
+                self.exit_code = max(self.exit_code, exit_code)
 
     def add(self, other: RunReport) -> None:
         """Add the report of another run; a failure that both report, such as a broken zip, is
@@ -65,8 +74,8 @@ def run_months(
     """
     report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
-    progress.planned(months, [stage.name for stage in stages])
-    with progress.listening(report), shutdown.draining():
+    publish(RunPlanned(months, [stage.name for stage in stages]))
+    with listening(report.record), shutdown.draining():
         if DUMP_MEMBERS in {stage.table for stage in stages}:
             report_broken_zips(workspace)
         for phase in _phases(stages):
@@ -92,7 +101,7 @@ def report_broken_zips(workspace: Workspace) -> None:
     zips hold.
     """
     for message in broken_zips(workspace.settings):
-        progress.failed("dump", "all months", message)
+        publish(StageFailed("dump", "all months", message))
 
 
 def _run_phase(
@@ -144,11 +153,13 @@ def _stages_due(
                 due[month] = stages_due(stages, workspace, month, force=force)
             except CiteloomError as error:  # a store that does not answer, say
                 failed[month].update(stage.name for stage in stages)
-                progress.failed(
-                    "run",
-                    month,
-                    record_failure(workspace, "run", month, error),
-                    exit_code_of(error),
+                publish(
+                    StageFailed(
+                        "run",
+                        month,
+                        record_failure(workspace, "run", month, error),
+                        exit_code_of(error),
+                    )
                 )
     return due
 
@@ -160,7 +171,7 @@ def _report_skipped(workspace: Workspace, stages: Sequence[Stage], month: str) -
             written = read_provenance(workspace.root.file(stage.table, month))
             if written is not None:
                 forget_failure(workspace, stage.name, month)
-                progress.finished(outcome_of(workspace, written, skipped=True))
+                publish(StageFinished(outcome_of(workspace, written, skipped=True)))
 
 
 def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: bool) -> bool:
@@ -174,8 +185,10 @@ def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: boo
     try:
         return run_checks(CHECKS, stage, workspace, month)
     except Exception as error:  # a check that could not be evaluated: a server that is down, say
-        progress.failed(
-            stage.name, month, record_failure(workspace, check_name(stage.name), month, error)
+        publish(
+            StageFailed(
+                stage.name, month, record_failure(workspace, check_name(stage.name), month, error)
+            )
         )
         return False
 

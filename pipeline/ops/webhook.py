@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from pydantic import SecretStr
 
-from pipeline.engine import progress
+from pipeline.engine.progress import Notice, publish
 from pipeline.settings import Settings
 
 _TIMEOUT_SECONDS = 10.0
@@ -60,4 +60,4 @@ def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, st
     ]
     reason = post(settings.webhook_url, "\n".join([*lines, "Once fixed: citeloom run --failed"]))
     if reason:
-        progress.noted(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}")
+        publish(Notice(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}"))

@@ -21,8 +21,8 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.engine.digests import digests_by_month
-from pipeline.engine.parts import Part, build_parts
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.parts import build_parts
+from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.llm.client import Spent
 from pipeline.llm.loop import run
 from pipeline.llm.models import get_model, settings_for, writer_settings
@@ -93,13 +93,13 @@ def _element_settings(settings: Settings) -> Mapping[str, Any]:
     }
 
 
-def _element_parts(workspace: Workspace, month: str) -> list[Part]:
+def _element_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     settings = workspace.settings
     inputs = {"prompts": PROMPTS.digest("elements")} | _reference_inputs(
         workspace, month, tables.PAPERS
     )
     return [
-        Part(
+        MonthPart(
             name=model,
             columns={"model": model},
             build=partial(_build_key_elements, model),
@@ -165,7 +165,7 @@ def _summary_settings(settings: Settings) -> Mapping[str, Any]:
     return {**writer_settings(chosen, settings), **repeats, "imported": settings.imported_sections}
 
 
-def _summary_parts(workspace: Workspace, month: str) -> list[Part]:
+def _summary_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     parts = [
         _writer_part(workspace, month, *chosen)
         for chosen in RELATED_WORK_WRITERS.chosen(workspace.settings)
@@ -173,7 +173,7 @@ def _summary_parts(workspace: Workspace, month: str) -> list[Part]:
     return [*parts, *_imported_part(workspace)]
 
 
-def _imported_part(workspace: Workspace) -> list[Part]:
+def _imported_part(workspace: Workspace) -> list[MonthPart]:
     """The part of sections written elsewhere; none where no file is set. It costs nothing: every
     run reads it.
     """
@@ -182,7 +182,7 @@ def _imported_part(workspace: Workspace) -> list[Part]:
         return []
     content = read_content(file, "CITELOOM_IMPORTED_SECTIONS a CSV file of sections")
     return [
-        Part(
+        MonthPart(
             name="imported",
             columns=None,
             build=partial(_build_imported, file),
@@ -206,9 +206,9 @@ def _build_imported(file: Path, job: Job) -> Iterator[Row]:
 
 def _writer_part(
     workspace: Workspace, month: str, writer: Writer, system: RelatedWorkSystem
-) -> Part:
+) -> MonthPart:
     elements = ((tables.KEY_ELEMENTS, writer.model),) if system.reads_elements else ()
-    return Part(
+    return MonthPart(
         name=writer.name,
         columns=writer.columns,
         build=partial(_build_summaries, writer, system),

@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 
 from assets.partitions import offer_months
 from pipeline.cli.dagster_reporter import DagsterReporter
-from pipeline.engine import progress
+from pipeline.engine.progress import listening
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.run_months import RunReport, run_months
 from pipeline.ops.services import release_services
@@ -134,7 +134,7 @@ class Place:
         """Run stages as the command line does, and report them to Dagster as it does."""
         with self.entered():
             workspace = self.workspace()
-            with progress.listening(DagsterReporter(workspace)):
+            with listening(DagsterReporter(workspace).report):
                 return run_months(workspace, months, stages, force=force)
 
     @contextmanager

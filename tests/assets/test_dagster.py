@@ -21,8 +21,8 @@ from assets.stage_asset import is_readable
 from pipeline import tables
 from pipeline.definitions import build_defs, defs
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine import progress
 from pipeline.engine.failures import read_failure, record_failure
+from pipeline.engine.progress import Event, Listener, StageStarted, listening
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status, stages_due
 from pipeline.errors import PermanentFailure
@@ -176,20 +176,20 @@ def test_a_month_that_is_skipped_says_so(own: Place) -> None:
         assert metadata_of(instance, "passages", "2024-04")["skipped"] is False
 
 
-class _EndsTheRun(progress.Listener):
-    """Somebody who ends the run on its page as soon as a stage has begun."""
+def _cancel_once_started(instance: dg.DagsterInstance) -> Listener:
+    """A user who ends the run on its page as soon as a stage has begun."""
 
-    def __init__(self, instance: dg.DagsterInstance) -> None:
-        self._instance = instance
+    def cancel(event: Event) -> None:
+        if isinstance(event, StageStarted):
+            for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+                instance.report_run_canceled(run)
 
-    def started(self, stage: str, month: str) -> None:
-        for run in self._instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
-            self._instance.report_run_canceled(run)
+    return cancel
 
 
 def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty: Place) -> None:
     file = empty.root / "dump_members" / f"{MONTH}.parquet"
-    with empty.dagster() as instance, progress.listening(_EndsTheRun(instance)):
+    with empty.dagster() as instance, listening(_cancel_once_started(instance)):
         assert not empty.run_in_dagster(["dump_members"], MONTH).success
     assert not file.exists()
     with empty.entered():

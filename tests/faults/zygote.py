@@ -196,19 +196,16 @@ def _run(order: dict[str, Any], told: Any) -> None:
 
 
 def _run_months(order: dict[str, Any], told: Any) -> int:
-    from pipeline.engine import progress
-    from pipeline.engine.stage import Outcome, Workspace
+    from pipeline.engine.progress import Event, StageFinished, listening
+    from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
     from pipeline.stages import STAGES, stage_named
 
-    class Telling(progress.Listener):
-        def finished(self, outcome: Outcome) -> None:
-            told.write(
-                json.dumps(
-                    {"kept" if outcome.skipped else "made": f"{outcome.stage}/{outcome.month}"}
-                )
-                + "\n"
-            )
+    def write_outcome(event: Event) -> None:
+        if isinstance(event, StageFinished):
+            outcome = event.outcome
+            key = "kept" if outcome.skipped else "made"
+            told.write(json.dumps({key: f"{outcome.stage}/{outcome.month}"}) + "\n")
 
     workspace = Workspace(load_settings())
     os.chdir(workspace.local)
@@ -220,7 +217,7 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
         threading.Thread(target=_move_clock, args=(library, order["clock"]), daemon=True).start()
     stages = [stage_named(name) for name in order["stages"]] if order["stages"] else STAGES
     run = {"command": _run_by_command, "dagster": _run_by_dagster, "bare": _run_bare}[order["door"]]
-    with progress.listening(Telling()):
+    with listening(write_outcome):
         report = run(workspace, order["months"], stages)
     print(json.dumps({"failures": report.failures, "calls": library.faulty_calls()}), file=told)
     return report.exit_code
@@ -229,10 +226,10 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 def _run_by_command(workspace: Any, months: list[str], stages: list[Any]) -> Any:
     """As `citeloom run` does."""
     from pipeline.cli.dagster_reporter import DagsterReporter
-    from pipeline.engine import progress
+    from pipeline.engine.progress import listening
     from pipeline.ops.run_months import run_months
 
-    with progress.listening(DagsterReporter(workspace)):
+    with listening(DagsterReporter(workspace).report):
         return run_months(workspace, months, stages)
 
 
@@ -244,7 +241,7 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
 
     from assets.partitions import offer_months
     from pipeline.definitions import build_defs
-    from pipeline.engine import progress
+    from pipeline.engine.progress import StageFailed, listening
     from pipeline.ops.run_months import RunReport
     from resources.dagster_home import dagster_home, dead_runs, open_instance
 
@@ -252,7 +249,7 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
     job = build_defs().resolve_job_def("refresh_corpus")
     names = [stage.name for stage in stages if not stage.disabled_reason(workspace.settings)]
     config = {name: {"config": {"retries": 0}} for name in names}
-    with progress.listening(report), open_instance(dagster_home(workspace)) as instance:
+    with listening(report.record), open_instance(dagster_home(workspace)) as instance:
         for run in dead_runs(instance):
             instance.report_run_failed(run)
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
@@ -266,18 +263,18 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
                 raise_on_error=False,
             )
             if not result.success and not report.failures:
-                report.failed("run", month, f"run {result.run_id} failed")
+                report.record(StageFailed("run", month, f"run {result.run_id} failed"))
     return report
 
 
 def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
     """One stage after another, up to the first that fails."""
-    from pipeline.engine import progress
+    from pipeline.engine.progress import listening
     from pipeline.engine.run import run_stage
     from pipeline.ops.run_months import RunReport
 
     report = RunReport()
-    with progress.listening(report):
+    with listening(report.record):
         for month in months:
             for stage in stages:
                 try:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.arxiv.harvest import HarvestReport
-from pipeline.engine import progress
+from pipeline.engine.progress import listening
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.preflight import check, check_data_root
 from pipeline.ops.refresh.plan import downstream, due_months, find_changes, preparing, stages_in_use
@@ -61,7 +61,7 @@ def _prepare(
     ran, done = RunReport(), set[str]()
     stages = preparing(stages)
     if not due:
-        with progress.listening(ran):
+        with listening(ran.record):
             report_broken_zips(workspace)
     while due:
         check(workspace, stages)

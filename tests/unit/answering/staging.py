@@ -12,8 +12,9 @@ from typing import Any
 
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.engine.parts import fingerprints
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
 from pipeline.storage.provenance import read_provenance

@@ -15,9 +15,10 @@ from pipeline.answering.answer import answer_of_row, answer_row
 from pipeline.answering.questions import read_posed_questions, read_questions
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.run_stats import read_timings
-from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.report.corpus import read_ledger
 from pipeline.tables.writers import writer_of

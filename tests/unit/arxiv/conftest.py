@@ -17,7 +17,7 @@ import pytest
 from werkzeug import Response
 
 from pipeline import tables
-from pipeline.engine import progress
+from pipeline.engine.progress import Event, Notice
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
@@ -63,18 +63,9 @@ def line(arxiv_id: str, **changes: Any) -> str:
     return json.dumps({**content, **changes})
 
 
-class Notes(progress.Listener):
-    """Keeps the messages to a user, and how far a stage says it is."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.steps: list[tuple[int, int | None]] = []
-
-    def noted(self, message: str) -> None:
-        self.notes.append(message)
-
-    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-        self.steps.append((done, total))
+def messages(events: Iterable[Event]) -> list[str]:
+    """The messages for the user among the events of a run."""
+    return [event.message for event in events if isinstance(event, Notice)]
 
 
 CLIENT = """

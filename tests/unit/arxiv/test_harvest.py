@@ -20,7 +20,7 @@ from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.arxiv.record import Record
 from pipeline.cli.app import app
-from pipeline.engine import progress
+from pipeline.engine.progress import Event, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
@@ -39,7 +39,7 @@ from tests.fake_oai import (
     text,
 )
 
-from .conftest import Notes, kill_in_third_request, line, write_members
+from .conftest import kill_in_third_request, line, messages, write_members
 
 pytestmark = pytest.mark.slow
 
@@ -248,12 +248,12 @@ def test_a_refused_token_begins_again_from_the_last_day(oai: FakeOai, place: Wor
         lambda _: error("badResumptionToken"),
     ]
     oai.list = [[record("2403.00002", "2024-11-04"), record("2403.00003", "2024-11-05")]]
-    listener = Notes()
-    with progress.listening(listener):
+    events: list[Event] = []
+    with listening(events.append):
         report = run(place)
     assert days_asked_from(oai) == [None, None, "2024-11-04"]
     assert (report.new, report.unchanged, report.since) == (3, 1, None)
-    assert "refuses to go on (as it is); beginning again from 2024-11-04" in listener.notes[0]
+    assert "refuses to go on (as it is); beginning again from 2024-11-04" in messages(events)[0]
 
 
 def test_after_pages_in_no_order_a_refused_token_begins_again_from_the_first_day(

@@ -14,13 +14,13 @@ from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA, MetadataBuilder
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.corpus.references.stages import REFERENCES
-from pipeline.engine import progress
+from pipeline.engine.progress import Event, StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.settings import load_settings
 
-from .conftest import Notes, line, write_members, write_month
+from .conftest import line, write_members, write_month
 from .test_api import FakeArxiv, entry
 
 MONTH = "2024-03"
@@ -125,10 +125,11 @@ def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
     arxiv.papers = {name: entry(name) for name in names[:-1]}
     snapshot_file.write_text(line("2403.90000"))
     write_members(workspace, MONTH, [*names, "2403.90000"])
-    listener = Notes()
-    with progress.listening(listener):
+    events: list[Event] = []
+    with listening(events.append):
         run_stage(unhurried, asking(workspace, arxiv.url), MONTH)
-    assert listener.steps[:4] == [(100, 250), (200, 250), (250, 250), (251, 251)]
+    steps = [(event.done, event.total) for event in events if isinstance(event, StageAdvanced)]
+    assert steps[:4] == [(100, 250), (200, 250), (250, 250), (251, 251)]
 
 
 def test_an_api_that_cannot_be_reached_leaves_the_month_as_it_was(

@@ -19,11 +19,11 @@ from pipeline.arxiv.identifiers import split_version
 from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import Record, is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
-from pipeline.engine import progress
+from pipeline.engine.progress import Event, listening
 from pipeline.errors import MissingInput, PermanentFailure
 from tests.processes import wait_until
 
-from .conftest import PROJECT, Notes, line
+from .conftest import PROJECT, line, messages
 
 pytestmark = pytest.mark.slow
 
@@ -157,17 +157,13 @@ def test_many_lines_in_many_row_groups_are_found(
 BUILD = """
     import resource, sys
     from pathlib import Path
-    from pipeline.engine import progress
+    from pipeline.engine.progress import listening
     from pipeline.arxiv.snapshot import Snapshot
-
-    class Notes(progress.Listener):
-        def noted(self, message):
-            print("built", flush=True)
 
     file, cache, limit = sys.argv[1:]
     if int(limit):
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-    with progress.listening(Notes()):
+    with listening(lambda event: print("built", flush=True)):
         print(len(Snapshot(Path(file), Path(cache)).find(["2403.00001"])))
 """
 
@@ -326,11 +322,11 @@ def test_a_file_without_a_line_of_arxivs_is_refused(
 
 def test_broken_lines_are_told_once(snapshot_file: Path, cache: Path) -> None:
     snapshot_file.write_text(line("2403.00001") + "\n{broken\n")
-    listener = Notes()
-    with progress.listening(listener):
+    events: list[Event] = []
+    with listening(events.append):
         for _ in range(2):
             Snapshot(snapshot_file, cache).find(["2403.00001"])
-    (note,) = listener.notes
+    (note,) = messages(events)
     assert "snapshot.jsonl has 2 lines, of which 1 cannot be read (first: line 2)" in note
 
 

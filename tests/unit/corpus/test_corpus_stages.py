@@ -18,7 +18,7 @@ from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.pages import SelectedPage, chunk_pages
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, PaperBuilder
-from pipeline.engine import progress
+from pipeline.engine.progress import Event, Notice, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
@@ -345,28 +345,18 @@ def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_pa
     assert outcome.left_out == {reason: 1}
 
 
-class Notes(progress.Listener):
-    """Collects what a user is notified of."""
-
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-
-    def noted(self, message: str) -> None:
-        """Collect it."""
-        self.messages.append(message)
-
-
 def test_pages_left_out_because_of_this_machine_are_reported_and_marked(
     workspace: Workspace,
 ) -> None:
     put_papers(workspace, {FIRST: page(section(para("loop")))})
-    notes = Notes()
-    with progress.listening(notes):
+    events: list[Event] = []
+    with listening(events.append):
         run_stage(HARMFUL, workspace, MONTH)
     (row,) = pq.read_table(workspace.root.ledger_file("papers", MONTH)).to_pylist()
     assert "0.2 s of processor time; on another machine" in row["detail"]
-    assert [message.partition(" was")[0] for message in notes.messages] == ["1 page"]
-    assert notes.messages[0].endswith("--select papers --force")
+    (message,) = [event.message for event in events if isinstance(event, Notice)]
+    assert message.startswith("1 page was")
+    assert message.endswith("--select papers --force")
     assert state(HARMFUL, workspace, MONTH) is State.DONE
 
 
@@ -400,14 +390,15 @@ def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace: Workspa
     )  # it says that it is empty, and to read it is an error
     put_papers(workspace, {SECOND: GOOD})
     put_metadata(workspace, {"arxiv_id": FIRST}, {"arxiv_id": SECOND})
-    notes = Notes()
-    with progress.listening(notes):
+    events: list[Event] = []
+    with listening(events.append):
         run_stage(PAPERS, workspace, MONTH)
     assert (parsed_ids(workspace), ledger(workspace, "papers")) == (
         [SECOND],
         [(FIRST, "unreadable")],
     )
-    assert notes.messages[0].endswith("run citeloom run --months 2024-03 --select papers --force")
+    message = next(event.message for event in events if isinstance(event, Notice))
+    assert message.endswith("run citeloom run --months 2024-03 --select papers --force")
     assert state(PAPERS, workspace, MONTH) is State.STALE
 
 

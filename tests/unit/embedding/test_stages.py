@@ -19,8 +19,8 @@ from pipeline import tables
 from pipeline.embedding.embedder import VectorBatch
 from pipeline.embedding.reuse import TEXTS as SHARD
 from pipeline.embedding.stages import EMBEDDINGS, STEP, count_off_norm
-from pipeline.engine import progress
 from pipeline.engine.checks import run_checks
+from pipeline.engine.progress import Event, StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import PermanentFailure
@@ -78,16 +78,6 @@ class StoppingEmbedder(HashingEmbedder):
         if len(self.encoded) > self._after:
             raise Stopped
         return super()._batch(window)
-
-
-class Listener(progress.Listener):
-    """Records progress."""
-
-    def __init__(self) -> None:
-        self.steps: list[tuple[int, int | None]] = []
-
-    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-        self.steps.append((done, total))
 
 
 def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_they_would_be(
@@ -287,10 +277,12 @@ def test_an_embedder_that_loses_a_text_ends_the_run(
 
 def test_progress_counts_the_months_passages(workspace: Workspace) -> None:
     write_month(workspace, texts=_many(2_500))
-    listener = Listener()
-    with progress.listening(listener):
+    events: list[Event] = []
+    with listening(events.append):
         run_stage(stage_with(HashingEmbedder(window=1_000)), workspace, MONTH)
-    assert listener.steps == [(done, 2_500) for done in range(STEP, 2_501, STEP)]
+    assert [event for event in events if isinstance(event, StageAdvanced)] == [
+        StageAdvanced("embeddings", MONTH, done, 2_500) for done in range(STEP, 2_501, STEP)
+    ]
 
 
 def test_a_previous_file_that_is_damaged_is_named(workspace: Workspace) -> None:

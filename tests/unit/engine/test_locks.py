@@ -27,20 +27,21 @@ MONTH = "2024-03"
 # stderr.
 TAKE = """
 import json, sys
-from pipeline.engine import progress, shutdown
+from pipeline.engine import shutdown
+from pipeline.engine.progress import Notice, listening
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
 
-class Noting(progress.Listener):
-    def noted(self, message):
-        print(message, file=sys.stderr, flush=True)
+def print_notice(event):
+    if isinstance(event, Notice):
+        print(event.message, file=sys.stderr, flush=True)
 
 order = json.loads(sys.argv[1])
 workspace = Workspace(load_settings(_env_file=None, **order["settings"]))
 lock = month_lock(workspace, *order["month"]) if "month" in order else pool_lock(workspace, order["pool"])
 try:
-    with progress.listening(Noting()), shutdown.draining():
+    with listening(print_notice), shutdown.draining():
         with lock:
             print("taken", flush=True)
             sys.stdin.read()

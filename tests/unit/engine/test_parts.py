@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.engine.parts import Part, build_parts
+from pipeline.engine.parts import build_parts
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
@@ -23,13 +23,15 @@ def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(
     built: list[str] = []
 
     def stage(versions: dict[str, int]) -> Stage:
-        def part(name: str) -> Part:
+        def part(name: str) -> MonthPart:
             def build(job: Job) -> Iterator[Row]:
                 built.append(name)
                 job.leave_out("2403.00009", "withdrawn")
                 yield {"arxiv_id": "2403.00001", "subset": name}
 
-            return Part(name=name, columns={"subset": name}, build=build, version=versions[name])
+            return MonthPart(
+                name=name, columns={"subset": name}, build=build, version=versions[name]
+            )
 
         return Stage(
             table=DUMP_MEMBERS,

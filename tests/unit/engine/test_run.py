@@ -12,10 +12,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.engine import progress
 from pipeline.engine.failures import read_failure
+from pipeline.engine.progress import (
+    Event,
+    StageAdvanced,
+    StageFailed,
+    StageFinished,
+    StageStarted,
+    listening,
+)
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Build, Job, Outcome, Stage, Workspace
+from pipeline.engine.stage import Build, Job, Stage, Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.provenance import read_provenance
@@ -151,34 +158,20 @@ def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(
     assert read_failure(workspace, "dump_members", MONTH) is None
 
 
-def test_listeners_hear_what_happens(workspace: Workspace) -> None:
-    heard: list[str] = []
-
-    class Hearing(progress.Listener):
-        def started(self, stage: str, month: str) -> None:
-            heard.append("started")
-
-        def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-            heard.append(f"advanced {done} of {total}")
-
-        def finished(self, outcome: Outcome) -> None:
-            heard.append(f"finished {outcome.rows}")
-
-        def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
-            heard.append(f"failed {message}")
-
-        def noted(self, message: str) -> None:
-            heard.append("noted")
-
-        def checked(self, check: object, month: str, result: object) -> None:
-            heard.append("checked")
-
-    with progress.listening(Hearing()):
-        run_stage(make(Counting(*[member(str(n)) for n in range(100)])), workspace, MONTH)
+def test_listeners_receive_the_events_of_the_block(workspace: Workspace) -> None:
+    events: list[Event] = []
+    with listening(events.append):
+        outcome = run_stage(make(Counting(*[member(str(n)) for n in range(100)])), workspace, MONTH)
         with pytest.raises(PermanentFailure):
             run_stage(make(Counting(error=PermanentFailure("no")), version=2), workspace, MONTH)
     run_stage(make(Counting()), workspace, MONTH)
-    assert heard == ["started", "advanced 100 of None", "finished 100", "started", "failed no"]
+    assert events == [
+        StageStarted("dump_members", MONTH),
+        StageAdvanced("dump_members", MONTH, 100, None),
+        StageFinished(outcome),
+        StageStarted("dump_members", MONTH),
+        StageFailed("dump_members", MONTH, "no", exit_code=1),
+    ]
 
 
 def test_a_stage_may_yield_rows_and_batches(workspace: Workspace) -> None:

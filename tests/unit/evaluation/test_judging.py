@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Job, Outcome, Workspace
+from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.g_score import CRITERIA, Judgement, judge, shown_orders
 from pipeline.evaluation.judging import case_of, named_judgement

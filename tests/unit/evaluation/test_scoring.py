@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Outcome, Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score import CRITERIA
 from pipeline.evaluation.rouge import FLOOR, rouge
 from pipeline.evaluation.stages import SCORES

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.run_stats import read_timings
-from pipeline.engine.stage import Outcome, Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.storage.reading import read_table

@@ -8,8 +8,9 @@ import pytest
 
 from pipeline import tables
 from pipeline.corpus.passages.stages import PASSAGES
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Outcome, Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

@@ -15,7 +15,7 @@ import pytest
 from pipeline import tables
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS as ALL_SYSTEMS
-from pipeline.engine import progress
+from pipeline.engine.progress import Event, StageAdvanced, listening
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -125,22 +125,20 @@ def test_claims_are_judged_by_passages_of_the_questions_papers_alone(
 def test_two_judges_have_the_same_claims_before_them_rows_of_their_own_and_one_progress(
     corpus: Workspace, tmp_path: Path
 ) -> None:
-    seen: list[tuple[int, int | None]] = []
-
-    class Watching(progress.Listener):
-        def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-            if stage == "answer_grades":
-                seen.append((done, total))
-
+    events: list[Event] = []
     nothing = answering("Claims", {"relevant": [], "claims": []})
     with ScriptedLlm(judging, nothing, reading, models=("scripted", "second")) as llm:
         models = write_models(tmp_path / "settings", llm.url, "second")
         place = staged(corpus, tmp_path, llm, BEAM, FUSION, models=models, judges="scripted,second")
-        with progress.listening(Watching()):
+        with listening(events.append):
             outcome = run_all(place)["answer_grades"]
-    done = [each for each, _ in seen]
-    assert done == list(range(1, len(done) + 1))
-    assert {total for _, total in seen} == {len(done)}
+    steps = [
+        event
+        for event in events
+        if isinstance(event, StageAdvanced) and event.stage == "answer_grades"
+    ]
+    assert [step.done for step in steps] == list(range(1, len(steps) + 1))
+    assert {step.total for step in steps} == {len(steps)}
     by_judge = {
         judge: [row for row in grades(place) if row["judge"] == judge]
         for judge in ("scripted", "second")

@@ -13,8 +13,9 @@ import numpy as np
 
 from pipeline import tables
 from pipeline.embedding.minilm import NAME
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.citation_support.build import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import Spent

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Outcome, Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.queries import cited_keys, masked, why_not
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES
 from tests.unit.evaluation.retrieval.corpus import (

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline import tables
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Outcome, Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.retrieval.pool import MOST_PASSAGES, matrix_of
 from pipeline.evaluation.retrieval.scoring import build_scores
