@@ -118,10 +118,6 @@ def _entry(name: str, packed: bytes, page: bytes, offset: int) -> bytes:
     return _ENTRY.pack(b"PK\1\2", 20, 20, 0, 8, 0, 0, *sizes) + name.encode()
 
 
-def _with_names(*names: str) -> Callable[[Path], object]:
-    return lambda file: write_zip(file, {**GOOD, **dict.fromkeys(names, b"<html>bad</html>")})
-
-
 def _with_raw_name(file: Path) -> None:
     """A name that says it is UTF-8, and is not."""
     write_zip(file, {**GOOD, "errör/2403/2403.00009.html": b"<html>9</html>"})
@@ -229,40 +225,46 @@ def _changed(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
     return lambda file: file.write_bytes(change(write_zip(file, GOOD).read_bytes()))
 
 
-def _without(*names: str) -> tuple[str, ...]:
-    return tuple(name for name in GOOD if name not in names)
+def _loses_first(write: Callable[[Path], object], reason: str = "corrupt_member") -> Hostile:
+    """The first page is lost for this reason, and all others are read."""
+    return Hostile(write, {FIRST: reason}, read=_OTHERS)
 
 
-_OTHERS = _without(FIRST)
-_LONG = ["error/2403/" + letter * 65_000 + ".html" for letter in "abcdefgh"]
+def _adds_strays(*names: str) -> Hostile:
+    """Names that are no pages stand beside the good ones."""
+    return Hostile(
+        lambda file: write_zip(file, {**GOOD, **dict.fromkeys(names, b"<html>bad</html>")}),
+        dict.fromkeys(names, "not_an_arxiv_page"),
+    )
+
+
+def _is_refused(write: Callable[[Path], object], why: str) -> Hostile:
+    """None of the zip can be used; the message says why."""
+    return Hostile(write, {}, broken=why, read=())
+
+
+def _is_whole(write: Callable[[Path], object]) -> Hostile:
+    """Unusual, and read like any other."""
+    return Hostile(write, {})
+
+
+_OTHERS = tuple(GOOD)[1:]
 
 HOSTILE: Mapping[str, Hostile] = {
-    "a page that unpacks to more than it states": Hostile(
-        _with_bomb(100_000, 300_000_000), {FIRST: "corrupt_member"}, read=_OTHERS
+    "a page that unpacks to more than it states": _loses_first(_with_bomb(100_000, 300_000_000)),
+    "a page above the limit": _loses_first(
+        _with_bomb(LARGEST_PAGE + 1, LARGEST_PAGE + 1), "too_large"
     ),
-    "a page above the limit": Hostile(
-        _with_bomb(LARGEST_PAGE + 1, LARGEST_PAGE + 1), {FIRST: "too_large"}, read=_OTHERS
+    "a page at the limit": _is_whole(_with_bomb(LARGEST_PAGE, LARGEST_PAGE)),
+    "a page that states more than its bytes can hold": _loses_first(
+        _with_field(24, "<L", LARGEST_PAGE)
     ),
-    "a page at the limit": Hostile(_with_bomb(LARGEST_PAGE, LARGEST_PAGE), {}),
-    "a page that states more than its bytes can hold": Hostile(
-        _with_field(24, "<L", LARGEST_PAGE), {FIRST: "corrupt_member"}, read=_OTHERS
-    ),
-    "a page that states less than it unpacks to": Hostile(
-        _with_field(24, "<L", 0), {FIRST: "corrupt_member"}, read=_OTHERS
-    ),
-    "a wrong checksum": Hostile(_with_field(16, "<L", 1), {FIRST: "corrupt_member"}, read=_OTHERS),
-    "an offset into another page": Hostile(
-        _with_field(42, "<L", 100), {FIRST: "corrupt_member"}, read=_OTHERS
-    ),
-    "an offset past the file": Hostile(
-        _with_field(42, "<L", 0x7FFFFFFF), {FIRST: "corrupt_member"}, read=_OTHERS
-    ),
-    "packed bytes past the file": Hostile(
-        _with_field(20, "<L", 0x7FFFFFFF), {FIRST: "corrupt_member"}, read=_OTHERS
-    ),
-    "a page that claims the bytes of all": Hostile(
-        _spanning, {FIRST: "corrupt_member"}, read=_OTHERS
-    ),
+    "a page that states less than it unpacks to": _loses_first(_with_field(24, "<L", 0)),
+    "a wrong checksum": _loses_first(_with_field(16, "<L", 1)),
+    "an offset into another page": _loses_first(_with_field(42, "<L", 100)),
+    "an offset past the file": _loses_first(_with_field(42, "<L", 0x7FFFFFFF)),
+    "packed bytes past the file": _loses_first(_with_field(20, "<L", 0x7FFFFFFF)),
+    "a page that claims the bytes of all": _loses_first(_spanning),
     "one page's bytes under five names": Hostile(
         _kernel(GOOD[FIRST], list(GOOD)), dict.fromkeys(_OTHERS, "corrupt_member"), read=[FIRST]
     ),
@@ -272,46 +274,29 @@ HOSTILE: Mapping[str, Hostile] = {
         dict.fromkeys(_names(800)[1:], "corrupt_member"),
         read=_names(1),
     ),
-    "an encrypted page": Hostile(_with_flags(0x1), {FIRST: "encrypted"}, read=_OTHERS),
-    "a strongly encrypted page": Hostile(_with_flags(0x40), {FIRST: "encrypted"}, read=_OTHERS),
-    "a page packed by LZMA": Hostile(
-        _with_method(14), {FIRST: "unsupported_compression"}, read=_OTHERS
-    ),
-    "a page packed by no method": Hostile(
-        _with_method(0xFFFF), {FIRST: "unsupported_compression"}, read=_OTHERS
-    ),
-    "a local header with rubbish": Hostile(
-        _with_field(42, "<L", 7), {FIRST: "corrupt_member"}, read=_OTHERS
-    ),
-    "an absolute name": Hostile(
-        _with_names("/2403/2403.00009.html"), {"/2403/2403.00009.html": "not_an_arxiv_page"}
-    ),
-    "a name that goes up": Hostile(
-        _with_names("../../2403/2403.00009.html"),
-        {"../../2403/2403.00009.html": "not_an_arxiv_page"},
-    ),
-    "a name of Windows": Hostile(
-        _with_names("error\\2403\\2403.00009.html"),
-        {"error\\2403\\2403.00009.html": "not_an_arxiv_page"},
-    ),
-    "digits of another script": Hostile(
-        _with_names("error/24\u0660\u0663/2403.00009.html"),
-        {"error/24\u0660\u0663/2403.00009.html": "not_an_arxiv_page"},
-    ),
-    "names of 65,000 characters": Hostile(
-        _with_names(*_LONG), dict.fromkeys(_LONG, "not_an_arxiv_page")
+    "an encrypted page": _loses_first(_with_flags(0x1), "encrypted"),
+    "a strongly encrypted page": _loses_first(_with_flags(0x40), "encrypted"),
+    "a page packed by LZMA": _loses_first(_with_method(14), "unsupported_compression"),
+    "a page packed by no method": _loses_first(_with_method(0xFFFF), "unsupported_compression"),
+    "a local header with rubbish": _loses_first(_with_field(42, "<L", 7)),
+    "an absolute name": _adds_strays("/2403/2403.00009.html"),
+    "a name that goes up": _adds_strays("../../2403/2403.00009.html"),
+    "a name of Windows": _adds_strays("error\\2403\\2403.00009.html"),
+    "digits of another script": _adds_strays("error/24\u0660\u0663/2403.00009.html"),
+    "names of 65,000 characters": _adds_strays(
+        *(f"error/2403/{letter * 65_000}.html" for letter in "abcdefgh")
     ),
     "a name that is not the UTF-8 it says": Hostile(
         _with_raw_name, {}, read=(*GOOD, "err\ufffd\ufffdr/2403/2403.00009.html")
     ),
-    "one name twice": Hostile(_with_duplicate, {}),
-    "sizes after the pages": Hostile(_streamed, {}),
-    "an end record within the comment": Hostile(_with_comment(b"PK\5\6" + bytes(18) + b"more"), {}),
-    "stored pages": Hostile(lambda file: write_zip(file, GOOD, zipfile.ZIP_STORED), {}),
-    "bytes before the zip": Hostile(_changed(lambda content: b"#!/bin/sh\n" * 10 + content), {}),
-    "bytes after the zip": Hostile(_changed(lambda content: content + b"trailing"), {}),
-    "zip64 fields": Hostile(_with_zip64_fields, {}),
-    "a zip64 field": Hostile(
+    "one name twice": _is_whole(_with_duplicate),
+    "sizes after the pages": _is_whole(_streamed),
+    "an end record within the comment": _is_whole(_with_comment(b"PK\5\6" + bytes(18) + b"more")),
+    "stored pages": _is_whole(lambda file: write_zip(file, GOOD, zipfile.ZIP_STORED)),
+    "bytes before the zip": _is_whole(_changed(lambda content: b"#!/bin/sh\n" * 10 + content)),
+    "bytes after the zip": _is_whole(_changed(lambda content: content + b"trailing")),
+    "zip64 fields": _is_whole(_with_zip64_fields),
+    "a zip64 field": _is_whole(
         _with_zip64_field(
             struct.pack(
                 "<2H3Q",
@@ -323,14 +308,11 @@ HOSTILE: Mapping[str, Hostile] = {
             ),
             full=(20, 24, 42),
         ),
-        {},
     ),
-    "a zip64 record": Hostile(_zip64(), {}),
-    "a zip64 record after other bytes": Hostile(_zip64(before=b"#!/bin/sh\n" * 10), {}),
+    "a zip64 record": _is_whole(_zip64()),
+    "a zip64 record after other bytes": _is_whole(_zip64(before=b"#!/bin/sh\n" * 10)),
     **{
-        f"a zip64 field {name}": Hostile(
-            _with_zip64_field(extra), {FIRST: "corrupt_member"}, read=_OTHERS
-        )
+        f"a zip64 field {name}": _loses_first(_with_zip64_field(extra))
         for name, extra in {
             "past any file": struct.pack("<2HQ", 1, 8, 2**64 - 1),
             "longer than its room": struct.pack("<2HQ", 1, 0xFFF0, 0),
@@ -340,42 +322,30 @@ HOSTILE: Mapping[str, Hostile] = {
         }.items()
     },
     **{
-        f"a zip64 record at {at}": Hostile(
-            _zip64(at, b"PKxx"), {}, broken="its zip64 record is not where", read=()
-        )
+        f"a zip64 record at {at}": _is_refused(_zip64(at, b"PKxx"), "its zip64 record is not where")
         for at in (10**6, 2**63, 2**64 - 1)
     },
-    "a count that is too small": Hostile(
-        _with_end_field(10, "<H", 2), {}, broken="names 2 entries and holds 5", read=()
+    "a count that is too small": _is_refused(
+        _with_end_field(10, "<H", 2), "names 2 entries and holds 5"
     ),
-    "a directory longer than the file": Hostile(
-        _with_end_field(12, "<L", 0x7FFFFFFF), {}, broken="its directory lies outside", read=()
+    "a directory longer than the file": _is_refused(
+        _with_end_field(12, "<L", 0x7FFFFFFF), "its directory lies outside"
     ),
-    "a directory that starts past the file": Hostile(
-        _with_end_field(16, "<L", 0x7FFFFFFF), {}, broken="its directory lies outside", read=()
+    "a directory that starts past the file": _is_refused(
+        _with_end_field(16, "<L", 0x7FFFFFFF), "its directory lies outside"
     ),
-    "a directory that is shorter than it is": Hostile(
-        _with_end_field(12, "<L", 100), {}, broken="its directory ends early", read=()
+    "a directory that is shorter than it is": _is_refused(
+        _with_end_field(12, "<L", 100), "its directory ends early"
     ),
-    "a directory with rubbish": Hostile(
-        _changed(lambda content: content.replace(b"PK\1\2", b"xxxx", 1)),
-        {},
-        broken="its directory ends early",
-        read=(),
+    "a directory with rubbish": _is_refused(
+        _changed(lambda content: content.replace(b"PK\1\2", b"xxxx", 1)), "its directory ends early"
     ),
-    "no end": Hostile(
-        _changed(lambda content: content[:-30]), {}, broken="is no zip, or is cut off", read=()
+    "no end": _is_refused(_changed(lambda content: content[:-30]), "is no zip, or is cut off"),
+    "its first half": _is_refused(
+        _changed(lambda content: content[: len(content) // 2]), "is no zip, or is cut off"
     ),
-    "its first half": Hostile(
-        _changed(lambda content: content[: len(content) // 2]),
-        {},
-        broken="is no zip, or is cut off",
-        read=(),
+    "its second half": _is_refused(
+        _changed(lambda content: content[len(content) // 2 :]), "its directory"
     ),
-    "its second half": Hostile(
-        _changed(lambda content: content[len(content) // 2 :]), {}, broken="its directory", read=()
-    ),
-    "zeros": Hostile(
-        lambda file: file.write_bytes(bytes(1_000_000)), {}, broken="is no zip", read=()
-    ),
+    "zeros": _is_refused(lambda file: file.write_bytes(bytes(1_000_000)), "is no zip"),
 }
