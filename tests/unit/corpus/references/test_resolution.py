@@ -10,6 +10,7 @@ from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.resolution import Resolution, resolve_references
 from pipeline.corpus.references.title_index import TitleIndex, title_table
+from tests.cases import cases
 
 NOWHERE = Resolution()
 
@@ -90,104 +91,20 @@ def resolve(titles: TitleIndex, item: dict[str, Any], citing: str) -> Resolution
     return resolution
 
 
-ATTENTION = Resolution("1706.03762", "title")
-
-
-@pytest.mark.parametrize(
-    ("known", "found"),
-    [
-        (item(arxiv_id="arXiv:2401.12345v3"), Resolution("2401.12345", "identifier")),
-        (item(arxiv_id="math.GT/0309136"), Resolution("math/0309136", "identifier")),
-        (item(doi="10.48550/arXiv.2401.12345"), Resolution("2401.12345", "identifier")),
-        (
-            titled("Attention Is All You Need", 2017)
-            | {"arxiv_id": "2401.12345", "doi": "10.1/other"},
-            Resolution("2401.12345", "identifier"),
-        ),
-        (titled("Attention Is All You Need", 2017) | {"arxiv_id": "cs.CL"}, ATTENTION),
-        (item(doi="10.1103/physrevd.76.013009"), Resolution("1503.00005", "doi")),
-        (item(doi="https://doi.org/10.1103/PhysRevD.76.013009"), Resolution("1503.00005", "doi")),
-        (item(doi="10.1/OTHER."), Resolution("1503.00005", "doi")),
-        (titled("Attention is all you need", 2017), ATTENTION),
-        (titled("Attention is All you Need.", 2017), ATTENTION),
-        (titled("Attention is all you nede", 2017), ATTENTION),
-        (titled("Attention-is all\nyou need", 2017), ATTENTION),
-        (titled("Attention Is All You Need", None), ATTENTION),
-        (titled("Attention Is All You Need", 2017, "B. Somebody"), NOWHERE),
-        (
-            titled("On Étale Sheaves over $\\mathbb{Q}$ and Gödel's Theorems", 2016, "K. Müller"),
-            Resolution("1301.00003", "title"),
-        ),
-        (
-            titled("Adaptive Nearest Neighbor Machine Translation", 2021, "X. Zheng"),
-            Resolution("2105.13022", "title"),
-        ),
-        (titled("Robust Nearest Neighbor Machine Translation", 2021, "X. Zheng"), NOWHERE),
-        (
-            titled("Location of Acoustic Emission Sources: Part I", 2009, "Kosel"),
-            Resolution("0901.00001", "title"),
-        ),
-        (
-            titled("Location of Acoustic Emission Sources: Part II", 2009, "Kosel"),
-            Resolution("0901.00002", "title"),
-        ),
-        (titled("Location of Acoustic Emission Sources: Part III", 2009, "Kosel"), NOWHERE),
-        (titled("Deep learning", 2018, "Y. LeCun"), NOWHERE),
-        (
-            titled("Weaving citations into related work sections", 2024, "Y. LeCun"),
-            Resolution("2403.00006", "title"),
-        ),
-    ],
-)
+@cases("unit/corpus/references/resolution.toml")
 def test_an_item_is_resolved_by_identifier_doi_or_title(
-    titles: TitleIndex, known: dict[str, Any], found: Resolution
+    titles: TitleIndex, case: dict[str, Any]
 ) -> None:
-    assert resolve(titles, known, "1.1") == found
-
-
-@pytest.mark.parametrize(
-    ("title", "right", "wrong"),
-    [
-        ("Attention Is All You Need", (2017, 2023, 2011), (2024, 1999)),
-        ("Attention Is All You Nede", (2019,), (2020, None)),
-    ],
-)
-def test_the_year_of_an_equal_title_may_be_six_off_and_of_a_close_one_two(
-    titles: TitleIndex, title: str, right: list[int], wrong: list[int | None]
-) -> None:
-    assert {resolve(titles, titled(title, year), "1.1") for year in right} == {ATTENTION}
-    assert {resolve(titles, titled(title, year), "1.1") for year in wrong} == {NOWHERE}
-
-
-@pytest.mark.parametrize(
-    ("raw", "found"),
-    [
-        (
-            "Ashish Vaswani, Noam Shazeer, et al. Attention is all you need. In NeurIPS, 2017.",
-            ATTENTION,
-        ),
-        ("Vaswani, A. (2017) “Attention is all you need”, NeurIPS", ATTENTION),
-        ("[12] N. Shazeer: Attention Is All You Need", ATTENTION),
-        ("A. Vaswani. Attention is all you need for boosting. 2017.", NOWHERE),
-        ("A. Vaswani. Attention is all you need: a second look. 2017.", NOWHERE),
-        ("A. Vaswani. Why attention is all you need. 2017.", NOWHERE),
-        ("B. Other. Attention is all you need. 2017.", NOWHERE),
-        ("A. Vaswani. Need you all attention is. 2017.", NOWHERE),
-        ("", NOWHERE),
-    ],
-)
-def test_a_title_that_the_parser_did_not_find_is_found_whole_in_the_item_as_printed(
-    titles: TitleIndex, raw: str, found: Resolution
-) -> None:
-    assert resolve(titles, item(raw, year=2017), "1.1") == found
-
-
-def test_a_title_that_the_parser_took_for_more_is_found_in_the_item_as_printed(
-    titles: TitleIndex,
-) -> None:
-    raw = "A. Vaswani. Attention is all you need. In NeurIPS 30, 2017."
-    known = item(raw, title="Attention is all you need. In NeurIPS 30", year=2017)
-    assert resolve(titles, known, "1.1") == ATTENTION
+    known = {name: case.get(name) for name in ("doi", "arxiv_id")}
+    year = case.get("year") or None
+    if "raw" in case:
+        known = item(case["raw"], title=case.get("title"), year=year) | known
+    elif "title" in case:
+        known = titled(case["title"], year, case.get("author", "A. Vaswani")) | known
+    else:
+        known = item() | known
+    found = resolve(titles, known, "1.1")
+    assert (found.arxiv_id or "", found.by or "") == (case["cited"], case["by"])
 
 
 def test_an_item_of_a_thousand_pages_is_no_trap(titles: TitleIndex) -> None:
