@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from pipeline import tables
 from pipeline.answering.stages import ANSWERS, QUESTIONS
@@ -22,7 +22,7 @@ from pipeline.llm.budget import BudgetReached
 from pipeline.llm.cache import CallCache
 from pipeline.llm.messages import Spent
 from pipeline.llm.rehearsal import ASSUMED_UNLIMITED
-from pipeline.ops.estimate import Estimate, estimate
+from pipeline.ops.estimate import estimate
 from pipeline.related_work.chatcite import vote_tokens
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import LLM_STAGES
@@ -49,57 +49,54 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+@pytest.fixture
+def llm() -> Iterator[ScriptedLlm]:
+    with ScriptedLlm() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def place(llm: ScriptedLlm, tmp_path: Path) -> Workspace:
+    """A month of tasks that nothing was written for yet."""
+    return with_tasks(llm, tmp_path)
+
+
+def with_tasks(llm: ScriptedLlm, folder: Path, **changes: Any) -> Workspace:
+    made = workspace(llm, folder, **SETTINGS | changes)
+    write_corpus(made, TASKS)
+    return made
+
+
 def run_all(place: Workspace) -> list[Any]:
     return [run_stage(stage, place, MONTH) for stage in LLM_STAGES]
 
 
-def calls_of(found: Estimate) -> list[tuple[str, str | None, int, int]]:
-    return [(part.stage, part.system, part.calls, part.to_pay) for part in found.parts]
-
-
 @pytest.mark.parametrize(("samples", "votes", "kept"), [(3, 5, 2), (1, 1, 1), (2, 3, 4)])
 def test_calls_are_those_that_the_run_then_makes(
-    tmp_path: Path, samples: int, votes: int, kept: int
+    llm: ScriptedLlm, tmp_path: Path, samples: int, votes: int, kept: int
 ) -> None:
     chosen = {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept}
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS | chosen)
-        write_corpus(place, TASKS)
-        found = estimate(place, [MONTH])
-        assert llm.requests == []
-        outcomes = run_all(place)
-    asked = {
-        outcome.stage: outcome.measured.get("llm_calls", 0)
-        for outcome in outcomes
-        if not outcome.disabled
-    }
-    paid = {
-        outcome.stage: asked[outcome.stage] - outcome.measured.get("llm_cached", 0)
-        for outcome in outcomes
-        if not outcome.disabled
-    }
-    assert list(asked) == list(dict.fromkeys(part.stage for part in found.parts))
-    for stage in asked:
+    place = with_tasks(llm, tmp_path, **chosen)
+    found = estimate(place, [MONTH])
+    assert llm.requests == []
+    made = {outcome.stage: outcome.measured for outcome in run_all(place) if not outcome.disabled}
+    assert list(made) == list(dict.fromkeys(part.stage for part in found.parts))
+    for stage, measured in made.items():
         parts = [part for part in found.parts if part.stage == stage]
-        planned = sum(part.calls for part in parts), sum(part.to_pay for part in parts)
-        assert planned == (asked[stage], paid[stage]), stage
-    assert sum(paid.values()) == llm.generations == found.total().to_pay
+        calls = measured.get("llm_calls", 0)
+        assert sum(part.calls for part in parts) == calls, stage
+        assert sum(part.to_pay for part in parts) == calls - measured.get("llm_cached", 0), stage
+    assert llm.generations == found.total().to_pay
     assert found.total().money > 0
 
 
 def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed_length(
-    tmp_path: Path,
+    llm: ScriptedLlm, tmp_path: Path
 ) -> None:
-    no_limit = {
-        "draft_tokens": 0,
-        "element_tokens": 0,
-        "systems": "chatcite,chatcite_no_incremental,few_shot",
-    }
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS | no_limit)
-        write_corpus(place, TASKS)
-        found = estimate(place, [MONTH])
-        run_all(place)
+    systems = "chatcite,chatcite_no_incremental,few_shot"
+    place = with_tasks(llm, tmp_path, draft_tokens=0, element_tokens=0, systems=systems)
+    found = estimate(place, [MONTH])
+    run_all(place)
     assert found.total().to_pay == llm.generations
     written = {
         part.system: part.completion_tokens / part.to_pay for part in found.parts if part.system
@@ -108,37 +105,31 @@ def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed
     assert f"{ASSUMED_UNLIMITED} tokens where there is none" in found.notes[0]
 
 
-def test_citations_of_sections_that_are_not_written_yet_are_counted(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS)
-        write_corpus(place, TASKS)
-        write_month(place, tables.PASSAGES, "2024-03", passage_rows("2403.00001"))
-        found = estimate(place, [MONTH])
+def test_citations_of_sections_that_are_not_written_yet_are_counted(place: Workspace) -> None:
+    write_month(place, tables.PASSAGES, "2024-03", passage_rows("2403.00001"))
+    found = estimate(place, [MONTH])
     (cost,) = [part for part in found.parts if part.stage == "citation_support"]
     assert cost.to_pay > 0
 
 
-def test_an_estimate_keeps_nothing_and_asks_nobody(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS)
-        write_corpus(place, TASKS)
-        first = estimate(place, [MONTH])
-        assert estimate(place, [MONTH]) == first
+def test_an_estimate_keeps_nothing_and_asks_nobody(
+    place: Workspace, llm: ScriptedLlm, tmp_path: Path
+) -> None:
+    first = estimate(place, [MONTH])
+    assert estimate(place, [MONTH]) == first
     assert llm.requests == []
     assert not (tmp_path / "summaries").exists()
 
 
-def test_what_is_done_or_answered_is_not_to_be_paid(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS)
-        write_corpus(place, TASKS)
-        before = estimate(place, [MONTH])
-        run_all(place)
-        done = estimate(place, [MONTH])
-        more = estimate(workspace(llm, tmp_path, **SETTINGS | {"chatcite_votes": 7}), [MONTH])
-    assert done.total().to_pay == 0
-    assert (done.total().money, done.total().seconds) == (0, 0)
+def test_what_is_done_or_answered_is_not_to_be_paid(
+    place: Workspace, llm: ScriptedLlm, tmp_path: Path
+) -> None:
+    before = estimate(place, [MONTH])
+    run_all(place)
+    done = estimate(place, [MONTH])
+    assert (done.total().to_pay, done.total().money, done.total().seconds) == (0, 0, 0)
     assert [part.calls for part in done.parts] == [part.calls for part in before.parts]
+    more = estimate(workspace(llm, tmp_path, **SETTINGS | {"chatcite_votes": 7}), [MONTH])
     by_name = {(part.stage, part.system): part for part in more.parts}
     assert by_name["key_elements", None].to_pay == by_name["summaries", "zero_shot"].to_pay == 0
     # The first round's samples and five of its seven votes are kept, with their real texts; what
@@ -147,14 +138,13 @@ def test_what_is_done_or_answered_is_not_to_be_paid(tmp_path: Path) -> None:
     assert 0 < chatcite.to_pay < chatcite.calls
 
 
-def test_a_done_month_whose_answers_are_gone_is_still_done(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS)
-        write_corpus(place, TASKS)
-        run_all(place)
-        for file in (tmp_path / "cache" / "llm").iterdir():
-            file.unlink()
-        assert estimate(place, [MONTH]).total().to_pay == 0
+def test_a_done_month_whose_answers_are_gone_is_still_done(
+    place: Workspace, tmp_path: Path
+) -> None:
+    run_all(place)
+    for file in (tmp_path / "cache" / "llm").iterdir():
+        file.unlink()
+    assert estimate(place, [MONTH]).total().to_pay == 0
 
 
 def see(place: Workspace, bounds: dict[int, float]) -> None:
@@ -166,22 +156,14 @@ def see(place: Workspace, bounds: dict[int, float]) -> None:
                 cache.write(f"{bound} {number}", request, {}, Spent(1, 100, 10), seconds)
 
 
-def test_time_is_that_of_calls_that_wait_for_one_another(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS, llm_concurrency=100)
-        write_corpus(place, TASKS)
-        settings = place.settings
-        see(
-            place,
-            {
-                7 * settings.element_tokens + 200: 3.0,
-                settings.draft_tokens: 2.0,
-                vote_tokens(settings): 1.0,
-            },
-        )
-        see(place, {64 + 128 * 2: 5.0})
-        free = estimate(place, [MONTH])
-        narrow = estimate(workspace(llm, tmp_path, **SETTINGS, llm_concurrency=1), [MONTH])
+def test_time_is_that_of_calls_that_wait_for_one_another(llm: ScriptedLlm, tmp_path: Path) -> None:
+    place = with_tasks(llm, tmp_path, llm_concurrency=100)
+    settings = place.settings
+    elements, judgement = 7 * settings.element_tokens + 200, 64 + 128 * 2
+    see(place, {elements: 3.0, settings.draft_tokens: 2.0, vote_tokens(settings): 1.0})
+    see(place, {judgement: 5.0})
+    free = estimate(place, [MONTH])
+    narrow = estimate(workspace(llm, tmp_path, **SETTINGS, llm_concurrency=1), [MONTH])
     # Key elements at once; three rounds of a draft and a vote for the longer task; the baseline; a
     # judgement.
     assert free.total().seconds == pytest.approx(3 + 3 * (2 + 1) + 2 + 5)
@@ -201,34 +183,26 @@ def test_time_is_that_of_calls_that_wait_for_one_another(tmp_path: Path) -> None
     assert "of the last 20 requests" in free.notes[0]
 
 
-def test_a_month_without_tasks_says_what_to_run_first(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path)
-        with pytest.raises(
-            MissingInput, match=r"run --months 2024-05 --until related_work_tasks first"
-        ):
-            estimate(place, [MONTH])
-        write_corpus(place, TASKS)
-        found = estimate(place, ["2024-03", MONTH])
+def test_a_month_without_tasks_says_what_to_run_first(llm: ScriptedLlm, tmp_path: Path) -> None:
+    place = workspace(llm, tmp_path)
+    with pytest.raises(
+        MissingInput, match=r"run --months 2024-05 --until related_work_tasks first"
+    ):
+        estimate(place, [MONTH])
+    write_corpus(place, TASKS)
+    found = estimate(place, ["2024-03", MONTH])
     assert (found.months, found.not_ready) == ((MONTH,), ("2024-03",))
     assert any("2024-03" in note for note in found.notes)
 
 
-def test_two_months_do_not_pay_for_the_same_call_twice(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS)
-        write_corpus(place, TASKS)
-        found = estimate(place, [MONTH, MONTH])
-    assert found.total().to_pay == estimate(place, [MONTH]).total().to_pay
-    assert found.total().calls == 2 * estimate(place, [MONTH]).total().calls
+def test_two_months_do_not_pay_for_the_same_call_twice(place: Workspace) -> None:
+    once, twice = estimate(place, [MONTH]).total(), estimate(place, [MONTH, MONTH]).total()
+    assert (twice.to_pay, twice.calls) == (once.to_pay, 2 * once.calls)
 
 
-def test_an_estimate_over_the_budget_says_so(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS, llm_budget_calls=5, llm_budget_money=1000.0)
-        write_corpus(place, TASKS)
-        found = estimate(place, [MONTH])
-    over = [note for note in found.notes if "BUDGET" in note]
+def test_an_estimate_over_the_budget_says_so(llm: ScriptedLlm, tmp_path: Path) -> None:
+    place = with_tasks(llm, tmp_path, llm_budget_calls=5, llm_budget_money=1000.0)
+    over = [note for note in estimate(place, [MONTH]).notes if "BUDGET" in note]
     assert [note.split(":")[0] for note in over] == ["CITELOOM_LLM_BUDGET_CALLS is 5"]
 
 
@@ -242,105 +216,82 @@ def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path: Path) -> 
     assert found.notes[0].startswith("there is nothing to pay")
 
 
-def test_money_of_a_judge_alone_is_money_too(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        file = write_models(tmp_path / "settings", llm.url, "judge", price="1/0")
-        place = workspace(
-            llm, tmp_path, **SETTINGS | {"models": file, "judges": "judge", "llm_price": ""}
-        )
-        write_corpus(place, TASKS)
-        found = estimate(place, [MONTH])
+def test_money_of_a_judge_alone_is_money_too(llm: ScriptedLlm, tmp_path: Path) -> None:
+    file = write_models(tmp_path / "settings", llm.url, "judge", price="1/0")
+    found = estimate(with_tasks(llm, tmp_path, models=file, judges="judge", llm_price=""), [MONTH])
     assert found.priced
     assert {part.stage for part in found.parts if part.money} == {"g_scores"}
     assert any("excludes scripted" in note for note in found.notes)
 
 
-def test_money_without_a_price_is_a_wrong_setting(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm, pytest.raises(SettingError, match="CITELOOM_LLM_PRICE"):
+def test_money_without_a_price_is_a_wrong_setting(llm: ScriptedLlm, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="CITELOOM_LLM_PRICE"):
         estimate(workspace(llm, tmp_path, llm_budget_money=1.0), [MONTH])
 
 
-def test_the_json_of_an_estimate_has_parts_and_total(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, **SETTINGS)
-        write_corpus(place, TASKS)
-        told = estimate(place, [MONTH]).as_json()
-    assert [(part["stage"], part["system"], part["model"]) for part in told["parts"]] == [
+def test_the_json_of_an_estimate_has_parts_and_total(place: Workspace) -> None:
+    printed = estimate(place, [MONTH]).as_json()
+    assert [(part["stage"], part["system"], part["model"]) for part in printed["parts"]] == [
         ("key_elements", None, "scripted"),
         ("summaries", "chatcite", "scripted"),
         ("summaries", "zero_shot", "scripted"),
         ("g_scores", None, None),
         ("citation_support", None, None),
     ]
-    assert told["total"]["to_pay"] == sum(part["to_pay"] for part in told["parts"])
-    assert "month" not in told["total"]
+    assert printed["total"]["to_pay"] == sum(part["to_pay"] for part in printed["parts"])
+    assert "month" not in printed["total"]
 
 
 @pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ScriptedLlm, Path]]:
-    """The settings of a command that is run in this process: a data root with tasks, a scripted
-    endpoint.
-    """
-    with ScriptedLlm() as llm:
-        write_corpus(workspace(llm, tmp_path), TASKS)
-        (tmp_path / "dump").symlink_to(SAMPLE_DUMP)  # its months, and not its questions
-        given = {
-            "data": tmp_path,
-            "dump_dir": tmp_path / "dump",
-            "llm_url": llm.url,
-            "llm_model": llm.model,
-        }
-        for name, value in given.items():
-            monkeypatch.setenv(f"CITELOOM_{name.upper()}", str(value))
-        monkeypatch.setenv("COLUMNS", "160")
-        yield llm, tmp_path
+def command(
+    llm: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """`citeloom estimate` of a month with tasks, run in this process."""
+    write_corpus(workspace(llm, tmp_path), TASKS)
+    (tmp_path / "dump").symlink_to(SAMPLE_DUMP)  # its months, and not its questions
+    given = {
+        "data": tmp_path,
+        "dump_dir": tmp_path / "dump",
+        "llm_url": llm.url,
+        "llm_model": llm.model,
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(f"CITELOOM_{name.upper()}", str(value))
+    monkeypatch.setenv("COLUMNS", "160")
+    return lambda *options: CliRunner().invoke(app, ["estimate", "--months", MONTH, *options])
 
 
-def test_the_command_prints_a_table_and_asks_nobody(command: tuple[ScriptedLlm, Path]) -> None:
-    done = CliRunner().invoke(app, ["estimate", "--months", MONTH, "--systems", "zero_shot"])
+def test_the_command_prints_a_table_or_json_and_asks_nobody(
+    command: Callable[..., Result], llm: ScriptedLlm
+) -> None:
+    done = command("--systems", "zero_shot")
     assert done.exit_code == 0, done.output
     assert "g_scores" in done.stdout
     assert "summaries" in done.stdout
-    printed = (
-        CliRunner()
-        .invoke(app, ["estimate", "--months", MONTH, "--systems", "zero_shot", "--json"])
-        .stdout
-    )
-    writers = {
-        part["system"] for part in json.loads(printed)["parts"] if part["stage"] == "summaries"
-    }
-    assert {name.partition("@")[0] for name in writers} == {"zero_shot"}
     assert "chatcite" not in done.stdout
     assert "key_elements" not in done.stdout  # which zero_shot does not read
-    assert command[0].requests == []
+    printed = json.loads(command("--systems", "zero_shot", "--json").stdout)
+    assert printed["months"] == [MONTH]
+    writers = {part["system"] for part in printed["parts"] if part["stage"] == "summaries"}
+    assert {name.partition("@")[0] for name in writers} == {"zero_shot"}
+    assert llm.requests == []
 
 
-def test_the_command_prints_one_json_document(command: tuple[ScriptedLlm, Path]) -> None:
-    done = CliRunner().invoke(app, ["estimate", "--months", MONTH, "--json"])
-    told = json.loads(done.stdout)
-    assert {part["system"] for part in told["parts"]} >= {None, "zero_shot"}
-    assert told["months"] == [MONTH]
-
-
-def test_the_command_refuses_a_system_that_there_is_not(command: tuple[ScriptedLlm, Path]) -> None:
-    done = CliRunner().invoke(app, ["estimate", "--months", MONTH, "--systems", "oracle", "--json"])
+def test_the_command_refuses_a_system_that_there_is_not(command: Callable[..., Result]) -> None:
+    done = command("--systems", "oracle", "--json")
     assert done.exit_code == 2
     assert "oracle" in json.loads(done.stdout)["message"]
 
 
 def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
-        undisturbed = workspace(llm, tmp_path / "undisturbed", **SETTINGS)
-        write_corpus(undisturbed, TASKS)
+        undisturbed = with_tasks(llm, tmp_path / "undisturbed")
         needed = estimate(undisturbed, [MONTH]).total().to_pay
         run_all(undisturbed)
     with ScriptedLlm() as llm:
-        write_corpus(workspace(llm, tmp_path / "stopped", **SETTINGS), TASKS)
-        for limit in (
-            20,
-            21,
-            22,
-        ):  # each another ceiling, hence a budget of its own, as a process has
+        with_tasks(llm, tmp_path / "stopped")
+        # Each another ceiling, hence a budget of its own, as a process has.
+        for limit in (20, 21, 22):
             place = workspace(llm, tmp_path / "stopped", **SETTINGS, llm_budget_calls=limit)
             try:
                 run_all(place)
@@ -466,15 +417,16 @@ def test_answers_that_are_done_are_not_to_be_paid_and_those_that_are_not_yet_are
     assert done.total().to_pay == 0
 
 
-def test_questions_that_are_out_of_date_or_not_there_are_told(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = asking_place(llm, tmp_path)
-        write_set(tmp_path, BEAM)
-        notes = estimate(place, [MARCH]).notes
-        place.root.file(tables.QUESTIONS, MARCH).unlink()
-        with pytest.raises(
-            MissingInput,
-            match=r"no questions and related_work_tasks yet.*--until related_work_tasks",
-        ):
-            estimate(place, [MARCH])
+def test_questions_that_are_out_of_date_or_not_there_are_named(
+    llm: ScriptedLlm, tmp_path: Path
+) -> None:
+    place = asking_place(llm, tmp_path)
+    write_set(tmp_path, BEAM)
+    notes = estimate(place, [MARCH]).notes
     assert any(note.startswith("questions of 2024-03: out of date") for note in notes)
+    place.root.file(tables.QUESTIONS, MARCH).unlink()
+    with pytest.raises(
+        MissingInput,
+        match=r"no questions and related_work_tasks yet.*--until related_work_tasks",
+    ):
+        estimate(place, [MARCH])
