@@ -8,11 +8,16 @@ from pipeline.retries import Clock
 
 
 class FakeClock:
-    """The time of day, which moves on only by pauses. pauses: those that were waited for."""
+    """The time of day, which moves on only by pauses and as a test sets it. pauses: those that were
+    waited for. Called, it gives the time.
+    """
 
     def __init__(self) -> None:
         self.time = time.time()
         self.pauses: list[float] = []
+
+    def __call__(self) -> float:
+        return self.time
 
     def sleep(self, seconds: float) -> None:
         self.time += seconds
@@ -20,4 +25,4 @@ class FakeClock:
 
     @property
     def clock(self) -> Clock:
-        return Clock(lambda: self.time, self.sleep)
+        return Clock(self, self.sleep)

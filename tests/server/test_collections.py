@@ -236,3 +236,4 @@ def _build_small_ones_too(collections: ServerCollections, name: str) -> None:
 
 def test_settling_what_is_not_there_is_nothing(grpc: ServerCollections) -> None:
     grpc.collection(LAYOUT.collection(grpc.alias)).build_graph(wait=True)
+    assert grpc.names() == []

@@ -32,6 +32,7 @@ from pipeline.ops.export import data_files
 from pipeline.stage_list import STAGE_NAMES
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
+from tests.fake_clock import FakeClock
 
 pytestmark = pytest.mark.slow
 
@@ -289,25 +290,17 @@ def test_tables_of_earlier_versions_are_named_in_one_line_and_disturb_nothing(
     assert "reports/changes, question_drafts, ledger/question_drafts in" in line
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> None:
-    clock = Clock()
+    clock = FakeClock()
     run = RunTime(clock)
     run.plan({("papers", "2024-03"): 10, ("embeddings", "2024-03"): 100, ("report", "2024-03"): 10})
     run.start("papers", "2024-03")
     assert run.seconds_left() is None
-    clock.now += 20  # half as fast as before
+    clock.time += 20  # half as fast as before
     run.finish("papers", "2024-03", computed=True)
     assert run.seconds_left() == 220
     run.start("embeddings", "2024-03")
-    clock.now += 100
+    clock.time += 100
     run.advance("embeddings", "2024-03", 0.5)
     assert run.seconds_left() == 120
     run.finish("embeddings", "2024-03", computed=True)
@@ -316,18 +309,18 @@ def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> N
 
 
 def test_stages_that_were_up_to_date_say_nothing_of_the_pace() -> None:
-    run = RunTime(Clock())
+    run = RunTime(FakeClock())
     run.plan({("papers", "2024-03"): 1, ("papers", "2024-04"): 1})
     run.finish("papers", "2024-03", computed=False)
     assert run.seconds_left() is None
 
 
 def test_what_is_planned_twice_counts_once() -> None:
-    clock = Clock()
+    clock = FakeClock()
     run = RunTime(clock)
     run.plan({("papers", "2024-03"): 10, ("passages", "2024-03"): 10})
     run.start("papers", "2024-03")
-    clock.now += 10
+    clock.time += 10
     run.finish("papers", "2024-03", computed=True)
     run.plan({("papers", "2024-03"): 10, ("report", "2024-03"): 5})
     assert run.steps == 3

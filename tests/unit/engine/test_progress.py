@@ -5,22 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engine.progress import StageClock, duration
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fake_clock import FakeClock
 
 
 def test_the_time_left_follows_from_the_pace_so_far() -> None:
-    clock = Clock()
+    clock = FakeClock()
     stage = StageClock(clock)
-    clock.now += 60
+    clock.time += 60
     assert stage.describe(1200, 7200) == "1,200 of 7,200, about 5 min left"
     assert stage.describe(7200, 7200) == "7,200 of 7,200"
     assert stage.describe(0, 7200) == "0 of 7,200"
@@ -31,11 +22,11 @@ def test_without_a_total_rows_are_told_alone() -> None:
 
 
 def test_a_log_is_told_every_half_minute() -> None:
-    clock = Clock()
+    clock = FakeClock()
     stage = StageClock(clock)
     due = []
     for _ in range(7):
-        clock.now += 10
+        clock.time += 10
         due.append(stage.is_due())
     assert due == [False, False, True, False, False, True, False]
 

@@ -128,7 +128,7 @@ def test_an_answer_that_was_under_way_when_another_task_failed_is_kept(tmp_path:
 
     def slow_or_bad(asked: Asked) -> str | None:
         if "slow" in asked.prompt:
-            waiting.wait(5)
+            waiting.wait()
             return "paid for"
         return None
 

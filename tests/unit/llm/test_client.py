@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import sqlite3
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.structured import AtMost
 from pipeline.settings import load_settings
 from tests.models_file import write_models
+from tests.processes import PATIENCE
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 
 pytestmark = pytest.mark.slow
@@ -250,7 +252,13 @@ def test_completions_in_flight_stay_within_the_limit(tmp_path: Path) -> None:
     async def many(client: LlmClient) -> None:
         await side_by_side(texts(client, 2, text=f"number {i}") for i in range(12))
 
-    with ScriptedLlm(latency=0.02) as llm:
+    together = threading.Barrier(2, timeout=PATIENCE)
+
+    def meet(asked: Asked) -> None:
+        """Answer no request before another one is in flight."""
+        together.wait()
+
+    with ScriptedLlm(meet) as llm:
         ask(workspace(llm, tmp_path, llm_concurrency=5), many)
     assert llm.at_once == 4  # two requests of two; a third would make six
     assert llm.generations == 24
@@ -286,10 +294,12 @@ def test_an_interrupted_run_waits_for_no_answer(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    with ScriptedLlm(latency=3.0) as llm:
+    ended = threading.Event()
+    with ScriptedLlm(lambda asked: str(ended.wait())) as llm:
         place = workspace(llm, tmp_path)
         run(interrupted(place))
         assert llm.generations == 0
+        ended.set()
         with contextlib.closing(CallCache(place.cache("llm") / "calls.sqlite")) as cache:
             key = call_key(
                 {
@@ -418,7 +428,7 @@ def test_a_busy_endpoint_is_tried_again_after_the_time_it_asks(tmp_path: Path) -
         measured = ask(workspace(llm, tmp_path), measure)
         assert len(llm.requests) == 3
         assert measured["llm_retries"] == 2
-        assert 0.02 <= measured["llm_waited_seconds"] < 1
+        assert measured["llm_waited_seconds"] >= 0.02
         far = Refusal(429, "quota", {"Retry-After": formatdate(time.time() + 7200, usegmt=True)})
         llm.rules.insert(0, lambda asked: far)
         with pytest.raises(
@@ -548,19 +558,21 @@ def test_a_url_that_is_none_is_refused_at_once(tmp_path: Path, url: str) -> None
         ask(workspace(llm, tmp_path, llm_url=url), texts)
 
 
-def check_endpoint(url: str, key: str | None = SECRET) -> None:
-    check_model(load_settings(llm_url=url, llm_model="m", llm_api_key=key, _env_file=None))
-
-
-def test_a_key_over_plain_http_is_sent_to_this_machine_alone() -> None:
-    check_endpoint("https://llm.example.org/v1")
-    check_endpoint("http://127.0.0.1:8000/v1")
-    check_endpoint("http://llm.example.org/v1", key=None)
+def refusal(url: str, key: str | None = SECRET) -> str:
+    """Why an endpoint is refused before it is asked; nothing where it is not."""
+    try:
+        check_model(load_settings(llm_url=url, llm_model="m", llm_api_key=key, _env_file=None))
+    except SettingError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize(
     ("url", "key", "message"),
     [
+        ("https://llm.example.org/v1", SECRET, "^$"),
+        ("http://127.0.0.1:8000/v1", SECRET, "^$"),
+        ("http://llm.example.org/v1", None, "^$"),
         ("http://llm.example.org/v1", SECRET, r"CITELOOM_LLM_URL: .*unencrypted.*use https"),
         # The HTTP library would name a key that no header carries in its error.
         ("https://llm.example.org/v1", f"{SECRET}\n", "CITELOOM_LLM_API_KEY holds"),
@@ -569,12 +581,11 @@ def test_a_key_over_plain_http_is_sent_to_this_machine_alone() -> None:
         (f"me:{SECRET}@llm.example.org", None, "CITELOOM_LLM_URL"),
     ],
 )
-def test_a_key_or_password_that_cannot_be_used_is_refused_and_not_shown(
+def test_a_key_is_sent_over_https_or_to_this_machine_alone_and_never_shown(
     url: str, key: str | None, message: str
 ) -> None:
-    with pytest.raises(SettingError, match=message) as raised:
-        check_endpoint(url, key)
-    assert SECRET not in str(raised.value)
+    assert re.search(message, refusal(url, key))
+    assert SECRET not in refusal(url, key)
 
 
 def test_a_prompt_over_the_context_names_the_setting_or_the_field_of_the_file(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,10 @@ from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.grades import read_grades
 from pipeline.evaluation.answers.results import results
-from pipeline.evaluation.cited import printable
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import question_file
 from pipeline.report.stages import REPORT
 from tests.models_file import write_models
-from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import QUOTE, SYSTEMS, write_answers
 from tests.unit.report.test_pages import (
@@ -322,22 +319,6 @@ def test_the_months_page_leads_to_the_answers_with_a_short_table(month: Workspac
     assert "answers.html" in links
     assert "4 questions, every answer with its evidence" in text_of(month, "index.html")
     assert "times of runs" in text_of(month, "index.html").lower()
-
-
-def test_hostile_texts_of_questions_papers_and_models_do_nothing(tmp_path: Path) -> None:
-    turn = cycle(HOSTILE)
-    place = published(
-        tmp_path,
-        questions=5,
-        text=lambda words: f"{next(turn)} {words}",
-        model="<script>alert(1)</script>",
-    )
-    for name, content in pages(place).items():
-        assert_inert(name, content)
-    asked = [row["question"] for row in place.root.rows(tables.QUESTIONS, MONTH)]
-    for number, question in enumerate(asked, 1):
-        shown = parsed_page(place, f"question-q{number}.html")
-        assert folded(shown.css_first("h1").text()) == folded(printable(question))
 
 
 def test_an_imported_system_may_be_called_anything(tmp_path: Path) -> None:

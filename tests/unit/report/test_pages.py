@@ -19,13 +19,11 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.cited import printable
 from pipeline.report.formatting import paper_link, percent, task_file
 from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from tests.models_file import write_models
-from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import (
     QUOTE,
     summary,
@@ -125,35 +123,6 @@ def full_month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     write_answers(work.root, MONTH, judges=("one", "two"))
     run_stage(REPORT, work, MONTH)
     return work
-
-
-# Every template is tried with all of them in test_templates.py.
-@pytest.mark.parametrize("payload", HOSTILE[::4])
-def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path, payload: str) -> None:
-    systems = ("chatcite", "chatcite_grounded", "litllm")
-    root = workspace(tmp_path).root
-    write_month(
-        root, MONTH, text=lambda text: f"{payload} {text}", tasks=1, papers=2, systems=systems
-    )
-    write_ledger(
-        root, "key_elements", MONTH, [("2403.90001#S2 2401.00001", "unreadable_answer", payload)]
-    )
-    found = pages(built(tmp_path))
-    for name, page in found.items():
-        assert_inert(name, page)
-    shown = {name: folded(LexborHTMLParser(page.decode()).text()) for name, page in found.items()}
-    page, written = f"{FOLDER}/{TASK_PAGE}", f"{FOLDER}/{WRITTEN_PAGE}"
-    told = folded(printable(payload))
-    for name in (page, f"{FOLDER}/index.html"):
-        assert f"{told} Learned Weights for Retrieval" in shown[name]
-    assert f"{told} Sparse retrieval" in shown[page]
-    assert f"{told} Cited Work 2: A Study" in shown[page]
-    assert f"{told} Terms are counted." in shown[page]
-    assert f"{told} Draft 2." in shown[written]
-    assert f"{told} The paper's limitations" in shown[written]
-    assert f"{told} what it does" in shown[written]
-    assert told in shown[f"reports/{MONTH}/failed.html"]
-    json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())
 
 
 def assert_inert(name: str, page: bytes) -> None:

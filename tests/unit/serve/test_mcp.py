@@ -222,11 +222,13 @@ def test_a_tool_that_takes_too_long_is_an_error(
     corpus: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mcp_server, "TIME_LIMIT", 0.2)
-    monkeypatch.setattr(CorpusTools, "_paper", lambda tools, arxiv_id: time.sleep(1))
+    ended = threading.Event()
+    monkeypatch.setattr(CorpusTools, "_paper", lambda tools, arxiv_id: ended.wait())
 
     async def use() -> None:
         async with Client(mcp_server.make_server(Site(corpus))) as client:
             result = await client.call_tool("outline", {"arxiv_id": FUSION})
+            ended.set()
             assert result.is_error
             assert "ask for less" in str(result.content)
 
