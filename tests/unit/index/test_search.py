@@ -162,8 +162,8 @@ def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded: Workspace
     (hit,) = search(loaded, "untranslated", limit=1)
     passage = hit.item
     assert read_like(loaded, passage.passage_id) == (passage.prompt_text(), passage.arxiv_id)
-    done = _invoke(loaded, "--like", hit.passage_id, "--all", "--json")
-    assert hit.arxiv_id not in {load["arxiv_id"] for load in json.loads(done.stdout)}
+    done = _invoke(loaded, "--like", passage.passage_id, "--all", "--json")
+    assert passage.arxiv_id not in {load["arxiv_id"] for load in json.loads(done.stdout)}
 
 
 @pytest.mark.parametrize(
