@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from pipeline.answering.session import Reply
+    from pipeline.corpus.paper import FullPaper
     from pipeline.engine.stage import Workspace
-    from pipeline.index.hits import Hit
-    from pipeline.index.papers import CitingPaper, Paper
+    from pipeline.index.output import Hit
+    from pipeline.index.papers import CitingPaper
     from pipeline.index.quotes import QuoteSource
     from pipeline.related_work.relate import Related
 
@@ -83,13 +84,13 @@ class Corpus:
         Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure
         if the index does not answer or another process holds it.
         """
-        from pipeline.index.hits import Hit
+        from pipeline.index.output import Hit
         from pipeline.index.search import search
 
         ranking = search(self._workspace, query, **options)
         return [Hit.of(scored) for scored in ranking if include_unfit or scored.fits]
 
-    def paper(self, arxiv_id: str) -> Paper:
+    def paper(self, arxiv_id: str) -> FullPaper:
         """A paper with its passages and references. Raises MissingInput if the corpus does not hold
         it.
         """

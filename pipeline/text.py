@@ -1,8 +1,18 @@
-"""Text on one line."""
+"""Text on one line, and text that is safe to print."""
 
 from __future__ import annotations
+
+import re
+
+# Control characters but tab and line feed, and those that turn the direction of what follows them.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def one_line(text: str) -> str:
     """The text without white space at its ends, and with one space for any within."""
     return " ".join(text.split())
+
+
+def visible(text: str) -> str:
+    """The text with a sign in place of every character that would steer a terminal."""
+    return _UNSAFE.sub("\ufffd", text)

@@ -14,8 +14,7 @@ from pipeline.answering.answer import Answer, Claim, Source
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.session import Reply
 from pipeline.corpus.links import abstract_url, passage_url, source_name
-from pipeline.index.answers import visible
-from pipeline.text import one_line
+from pipeline.text import one_line, visible
 
 # Of a passage among the steps; the link leads to the whole.
 PASSAGE_CHARS, TEXT_CHARS = 280, 400

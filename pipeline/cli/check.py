@@ -51,7 +51,7 @@ def check(
     from pipeline.draft_check.bibliography import write_bibliography
     from pipeline.draft_check.check import check_draft, read_draft
     from pipeline.draft_check.page import sections, write_page
-    from pipeline.index.answers import visible
+    from pipeline.text import visible
 
     kinds = _kinds(fail_on)
     check_file("DRAFT", draft)
@@ -118,7 +118,7 @@ def cite(
     from pipeline.cli.console import make_table, out, print_json, spinner
     from pipeline.corpus.parse.policies import without_markers
     from pipeline.draft_check.check import papers_to_cite
-    from pipeline.index.answers import visible
+    from pipeline.text import visible
 
     check_file("--bib", bib)
     with spinner("searching"):

@@ -84,7 +84,7 @@ def print_section(section: Section) -> None:
     """Print a section of a report: its paragraphs as notes, and a table for each group of rows of
     its grids.
     """
-    from pipeline.index.answers import visible
+    from pipeline.text import visible
 
     for paragraph in section.paragraphs:
         print_note(visible(paragraph))

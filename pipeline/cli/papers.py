@@ -12,7 +12,8 @@ from pipeline.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
-    from pipeline.index.papers import CitingPaper, Paper
+    from pipeline.corpus.paper import FullPaper
+    from pipeline.index.papers import CitingPaper
 
 PaperArgument = Annotated[str, typer.Argument(metavar="ID", help="arXiv id, such as 2404.90003.")]
 
@@ -59,12 +60,13 @@ def paper(
     return 0
 
 
-def _show_paper(shown: Paper, citing: Sequence[CitingPaper], *, as_json: bool) -> None:
+def _show_paper(shown: FullPaper, citing: Sequence[CitingPaper], *, as_json: bool) -> None:
     from pipeline.cli.console import out, print_json
-    from pipeline.index.answers import visible
+    from pipeline.index.output import PaperJson
+    from pipeline.text import visible
 
     if as_json:
-        print_json(asdict(shown))
+        print_json(PaperJson.model_validate(shown).model_dump())
         return
     known = sum(reference.arxiv_id is not None for reference in shown.references)
     lines = [
@@ -85,9 +87,9 @@ def _show_paper(shown: Paper, citing: Sequence[CitingPaper], *, as_json: bool) -
         out.print(line, markup=False, highlight=False)
 
 
-def _outline(paper: Paper) -> list[str]:
+def _outline(paper: FullPaper) -> list[str]:
     """The section titles, indented by depth, each once."""
-    from pipeline.index.answers import visible
+    from pipeline.text import visible
 
     titles = dict.fromkeys(
         passage.section_path[:depth]
@@ -97,11 +99,11 @@ def _outline(paper: Paper) -> list[str]:
     return [f"{'  ' * len(path)}{visible(path[-1])}" for path in titles]
 
 
-def _show_references(shown: Paper, *, as_json: bool) -> None:
+def _show_references(shown: FullPaper, *, as_json: bool) -> None:
     from rich.text import Text
 
     from pipeline.cli.console import make_table, out, print_json
-    from pipeline.index.answers import visible
+    from pipeline.text import visible
 
     if as_json:
         print_json([asdict(reference) for reference in shown.references])
@@ -121,7 +123,7 @@ def _show_citing_papers(arxiv_id: str, papers: Sequence[CitingPaper], *, as_json
     from rich.text import Text
 
     from pipeline.cli.console import make_table, out, print_json
-    from pipeline.index.answers import visible
+    from pipeline.text import visible
 
     if as_json:
         print_json([asdict(citing) for citing in papers])
@@ -150,8 +152,9 @@ def find_quote(
     from rich.text import Text
 
     from pipeline.cli.console import make_table, out, print_json, spinner
-    from pipeline.index.answers import place, visible
+    from pipeline.index.output import place
     from pipeline.index.quotes import find_quote as find
+    from pipeline.text import visible
 
     with spinner("searching"):
         sources = find(open_workspace(), quote, limit)

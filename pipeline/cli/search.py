@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from pipeline.index.hits import Hit
+    from pipeline.index.output import Hit
 
 QueriesOption = Annotated[
     Path | None,
@@ -156,8 +156,8 @@ def search(
     ).checked()
     texts = [] if like is not None else _read_queries(words, queries)
     with spinner("loading the model, searching"):
-        from pipeline.index import answers
-        from pipeline.index.hits import Hit
+        from pipeline.index import output
+        from pipeline.index.output import Hit
         from pipeline.index.search import search_many
 
         workspace = open_workspace()
@@ -173,13 +173,13 @@ def search(
     unfit = sum(map(len, rankings)) - sum(map(len, results))
     is_batch = queries is not None
     if as_json:
-        print_json(answers.batch_rows(texts, results) if is_batch else answers.as_rows(results[0]))
+        print_json(output.batch_rows(texts, results) if is_batch else output.as_rows(results[0]))
     elif as_markdown:
         number = offset + 1
         markdown = (
-            answers.batch_markdown(texts, results, number)
+            output.batch_markdown(texts, results, number)
             if is_batch
-            else answers.as_markdown(results[0], number)
+            else output.as_markdown(results[0], number)
         )
         typer.echo(markdown)
     else:
@@ -221,7 +221,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
 
     from pipeline.cli.console import make_table
     from pipeline.corpus.parse.policies import without_markers
-    from pipeline.index.answers import visible
+    from pipeline.text import visible
 
     heading = "" if query is None else f"{escape(visible(query))}: "
     if not hits:
@@ -247,7 +247,8 @@ def _describe_paper(hit: Hit) -> Text:
     from rich.style import Style
     from rich.text import Text
 
-    from pipeline.index.answers import place, visible
+    from pipeline.index.output import place
+    from pipeline.text import visible
 
     title = Text(visible(hit.title), style=Style(link=hit.passage_url))
     anchor = f" · #{hit.anchor}" if hit.anchor else ""

@@ -1,4 +1,4 @@
-"""A paper of the corpus: the typed row of the table `papers`, without its text."""
+"""A paper of the corpus: the typed row of the table `papers`, alone or with all that was read."""
 
 from __future__ import annotations
 
@@ -8,34 +8,31 @@ from typing import Any
 
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.links import abstract_url
+from pipeline.corpus.passage import Passage
 
-PAPER_COLUMNS = ["arxiv_id", "title", "authors", "abstract", "categories", "year"]
+PAPER_COLUMNS = ["arxiv_id", "title", "authors", "year", "categories"]
 """Columns of `papers` that `Paper.from_row` needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper. title and abstract: empty if it has none. authors: names. categories: primary
-    first.
-    """
+    """A paper. title: empty if it has none. authors: names. categories: primary first."""
 
     arxiv_id: str
     title: str
     authors: tuple[str, ...]
-    abstract: str
-    categories: tuple[str, ...]
     year: int | None
+    categories: tuple[str, ...]
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Paper:
         """The paper of a row with PAPER_COLUMNS."""
-        return cls(
+        return Paper(
             arxiv_id=row["arxiv_id"],
             title=row["title"] or "",
-            authors=tuple(author["name"] for author in row["authors"] or ()),
-            abstract=row["abstract"] or "",
-            categories=tuple(row["categories"] or ()),
+            authors=tuple(author["name"] for author in row["authors"]),
             year=row["year"],
+            categories=tuple(row["categories"]),
         )
 
     @property
@@ -47,3 +44,28 @@ class Paper:
     def url(self) -> str:
         """Its page on arXiv, with abstract and versions."""
         return abstract_url(self.arxiv_id)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperReference:
+    """An item of a paper's bibliography. raw: as printed. arxiv_id: of the cited paper, if it is
+    known to arXiv.
+    """
+
+    key: str
+    raw: str
+    title: str | None
+    authors: tuple[str, ...]
+    year: int | None
+    venue: str | None
+    doi: str | None
+    arxiv_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FullPaper(Paper):
+    """A paper with its passages and references in the order of the page."""
+
+    abstract: str
+    passages: tuple[Passage, ...]
+    references: tuple[PaperReference, ...]

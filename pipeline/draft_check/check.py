@@ -20,7 +20,7 @@ from pipeline.draft_check.references import ReferenceCheck, check_references, ke
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.judge_figures import judge_label
-from pipeline.index.hits import Hit
+from pipeline.index.output import Hit
 from pipeline.index.search import search, search_many
 from pipeline.index.search_options import SearchOptions
 

@@ -8,12 +8,14 @@ import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
-from pipeline.corpus.links import abstract_url, passage_url
+from pipeline.corpus.paper import PAPER_COLUMNS, FullPaper, Paper, PaperReference
+from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.opening import live_index
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_PAPER_COLUMNS = ["title", "authors", "abstract", "categories", "year"]
-_PASSAGE_COLUMNS = ["passage_id", "ordinal", "anchor", "kind", "section_path", "text"]
 _REFERENCE_COLUMNS = [
     "key",
     "ordinal",
@@ -43,103 +43,51 @@ _REFERENCE_COLUMNS = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class PaperPassage:
-    """A passage of a paper. text: formulas as `$TeX$`, citations as `[@key]`. url: its place in the
-    paper's HTML.
-    """
-
-    passage_id: str
-    anchor: str
-    kind: str
-    section_path: tuple[str, ...]
-    text: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class PaperReference:
-    """An item of a paper's bibliography. raw: as printed. arxiv_id: of the cited paper, if it is
-    known to arXiv.
-    """
-
-    key: str
-    raw: str
-    title: str | None
-    authors: tuple[str, ...]
-    year: int | None
-    venue: str | None
-    doi: str | None
-    arxiv_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Paper:
-    """A paper with its passages and references in the order of the page.
-
-    month: YYYY-MM, of the tables that hold it. url: its page on arXiv.
-    """
-
-    arxiv_id: str
-    title: str
-    authors: tuple[str, ...]
-    abstract: str
-    categories: tuple[str, ...]
-    year: int | None
-    month: str
-    url: str
-    passages: tuple[PaperPassage, ...]
-    references: tuple[PaperReference, ...]
-
-
-def read_paper(root: DataRoot, identifier: str) -> Paper:
+def read_paper(root: DataRoot, identifier: str) -> FullPaper:
     """The paper with this id, with or without `arXiv:` and version.
 
     Passages and references are empty where their tables have not been made yet. Raises MissingInput
     if the corpus does not hold the paper, PermanentFailure if a table cannot be read.
     """
     arxiv_id = normalize_arxiv_id(identifier) or identifier.strip()
-    month = month_of(arxiv_id)
-    rows = [] if month is None else _rows(root, tables.PAPERS, arxiv_id, _PAPER_COLUMNS)
-    if month is None or not rows:
-        raise MissingInput(
-            f"the corpus at {root.path} holds no paper {identifier!r}: give an arXiv id such as"
-            " 2404.90003, of a month that citeloom run has processed"
+    for row in rows_of_papers(root, tables.PAPERS, [arxiv_id], [*PAPER_COLUMNS, "abstract"]):
+        paper = Paper.from_row(row)
+        return FullPaper(
+            arxiv_id=paper.arxiv_id,
+            title=paper.title,
+            authors=paper.authors,
+            year=paper.year,
+            categories=paper.categories,
+            abstract=row["abstract"] or "",
+            passages=_read_passages(root, arxiv_id),
+            references=_read_references(root, arxiv_id),
         )
-    paper = rows[0]
-    return Paper(
-        arxiv_id=arxiv_id,
-        title=paper["title"] or "",
-        authors=tuple(author["name"] for author in paper["authors"]),
-        abstract=paper["abstract"] or "",
-        categories=tuple(paper["categories"]),
-        year=paper["year"],
-        month=month,
-        url=abstract_url(arxiv_id),
-        passages=tuple(
-            PaperPassage(
-                passage_id=row["passage_id"],
-                anchor=row["anchor"],
-                kind=row["kind"],
-                section_path=tuple(row["section_path"]),
-                text=row["text"],
-                url=passage_url(arxiv_id, row["anchor"]),
-            )
-            for row in _rows(root, tables.PASSAGES, arxiv_id, _PASSAGE_COLUMNS)
-        ),
-        references=tuple(
-            PaperReference(
-                key=row["key"],
-                raw=row["raw"] or "",
-                title=row["title"],
-                authors=tuple(row["authors"] or ()),
-                year=row["year"],
-                venue=row["venue"],
-                doi=row["doi"],
-                arxiv_id=row["cited_arxiv_id"],
-            )
-            for row in _rows(root, tables.REFERENCES, arxiv_id, _REFERENCE_COLUMNS)
-        ),
+    raise MissingInput(
+        f"the corpus at {root.path} holds no paper {identifier!r}: give an arXiv id such as"
+        " 2404.90003, of a month that citeloom run has processed"
+    )
+
+
+def _read_passages(root: DataRoot, arxiv_id: str) -> tuple[Passage, ...]:
+    columns = [*PASSAGE_COLUMNS, "ordinal"]
+    rows = rows_of_papers(root, tables.PASSAGES, [arxiv_id], columns)
+    return tuple(Passage.from_row(row) for row in sorted(rows, key=itemgetter("ordinal")))
+
+
+def _read_references(root: DataRoot, arxiv_id: str) -> tuple[PaperReference, ...]:
+    rows = rows_of_papers(root, tables.REFERENCES, [arxiv_id], _REFERENCE_COLUMNS)
+    return tuple(
+        PaperReference(
+            key=row["key"],
+            raw=row["raw"] or "",
+            title=row["title"],
+            authors=tuple(row["authors"] or ()),
+            year=row["year"],
+            venue=row["venue"],
+            doi=row["doi"],
+            arxiv_id=row["cited_arxiv_id"],
+        )
+        for row in sorted(rows, key=itemgetter("ordinal"))
     )
 
 
@@ -147,8 +95,8 @@ def rows_of_papers(
     root: DataRoot, table: Table, identifiers: Collection[str], columns: list[str]
 ) -> Iterator[dict[str, Any]]:
     """The rows of `tables_of_papers`, one by one."""
-    for found in tables_of_papers(root, table, identifiers, columns):
-        yield from found.to_pylist(maps_as_pydicts="strict")
+    for rows in tables_of_papers(root, table, identifiers, columns):
+        yield from rows.to_pylist(maps_as_pydicts="strict")
 
 
 def tables_of_papers(
@@ -164,11 +112,6 @@ def tables_of_papers(
         by_month[month_of(identifier) or ""].add(identifier)
     for month in sorted(by_month.keys() & set(root.months(table))):
         yield from root.tables_with(table, month, "arxiv_id", by_month[month], columns)
-
-
-def _rows(root: DataRoot, table: Table, arxiv_id: str, columns: list[str]) -> list[dict[str, Any]]:
-    rows = list(rows_of_papers(root, table, [arxiv_id], columns))
-    return sorted(rows, key=lambda row: row["ordinal"]) if "ordinal" in columns else rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.errors import SettingError
-from pipeline.index.hits import Hit, IndexedPassage, Scored
+from pipeline.index.output import Hit
+from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 

@@ -14,12 +14,12 @@ from pipeline.embedding.lexical import lexical_query
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import best_first, rank, with_payloads
-from pipeline.index.hits import IndexedPassage, Scored
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
 from pipeline.index.passage_index import PassageIndex, Query, ScoredPoint
 from pipeline.index.relevance import relevance_of
 from pipeline.index.rerank import make_reranker
+from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.index.search_options import SearchOptions, check_query
 
 if TYPE_CHECKING:

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline import __version__
 from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.corpus.paper import FullPaper, PaperReference
 from pipeline.errors import MissingInput, SettingError
-from pipeline.index.papers import CitingPaper, Paper, PaperReference, read_citing_papers, read_paper
+from pipeline.index.output import PaperJson
+from pipeline.index.papers import CitingPaper, read_citing_papers, read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
 from pipeline.serve.corpus_view import CorpusView
 from pipeline.serve.guard import PROBLEM_TYPE, Problem
 from pipeline.serve.paper_view import (
-    FoundPaper,
     Heading,
     RelatedPaper,
     bibtex_of,
@@ -55,6 +56,19 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
 
 
+class FoundPaper(BaseModel):
+    """A paper of the corpus as a look-up by title, author or year returns it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    arxiv_id: str
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    categories: tuple[str, ...]
+    url: str
+
+
 _TEXT = {"type": "string"}
 
 
@@ -75,18 +89,23 @@ def _find_papers(site: Site, request: Request) -> list[FoundPaper]:
     year = values.get("year", "")
     if year and not (year.isascii() and year.isdecimal() and len(year) == 4):
         raise SettingError(f"year: {year[:50]!r} is no year: write 2024")
-    return find_papers(
+    papers = find_papers(
         site.root,
         values.get("title", ""),
         values.get("author", ""),
         int(year) if year else None,
         _MOST_PAPERS,
     )
+    return [FoundPaper.model_validate(paper) for paper in papers]
 
 
-def requested_paper(site: Site, request: Request) -> Paper:
+def requested_paper(site: Site, request: Request) -> FullPaper:
     """The paper that an address names. Raises MissingInput if the corpus does not hold it."""
     return read_paper(site.root, request.path_params["id"])
+
+
+def _paper(site: Site, request: Request) -> PaperJson:
+    return PaperJson.model_validate(requested_paper(site, request))
 
 
 def _outline(site: Site, request: Request) -> list[Heading]:
@@ -193,7 +212,7 @@ ENDPOINTS = (
     Endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", _similar, list[RelatedPaper]),
     Endpoint(f"{_OF_PAPER}/bibtex", "BibTeX entry of a paper", _bibtex, str),
     # Last, since an id may hold a slash.
-    Endpoint(_OF_PAPER, "A paper with its passages and references", requested_paper, Paper),
+    Endpoint(_OF_PAPER, "A paper with its passages and references", _paper, PaperJson),
 )
 
 
@@ -208,7 +227,12 @@ def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
     value = endpoint.call(site, request)
     if isinstance(value, str):
         return Response(value, media_type="text/plain")
-    return Response(orjson.dumps(value), media_type="application/json")
+    return Response(orjson.dumps(value, default=_model_values), media_type="application/json")
+
+
+def _model_values(model: BaseModel) -> dict[str, Any]:
+    """The fields of a model, which orjson cannot write by itself."""
+    return model.model_dump()
 
 
 def openapi() -> dict[str, Any]:

@@ -21,11 +21,13 @@ from pydantic import BaseModel, Field
 from pipeline import __version__
 from pipeline.answering.retrieval import looks_like_prompt_injection
 from pipeline.corpus.links import abstract_url
+from pipeline.corpus.paper import FullPaper
 from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.passage import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
-from pipeline.index.hits import Hit
-from pipeline.index.papers import Paper, PaperPassage, read_citing_papers, read_paper
+from pipeline.index.output import Hit
+from pipeline.index.papers import read_citing_papers, read_paper
 from pipeline.index.quotes import find_quote
 from pipeline.index.relevance import Relevance
 from pipeline.llm.prompts import as_data, fenced
@@ -244,7 +246,7 @@ class CorpusTools:
         """Read a section of a paper with its subsections, some passages at a time."""
         paper = self._paper(arxiv_id)
         passages = section_passages(paper, section)[start:]
-        return _bounded([_quoted_passage(paper, passage) for passage in passages], start)
+        return _bounded([_quoted(passage, passage.url) for passage in passages], start)
 
     def passage(
         self,
@@ -267,7 +269,7 @@ class CorpusTools:
             )
         first = max(place - neighbours, 0)
         nearby = paper.passages[first : place + neighbours + 1]
-        return PassageResults(passages=[_quoted_passage(paper, passage) for passage in nearby])
+        return PassageResults(passages=[_quoted(passage, passage.url) for passage in nearby])
 
     def references(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> PaperResults:
         """List what a paper cites, and which of it this corpus holds."""
@@ -316,7 +318,7 @@ class CorpusTools:
         """The BibTeX entries of papers of this corpus, with unique keys."""
         return bibtex_of([self._paper(arxiv_id) for arxiv_id in arxiv_ids])
 
-    def _paper(self, arxiv_id: str) -> Paper:
+    def _paper(self, arxiv_id: str) -> FullPaper:
         return read_paper(self._site.root, arxiv_id)
 
     def _search(self, form: SearchForm, start: int, limit: int) -> PassageResults:
@@ -386,32 +388,24 @@ def _limited(tool: Callable[..., Any], workspace: Workspace) -> Callable[..., Aw
 
 
 def _quoted_hit(hit: Hit) -> QuotedPassage:
-    return _quoted(hit, hit.arxiv_id, hit.title, hit.passage_url, hit.relevance)
-
-
-def _quoted_passage(paper: Paper, passage: PaperPassage) -> QuotedPassage:
-    return _quoted(passage, paper.arxiv_id, paper.title, passage.url)
+    return _quoted(hit, hit.passage_url, hit.relevance)
 
 
 def _quoted(
-    passage: Hit | PaperPassage,
-    arxiv_id: str,
-    title: str,
-    url: str,
-    relevance: Relevance | None = None,
+    passage: Hit | Passage, source_url: str, relevance: Relevance | None = None
 ) -> QuotedPassage:
     readable = without_markers(passage.text)
     return QuotedPassage(
-        arxiv_id=arxiv_id,
-        title=_line(title),
+        arxiv_id=passage.arxiv_id,
+        title=_line(passage.title),
         section=_line(" > ".join(passage.section_path)),
         kind=passage.kind,
         passage_id=passage.passage_id,
         anchor=_COORDINATE.sub("", passage.anchor),
-        source_url=url,
+        source_url=source_url,
         quoted_text=fenced(readable[:MOST_PASSAGE_CHARACTERS], "passage"),
         cut=len(readable) > MOST_PASSAGE_CHARACTERS,
-        looks_like_prompt_injection=looks_like_prompt_injection(f"{title}\n{readable}"),
+        looks_like_prompt_injection=looks_like_prompt_injection(f"{passage.title}\n{readable}"),
         relevance=relevance,
     )
 

@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from pipeline import tables
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.links import abstract_url
+from pipeline.corpus.paper import PAPER_COLUMNS, FullPaper, Paper
+from pipeline.corpus.passage import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.papers import (
     CitingPaper,
-    Paper,
-    PaperPassage,
     read_citing_papers,
     read_like,
     read_paper,
@@ -94,24 +94,12 @@ class RelatedPaper:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPaper:
-    """A paper of the corpus as a look-up by title, author or year returns it."""
-
-    arxiv_id: str
-    title: str
-    authors: tuple[str, ...]
-    year: int | None
-    categories: tuple[str, ...]
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class PaperView:
     """A paper with its surroundings. in_corpus: titles of the cited papers that the corpus holds,
     by arXiv id.
     """
 
-    paper: Paper
+    paper: FullPaper
     outline: tuple[Heading, ...]
     in_corpus: Mapping[str, str]
     cited_by: tuple[CitingPaper, ...]
@@ -136,7 +124,7 @@ def read_paper_view(root: DataRoot, identifier: str) -> PaperView:
     )
 
 
-def outline_of(paper: Paper) -> tuple[Heading, ...]:
+def outline_of(paper: FullPaper) -> tuple[Heading, ...]:
     """The sections of a paper in order, each once."""
     headings: dict[tuple[str, ...], Heading] = {}
     for passage in paper.passages:
@@ -152,7 +140,7 @@ def titles_of(root: DataRoot, arxiv_ids: Iterable[str]) -> dict[str, str]:
     return {row["arxiv_id"]: row["title"] or "" for row in rows}
 
 
-def papers_citing_the_same(root: DataRoot, paper: Paper) -> list[RelatedPaper]:
+def papers_citing_the_same(root: DataRoot, paper: FullPaper) -> list[RelatedPaper]:
     """The papers that share most cited works with a paper (bibliographic coupling, Kessler 1963),
     most first.
     """
@@ -227,7 +215,7 @@ def _bibtex_fields(paper: Paper) -> dict[str, Any]:
 
 def find_papers(
     root: DataRoot, title: str = "", author: str = "", year: int | None = None, limit: int = 20
-) -> list[FoundPaper]:
+) -> list[Paper]:
     """The papers whose title has these words, in any order, one of whose authors has this name, and
     of this year.
 
@@ -237,18 +225,16 @@ def find_papers(
     names = title_words(author)
     if not wanted and not names and year is None:
         raise SettingError("give words of a title, an author or a year")
-    papers: list[FoundPaper] = []
+    papers: list[Paper] = []
     for month in reversed(root.months(tables.PAPERS)):
         if year is not None and not month.startswith(f"{year}-"):
             continue
-        columns = root.read(
-            tables.PAPERS, month, ["arxiv_id", "title", "authors", "year", "categories"]
-        )
+        columns = root.read(tables.PAPERS, month, PAPER_COLUMNS)
         if wanted:
             columns = columns.filter(_may_contain(columns["title"], max(wanted, key=len)))
         for row in columns.to_pylist():
             if _matches(wanted, row["title"]) and _names_author(names, row["authors"]):
-                papers.append(_found_paper(row))
+                papers.append(Paper.from_row(row))
                 if len(papers) == limit:
                     return papers
     return papers
@@ -271,18 +257,7 @@ def _names_author(names: Sequence[str], authors: Sequence[Mapping[str, Any]]) ->
     return not names or any(_matches(names, author["name"]) for author in authors)
 
 
-def _found_paper(row: Mapping[str, Any]) -> FoundPaper:
-    return FoundPaper(
-        arxiv_id=row["arxiv_id"],
-        title=row["title"] or "",
-        authors=tuple(author["name"] for author in row["authors"]),
-        year=row["year"],
-        categories=tuple(row["categories"]),
-        url=abstract_url(row["arxiv_id"]),
-    )
-
-
-def section_passages(paper: Paper, section: str) -> list[PaperPassage]:
+def section_passages(paper: FullPaper, section: str) -> list[Passage]:
     """The passages of a section and its subsections. section: its title, or the titles down to it.
 
     Case and punctuation do not matter. Raises MissingInput for a section that the paper does not

@@ -17,7 +17,7 @@ from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.errors import SettingError
-from pipeline.index.hits import Hit
+from pipeline.index.output import Hit
 from pipeline.index.papers import read_like
 from pipeline.index.search import search_many
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years

@@ -352,6 +352,6 @@ def test_the_description_of_the_api_names_every_endpoint_and_its_schema(client: 
     document = client.get("/openapi.json").json()
     assert document == openapi()
     assert len(document["paths"]) == len(ENDPOINTS)
-    assert {"SearchResults", "Paper", "Problem"} <= document["components"]["schemas"].keys()
+    assert {"SearchResults", "PaperJson", "Problem"} <= document["components"]["schemas"].keys()
     operations = [path["get"]["operationId"] for path in document["paths"].values()]
     assert len(set(operations)) == len(operations)

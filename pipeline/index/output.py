@@ -1,4 +1,4 @@
-"""What a search found, for programs and for readers: JSON rows, and Markdown.
+"""Papers and hits as commands, the API and Python return them: JSON, and Markdown.
 
 A paper's text is data: whatever in it means something to Markdown or to a terminal is made
 harmless.
@@ -8,23 +8,106 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipeline.corpus.parse.policies import without_markers
-from pipeline.index.hits import Hit
-from pipeline.text import one_line
+from pydantic import BaseModel, ConfigDict
 
-# Control characters but tab and line feed, and those that turn the direction of what follows them.
-_UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+from pipeline.corpus.links import abstract_url
+from pipeline.corpus.paper import PaperReference
+from pipeline.corpus.parse.policies import without_markers
+from pipeline.index.relevance import Relevance
+from pipeline.index.scored import IndexedPassage, Scored
+from pipeline.text import one_line, visible
+
 # What Markdown reads anywhere, and what it reads at the beginning of a line alone.
 _INLINE = re.compile(r"[\\`*_\[\]<>&~$|]|(?<!\w)#|:(?=//)|(?<=www)\.")
 _AT_START = re.compile(r"^(\d+)(?=[.)])|^(?=[+\-=])")
 
 
-def visible(text: str) -> str:
-    """The text with a sign in place of every character that would steer a terminal."""
-    return _UNSHOWN.sub("\ufffd", text)
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that a search returns, as JSON and Python have it.
+
+    score: of fusion (0 to 1), of one kind of vector (dense: cosine) or of the reranker; comparable
+    only within one search. relevance: whether the passage fits the query at all; None if unknown.
+    url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
+    """
+
+    score: float
+    relevance: Relevance | None
+    arxiv_id: str
+    title: str
+    section_path: tuple[str, ...]
+    anchor: str
+    kind: str
+    month: str
+    text: str
+    passage_id: str
+    categories: tuple[str, ...]
+    primary_category: str
+    subset: str
+    grade: str
+    url: str
+    passage_url: str
+
+    @classmethod
+    def of(cls, scored: Scored[IndexedPassage]) -> Hit:
+        """The hit of a scored passage."""
+        passage = scored.item
+        return cls(
+            score=scored.score,
+            relevance=scored.relevance,
+            arxiv_id=passage.arxiv_id,
+            title=passage.title,
+            section_path=passage.section_path,
+            anchor=passage.anchor,
+            kind=passage.kind,
+            month=passage.month,
+            text=passage.text,
+            passage_id=passage.passage_id,
+            categories=passage.categories,
+            primary_category=passage.primary_category,
+            subset=passage.subset,
+            grade=passage.grade,
+            url=abstract_url(passage.arxiv_id),
+            passage_url=passage.url,
+        )
+
+
+class PassageJson(BaseModel):
+    """A passage of a paper. text: formulas as `$TeX$`, citations as `[@key]`. url: its place in the
+    paper's HTML.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    passage_id: str
+    anchor: str
+    kind: str
+    section_path: tuple[str, ...]
+    text: str
+    url: str
+
+
+class PaperJson(BaseModel):
+    """A paper with its passages and references in the order of the page.
+
+    month: YYYY-MM, of the tables that hold it. url: its page on arXiv.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    arxiv_id: str
+    title: str
+    authors: tuple[str, ...]
+    abstract: str
+    categories: tuple[str, ...]
+    year: int | None
+    month: str
+    url: str
+    passages: tuple[PassageJson, ...]
+    references: tuple[PaperReference, ...]
 
 
 def as_rows(hits: Sequence[Hit]) -> list[dict[str, Any]]:

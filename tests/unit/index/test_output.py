@@ -16,8 +16,8 @@ from rich.console import Console
 
 from pipeline.cli.search import search_table
 from pipeline.corpus.links import abstract_url, passage_url
-from pipeline.index.answers import as_markdown, as_rows, batch_markdown, batch_rows, visible
-from pipeline.index.hits import Hit
+from pipeline.index.output import Hit, as_markdown, as_rows, batch_markdown, batch_rows
+from pipeline.text import visible
 
 NASTY = (
     "# head\n- item\n1. one\n1) two\n> quote\n    code\n```sh\nrm\n```\n| a | b |\n|---|---|\n| 1 |"
