@@ -15,7 +15,7 @@ from assets.rendering import Interval, intervals, markdown_table, report_page
 from assets.stage_asset import Details
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.judging import TOGETHER
+from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.tables.writers import Writer
 
 if TYPE_CHECKING:

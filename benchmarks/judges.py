@@ -29,7 +29,7 @@ from benchmarks.harness import Claim, report
 from benchmarks.labelled_claims import LABELS, Label, LabelledClaim, read_sets
 from pipeline.answering.questions import Question
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.answers.verdicts import judge_claim
+from pipeline.evaluation.answers.judge import judge_claim
 from pipeline.evaluation.citation_support import judge as citation_judge
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.judge_figures import (
@@ -217,7 +217,7 @@ async def _judge_citation(
     client: LlmClient, claim: LabelledClaim, context: int
 ) -> tuple[str | None, Spent]:
     passages = [Passage(text, place) for place, text in enumerate(claim.passages)]
-    request = citation_judge.conversation(claim.title, passages, claim.marked, context)
+    request = citation_judge.judge_request(claim.title, passages, claim.marked, context)
     judged = await citation_judge.judge(client, request)
     return judged.verdict, judged.spent
 

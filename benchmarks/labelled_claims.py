@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pipeline.evaluation.citation_support.measures import OTHER, THIS
+from pipeline.evaluation.citation_support.sample import OTHER, THIS
 
 Label = Literal["SUPPORT", "REFUTE", "NEI"]
 LABELS: tuple[Label, ...] = get_args(Label)

@@ -13,7 +13,7 @@ import typer
 from pipeline.cli.common import AsJson, MonthsOption, check_file, open_workspace, split_names
 
 if TYPE_CHECKING:
-    from pipeline.evaluation.annotation.grade_results import GradeResults
+    from pipeline.evaluation.answers.people_measures import GradeResults
     from pipeline.storage.data_root import DataRoot
 
 
@@ -74,9 +74,9 @@ def export(
     from pipeline.cli.console import print_json, print_note
     from pipeline.errors import SettingError
     from pipeline.evaluation.annotation.export import check_folder, write_files
-    from pipeline.evaluation.annotation.grades import export_grades
-    from pipeline.evaluation.annotation.ratings import export_ratings
     from pipeline.evaluation.annotation.study import write_key
+    from pipeline.evaluation.answers.people import export_grades
+    from pipeline.evaluation.g_score.people import export_ratings
 
     root = open_workspace().root
     check_folder(to)
@@ -203,7 +203,7 @@ def results(
     from pipeline.arxiv.months import select_months
     from pipeline.cli.console import print_json, print_section
     from pipeline.errors import MissingInput
-    from pipeline.evaluation.annotation.rating_results import RatingResults, read_rating_results
+    from pipeline.evaluation.g_score.people_measures import RatingResults, read_rating_results
     from pipeline.report.people_tables import grades_section, rating_results_section
     from pipeline.tables import HUMAN_GRADES, HUMAN_RATINGS
 
@@ -231,8 +231,8 @@ def results(
 
 
 def _read_grades(root: DataRoot, months: list[str], study: str | None) -> GradeResults:
-    from pipeline.evaluation.annotation.grade_results import pool_months, read_month_grades
-    from pipeline.evaluation.answers.grades import read_grades
+    from pipeline.evaluation.answers.measures import read_grades
+    from pipeline.evaluation.answers.people_measures import pool_months, read_month_grades
 
     return pool_months(
         {month: read_month_grades(root, month, read_grades(root, month), study) for month in months}

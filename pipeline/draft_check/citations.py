@@ -17,7 +17,7 @@ from pipeline.draft_check.references import ReferenceCheck
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import words_of
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.citation_support.judge import conversation, judge, place_of
+from pipeline.evaluation.citation_support.judge import judge, judge_request, place_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.passages import Passage, among, search
 from pipeline.llm.client import open_client
@@ -192,7 +192,7 @@ async def _by_model(
     async with open_client(workspace, model) as client:
 
         async def one(case: _Case) -> CitationCheck:
-            question = conversation(case.title, case.passages, case.claim, context)
+            question = judge_request(case.title, case.passages, case.claim, context)
             answer = await judge(client, question)
             if answer.verdict is None:
                 reason = f"the judge's answer could not be read: {answer.failure}"

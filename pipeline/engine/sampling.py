@@ -1,6 +1,9 @@
-"""Evenly spaced samples."""
+"""Samples and orders that follow from their arguments alone, the same on every machine."""
 
 from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
 
 
 def evenly_spaced(count: int, most: int) -> list[int]:
@@ -10,3 +13,11 @@ def evenly_spaced(count: int, most: int) -> list[int]:
     if count <= most:
         return list(range(count))
     return [(2 * place + 1) * count // (2 * most) for place in range(most)]
+
+
+def shuffled(seed: int, purpose: str, names: Iterable[str]) -> list[str]:
+    """Names in an order that follows from seed and purpose."""
+    return sorted(
+        names,
+        key=lambda name: hashlib.sha256(f"{seed}\0{purpose}\0{name}".encode()).digest(),
+    )

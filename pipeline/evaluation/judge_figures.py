@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from pipeline.evaluation.answers.splitting import CLAIM
-from pipeline.evaluation.answers.splitting import PROMPTS as ANSWER_PROMPTS
+from pipeline.evaluation.answers.judge import CLAIM
+from pipeline.evaluation.answers.sample import PROMPTS as ANSWER_PROMPTS
 from pipeline.evaluation.citation_support import overlap_judge
 from pipeline.evaluation.citation_support.judge import PROMPT
 from pipeline.evaluation.citation_support.judge import PROMPTS as CITATION_PROMPTS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.evaluation.cited import printable
+from pipeline.evaluation.prose import printable
 
 
 def make_environment(*folders: Path) -> Environment:

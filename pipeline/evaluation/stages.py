@@ -13,30 +13,31 @@ from pipeline.answering.stages import questions_disabled_reason
 from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.engine.stage import Stage
 from pipeline.engine.systems import System
-from pipeline.evaluation import judging, scoring
-from pipeline.evaluation.answers import build as answers
-from pipeline.evaluation.citation_support import build as support
-from pipeline.evaluation.retrieval import queries
-from pipeline.evaluation.retrieval import scoring as retrieval_scoring
+from pipeline.evaluation import scores
+from pipeline.evaluation.answers import rows as answers
+from pipeline.evaluation.citation_support import rows as citation_support
+from pipeline.evaluation.g_score import rows as g_score
+from pipeline.evaluation.retrieval import rows as retrieval
+from pipeline.evaluation.retrieval import sample as retrieval_sample
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 
 RETRIEVAL_QUERIES = Stage(
     table=tables.RETRIEVAL_QUERIES,
-    build=queries.build_queries,
+    build=retrieval_sample.build_queries,
     upstream=(tables.PASSAGES, tables.REFERENCES),
     settings=("retrieval_queries",),
-    inputs=queries.query_inputs,
+    inputs=retrieval_sample.query_inputs,
 )
 
 RETRIEVAL_SCORES = Stage(
     table=tables.RETRIEVAL_SCORES,
-    build=retrieval_scoring.build_scores,
+    build=retrieval.build_scores,
     upstream=(tables.PASSAGES, tables.EMBEDDINGS, tables.RETRIEVAL_QUERIES),
     settings=("retrieval_queries", "embedder", "embedded_form", "reranker"),
     version=3,
-    inputs=retrieval_scoring.score_inputs,
+    inputs=retrieval.score_inputs,
     pool="gpu",
 )
 
@@ -53,7 +54,7 @@ def _sections_off(settings: Settings) -> str:
 
 
 def _citations_off(settings: Settings) -> str:
-    return "" if support.judged_by_overlap(settings) else _sections_off(settings)
+    return "" if citation_support.judged_by_overlap(settings) else _sections_off(settings)
 
 
 def _answers_off(settings: Settings) -> str:
@@ -76,29 +77,29 @@ def _off(settings: Settings, setting: str, systems: Sequence[System]) -> str:
 
 G_SCORES = Stage(
     table=tables.G_SCORES,
-    build=judging.build,
+    build=g_score.build,
     upstream=_WRITTEN,
     settings=("judge_repeats",),
     version=3,
-    inputs=judging.inputs,
+    inputs=g_score.inputs,
     disabled_reason=_sections_off,
     pool="llm",
 )
 
 CITATION_SUPPORT = Stage(
     table=tables.CITATION_SUPPORT,
-    build=support.build,
+    build=citation_support.build,
     upstream=_WRITTEN,
     settings=("support_passages",),
     version=2,
-    inputs=support.inputs,
+    inputs=citation_support.inputs,
     disabled_reason=_citations_off,
     pool="llm",
 )
 
 SCORES = Stage(
     table=tables.SCORES,
-    build=scoring.build,
+    build=scores.build_scores,
     upstream=(*_WRITTEN, tables.G_SCORES, tables.CITATION_SUPPORT),
     version=3,
 )
@@ -116,7 +117,7 @@ ANSWER_GRADES = Stage(
 
 ANSWER_SCORES = Stage(
     table=tables.ANSWER_SCORES,
-    build=answers.build_scores,
+    build=scores.build_answer_scores,
     upstream=(tables.ANSWER_GRADES,),
     disabled_reason=_answers_off,
 )

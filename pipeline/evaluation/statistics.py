@@ -18,8 +18,6 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pipeline.tables import CRITERIA
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -237,22 +235,6 @@ def clear_winner(votes: Iterable[Choice]) -> Choice | None:
     if not most or (len(most) == 2 and most[0][1] == most[1][1]):
         return None
     return most[0][0]
-
-
-def mean_mark(marks: Mapping[str, Any]) -> float:
-    """The G-Score of one system in one judgement: the mean of its six marks."""
-    return fmean(marks[criterion] for criterion in CRITERIA)
-
-
-def votes_by_task(rows: Rows, judge: str | None = None) -> dict[str, list[str]]:
-    """Task → the systems voted the best, one for each judgement of several systems, in rows of
-    `g_scores`.
-    """
-    found: dict[str, list[str]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
-        if row["best"] is not None and judge in (None, row["judge"]):
-            found[row["task_id"]].append(row["best"])
-    return dict(found)
 
 
 Level = Literal["nominal", "ordinal"]

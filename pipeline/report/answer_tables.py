@@ -10,12 +10,11 @@ from typing import Any
 
 from pipeline.answering.questions import KINDS
 from pipeline.evaluation.answers import results as published
-from pipeline.evaluation.answers.grades import Outcome
-from pipeline.evaluation.answers.measures import AGES, answer_measures
+from pipeline.evaluation.answers.measures import AGES, Outcome, answer_measures
 from pipeline.evaluation.answers.results import (
     ALL,
-    Group,
     HopGain,
+    QuestionGroup,
     SystemResult,
     answers_agreement,
     difference,
@@ -47,7 +46,7 @@ from pipeline.report.grid import (
 from pipeline.report.related_work_tables import OURS, PUBLISHED, interval_notes
 from pipeline.tables.writers import by_system
 
-_OLD, _RECENT = (Group("age", name) for name in AGES)
+_OLD, _RECENT = (QuestionGroup("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")
 _TABLE_1 = [
     "System",
@@ -263,7 +262,7 @@ def _outcomes(data: AnswersData) -> Grid:
     return Grid("answers_outcomes", "What the numbers rest on", columns, groups=groups, about=about)
 
 
-def _outcome_rows(data: AnswersData, group: Group) -> list[Row]:
+def _outcome_rows(data: AnswersData, group: QuestionGroup) -> list[Row]:
     rows: list[Row] = []
     for system in data.systems:
         result = data.result(system, group)
@@ -283,7 +282,7 @@ def kinds_section(data: AnswersData) -> Section | None:
     for kind in KINDS:
         rows = []
         for system in data.systems:
-            result = data.result(system, Group("kind", kind))
+            result = data.result(system, QuestionGroup("kind", kind))
             if result is not None:
                 shares = [measure_cell(result, name) for name in (*_SHARES, "gold_shown")]
                 answered, abstained = (result.outcomes.get(name, 0) for name in _OUTCOMES[:2])

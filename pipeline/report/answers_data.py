@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from pipeline import tables
 from pipeline.answering.questions import PosedQuestion, read_posed_questions
-from pipeline.evaluation.answers.grades import Grade, read_grades
-from pipeline.evaluation.answers.measures import age_of
-from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
+from pipeline.evaluation.answers.measures import Grade, age_of, read_grades
+from pipeline.evaluation.answers.results import ALL, QuestionGroup, SystemResult, results
 from pipeline.llm.messages import Prices
 from pipeline.report.costs import USAGE, Cost
 from pipeline.report.month_data import MonthData, preferred_first, read_or_empty, writer_names
@@ -91,13 +90,13 @@ class AnswersData(MonthData):
         return next(iter(self.judges), "")
 
     @cached_property
-    def by_group(self) -> dict[tuple[str, str, Group], SystemResult]:
+    def by_group(self) -> dict[tuple[str, str, QuestionGroup], SystemResult]:
         """(Judge, system, group of questions) → results."""
         measured = results(self.grades, lambda grade: age_of(grade["date"], self.cutoff))
         return {(each.judge, each.system, each.group): each for each in measured}
 
     def result(
-        self, system: str, group: Group = ALL, judge: str | None = None
+        self, system: str, group: QuestionGroup = ALL, judge: str | None = None
     ) -> SystemResult | None:
         """The results of a system over a group of questions, by the first judge unless another is
         named.

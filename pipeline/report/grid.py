@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import isclose
 from typing import TYPE_CHECKING, Any, Literal
 
-from pipeline.evaluation.cited import printable
+from pipeline.evaluation.prose import printable
 from pipeline.report.formatting import MISSING, count, fixed, percent
 
 if TYPE_CHECKING:

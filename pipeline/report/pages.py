@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
+from pipeline.evaluation.answers.people_measures import MonthGrades, read_month_grades
 from pipeline.llm.messages import Prices
 from pipeline.report import answer_tables, related_work_tables
 from pipeline.report.answers_data import AnswersData, read_answers

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pipeline.evaluation.annotation.grade_results import (
+from pipeline.evaluation.answers.measures import Grade
+from pipeline.evaluation.answers.people import VERDICTS, Part
+from pipeline.evaluation.answers.people_measures import (
     COMPARED,
     GradeResults,
     MonthGrades,
@@ -14,9 +16,7 @@ from pipeline.evaluation.annotation.grade_results import (
     pool_months,
     read_month_grades,
 )
-from pipeline.evaluation.annotation.grades import VERDICTS, Part
-from pipeline.evaluation.annotation.rating_results import MEAN, RatingResults
-from pipeline.evaluation.answers.grades import Grade
+from pipeline.evaluation.g_score.people_measures import MEAN, RatingResults
 from pipeline.evaluation.statistics import Estimate
 from pipeline.report.answers_data import answering_order
 from pipeline.report.formatting import answering_system, criterion_name, number_of, words

@@ -15,8 +15,8 @@ from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.corpus.links import passage_url
 from pipeline.evaluation.answers.measures import age_of, answer_measures
-from pipeline.evaluation.cited import parted
 from pipeline.evaluation.judge_figures import judge_sentences
+from pipeline.evaluation.prose import parted
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import is_small_model
 from pipeline.report.answers_data import AnswersData, answering_order

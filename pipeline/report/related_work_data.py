@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.evaluation.annotation.rating_results import (
+from pipeline.evaluation.g_score.measures import named_judgement
+from pipeline.evaluation.g_score.people_measures import (
     RATING_COLUMNS,
     RatingResults,
     current_ratings,
     rating_results,
 )
-from pipeline.evaluation.judging import TOGETHER, named_judgement
+from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
 from pipeline.report.costs import USAGE, Cost

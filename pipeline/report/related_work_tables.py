@@ -13,10 +13,10 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any
 
-from pipeline.evaluation.annotation.rating_results import MEAN
+from pipeline.evaluation.g_score.measures import Spread, spread
+from pipeline.evaluation.g_score.people_measures import MEAN
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.evaluation.rouge import FLOOR
-from pipeline.evaluation.stability import Spread, spread
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.report.figures import (
     Bar,
@@ -463,7 +463,7 @@ def preference_section(data: RelatedWorkData) -> Section | None:
     """Figure 5: whose section was voted best, by each judge and by people; None where there was no
     vote.
     """
-    from pipeline.evaluation.statistics import votes_by_task
+    from pipeline.evaluation.g_score.measures import votes_by_task
 
     voters = []
     for judge in data.scores.judges():

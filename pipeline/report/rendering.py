@@ -22,8 +22,8 @@ from xml.etree.ElementTree import Element
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from pipeline.evaluation.cited import printable
 from pipeline.evaluation.page_templates import make_environment, policy_hash
+from pipeline.evaluation.prose import printable
 from pipeline.report import formatting
 
 TEMPLATES = Path(__file__).parent / "templates"

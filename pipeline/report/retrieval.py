@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.evaluation.retrieval.scoring import DIFFERENCE, DIFFERENCE_METRIC
+from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
 from pipeline.report.figures import BarFigure, bar
 from pipeline.report.formatting import count, month_name, number_of
 from pipeline.report.grid import Cell, Grid, Section

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline import tables
-from pipeline.evaluation.cited import paragraphs, parted, pieces, printable
+from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.judge_figures import judge_sentences
-from pipeline.evaluation.judging import named_judgement
+from pipeline.evaluation.prose import paragraphs, parted, pieces, printable
 from pipeline.llm.models import is_small_model
 from pipeline.related_work.summary import cited_numbers, normalize
 from pipeline.report.corpus import LeftOut

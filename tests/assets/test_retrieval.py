@@ -13,7 +13,7 @@ import pytest
 from assets.details import retrieval_details
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.retrieval.scoring import build_scores
+from pipeline.evaluation.retrieval.rows import build_scores
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,

@@ -9,11 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from pipeline.evaluation.answers.grades import (
+from pipeline.evaluation.marks import (
     CLAIM_VERDICTS,
     GOLD_VERDICTS,
     ClaimVerdict,
     GoldVerdict,
+    SixMarks,
 )
 from pipeline.tables import CRITERIA, HUMAN_GRADES, HUMAN_RATINGS, Table
 
@@ -59,11 +60,11 @@ def _read_verdict(cell: object) -> object:
     return "_".join(cell.casefold().split()) if isinstance(cell, str) else cell
 
 
-Mark = Annotated[int | None, Field(ge=1, le=5, description="a whole number from 1 to 5")]
+MarkCell = Annotated[int | None, Field(ge=1, le=5, description="a whole number from 1 to 5")]
 Comment = Annotated[str | None, Field(description="a comment")]
 
 
-class RatingRow(SheetRow):
+class RatingRow(SheetRow, SixMarks[MarkCell]):
     """Marks of one related-work section, as in ChatCite's human study."""
 
     table = HUMAN_RATINGS
@@ -73,12 +74,6 @@ class RatingRow(SheetRow):
     group = "task_id"
     marks = CRITERIA
 
-    consistency: Mark
-    coherence: Mark
-    comparative: Mark
-    integrity: Mark
-    fluency: Mark
-    citation_accuracy: Mark
     preferred: Annotated[
         bool | None,
         BeforeValidator(_read_choice),

@@ -6,7 +6,6 @@ of sheets is sent to annotators as it is, and a key in it would end their being 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pipeline.engine.sampling import shuffled
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.evaluation.annotation.rows import ROW_CLASSES, Kind, SheetRow
 from pipeline.storage.data_root import DataRoot
@@ -73,15 +73,6 @@ class Study(BaseModel):
     def row_class(self) -> type[SheetRow]:
         """The class of its first line; the class variables are those of every line."""
         return next(iter(self.units.values())).row_class
-
-
-def shuffled(seed: int, purpose: str, names: Iterable[str]) -> list[str]:
-    """Names in an order that follows from seed and purpose alone, the same with every Python and
-    machine.
-    """
-    return sorted(
-        names, key=lambda name: hashlib.sha256(f"{seed}\0{purpose}\0{name}".encode()).digest()
-    )
 
 
 def assign_letters(seed: int, item_id: str, systems: Collection[str]) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""Measures of one graded answer, and the age of a question for a model, as pure functions.
+"""Grades of answers, which are rows of `answer_grades`, the measures of each, and the age of its
+question for a model.
 
 Factual % and coverage % are those of the arXivBot report, from 0 to 1;
 docs/methods/answer-grades.md says what is ours. A measure that nothing could be computed for is
@@ -14,14 +15,46 @@ from datetime import date
 from statistics import fmean
 from typing import Any, Literal, get_args
 
+from pipeline import tables
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grades import CLAIM_POINTS, GOLD_POINTS, Grade, is_evident
+from pipeline.evaluation.citation_support.measures import FEWEST_QUOTED_WORDS
+from pipeline.evaluation.marks import CLAIM_POINTS, GOLD_POINTS
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables.writers import writer_name
+
+Grade = Mapping[str, Any]
+"""A row of `answer_grades`, with its writer's name as `system` where systems are compared."""
+
+Outcome = Literal["answered", "abstained", "claims_nothing", "unreadable"]
+"""abstained: the system said so. claims_nothing: it spoke and claimed nothing ("I do not know that
+paper"). unreadable: the claims of the answer could not be read; the gold claims that it holds may
+still be known.
+"""
 
 FACTUAL = ("factual", "factual_full", "factual_checkable", "factual_quoted")
 COVERAGE = ("coverage", "coverage_full", "coverage_quoted", "coverage_of_shown")
 RETRIEVAL = ("gold_shown", "gold_shown_first_hop")
 MEASURES = (*FACTUAL, *COVERAGE, *RETRIEVAL, "claims")
 """The keys of `answer_measures`: shares from 0 to 1, and one count, `claims`."""
+
+
+def read_grades(root: DataRoot, month: str) -> list[Grade]:
+    """The grades of a month with their writers' names; none where nothing was graded.
+
+    The passages that judges were shown are left out: they are most of a month, and no measure reads
+    them. Raises as `DataRoot.iterate` does.
+    """
+    if not root.file(tables.ANSWER_GRADES, month).exists():
+        return []
+    return [
+        {
+            **row,
+            "system": writer_name(row),
+            "model": None,
+            "claims": [{**claim, "passages": ()} for claim in row["claims"]],
+        }
+        for row in root.iterate(tables.ANSWER_GRADES, month)
+    ]
 
 
 def answer_measures(grade: Grade) -> dict[str, float]:
@@ -56,6 +89,13 @@ def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     has a verdict.
     """
     return _shares("coverage", gold, GOLD_POINTS, "held")
+
+
+def is_evident(claim: Mapping[str, Any]) -> bool:
+    """Whether the quote of a claim or gold claim is where it should be, and is long enough to tell
+    anything.
+    """
+    return bool(claim["quoted"]) and len(claim["quote"].split()) >= FEWEST_QUOTED_WORDS
 
 
 def _shares(

@@ -14,8 +14,15 @@ from typing import Literal
 
 from pipeline.answering.questions import KINDS
 from pipeline.evaluation import statistics
-from pipeline.evaluation.answers.grades import GOLD_POINTS, Grade, Outcome
-from pipeline.evaluation.answers.measures import AGES, MEASURES, Age, answer_measures
+from pipeline.evaluation.answers.measures import (
+    AGES,
+    MEASURES,
+    Age,
+    Grade,
+    Outcome,
+    answer_measures,
+)
+from pipeline.evaluation.marks import GOLD_POINTS
 
 AgeOf = Callable[[Grade], Age | None]
 """The age of a grade's question for the model that answered it: `age_of(grade["date"], …)` with its
@@ -24,14 +31,14 @@ cut-off.
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QuestionGroup:
     """Which questions: all of them, those of a kind, or those of an age."""
 
     by: Literal["all", "kind", "age"] = "all"
     name: str = ""
 
 
-ALL = Group()
+ALL = QuestionGroup()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class SystemResult:
 
     judge: str
     system: str
-    group: Group
+    group: QuestionGroup
     questions: int
     outcomes: Mapping[Outcome, int]
     measures: Mapping[str, statistics.Estimate]
@@ -57,13 +64,14 @@ def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[System
     """
     found = []
     for (judge, system), mine in _by_judge_and_system(grades).items():
-        groups: dict[Group, list[Grade]] = {ALL: mine}
+        groups: dict[QuestionGroup, list[Grade]] = {ALL: mine}
         groups |= {
-            Group("kind", kind): [grade for grade in mine if grade["kind"] == kind]
+            QuestionGroup("kind", kind): [grade for grade in mine if grade["kind"] == kind]
             for kind in KINDS
         }
         groups |= {
-            Group("age", name): [grade for grade in mine if age(grade) == name] for name in AGES
+            QuestionGroup("age", name): [grade for grade in mine if age(grade) == name]
+            for name in AGES
         }
         found += [_result(judge, system, group, some) for group, some in groups.items() if some]
     return found
@@ -83,7 +91,7 @@ def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[
     }
 
 
-def _result(judge: str, system: str, group: Group, grades: Sequence[Grade]) -> SystemResult:
+def _result(judge: str, system: str, group: QuestionGroup, grades: Sequence[Grade]) -> SystemResult:
     values = {grade["question_id"]: answer_measures(grade) for grade in grades}
     measures = {}
     for name in MEASURES:

@@ -90,11 +90,16 @@ _FEWEST_OF_ONE = 24
 
 
 class Finding(BaseModel):
-    """The judge's answer: first the words that decide, so that the verdict is given with them at
-    hand.
-    """
+    """The judge's answer: the words that decide, then the verdict."""
 
-    model_config = ConfigDict(extra="forbid")
+    # The description is part of a request, and so of the keys of stored answers.
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "description": "The judge's answer: first the words that decide, so that the verdict"
+            " is given with them at hand."
+        },
+    )
 
     quote: Annotated[str, AtMost(QUOTE_CHARS)]
     verdict: Verdict
@@ -125,7 +130,7 @@ class Judged:
     failure: str | None = None
 
 
-def conversation(
+def judge_request(
     title: str, passages: Sequence[Passage], sentence: str, context: int
 ) -> JudgeRequest:
     """The question whether these passages, best first, support a sentence, its citations marked.

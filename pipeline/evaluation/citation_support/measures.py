@@ -8,13 +8,11 @@ nothing could be computed for is absent, never 0.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from pipeline.evaluation.retrieval.queries import masked
+from pipeline.evaluation.citation_support.sample import MARKER, citations_of
 from pipeline.related_work.summary import cited_numbers, normalize
 
 Row = Mapping[str, Any]
@@ -36,46 +34,6 @@ FEWEST_QUOTED_WORDS = 3
 # What `chatcite_grounded` does to a draft that lost a reference; what goes on cites all references
 # so far.
 _CORRECTED = {"repaired", "patched"}
-THIS, OTHER = "[this work]", "[another work]"
-_MARKER = re.compile(r"\[Reference ([0-9]{1,4})\]")
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """One number that one sentence cites. `sentence`: its place in the section, from 1; `text`: the
-    sentence.
-    """
-
-    sentence: int
-    number: int
-    text: str
-
-    @property
-    def claim(self) -> str:
-        """The sentence without its markers, as a search is asked for it."""
-        return masked(_MARKER.sub(" ", self.text))
-
-    @property
-    def marked(self) -> str:
-        """The sentence as a judge reads it: this citation told from the others, and no number that
-        would say which.
-        """
-        return _MARKER.sub(
-            lambda found: THIS if int(found.group(1)) == self.number else OTHER, self.text
-        )
-
-
-def citations_of(sentences: Sequence[Mapping[str, Any]]) -> Iterator[Citation]:
-    """The citations of a row's `sentences` in order, each number once a sentence.
-
-    Numbers are those of the text, for `references` has none that the task lacks; what is in
-    `references` alone, as a system may say without writing it, counts too.
-    """
-    for place, sentence in enumerate(sentences, 1):
-        for number in dict.fromkeys(
-            [*cited_numbers(sentence["text"]), *(sentence["references"] or ())]
-        ):
-            yield Citation(place, number, sentence["text"])
 
 
 def citation_measures(
@@ -180,7 +138,7 @@ def exactness(text: str, trace: Mapping[str, Any]) -> float | None:
     spellings = trace.get("citations")
     if spellings is None:
         return None
-    there = len(_MARKER.findall(text))
+    there = len(MARKER.findall(text))
     written = there + spellings.get("bare", 0)
     return max(there - spellings["respelt"], 0) / written if written else None
 
@@ -194,30 +152,16 @@ def retention_by_round(trace: Mapping[str, Any]) -> list[float]:
     """
     rounds: Sequence[Mapping[str, Any]] = trace.get("rounds") or []
     shares = []
-    for place, cited in enumerate(_cited_after(rounds)):
-        earlier = {each["reference"] for each in rounds[:place]}
-        if earlier:
-            shares.append(1.0 if cited is None else len(earlier & cited) / len(earlier))
-    return shares
-
-
-def _cited_after(rounds: Sequence[Mapping[str, Any]]) -> list[set[int] | None]:
-    """What the section's own draft cites after each round; None where a check added the missing
-    citations.
-    """
-    found = []
-    for step, slot in _lineage(rounds):
-        draft = step["drafts"][step["kept"][slot] - 1]
-        corrected = "guard" in step and step["guard"][slot]["how"] in _CORRECTED
-        found.append(None if corrected else set(cited_numbers(normalize(draft["text"])[0])))
-    return found[::-1]
-
-
-def _lineage(rounds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """From the last round back: the round, and which of its kept drafts the section comes from,
-    from 0.
-    """
+    # From the last round back, along the kept drafts that the section comes from.
     slot = 0
-    for step in reversed(rounds):
-        yield step, slot
-        slot = max(step["drafts"][step["kept"][slot] - 1]["parent"] - 1, 0)
+    for place in range(len(rounds) - 1, 0, -1):
+        step = rounds[place]
+        draft = step["drafts"][step["kept"][slot] - 1]
+        earlier = {each["reference"] for each in rounds[:place]}
+        if "guard" in step and step["guard"][slot]["how"] in _CORRECTED:
+            shares.append(1.0)
+        else:
+            cited = set(cited_numbers(normalize(draft["text"])[0]))
+            shares.append(len(earlier & cited) / len(earlier))
+        slot = max(draft["parent"] - 1, 0)
+    return shares[::-1]

@@ -12,7 +12,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.corpus.passages.text import text_digest
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.retrieval.scoring import METRICS
+from pipeline.evaluation.retrieval.measures import METRICS
 from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings

@@ -9,7 +9,8 @@ from pipeline import tables
 from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, answer_row, plain_answer
 from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, gold_shown_by_hop
+from pipeline.evaluation.answers.rows import gold_shown_by_hop
+from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.llm.client import Spent
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import ANSWERING_SYSTEMS

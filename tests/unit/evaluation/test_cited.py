@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluation.cited import Piece, paragraphs, printable
+from pipeline.evaluation.prose import Piece, paragraphs, printable
 
 
 @pytest.mark.parametrize(

@@ -11,28 +11,27 @@ from typing import Any
 
 import pytest
 
-from pipeline.evaluation.g_score import (
+from pipeline.evaluation.g_score.judge import (
     CRITERIA,
-    Case,
     Marks,
     NoRoom,
     answer_schema,
-    conversation,
-    metrics,
-    shown_orders,
+    g_score_request,
 )
+from pipeline.evaluation.g_score.measures import metrics
+from pipeline.evaluation.g_score.sample import TaskSections, shown_orders
 from pipeline.llm.context import count_message_tokens
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 
 SYSTEMS = ("chatcite", "zero_shot")
 
 
-def case(**changes: Any) -> Case:
+def case(**changes: Any) -> TaskSections:
     sections = {
         "chatcite": "Both [Reference 1] and we learn weights.",
         "zero_shot": "There is [Reference 1].",
     }
-    made = Case(
+    made = TaskSections(
         "2403.90001#S2", "# A target", "[Reference 1] Cited Work", "As [Reference 1] did.", sections
     )
     return replace(made, **changes)
@@ -133,7 +132,7 @@ def test_the_schema_asks_for_whole_marks_from_1_to_5() -> None:
 
 
 def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote() -> None:
-    made = conversation(case(), 8192, ("zero_shot",))
+    made = g_score_request(case(), ("zero_shot",), 8192)
     sent = json.dumps([message.content for message in made.messages])
     assert made.labels == {"A": "zero_shot"}
     assert list(answer_schema(made.labels).model_fields) == ["A"]
@@ -141,14 +140,14 @@ def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote
     assert not [word for word in ("learn weights", "vote", "best") if word in sent]
     together, alone = (
         [line for line in each.messages[0].content.splitlines() if line.startswith("- ")]
-        for each in (conversation(case(), 8192, SYSTEMS), made)
+        for each in (g_score_request(case(), SYSTEMS, 8192), made)
     )
     assert together == alone
     assert len(alone) == len(CRITERIA)
 
 
 def test_sections_stand_in_the_order_asked_for() -> None:
-    made = conversation(case(), 8192, ("zero_shot", "chatcite"))
+    made = g_score_request(case(), ("zero_shot", "chatcite"), 8192)
     user = made.messages[-1].content
     assert made.labels == {"A": "zero_shot", "B": "chatcite"}
     assert re.findall(r"<section_(\w)>\n(\w+)", user) == [("A", "There"), ("B", "Both")]
@@ -157,8 +156,8 @@ def test_sections_stand_in_the_order_asked_for() -> None:
 @pytest.mark.parametrize("context", [2048, 4096, 8192])
 def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context: int) -> None:
     long = "A sentence about $\\alpha_{i}$ and [Reference 1]. " * 2000
-    made = conversation(
-        case(target=long, gold=long, sections={"a": long, "b": long, "c": "short"}), context, "abc"
+    made = g_score_request(
+        case(target=long, gold=long, sections={"a": long, "b": long, "c": "short"}), "abc", context
     )
     assert count_message_tokens(made.messages) + 2 * (64 + 3 * 128) <= context
     assert set(made.cut) >= {"a", "b", "gold"}
@@ -167,4 +166,4 @@ def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context: in
 
 def test_a_context_without_room_is_said_to_be_too_small() -> None:
     with pytest.raises(NoRoom, match="CITELOOM_LLM_CONTEXT"):
-        conversation(case(), 1024, SYSTEMS)
+        g_score_request(case(), SYSTEMS, 1024)

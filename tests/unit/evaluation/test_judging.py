@@ -19,8 +19,9 @@ from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.g_score import CRITERIA, Judgement, judge, shown_orders
-from pipeline.evaluation.judging import case_of, named_judgement
+from pipeline.evaluation.g_score.judge import CRITERIA, Judgement, judge
+from pipeline.evaluation.g_score.measures import named_judgement
+from pipeline.evaluation.g_score.sample import shown_orders, task_sections
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
@@ -299,14 +300,12 @@ def test_what_there_is_no_room_for_is_in_the_ledger(tmp_path: Path, llm: Scripte
     assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "no_room_for_judge")]
 
 
-def alone(work: Workspace, **changes: Any) -> Judgement:
+def alone(work: Workspace) -> Judgement:
     """One section that is in no table, judged by itself."""
 
     async def ask() -> Judgement:
         async with open_client(work) as client:
-            case = case_of(
-                {**task("2403.90001"), **changes}, {"chatcite": "Both [Reference 1] and we."}
-            )
+            case = task_sections(task("2403.90001"), {"chatcite": "Both [Reference 1] and we."})
             return await judge(client, case, ["chatcite"], work.settings.llm_context)
 
     return run(ask())
@@ -315,15 +314,14 @@ def alone(work: Workspace, **changes: Any) -> Judgement:
 def test_one_section_that_cannot_be_judged_says_why(tmp_path: Path) -> None:
     with ScriptedLlm(lambda asked: "no") as llm:
         work = workspace(tmp_path, llm_url=llm.url, llm_model=llm.model)
-        unread, ungold = alone(work), alone(work, gold="")
+        unread = alone(work)
         small = alone(workspace(tmp_path, llm_url=llm.url, llm_model=llm.model, llm_context=512))
-    assert [found.failure[0] if found.failure else None for found in (unread, ungold, small)] == [
+    assert [found.failure[0] if found.failure else None for found in (unread, small)] == [
         "unreadable_judgement",
-        "no_gold",
         "no_room_for_judge",
     ]
-    assert [found.spent.calls for found in (unread, ungold, small)] == [2, 0, 0]
-    assert [found.marks for found in (unread, ungold, small)] == [{}, {}, {}]
+    assert [found.spent.calls for found in (unread, small)] == [2, 0]
+    assert [found.marks for found in (unread, small)] == [{}, {}]
 
 
 def test_one_system_by_two_models_is_two_writers(tmp_path: Path, llm: ScriptedLlm) -> None:

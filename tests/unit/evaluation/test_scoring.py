@@ -14,7 +14,7 @@ from pipeline import tables
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.g_score import CRITERIA
+from pipeline.evaluation.g_score.judge import CRITERIA
 from pipeline.evaluation.rouge import FLOOR, rouge
 from pipeline.evaluation.stages import SCORES
 from tests.unit.evaluation.made_up import GOLD, summary, task, workspace, write_table

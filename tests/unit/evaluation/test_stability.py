@@ -17,7 +17,7 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.stability import spread
+from pipeline.evaluation.g_score.measures import spread
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from tests.models_file import write_models

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.statistics import (
     MOST_DRAWN,
     Agreement,
@@ -22,7 +23,6 @@ from pipeline.evaluation.statistics import (
     mean_ends,
     paired_difference,
     rank_correlation,
-    votes_by_task,
 )
 from pipeline.tables import CRITERIA
 

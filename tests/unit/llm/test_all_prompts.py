@@ -14,7 +14,7 @@ import pytest
 from jinja2 import meta, nodes
 
 from pipeline.answering.systems import SYSTEMS as ANSWERING
-from pipeline.evaluation.g_score import PROMPT
+from pipeline.evaluation.g_score.judge import PROMPT
 from pipeline.llm.cache import call_key
 from pipeline.llm.prompts import PromptFolder
 from pipeline.related_work.systems import SYSTEMS
@@ -168,4 +168,4 @@ def test_every_prompt_belongs_to_a_stage_whose_fingerprint_holds_it() -> None:
     )
     answering = {prompt for system in ANSWERING.values() for prompt in system.prompts}
     assert {file.stem for file in PROMPTS if file.parent.parent.name == "answering"} == answering
-    assert {file.stem for file in PROMPTS if file.parent.parent.name == "evaluation"} == {PROMPT}
+    assert {file.stem for file in PROMPTS if file.parent.parent.name == "g_score"} == {PROMPT}

@@ -16,7 +16,7 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.answers.grades import read_grades
+from pipeline.evaluation.answers.measures import read_grades
 from pipeline.evaluation.answers.results import results
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import question_file

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
 from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.answers.people_measures import MonthGrades, read_month_grades
 from pipeline.report.grid import Grid, Section
 from pipeline.report.people_tables import month_grades_section, pooled_grades_section
 from pipeline.report.stages import REPORT

@@ -18,7 +18,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.engine.run import run_stage
-from pipeline.evaluation.cited import printable
+from pipeline.evaluation.prose import printable
 from pipeline.report import publish, rendering
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.hostile import HOSTILE

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pipeline import tables
 from pipeline.evaluation.annotation.export import Export, write_files
-from pipeline.evaluation.annotation.grades import export_grades
 from pipeline.evaluation.annotation.study import write_key
+from pipeline.evaluation.answers.people import export_grades
 from pipeline.storage.data_root import DataRoot
 from tests.unit.evaluation.annotation.studied import sent_back
 from tests.unit.evaluation.answers.graded import PAPER, grade

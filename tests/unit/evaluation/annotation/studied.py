@@ -11,8 +11,8 @@ from typing import Any
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.export import Export
 from pipeline.evaluation.annotation.importer import ImportedSheet, import_files
-from pipeline.evaluation.annotation.ratings import export_ratings
 from pipeline.evaluation.annotation.study import write_key
+from pipeline.evaluation.g_score.people import export_ratings
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, HUMAN_RATINGS, RELATED_WORK_TASKS, SUMMARIES
 from tests.unit.evaluation.made_up import Row, Text, same, workspace, write_table

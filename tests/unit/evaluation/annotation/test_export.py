@@ -13,7 +13,6 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.evaluation.annotation.export import Export, write_files
-from pipeline.evaluation.annotation.ratings import TARGET_CHARS, beginning, criteria
 from pipeline.evaluation.annotation.study import (
     assign_letters,
     check_name,
@@ -22,7 +21,8 @@ from pipeline.evaluation.annotation.study import (
     select_items,
     write_key,
 )
-from pipeline.evaluation.cited import printable
+from pipeline.evaluation.g_score.people import TARGET_CHARS, beginning, criteria
+from pipeline.evaluation.prose import printable
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import RELATED_WORK_SYSTEMS

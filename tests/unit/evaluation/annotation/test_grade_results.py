@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from pipeline.evaluation.annotation.grade_results import (
+from pipeline.evaluation.answers.people import Part
+from pipeline.evaluation.answers.people_measures import (
     ClaimKey,
     grade_results,
     judge_accuracy,
     majority,
     verdicts_by_claim,
 )
-from pipeline.evaluation.annotation.grades import Part
 from tests.unit.evaluation.answers.graded import grade
 
 GRADES = [

@@ -12,15 +12,11 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
-from pipeline.evaluation.annotation.grade_results import (
-    GradeResults,
-    pool_months,
-    read_month_grades,
-)
-from pipeline.evaluation.annotation.grades import MEANINGS
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.grades import Grade, read_grades
-from pipeline.evaluation.cited import printable
+from pipeline.evaluation.answers.measures import Grade, read_grades
+from pipeline.evaluation.answers.people import MEANINGS
+from pipeline.evaluation.answers.people_measures import GradeResults, pool_months, read_month_grades
+from pipeline.evaluation.prose import printable
 from pipeline.report.people_tables import month_grades_section
 from pipeline.tables import ANSWER_GRADES, ANSWERS, HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.annotation.people_month import (

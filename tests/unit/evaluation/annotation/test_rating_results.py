@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.corpus.passages.text import text_digest
-from pipeline.evaluation.annotation.rating_results import (
+from pipeline.evaluation.g_score.people_measures import (
     MEAN,
     RatingResults,
     rating_results,

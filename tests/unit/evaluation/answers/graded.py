@@ -11,8 +11,10 @@ from typing import Any
 from pipeline.answering.answer import Answer, Claim, Sentence, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, Outcome
-from pipeline.evaluation.answers.grading import Case, claims_by_question, judge_all, split_all
+from pipeline.evaluation.answers.measures import Outcome
+from pipeline.evaluation.answers.rows import claims_by_question, judge_all, split_all
+from pipeline.evaluation.answers.sample import SampledAnswer
+from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.evaluation.passages import ClaimSearch, Passage, evidence_for
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
@@ -73,8 +75,8 @@ def case(
     system: str = "direct",
     of: Question | None = None,
     gold_passages: Mapping[int, Sequence[str]] | None = None,
-) -> Case:
-    return Case(of or question(), system, plain_answer(text), gold_passages or {})
+) -> SampledAnswer:
+    return SampledAnswer(of or question(), system, plain_answer(text), gold_passages or {})
 
 
 def form_of(asked: Asked) -> str:
@@ -118,7 +120,7 @@ def verdicts(claim: Mapping[str, tuple[str, str]], gold: Mapping[str, tuple[str,
 
 
 def graded(
-    folder: Path, cases: Sequence[Case], *rules: Rule, most: int = 2, **settings: Any
+    folder: Path, cases: Sequence[SampledAnswer], *rules: Rule, most: int = 2, **settings: Any
 ) -> tuple[list[Row], ScriptedLlm]:
     """Grades of some answers, and the endpoint that gave them."""
     with ScriptedLlm(*rules) as llm:

@@ -10,13 +10,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.annotation.grade_results import (
-    GradeResults,
-    pool_months,
-    read_month_grades,
-)
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.grades import read_grades
+from pipeline.evaluation.answers.measures import read_grades
+from pipeline.evaluation.answers.people_measures import GradeResults, pool_months, read_month_grades
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import reading, run_all, staged

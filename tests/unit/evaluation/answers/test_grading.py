@@ -12,13 +12,12 @@ import pytest
 from pipeline import tables
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grades import failures
-from pipeline.evaluation.answers.grading import Case
 from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.splitting import (
+from pipeline.evaluation.answers.sample import (
     MOST_CLAIMS,
     PART_SENTENCES,
     SPLIT_TOKENS,
+    SampledAnswer,
     parts_of,
 )
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -94,7 +93,7 @@ def test_a_row_has_the_whole_cost_of_grading_and_a_claims_passages_best_first_as
 
 def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path: Path) -> None:
     cases = [
-        Case(question(), "arxivbot", grounded("All boats float.", [1], [2]), {}),
+        SampledAnswer(question(), "arxivbot", grounded("All boats float.", [1], [2]), {}),
         case("All boats float.", "imported chat site"),
     ]
     found, llm = graded(tmp_path, cases, sentences_as_claims, JUDGE)
@@ -144,8 +143,8 @@ def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path: Path
 def test_an_abstention_costs_no_call_and_an_answer_that_claims_nothing_costs_one(
     tmp_path: Path,
 ) -> None:
-    abstained = Case(question(), "arxivbot", plain_answer(""), {0: ["p1"]})
-    assert abstained.answered.text == ABSTAINED
+    abstained = SampledAnswer(question(), "arxivbot", plain_answer(""), {0: ["p1"]})
+    assert abstained.answer.text == ABSTAINED
     [nothing], llm = graded(tmp_path / "abstained", [abstained])
     assert (nothing["outcome"], nothing["claims"], llm.requests) == ("abstained", [], [])
     [unsure], llm = graded(tmp_path / "unsure", [case("I do not know.")], sentences_as_claims)
@@ -168,7 +167,7 @@ def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gol
     assert forms(llm) == ["AnswerClaims"] * 2 + ["GoldFinding"] * 2
     assert "coverage" in answer_measures(found)
     assert "factual" not in answer_measures(found)
-    assert len(failures(found)) == 1
+    assert len(found["split_failures"]) == 1
 
 
 def test_a_verdict_that_cannot_be_read_is_recorded_and_counts_nowhere(tmp_path: Path) -> None:
@@ -184,7 +183,12 @@ def test_a_verdict_that_cannot_be_read_is_recorded_and_counts_nowhere(tmp_path: 
         None,
     ]
     assert (answer_measures(found)["factual"], answer_measures(found)["coverage"]) == (1.0, 1.0)
-    assert [failure.split(":")[0] for failure in failures(found)] == ["claim 2", "gold claim 2"]
+    assert [bool(each["failure"]) for each in (*found["claims"], *found["gold"])] == [
+        False,
+        True,
+        False,
+        True,
+    ]
     assert found["calls"] == llm.generations == 7
 
 

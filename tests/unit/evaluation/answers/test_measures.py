@@ -6,7 +6,6 @@ import pytest
 
 from pipeline.answering.answer import Answer, plain_answer
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grades import gold_shown_by_hop
 from pipeline.evaluation.answers.measures import (
     MEASURES,
     age_of,
@@ -18,11 +17,12 @@ from pipeline.evaluation.answers.results import (
     ALL,
     SYSTEMS,
     TABLE_1,
-    Group,
+    QuestionGroup,
     difference,
     hop_gains,
     results,
 )
+from pipeline.evaluation.answers.rows import gold_shown_by_hop
 from tests.unit.evaluation.answers.graded import claim_row, gold_row, grade, grounded, question
 
 
@@ -123,15 +123,15 @@ def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
     }
     assert list(found) == [
         ALL,
-        Group("kind", "author"),
-        Group("kind", "summary"),
-        Group("age", "old"),
-        Group("age", "recent"),
+        QuestionGroup("kind", "author"),
+        QuestionGroup("kind", "summary"),
+        QuestionGroup("age", "old"),
+        QuestionGroup("age", "recent"),
     ]
-    assert found[Group("age", "old")].measures["factual"].value == 0.5
-    assert found[Group("age", "old")].measures["factual"].low is None
-    assert found[Group("age", "recent")].questions == 4
-    assert Group("age", "old") not in {result.group for result in results(GRADES)}
+    assert found[QuestionGroup("age", "old")].measures["factual"].value == 0.5
+    assert found[QuestionGroup("age", "old")].measures["factual"].low is None
+    assert found[QuestionGroup("age", "recent")].questions == 4
+    assert QuestionGroup("age", "old") not in {result.group for result in results(GRADES)}
 
 
 def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice() -> None:

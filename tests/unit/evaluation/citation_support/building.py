@@ -16,7 +16,7 @@ from pipeline.embedding.minilm import NAME
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.evaluation.citation_support.build import build
+from pipeline.evaluation.citation_support.rows import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import Spent
 from pipeline.related_work.summary import make_summary

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.engine.sampling import evenly_spaced
-from pipeline.evaluation.citation_support.measures import Citation, citations_of
+from pipeline.evaluation.citation_support.sample import Citation, citations_of
 
 
 def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks() -> (

@@ -13,8 +13,8 @@ from pipeline.evaluation.citation_support.judge import (
     QUOTE_CHARS,
     Judged,
     JudgeRequest,
-    conversation,
     judge,
+    judge_request,
 )
 from pipeline.evaluation.passages import Passage
 from pipeline.llm.client import REPAIR_TOKENS, open_client
@@ -30,7 +30,7 @@ SENTENCE = "Unlike [another work], [this work] weighs quartz."
 def asked(
     sentence: str = SENTENCE, passages: tuple[Passage, ...] = PASSAGES, context: int = 4096
 ) -> JudgeRequest:
-    return conversation("Weighing stones", passages, sentence, context)
+    return judge_request("Weighing stones", passages, sentence, context)
 
 
 def answered(folder: Path, given: str) -> tuple[Judged, ScriptedLlm]:

@@ -16,10 +16,11 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import State, fingerprint, run_stage, state
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.citation_support import build
-from pipeline.evaluation.citation_support.build import MOST_REHEARSED, inputs
-from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, conversation
+from pipeline.evaluation.citation_support import rows as support_rows
+from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, judge_request
 from pipeline.evaluation.citation_support.judge import JudgeRequest as Question
+from pipeline.evaluation.citation_support.rows import inputs
+from pipeline.evaluation.citation_support.sample import MOST_REHEARSED
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
@@ -279,7 +280,7 @@ def test_a_question_is_put_into_words_when_it_has_its_turn(
     held: list[int] = []
 
     def watched(*arguments: Any) -> Question:
-        question = conversation(*arguments)
+        question = judge_request(*arguments)
         words = Words(question.messages)
         put.append(weakref.ref(words))
         return replace(question, messages=words)
@@ -287,7 +288,7 @@ def test_a_question_is_put_into_words_when_it_has_its_turn(
     def counting(asked: Asked) -> None:
         held.append(sum(words() is not None for words in put))
 
-    monkeypatch.setattr(build, "conversation", watched)
+    monkeypatch.setattr(support_rows, "judge_request", watched)
     text = " ".join(f"Fact {number} is told [Reference 1]." for number in range(30))
     with ScriptedLlm(counting) as llm:
         _, rows = judged(

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pipeline.evaluation.retrieval.scoring import METRICS, per_query
+from pipeline.evaluation.retrieval.measures import METRICS, per_query
 
 
 def test_the_metrics_are_those_of_their_definitions() -> None:

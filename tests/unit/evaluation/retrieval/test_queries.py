@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.retrieval.queries import cited_keys, masked, why_not
+from pipeline.evaluation.retrieval.sample import cited_keys, masked, why_not
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,

@@ -19,7 +19,7 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.retrieval.pool import MOST_PASSAGES, matrix_of
-from pipeline.evaluation.retrieval.scoring import build_scores
+from pipeline.evaluation.retrieval.rows import build_scores
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,

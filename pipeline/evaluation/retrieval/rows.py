@@ -1,4 +1,4 @@
-"""From a month's queries to the rows of `retrieval_scores`."""
+"""The stage `retrieval_scores`: a month's queries asked over a pool of passages by each method."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pipeline.embedding.lexical import K1, B
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval import pool as pools
 from pipeline.evaluation.retrieval import rankings
+from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC, RECALLS, per_query
 from pipeline.evaluation.retrieval.pool import earlier_digests, months_until
 from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.rerank import Reranker, make_reranker
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
 
 LEXICAL_NAME = f"BM25 of English stems, k1 {K1}, b {B}"
-RECALLS = {"R@1": 1, "R@5": 5, "R@10": 10, "R@50": 50}
-METRICS = (*RECALLS, "RR@50", "nDCG@10")
-DIFFERENCE, DIFFERENCE_METRIC = "fused_minus_lexical", "R@10"
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -198,31 +196,3 @@ def score_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
         workspace, month, months_until(workspace, month), tables.PASSAGES, tables.EMBEDDINGS
     )
     return {"model": model_name(workspace.settings), **earlier}
-
-
-def per_query(
-    rankings: Sequence[Sequence[int]], relevant: Sequence[Sequence[int]]
-) -> dict[str, NDArray[np.float64]]:
-    """Metric → its value for every query, float64 of shape (queries,).
-
-    R@k: the share of the relevant that is among the first k. RR@50: 1 over the rank of the first
-    relevant one, 0 where it is not among the first 50. nDCG@10: gains of 1 divided by log2(rank +
-    1), as a share of the best possible sum (Järvelin and Kekäläinen, 2002). All three agree with
-    trec_eval's. A query without a ranking or without anything relevant has 0 in each.
-    """
-    import numpy as np
-
-    values = {name: np.zeros(len(rankings)) for name in METRICS}
-    discounts = 1 / np.log2(np.arange(2, 12))
-    for query, (ranking, papers) in enumerate(zip(rankings, relevant, strict=True)):
-        wanted = set(papers)
-        ranks = [rank for rank, paper in enumerate(ranking, 1) if paper in wanted]
-        if not ranks:
-            continue
-        for name, length in RECALLS.items():
-            values[name][query] = sum(rank <= length for rank in ranks) / len(wanted)
-        if ranks[0] <= 50:
-            values["RR@50"][query] = 1 / ranks[0]
-        gain = sum(discounts[rank - 1] for rank in ranks if rank <= 10)
-        values["nDCG@10"][query] = gain / discounts[: len(wanted)].sum()
-    return values

@@ -15,14 +15,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from pipeline.answering.model_calls import ask, short_question
 from pipeline.answering.questions import Question
-from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict
-from pipeline.evaluation.answers.splitting import CLAIM, GOLD, PROMPTS, in_shown_order
+from pipeline.evaluation.answers.sample import PROMPTS, in_shown_order
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
+from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.evaluation.passages import Passage
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.structured import AtMost
 from pipeline.text import one_line
+
+CLAIM, GOLD = "claim", "gold"
 
 # Of what there is to read a claim or fact takes a quarter at most, and so do all facts together;
 # long ones are rare.

@@ -60,7 +60,7 @@ _EMPTY_WORDS = _words(
 
 
 @dataclass(slots=True)
-class Query:
+class CitingSentence:
     """One sentence that asks for what it cites."""
 
     arxiv_id: str
@@ -128,11 +128,11 @@ def build_queries(job: Job) -> Iterator[Row]:
             )
 
 
-def _distinct(job: Job) -> list[Query]:
+def _distinct(job: Job) -> list[CitingSentence]:
     """One query for each text, of the passage that has it first; what the others cite is an answer
     to it as well.
     """
-    first: dict[str, Query] = {}
+    first: dict[str, CitingSentence] = {}
     for query in _candidates(job):
         reason = why_not(query.text)
         if reason is not None:
@@ -145,7 +145,7 @@ def _distinct(job: Job) -> list[Query]:
     return list(first.values())
 
 
-def _candidates(job: Job) -> Iterator[Query]:
+def _candidates(job: Job) -> Iterator[CitingSentence]:
     """Sentences that cite a paper of the corpus other than their own."""
     known = _resolved(job)
     citing = to_corpus = 0
@@ -163,7 +163,9 @@ def _candidates(job: Job) -> Iterator[Query]:
             citing += bool(keys)
             to_corpus += bool(cited)
             if cited:
-                yield Query(passage["arxiv_id"], passage["passage_id"], masked(sentence), cited)
+                yield CitingSentence(
+                    passage["arxiv_id"], passage["passage_id"], masked(sentence), cited
+                )
     job.notes.update(citing_sentences=citing, that_cite_the_corpus=to_corpus)
 
 

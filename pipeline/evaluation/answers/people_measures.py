@@ -14,7 +14,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.grades import (
+from pipeline.evaluation.answers.measures import Grade
+from pipeline.evaluation.answers.people import (
     NO_JUDGE,
     SILENT,
     VERDICTS,
@@ -22,7 +23,7 @@ from pipeline.evaluation.annotation.grades import (
     question_texts,
     sentence_grades,
 )
-from pipeline.evaluation.answers.grades import CLAIM_POINTS, GOLD_POINTS, Grade
+from pipeline.evaluation.marks import CLAIM_POINTS, GOLD_POINTS
 from pipeline.evaluation.statistics import Level, alpha
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row

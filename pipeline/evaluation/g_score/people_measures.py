@@ -13,8 +13,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.ratings import digests
-from pipeline.evaluation.judging import TOGETHER, named_judgement
+from pipeline.evaluation.g_score.measures import named_judgement
+from pipeline.evaluation.g_score.people import digests
+from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.evaluation.statistics import Estimate, alpha, estimate
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
 from pipeline.tables.writers import full_name, short_names, writer_name

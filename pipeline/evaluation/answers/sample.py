@@ -1,4 +1,4 @@
-"""Splitting an answer into the claims that it makes, and the prompts of grading.
+"""The answers of a month that are graded, and the claims into which a judge splits them.
 
 A system's own claims are never taken for those of its answer: it may say less, or more, than they
 do. A long answer is split part by part, so that a list of at most `MOST_CLAIMS` ends every call and
@@ -7,7 +7,7 @@ yet no answer is too long.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,14 +15,19 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, FormAnswer, ask, short_question
+from pipeline import tables
+from pipeline.answering.answer import Answer, answer_of_row
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, ask, short_question
+from pipeline.answering.questions import PosedQuestion, Question
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.evaluation.annotation.study import shuffled
+from pipeline.engine.sampling import shuffled
+from pipeline.engine.stage import Job
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Message, Spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
+from pipeline.tables.writers import writer_name
 from pipeline.text import one_line
 
 # Fewer tokens than this of an answer or of passages tell nothing.
@@ -31,14 +36,45 @@ PROMPTS = PromptFolder(
     fewest=96,
     hint="raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS",
 )
-SPLIT, CLAIM, GOLD = "split", "claim", "gold"
+SPLIT = "split"
 
+# Three sentences with ten claims have room for a sentence that lists eight authors. A part of 160
+# tokens is about three long sentences; a single one that is longer is a part by itself.
+PART_SENTENCES, PART_TOKENS = 3, 160
+MOST_CLAIMS, CLAIM_CHARS = 10, 200
+# Per claim its text and 8 tokens of quotes, comma and indentation; around all of it 24.
+SPLIT_TOKENS = 24 + MOST_CLAIMS * (8 + int(CLAIM_CHARS / CHARS_PER_TOKEN))
+
+_ANSWER_COLUMNS = [name for name in tables.ANSWERS.schema.names if name != "settings"]
 _SEED = 20_240_607
 
 
-def prompt_digest() -> str:
-    """SHA-256 of the prompts, for fingerprints."""
-    return PROMPTS.digest(SPLIT, CLAIM, GOLD)
+@dataclass(frozen=True, slots=True)
+class SampledAnswer:
+    """One answer to grade. system: goes into the grade and nowhere else. gold_passages: as
+    `questions.gold_passages` gives it.
+    """
+
+    question: Question
+    system: str
+    answer: Answer
+    gold_passages: Mapping[int, Sequence[str]]
+
+
+def read_answers(job: Job, posed: Mapping[str, PosedQuestion]) -> Iterator[SampledAnswer]:
+    """The answers of the month to its questions. posed: question id → question."""
+    for row in job.iterate(tables.ANSWERS, _ANSWER_COLUMNS):
+        question = posed.get(row["question_id"])
+        if question is None:
+            job.leave_out(
+                row["question_id"],
+                "question_gone",
+                f"{writer_name(row)} answered what the month does not ask now",
+            )
+            continue
+        yield SampledAnswer(
+            question.question, writer_name(row), answer_of_row(row), question.gold_passages
+        )
 
 
 def in_shown_order(question_id: str, names: Iterable[str]) -> list[str]:
@@ -49,14 +85,6 @@ def in_shown_order(question_id: str, names: Iterable[str]) -> list[str]:
     favours anything.
     """
     return shuffled(_SEED, question_id, names)
-
-
-# Three sentences with ten claims have room for a sentence that lists eight authors. A part of 160
-# tokens is about three long sentences; a single one that is longer is a part by itself.
-PART_SENTENCES, PART_TOKENS = 3, 160
-MOST_CLAIMS, CLAIM_CHARS = 10, 200
-# Per claim its text and 8 tokens of quotes, comma and indentation; around all of it 24.
-SPLIT_TOKENS = 24 + MOST_CLAIMS * (8 + int(CLAIM_CHARS / CHARS_PER_TOKEN))
 
 
 class AnswerClaims(BaseModel):
@@ -81,17 +109,12 @@ class Split:
     failures: tuple[str, ...] = ()
     spent: Spent = NOTHING
 
-    @property
-    def unreadable(self) -> bool:
-        """Whether nothing is known of what the answer claims."""
-        return not self.claims and bool(self.failures)
-
 
 def parts_of(answer: str) -> list[str]:
     """An answer in parts of whole sentences; none of an empty one."""
     parts: list[list[str]] = []
     tokens = 0
-    for sentence in filter(None, (each.strip() for each in split_sentences(answer))):
+    for sentence in filter(None, map(str.strip, split_sentences(answer))):
         longer = tokens + count_tokens(sentence)
         if parts and len(parts[-1]) < PART_SENTENCES and longer <= PART_TOKENS:
             parts[-1].append(sentence)
@@ -115,20 +138,27 @@ async def split_answer(client: LlmClient, question: str, answer: str, context: i
     replies = await side_by_side(
         ask(client, messages, AnswerClaims, SPLIT_TOKENS) for messages, _ in prompts
     )
-    return _joined(replies, sum(cut for _, cut in prompts))
+    claims = [[] if reply.value is None else _claims(reply.value) for reply in replies]
+    return Split(
+        claims=tuple(dict.fromkeys(claim for part in claims for claim in part)),
+        parts=len(parts),
+        full=sum(len(part) >= MOST_CLAIMS for part in claims),
+        cut=sum(cut for _, cut in prompts),
+        failures=tuple(reply.failure for reply in replies if reply.failure is not None),
+        spent=sum((reply.spent for reply in replies), NOTHING),
+    )
 
 
 def _messages(question: str, before: str, part: str, context: int) -> tuple[list[Message], bool]:
     """The messages for a part, and whether its end had no room. Of the part before, at most half of
-    the room is
-    filled: it is there to understand names by.
+    the room is filled: it is there to understand names by.
     """
     frame = {
         "question": short_question(question, context),
         "most": MOST_CLAIMS,
         "characters": CLAIM_CHARS,
     }
-    left = PROMPTS.room(
+    free = PROMPTS.room(
         context,
         SPLIT_TOKENS + REPAIR_TOKENS,
         SPLIT,
@@ -136,24 +166,12 @@ def _messages(question: str, before: str, part: str, context: int) -> tuple[list
         before="-" if before else "",
         **frame,
     )
-    shown = fit(before, left // 2).text
-    kept = fit(part, left - count_tokens(shown))
-    return PROMPTS.messages(SPLIT, answer=kept.text, before=shown, **frame), kept.cut
+    shown = fit(before, free // 2).text
+    fitted = fit(part, free - count_tokens(shown))
+    return PROMPTS.messages(SPLIT, answer=fitted.text, before=shown, **frame), fitted.cut
 
 
-def _joined(replies: Sequence[FormAnswer[AnswerClaims]], cut: int) -> Split:
-    lists = [[] if each.value is None else _claims(each.value) for each in replies]
-    return Split(
-        claims=tuple(dict.fromkeys(claim for part in lists for claim in part)),
-        parts=len(replies),
-        full=sum(len(part) >= MOST_CLAIMS for part in lists),
-        cut=cut,
-        failures=tuple(each.failure for each in replies if each.failure is not None),
-        spent=sum((each.spent for each in replies), NOTHING),
-    )
-
-
-def _claims(given: AnswerClaims) -> list[str]:
+def _claims(form: AnswerClaims) -> list[str]:
     """Claims in one line each, those without a letter or digit left out."""
-    folded = (one_line(claim) for claim in given.claims)
-    return [claim for claim in folded if any(sign.isalnum() for sign in claim)]
+    folded = (one_line(claim) for claim in form.claims)
+    return [claim for claim in folded if any(map(str.isalnum, claim))]

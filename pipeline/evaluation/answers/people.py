@@ -28,8 +28,9 @@ from pipeline.evaluation.annotation.study import (
     check_name,
     select_items,
 )
-from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, read_grades
-from pipeline.evaluation.cited import parted
+from pipeline.evaluation.answers.measures import Grade, read_grades
+from pipeline.evaluation.marks import CLAIM_VERDICTS, GOLD_VERDICTS
+from pipeline.evaluation.prose import parted
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name

@@ -23,7 +23,7 @@ from pipeline.evaluation.annotation.study import (
     check_name,
     select_items,
 )
-from pipeline.evaluation.cited import paragraphs
+from pipeline.evaluation.prose import paragraphs
 from pipeline.related_work.task_reader import section_rows
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row

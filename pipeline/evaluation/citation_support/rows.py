@@ -1,0 +1,218 @@
+"""The stage `citation_support`: every citation of every section of a month, judged by the passages
+of the work that it cites.
+
+Retrieval comes first, since it reads months of passages one after another; then every citation is a
+call of its own, all in flight over one client.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from pipeline import tables
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.engine.digests import digest_of
+from pipeline.engine.stage import Job, Workspace
+from pipeline.evaluation.citation_support.judge import (
+    PROMPT,
+    PROMPTS,
+    Judged,
+    JudgeRequest,
+    judge,
+    judge_request,
+    place_of,
+)
+from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge, fingerprint
+from pipeline.evaluation.citation_support.sample import (
+    NO_TEXT,
+    SampledCitation,
+    read_citations,
+    with_passages,
+)
+from pipeline.llm.client import Spent
+from pipeline.llm.loop import run
+from pipeline.llm.models import judge_models
+from pipeline.llm.stage_loop import job_client, map_concurrently
+from pipeline.related_work.task_reader import in_corpus, reference_months
+from pipeline.settings.validators import OVERLAP_JUDGE
+from pipeline.storage.writing import Row
+
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
+
+# Most citations of one section that are judged; few by the embedded model, which is slow.
+MOST_CITATIONS = 1000
+MOST_BY_EMBEDDED_MODEL = 4
+# Citations of which the sentences are embedded together: their vectors are a few megabytes.
+OVERLAP_BATCH = 256
+UNREADABLE = "unreadable_answer"
+
+Verdicts = dict[int, tuple[JudgeRequest, Judged]]
+"""Place in the sample → what the judge was shown, and its verdict."""
+
+
+def judged_by_overlap(settings: Settings) -> bool:
+    """Whether the first judge of CITELOOM_JUDGES, who judges the citations, is the one that calls
+    no model.
+    """
+    return settings.judges[:1] == (OVERLAP_JUDGE,)
+
+
+def build(
+    job: Job,
+    make: Callable[[Settings], Embedder] = make_embedder,
+    most_citations: int | None = None,
+) -> Iterator[Row]:
+    """Rows of `citation_support`, by task, system, model, sentence and number.
+
+    most_citations: of one section that are judged; None for as many as suit the judge. Raises
+    SettingError where the judge's context is too small, or the embedder's model is not there.
+    """
+    by_overlap = judged_by_overlap(job.settings)
+    by_embedded = not by_overlap and judge_models(job.settings)[0].url is None
+    most = most_citations or (MOST_BY_EMBEDDED_MODEL if by_embedded else MOST_CITATIONS)
+    sample = with_passages(job, read_citations(job, most), make)
+    job.expect(len(sample))
+    places = [place for place, each in enumerate(sample) if each.unjudged is None]
+    verdicts: Verdicts = {}
+    if places and by_overlap:
+        verdicts = _judge_by_overlap(job, sample, places, make)
+    elif places:
+        verdicts = run(_judge_by_model(job, sample, places))
+    _note(job, sample, verdicts)
+    judge_name = OVERLAP_JUDGE if by_overlap else judge_models(job.settings)[0].name
+    for place, each in enumerate(sample):
+        if place in verdicts:
+            yield _row(each, judge_name, *verdicts[place])
+        else:
+            yield _unjudged_row(each, each.unjudged)
+
+
+def _judge_by_overlap(
+    job: Job,
+    sample: Sequence[SampledCitation],
+    places: Sequence[int],
+    make: Callable[[Settings], Embedder],
+) -> Verdicts:
+    """The verdicts of the judge that calls no model; its quote is the sentence that overlaps most
+    with the claim.
+
+    An estimate counts calls, of which there are none, so it judges nothing.
+    """
+    if job.rehearsal:
+        return {}
+    judge = OverlapJudge.of(job.settings, make)
+    verdicts: Verdicts = {}
+    for start in range(0, len(places), OVERLAP_BATCH):
+        batch = places[start : start + OVERLAP_BATCH]
+        texts = {place: [shown.text for shown in sample[place].passages] for place in batch}
+        claims = [(sample[place].citation.claim, texts[place]) for place in batch]
+        for place, verdict in zip(batch, judge.verdicts(claims), strict=True):
+            request = JudgeRequest((), sample[place].passages, 0)
+            quoted = place_of(verdict.sentence, texts[place])
+            judged = Judged(verdict.label, verdict.sentence, quoted, Spent())
+            verdicts[place] = request, judged
+        job.advance(len(sample) - len(places) + len(verdicts))
+    return verdicts
+
+
+async def _judge_by_model(
+    job: Job, sample: Sequence[SampledCitation], places: Sequence[int]
+) -> Verdicts:
+    """The verdicts of the first judge; citations whose prompts have one prefix begin together."""
+
+    def prefix(place: int) -> tuple[str, list[int], str]:
+        each = sample[place]
+        return each.title, sorted(shown.ordinal for shown in each.passages), each.citation.marked
+
+    async def one(place: int) -> tuple[JudgeRequest, Judged]:
+        each = sample[place]
+        request = judge_request(each.title, each.passages, each.citation.marked, model.context)
+        # Without its messages, which would be held until all are judged.
+        return replace(request, messages=()), await judge(client, request)
+
+    model = judge_models(job.settings)[0]
+    order = sorted(places, key=prefix)
+    async with job_client(job, model.name) as client:
+        verdicts = await map_concurrently(job, order, one, model.concurrency)
+    return dict(zip(order, verdicts, strict=True))
+
+
+def _note(job: Job, sample: Sequence[SampledCitation], verdicts: Verdicts) -> None:
+    """Notes of the month, and into the ledger what its rows do not tell: why an answer could not be
+    read, and which papers have no passages.
+    """
+    unjudged = Counter(each.unjudged for each in sample if each.unjudged)
+    for place, (_, judged) in sorted(verdicts.items()):
+        if judged.failure is not None:
+            unjudged[UNREADABLE] += 1
+            each = sample[place]
+            marker = f"sentence {each.citation.sentence}, [Reference {each.citation.number}]"
+            job.leave_out(
+                f"{each.task_id} {each.writer.name}", UNREADABLE, f"{marker}: {judged.failure}"
+            )
+    without_text = {
+        each.reference["arxiv_id"]
+        for each in sample
+        if each.unjudged == NO_TEXT and in_corpus(each.reference)
+    }
+    for arxiv_id in sorted(without_text):
+        job.leave_out(arxiv_id, "cited_paper_without_passages", "citations of it are not judged")
+    job.notes.update(
+        citations=len(sample),
+        judged=len(sample) - sum(unjudged.values()),
+        unjudged=dict(sorted(unjudged.items())),
+        passages_cut=sum(request.cut for request, _ in verdicts.values()),
+    )
+
+
+def _row(each: SampledCitation, judge_name: str, request: JudgeRequest, judged: Judged) -> Row:
+    readable = judged.verdict is not None
+    return {
+        **_unjudged_row(each, None if readable else UNREADABLE),
+        "verdict": judged.verdict,
+        "quote": judged.quote if readable else None,
+        "quote_found": judged.quoted is not None if readable else None,
+        "passages": [
+            {"passage_id": passage.passage_id, "anchor": passage.anchor, "text": passage.text}
+            for passage in request.shown
+        ],
+        "quoted": judged.quoted,
+        "judge": judge_name,
+        **asdict(judged.spent),
+    }
+
+
+def _unjudged_row(each: SampledCitation, reason: str | None) -> Row:
+    return {
+        "task_id": each.task_id,
+        **each.writer.columns,
+        "sentence": each.citation.sentence,
+        "number": each.citation.number,
+        "arxiv_id": each.reference.get("arxiv_id"),
+        "source": each.reference.get("source"),
+        "unjudged": reason,
+        "passages": [],
+        **asdict(Spent()),
+    }
+
+
+def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """The judge, its prompt, the embedder's model, and the months of passages and vectors of the
+    cited papers.
+    """
+    tasks = workspace.root.iterate(tables.RELATED_WORK_TASKS, month, ["references"])
+    months = sorted(reference_months(tasks))
+    digests = {
+        f"{table.name} of cited papers": digest_of(workspace, table, months)
+        for table in (tables.PASSAGES, tables.EMBEDDINGS)
+    }
+    if judged_by_overlap(workspace.settings):
+        prompt, judge = fingerprint(), OVERLAP_JUDGE
+    else:
+        prompt, judge = PROMPTS.digest(PROMPT), judge_models(workspace.settings)[0].fingerprint
+    return {"prompt": prompt, "judge": judge, "model": model_name(workspace.settings), **digests}

@@ -1,0 +1,113 @@
+"""The stage `g_scores`: every judge's conversations about the sections of a month.
+
+Every conversation is a coroutine of its own, and none waits for another's answer. A row counts
+cached calls and their tokens as the rest, so that a resumed run writes the same bytes as an
+undisturbed one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+
+from pipeline.engine.stage import Job, Workspace
+from pipeline.evaluation.g_score.judge import PROMPT, PROMPTS, Judgement, judge
+from pipeline.evaluation.g_score.sample import TOGETHER, Assignment, assign, read_repeats
+from pipeline.llm.loop import run
+from pipeline.llm.models import Model, judge_models, judges_fingerprint
+from pipeline.llm.stage_loop import job_client, map_concurrently
+from pipeline.storage.writing import Row
+from pipeline.tables.writers import parse_writer
+
+
+def build(job: Job) -> Iterator[Row]:
+    """Rows of `g_scores`, by task, mode, judge, repeat and order; what could not be judged is in
+    the ledger.
+    """
+    models = judge_models(job.settings)
+    assignments: list[Assignment] = []
+    for repeats in read_repeats(job):
+        if repeats[0].gold.strip():
+            assignments += assign(repeats, models, job.settings.judge_repeats)
+        else:
+            reason = "the task has no gold section, which is what sections are measured by"
+            job.leave_out(repeats[0].task_id, "no_gold", reason)
+    judgements = run(_judge_all(job, models, assignments)) if assignments else []
+    results = sorted(zip(assignments, judgements, strict=True), key=lambda pair: pair[0].key)
+    _note(job, results)
+    for assignment, judgement in results:
+        if judgement.failure is None:
+            yield _row(assignment, judgement)
+
+
+async def _judge_all(
+    job: Job, models: Sequence[Model], assignments: Sequence[Assignment]
+) -> list[Judgement]:
+    """The judgements of all assignments, in their order, over one client for each judge.
+
+    The highest limit of a judge is that of all together, as they may share an endpoint.
+    """
+    async with AsyncExitStack() as stack:
+        clients = {
+            model.name: await stack.enter_async_context(job_client(job, model.name))
+            for model in models
+        }
+        return await map_concurrently(
+            job,
+            assignments,
+            lambda each: judge(clients[each.judge.name], each.task, each.order, each.judge.context),
+            at_once=max(model.concurrency for model in models),
+        )
+
+
+def _row(assignment: Assignment, judgement: Judgement) -> Row:
+    return {
+        "task_id": assignment.task.task_id,
+        "mode": assignment.mode,
+        "judge": assignment.judge.name,
+        "repeat": assignment.repeat,
+        "order": list(assignment.order),
+        "marks": [
+            {**parse_writer(name).columns, **judgement.marks[name].model_dump()}
+            for name in assignment.order
+        ],
+        "best": judgement.best,
+        "cut": list(judgement.cut),
+        **asdict(judgement.spent),
+    }
+
+
+def _note(job: Job, results: Sequence[tuple[Assignment, Judgement]]) -> None:
+    """Judgements by mode; to the ledger, what was not judged, and what was cut, once for a task,
+    mode and judge, since every repeat cuts the same.
+    """
+    cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    judged: Counter[str] = Counter()
+    for assignment, judgement in results:
+        task_id, judge_mode = assignment.task.task_id, f"{assignment.judge.name}, {assignment.mode}"
+        cut[task_id, judge_mode] |= dict.fromkeys(judgement.cut)
+        if judgement.failure is None:
+            judged[assignment.mode] += 1
+        else:
+            reason, detail = judgement.failure
+            job.leave_out(task_id, reason, f"{judge_mode}, {_place(assignment)}: {detail}")
+    for (task_id, judge_mode), texts in cut.items():
+        if texts:
+            read = f"the judge read the beginning of: {', '.join(texts)}"
+            job.leave_out(task_id, "cut_for_judge", f"{judge_mode}: {read}")
+    job.notes["judged"] = dict(sorted(judged.items()))
+
+
+def _place(assignment: Assignment) -> str:
+    if assignment.mode == TOGETHER:
+        return f"repeat {assignment.repeat}"
+    repeat = f" repeat {assignment.repeat}" if assignment.repeat else ""
+    return f"of {assignment.order[0]}{repeat}"
+
+
+def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """What judgements depend on besides tables and settings: the judges and their prompt."""
+    judges = judges_fingerprint(workspace.settings)
+    return {"prompt": PROMPTS.digest(PROMPT), "judges": judges}

@@ -1,0 +1,148 @@
+"""The stages `scores` and `answer_scores`: every measure in long form. They ask no model."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from pipeline import tables
+from pipeline.engine.stage import Job
+from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.citation_support.measures import citation_measures
+from pipeline.evaluation.g_score.measures import metrics
+from pipeline.evaluation.rouge import FLOOR, floor_task, rouge
+from pipeline.storage.writing import Row
+from pipeline.tables.writers import Writer, writer_of
+
+_TASK_COLUMNS = ["task_id", "references", "gold"]
+_JUDGEMENT_COLUMNS = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]
+# All but what the judge was shown: three passages for each of 60 citations are 300 KB for a
+# section.
+_SUPPORT_COLUMNS = [name for name in tables.CITATION_SUPPORT.schema.names if name != "passages"]
+# Those measures of citations that a judge's verdicts make; the others follow from the text alone.
+_BY_VERDICT = ("citation_precision", "citation_recall")
+
+
+class _Score(NamedTuple):
+    """One row, its columns in the order by which rows are sorted; a tuple, since a month has some
+    100,000 of them.
+    """
+
+    task_id: str
+    system: str
+    model: str
+    metric: str
+    mode: str = ""
+    judge: str = ""
+    repeat: int = 0
+    order: str = ""
+    value: float = 0.0
+
+
+def build_scores(job: Job) -> Iterator[Row]:
+    """Rows of `scores`, by task, system, model, metric, mode, judge and repeat."""
+    tasks = {row["task_id"]: row for row in job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS)}
+    scores = sorted([*_of_sections(job, tasks), *_of_floor(tasks), *_of_judgements(job)])
+    job.notes["metrics"] = dict(sorted(Counter(score.metric for score in scores).items()))
+    for score in scores:
+        row = score._asdict()
+        yield row | {name: row[name] or None for name in ("model", "mode", "judge", "order")}
+
+
+def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
+    """What follows from each section, its task and the verdicts on its citations; holds those of
+    one writer.
+    """
+    verdicts: dict[str, list[Row]] = {}
+    writer: Writer | None = None
+    for summary in job.iterate(tables.SUMMARIES):
+        if writer_of(summary) != writer:
+            writer = writer_of(summary)
+            verdicts = _verdicts_by_task(job, writer)
+        task = tasks.get(summary["task_id"])
+        if task is None:
+            job.leave_out(
+                summary["task_id"],
+                "task_gone",
+                f"{writer.name} wrote for a task that the month does not have now",
+            )
+            continue
+        section = _Score(
+            summary["task_id"],
+            summary["system"],
+            summary["model"] or "",
+            "words",
+            repeat=summary["repeat"],
+            value=float(len(summary["text"].split())),
+        )
+        yield section
+        if task["gold"].strip():
+            for metric, value in rouge(task["gold"], summary["text"]).items():
+                yield section._replace(metric=metric, value=value)
+        yield from _of_citations(section, task, summary, verdicts.get(summary["task_id"], []))
+
+
+def _verdicts_by_task(job: Job, writer: Writer) -> dict[str, list[Row]]:
+    """Task → the rows of `citation_support` for one writer's section."""
+    verdicts: dict[str, list[Row]] = defaultdict(list)
+    for row in job.iterate(tables.CITATION_SUPPORT, _SUPPORT_COLUMNS):
+        if writer_of(row) == writer:
+            verdicts[row["task_id"]].append(row)
+    return verdicts
+
+
+def _of_citations(
+    section: _Score, task: Row, summary: Row, verdicts: list[Row]
+) -> Iterator[_Score]:
+    # Nobody judges the citations of a repeat.
+    rows = [] if section.repeat else verdicts
+    judge = next((row["judge"] for row in rows if row["judge"]), "")
+    for metric, value in citation_measures(task, summary, rows).items():
+        if not metric.startswith(_BY_VERDICT):
+            yield section._replace(metric=metric, value=value)
+        # A section that cites nothing has a recall of 0, but a repeat has none.
+        elif not section.repeat:
+            yield section._replace(metric=metric, judge=judge, value=value)
+
+
+def _of_floor(tasks: Mapping[str, Row]) -> Iterator[_Score]:
+    """ROUGE of a gold section of another task of the month, which any section of the field
+    reaches.
+    """
+    golds = {task_id: task["gold"] for task_id, task in tasks.items()}
+    for task_id, gold in golds.items():
+        other = floor_task(task_id, golds)
+        if other is not None and gold.strip():
+            for metric, value in rouge(gold, golds[other]).items():
+                yield _Score(task_id, FLOOR, "", metric, value=value)
+
+
+def _of_judgements(job: Job) -> Iterator[_Score]:
+    for row in job.iterate(tables.G_SCORES, _JUDGEMENT_COLUMNS):
+        order = ",".join(row["order"])
+        for marks in row["marks"]:
+            for metric, value in metrics(marks, row["best"]).items():
+                yield _Score(
+                    row["task_id"],
+                    marks["system"],
+                    marks["model"] or "",
+                    metric,
+                    row["mode"],
+                    row["judge"],
+                    row["repeat"],
+                    order,
+                    value,
+                )
+
+
+def build_answer_scores(job: Job) -> Iterator[Row]:
+    """Rows of `answer_scores`, by question, writer, judge and metric."""
+    columns = ("question_id", "system", "model", "judge", "kind", "date")
+    metrics: Counter[str] = Counter()
+    for row in job.iterate(tables.ANSWER_GRADES):
+        graded = {name: row[name] for name in columns}
+        for metric, value in answer_measures(row).items():
+            metrics[metric] += 1
+            yield {**graded, "metric": metric, "value": value}
+    job.notes["metrics"] = dict(sorted(metrics.items()))
