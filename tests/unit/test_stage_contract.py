@@ -20,8 +20,9 @@ import pytest
 
 from pipeline import tables
 from pipeline.corpus.stages import PAPERS
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, fingerprint, run_stage, state
-from pipeline.engine.stage import Job, Outcome, Stage, Workspace
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.index.opening import close_indexes
 from pipeline.report.formatting import RUN_PAGE
