@@ -26,7 +26,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -42,13 +41,14 @@ from benchmarks.retrieval import (
 )
 from pipeline.answering.answer import Answer
 from pipeline.answering.extractive import extractive as answer_extractively
-from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.answering.tools import Tools
+from pipeline.answering.model_calls import Tools
 from pipeline.answering.user_question import UserQuestion
+from pipeline.corpus.passage import Passage
 from pipeline.embedding.choice import make_embedder
 from pipeline.evaluation.rouge import METRICS, floor_task, rouge
 from pipeline.evaluation.statistics import Estimate, estimate, paired_difference
 from pipeline.index.relevance import relevance_of
+from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
 from pipeline.related_work.extractive import (
     PreparedTask,
@@ -156,30 +156,30 @@ class ExactRetriever:
     def __init__(self, measurement: Measurement, rows: Sequence[Mapping[str, Any]]) -> None:
         self._measurement = measurement
         self._passages = [
-            RetrievedPassage(
-                str(row["id"]),
-                str(row["id"]),
-                row["title"],
-                (),
-                "",
-                "abstract",
-                " ".join(row["sentences"]),
-                "2020-01",
+            Passage(
+                passage_id=str(row["id"]),
+                arxiv_id=str(row["id"]),
+                anchor="",
+                kind="abstract",
+                title=row["title"],
+                section_path=(),
+                text=" ".join(row["sentences"]),
             )
             for row in rows
         ]
 
-    async def find(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
+    async def find(self, queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
         """The `count` best abstracts of each query, with their relevance."""
         return [self._find(query, count) for query in queries]
 
-    def _find(self, query: str, count: int) -> list[RetrievedPassage]:
+    def _find(self, query: str, count: int) -> list[Scored[Passage]]:
         places, dense = self._measurement.search(query, count)
         texts, name = self._measurement.texts, self._measurement.embedder.name
         return [
-            replace(
+            Scored(
                 self._passages[place],
-                relevance=relevance_of(name, query, texts[place], float(dense[place])),
+                float(dense[place]),
+                relevance_of(name, query, texts[place], float(dense[place])),
             )
             for place in places
         ]

@@ -21,10 +21,10 @@ from pathlib import Path
 
 from pipeline import tables
 from pipeline.answering.answer import MOST_CLAIMS
-from pipeline.answering.corpus_retriever import MonthSpan, index_search
-from pipeline.answering.front_matter import FrontMatterTables, fact_claims
+from pipeline.answering.facts import fact_claims
+from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.questions import KINDS, PosedQuestion, read_posed_questions
-from pipeline.answering.retrieval import Search, searchable
+from pipeline.answering.retriever import MonthSpan, SearchFunction, index_search, searchable
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.statistics import estimate
 from pipeline.index.opening import close_indexes
@@ -66,7 +66,7 @@ class Shelf:
     that it finds.
     """
 
-    search: Search
+    search: SearchFunction
     facts: FrontMatterTables
     settings: Settings
 
@@ -74,14 +74,15 @@ class Shelf:
         """The passages on which rests what the tables tell of a question, as `arxivbot` adds them
         to its first hop.
         """
-        (passages,) = self.search([searchable(question)], self.settings.answer_candidates)
+        (ranking,) = self.search([searchable(question)], self.settings.answer_candidates)
+        passages = [scored.item for scored in ranking]
         claims = run(fact_claims(self.facts, question, passages, MOST_CLAIMS - 1))
-        return [passage.passage_id for _, passage, _ in claims]
+        return [claim.passage.passage_id for claim in claims]
 
     def ids(self, query: str, seen: Collection[str] = ()) -> list[str]:
         """The passages that a hop shows: the best that no hop before has shown."""
-        (passages,) = self.search([searchable(query)], self.settings.answer_candidates + len(seen))
-        new = [passage.passage_id for passage in passages if passage.passage_id not in seen]
+        (ranking,) = self.search([searchable(query)], self.settings.answer_candidates + len(seen))
+        new = [scored.item.passage_id for scored in ranking if scored.item.passage_id not in seen]
         return new[: self.settings.answer_passages]
 
 

@@ -4,7 +4,7 @@ counted runs are compared with them, and so is the estimate, which knows no form
 
 from __future__ import annotations
 
-from pipeline.answering.retrieval import windows
+from pipeline.answering.ranking import windows
 from pipeline.answering.wikichat import MOST_CHECKED
 from pipeline.settings import Settings
 

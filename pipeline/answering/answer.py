@@ -1,16 +1,14 @@
-"""An answer: sentences on claims, claims on retrieved passages, the steps that led to it, and its
-row in `answers`.
-"""
+"""An answer: its sentences, claims and passages, the trace of its steps, and its row."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.answering.tools import StepLog
+from pipeline.answering.model_calls import StepLog
+from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.llm.client import Spent
 from pipeline.storage.writing import Row
@@ -20,21 +18,23 @@ from pipeline.text import one_line
 ABSTAINED = "The corpus does not hold the answer to this question."
 """The text of every answer whose claims do not hold it."""
 
-Source = Literal["passage", "model", "front_matter"]
-"""Where a claim is from: taken from its passage, said by the model and supported by it, or a row of
-a table.
-"""
+ClaimOrigin = Literal["passage", "model", "front_matter"]
+"""Origin of a claim: its passage, the model (supported by its passage), or a row of a table."""
 MOST_CLAIMS = 3
 """Most claims of one hop; the report has six from two hops."""
-Fact = tuple[str, RetrievedPassage, Source]
-"""A claim that has no number yet."""
+
+
+class UnnumberedClaim(NamedTuple):
+    """A claim that has no number yet, and the passage that it rests on."""
+
+    text: str
+    passage: Passage
+    source: ClaimOrigin = "passage"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One fact, numbered from 1, with the passage that it rests on and the hop that retrieved
-    it.
-    """
+    """One fact, numbered from 1, with the passage that it rests on and the hop that read it."""
 
     number: int
     text: str
@@ -42,7 +42,7 @@ class Claim:
     arxiv_id: str
     anchor: str
     hop: int
-    source: Source = "passage"
+    source: ClaimOrigin = "passage"
 
     def line(self) -> str:
         """The claim in a prompt."""
@@ -50,7 +50,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class AnswerSentence:
     """One sentence of an answer, and the numbers of the claims that it rests on."""
 
     text: str
@@ -66,11 +66,11 @@ class Answer:
     """
 
     text: str
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[AnswerSentence, ...]
     claims: tuple[Claim, ...] = ()
     queries: tuple[str, ...] = ()
     """The query of each hop."""
-    shown: tuple[tuple[RetrievedPassage, ...], ...] = ()
+    shown: tuple[tuple[Passage, ...], ...] = ()
     """The passages that the model read in each hop."""
     hops: int = 0
     abstained: bool = False
@@ -82,24 +82,22 @@ class Answer:
         return json.dumps(self.trace, ensure_ascii=False, sort_keys=True)
 
 
-def number_claims(facts: Iterable[Fact], hop: int, after: int = 0) -> tuple[Claim, ...]:
-    """Facts as claims, with the numbers that follow `after`."""
+def number_claims(claims: Iterable[UnnumberedClaim], hop: int, after: int = 0) -> tuple[Claim, ...]:
+    """The claims with the numbers that follow `after`."""
     return tuple(
         Claim(number, text, passage.passage_id, passage.arxiv_id, passage.anchor, hop, source)
-        for number, (text, passage, source) in enumerate(facts, after + 1)
+        for number, (text, passage, source) in enumerate(claims, after + 1)
     )
 
 
 def grounded_answer(
-    sentences: Sequence[Sentence],
+    sentences: Sequence[AnswerSentence],
     claims: Sequence[Claim],
     queries: Sequence[str],
-    passages: Sequence[Sequence[RetrievedPassage]],
+    passages: Sequence[Sequence[Passage]],
     steps: StepLog,
 ) -> Answer:
-    """An answer of these sentences, which abstains without any. passages: those read in each
-    hop.
-    """
+    """An answer of these sentences, which abstains without any. passages: read in each hop."""
     return Answer(
         " ".join(sentence.text for sentence in sentences) or ABSTAINED,
         tuple(sentences),
@@ -114,11 +112,9 @@ def grounded_answer(
 
 
 def plain_answer(text: str, steps: StepLog | None = None) -> Answer:
-    """An answer that rests on no passage: the model's own, or an imported one. It abstains if it is
-    empty.
-    """
+    """An answer without passages: the model's own, or an imported one; an empty one abstains."""
     log = steps or StepLog()
-    sentences = tuple(Sentence(one_line(sentence), ()) for sentence in split_sentences(text))
+    sentences = tuple(AnswerSentence(one_line(sentence), ()) for sentence in split_sentences(text))
     return Answer(
         text.strip() or ABSTAINED,
         sentences,
@@ -144,7 +140,12 @@ def answer_row(
         "claims": [asdict(claim) for claim in answer.claims],
         "queries": list(answer.queries),
         "shown": [
-            _passage_row(passage, hop)
+            {
+                "hop": hop,
+                **{name: getattr(passage, name) for name in PASSAGE_COLUMNS},
+                "section_path": list(passage.section_path),
+                "month": passage.month,
+            }
             for hop, passages in enumerate(answer.shown, 1)
             for passage in passages
         ],
@@ -155,21 +156,17 @@ def answer_row(
     }
 
 
-def _passage_row(passage: RetrievedPassage, hop: int) -> dict[str, Any]:
-    columns = {name: value for name, value in asdict(passage).items() if name != "relevance"}
-    return {"hop": hop, **columns, "section_path": list(passage.section_path)}
-
-
 def answer_of_row(row: Row) -> Answer:
     """The answer of a row."""
     hops = max([row["hops"], *(passage["hop"] for passage in row["shown"])], default=0)
-    passages: list[list[RetrievedPassage]] = [[] for _ in range(hops)]
+    passages: list[list[Passage]] = [[] for _ in range(hops)]
     for item in row["shown"]:
-        passages[item["hop"] - 1].append(RetrievedPassage.of(item, item["month"]))
+        passages[item["hop"] - 1].append(Passage.from_row(item))
     return Answer(
         text=row["text"],
         sentences=tuple(
-            Sentence(sentence["text"], tuple(sentence["claims"])) for sentence in row["sentences"]
+            AnswerSentence(sentence["text"], tuple(sentence["claims"]))
+            for sentence in row["sentences"]
         ),
         claims=tuple(Claim(**claim) for claim in row["claims"]),
         queries=tuple(row["queries"]),

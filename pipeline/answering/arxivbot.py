@@ -13,24 +13,25 @@ from pipeline.answering.answer import (
     MOST_CLAIMS,
     Answer,
     Claim,
-    Fact,
+    UnnumberedClaim,
     grounded_answer,
     number_claims,
 )
 from pipeline.answering.claim_extraction import extract_claims
 from pipeline.answering.composition import compose
-from pipeline.answering.front_matter import fact_claims
-from pipeline.answering.model_calls import CHARS_PER_TOKEN, PROMPTS, ask, short_question
-from pipeline.answering.retrieval import (
-    QUERY_CHARS,
-    RetrievedPassage,
-    distinct_passages,
-    rank,
-    search,
-    searchable,
+from pipeline.answering.facts import fact_claims
+from pipeline.answering.model_calls import (
+    CHARS_PER_TOKEN,
+    PROMPTS,
+    StepLog,
+    Tools,
+    ask,
+    short_question,
 )
-from pipeline.answering.tools import StepLog, Tools
+from pipeline.answering.ranking import rank, search
+from pipeline.answering.retriever import QUERY_CHARS, distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion, plan_query
+from pipeline.corpus.passage import Passage
 from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.context import first_that_fit
 from pipeline.llm.structured import AnswerForm, AtMost
@@ -51,10 +52,9 @@ class Thought(AnswerForm):
 async def reflect(
     tools: Tools, steps: StepLog, question: str, queries: Sequence[str], claims: Sequence[Claim]
 ) -> str | None:
-    """The query for what is missing, None if these claims are enough; chain of thought at
-    temperature 0.
+    """The query for missing claims, None if these are enough; chain of thought at temperature 0.
 
-    There is none after an answer that cannot be read, or one that misses something and names no
+    There is none after an answer that cannot be read, or one that finds claims missing and names no
     query (`silent`). Adds the step `reflect`.
     """
     context = tools.settings.llm_context
@@ -63,8 +63,8 @@ async def reflect(
         "queries": "\n".join(queries),
         "characters": THOUGHT_CHARS,
     }
-    left = PROMPTS.room(context, _REFLECTION_TOKENS + REPAIR_TOKENS, "reflect", claims="", **values)
-    lines = first_that_fit([claim.line() for claim in claims], left)
+    room = PROMPTS.room(context, _REFLECTION_TOKENS + REPAIR_TOKENS, "reflect", claims="", **values)
+    lines = first_that_fit([claim.line() for claim in claims], room)
     messages = PROMPTS.messages("reflect", claims="\n".join(lines), **values)
     answer = await ask(tools.model, messages, Thought, _REFLECTION_TOKENS)
     thought = answer.value
@@ -85,29 +85,30 @@ async def reflect(
 async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
     """The answer from claims on passages; it abstains if these do not hold it.
 
-    Each hop searches once and takes claims from the best passages; those of earlier hops are passed
-    over.
+    Each hop searches once and takes claims from the best passages that no hop before has read.
 
     Raises SettingError if the context is too small, and as the client and the retriever do.
     """
     steps = StepLog(tools.on_step)
     alone, query = await plan_query(tools, steps, question)
     queries: list[str] = []
-    hops: list[list[RetrievedPassage]] = []  # the passages read in each
+    hops: list[list[Passage]] = []  # the passages read in each
     claims: list[Claim] = []
     while query is not None:
         queries.append(query)
-        hop, read = len(queries), {passage.passage_id for passages in hops for passage in passages}
-        candidates = await search(tools, steps, query, hop=hop, read=read)
+        hop = len(queries)
+        read = {passage.passage_id for passages in hops for passage in passages}
+        ranking = await search(tools, steps, query, hop=hop, without=read)
+        candidates = [scored.item for scored in ranking]
         best = await rank(tools, steps, query, candidates, hop=hop)
-        facts: list[Fact] = []
+        facts: list[UnnumberedClaim] = []
         if hop == 1:
             # A title may be that of any candidate; without one, the question is on the paper that
             # ranks first. Claims from tables leave room for one of the model's own.
             facts = await fact_claims(tools.facts, alone, [*best, *candidates], MOST_CLAIMS - 1)
         if facts:
-            steps.add("facts", Spent(), hop=hop, claims=[text for text, _, _ in facts])
-        hops.append(distinct_passages([*best, *(passage for _, passage, _ in facts)]))
+            steps.add("facts", Spent(), hop=hop, claims=[fact.text for fact in facts])
+        hops.append(distinct_passages([*best, *(fact.passage for fact in facts)]))
         claims += number_claims(facts, hop, after=len(claims))
         claims += await extract_claims(
             tools, steps, alone, best, most=MOST_CLAIMS - len(facts), earlier=claims, hops=hops

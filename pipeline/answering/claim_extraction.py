@@ -12,76 +12,82 @@ from functools import cache
 from itertools import dropwhile
 from typing import Annotated, Any
 
-from pipeline.answering.answer import Claim, Fact, number_claims
+from pipeline.answering.answer import Claim, UnnumberedClaim, number_claims
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
     FormAnswer,
+    StepLog,
+    Tools,
     ask,
+    passage_trace,
     short_question,
 )
-from pipeline.answering.retrieval import RetrievedPassage, suspicious_ids
-from pipeline.answering.tools import StepLog, Tools
+from pipeline.answering.prompt_injection import suspicious_ids
+from pipeline.corpus.passage import Passage
 from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.context import cut_to_share, first_that_fit
 from pipeline.llm.structured import AtMost, make_form
 from pipeline.text import one_line
 
 CLAIM_CHARS = 240
+_FRAME_TOKENS, _PER_CLAIM = 40, 24 + int(CLAIM_CHARS / CHARS_PER_TOKEN)
 # Claims of earlier hops, the newest first, take at most this part of the context; the rest is for
 # passages.
-_KNOWN_SHARE = 8
+_EARLIER_SHARE = 8
 # The minus sign belongs to its number.
 _WORD = re.compile(r"[-−]?\w+")
 _LEADING = frozenset(("the", "paper", "study", "article"))
-_FRAME_TOKENS, _PER_CLAIM = 40, 24 + int(CLAIM_CHARS / CHARS_PER_TOKEN)
+# A figure is one word, with its point and the commas between its thousands; so is a macro of TeX,
+# with its backslash.
+_PARTICULAR_WORD = re.compile(r"\\[A-Za-z]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+")
+_SENTENCE_END = re.compile(r"[.!?:]\s+")
+# Below it a figure such as 3 is in some passage by chance.
+_FEWEST_CHARS = 4
 
 
 async def extract_claims(
     tools: Tools,
     steps: StepLog,
     question: str,
-    passages: Sequence[RetrievedPassage],
+    passages: Sequence[Passage],
     *,
     most: int,
     earlier: Sequence[Claim],
-    hops: Sequence[Sequence[RetrievedPassage]],
+    hops: Sequence[Sequence[Passage]],
 ) -> tuple[Claim, ...]:
     """At most `most` claims of these passages that help with a question, best first; adds the step
     `claims`.
 
     arXivBot's filter and split in one call at temperature 0; there is no call without passages. A
-    claim rests on the
-    passage that holds its names and figures, or else on the one that the model named: a model that
-    knows a claim says it again under another passage, which then seems to support it. Words alone
-    decide that, without a model.
+    claim rests on the passage that holds its names and figures, or else on the one that the model
+    named: a model that knows a claim repeats it under another passage, which then seems to support
+    it. Words alone decide that, without a model.
 
-    earlier: claims that are known, which are not made again. hops: the passages read in each hop,
-    these included.
+    earlier: claims that are not made again. hops: the passages read in each hop, these included.
     """
+    earlier_texts = [claim.text for claim in earlier]
     answer: FormAnswer[Any] = FormAnswer(None, Spent())
     if passages and most > 0:
-        answer = await _ask_for_claims(
-            tools, question, passages, most, [claim.text for claim in earlier]
-        )
-    named, dropped = _read_claims(answer.value, passages, most, [claim.text for claim in earlier])
-    sources = _sources(earlier, hops)
-    facts: list[Fact] = []
+        answer = await _ask_for_claims(tools, question, passages, most, earlier_texts)
+    named, dropped = _read_claims(answer.value, passages, most, earlier_texts)
+    candidates = _support_candidates(earlier, hops)
+    attributed: list[UnnumberedClaim] = []
     moved, loose = [], []
     for number, (text, passage) in enumerate(named, len(earlier) + 1):
-        home = home_of(text, passage, question, sources)
-        if home is None:
+        support = find_support(text, passage, question, candidates)
+        if support is None:
             loose.append(number)
-        elif home.passage_id != passage.passage_id:
+        elif support.passage_id != passage.passage_id:
             moved.append({"claim": number, "named": passage.passage_id})
-        facts.append((text, home or passage, "passage"))
-    claims = number_claims(facts, len(hops), after=len(earlier))
+        attributed.append(UnnumberedClaim(text, support or passage))
+    claims = number_claims(attributed, len(hops), after=len(earlier))
     steps.add(
         "claims",
         answer.spent,
         hop=len(hops),
         claims=[claim.number for claim in (*earlier, *claims) if claim.hop == len(hops)],
-        shown=[passage.trace() for passage in passages],
+        shown=[passage_trace(passage) for passage in passages],
         suspicious=suspicious_ids(passages),
         texts=[claim.text for claim in claims],
         moved=moved,
@@ -95,48 +101,48 @@ async def extract_claims(
 async def _ask_for_claims(
     tools: Tools,
     question: str,
-    passages: Sequence[RetrievedPassage],
+    passages: Sequence[Passage],
     most: int,
-    known: Sequence[str],
+    earlier: Sequence[str],
 ) -> FormAnswer[Any]:
     context = tools.settings.llm_context
     longest = _FRAME_TOKENS + 4 * len(passages) + _PER_CLAIM * most
     values = {
         "question": short_question(question, context),
         "known": "\n".join(
-            first_that_fit([f"- {claim}" for claim in reversed(known)], context // _KNOWN_SHARE)
+            first_that_fit([f"- {claim}" for claim in reversed(earlier)], context // _EARLIER_SHARE)
         ),
         "count": len(passages),
         "most": most,
         "characters": CLAIM_CHARS,
     }
-    left = PROMPTS.room(
+    room = PROMPTS.room(
         context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values
     )
-    shown, _ = cut_to_share([passage.prompt_text() for passage in passages], left)
+    shown, _ = cut_to_share([passage.prompt_text() for passage in passages], room)
     messages = PROMPTS.messages("claims", shown=shown, **values)
     return await ask(tools.model, messages, claims_form(len(passages), most), longest)
 
 
 def _read_claims(
-    form: Any, passages: Sequence[RetrievedPassage], most: int, known: Sequence[str]
-) -> tuple[list[tuple[str, RetrievedPassage]], dict[str, int]]:
+    form: Any, passages: Sequence[Passage], most: int, earlier: Sequence[str]
+) -> tuple[list[tuple[str, Passage]], dict[str, int]]:
     """The distinct claims of passages that were shown and called relevant, and how many were
     dropped for which reason.
 
     Reasons: `unknown` of passages that were not shown, `irrelevant` of passages that the model
-    filtered out itself, `repeated` empty or known, `questions` that ask, `headings` that repeat
+    filtered out itself, `repeated` empty or earlier, `questions` that ask, `headings` that repeat
     their passage's heading alone, `over` beyond the most.
     """
     numbers = range(1, len(passages) + 1)
     dropped: Counter[str] = Counter()
-    claims: list[tuple[str, RetrievedPassage]] = []
+    claims: list[tuple[str, Passage]] = []
     if form is None:
         return claims, dropped
     # SmolLM2 leaves the list of relevant passages empty and makes three claims: then there is no
     # filter.
     relevant = set(form.relevant) & set(numbers) or numbers
-    seen = set(map(_key, known))
+    seen = set(map(_key, earlier))
     for item in form.claims:
         text = one_line(item.claim)
         if item.passage not in numbers:
@@ -155,10 +161,10 @@ def _read_claims(
     return claims, dropped
 
 
-def _reason_against(text: str, passage: RetrievedPassage, seen: set[str]) -> str | None:
-    """Why a claim says nothing new; None if it does.
+def _reason_against(text: str, passage: Passage, seen: set[str]) -> str | None:
+    """The reason why a claim says nothing new; None if it does.
 
-    A model of 1.5 billion weights repeated known claims under passages that do not say them, and
+    A model of 1.5 billion weights repeated earlier claims under passages that do not say them, and
     gave the question back as its claim.
     """
     key = _key(text)
@@ -166,9 +172,9 @@ def _reason_against(text: str, passage: RetrievedPassage, seen: set[str]) -> str
         return "repeated"
     if text.endswith("?"):
         return "questions"
-    return (
-        "headings" if _says(passage.heading(), key) and not _says(passage.content(), key) else None
-    )
+    if _says(passage.heading(), key) and not _says(passage.content(), key):
+        return "headings"
+    return None
 
 
 def _says(text: str, key: str) -> bool:
@@ -191,60 +197,58 @@ def claims_form(passages: int, most: int) -> type[Any]:
     return make_form("Claims", relevant=Annotated[list[int], AtMost(passages)], claims=claims)
 
 
-# A figure is one word, with its point and the commas between its thousands; so is a macro of TeX,
-# with its backslash.
-_PARTICULAR_WORD = re.compile(r"\\[A-Za-z]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+")
-_SENTENCE_END = re.compile(r"[.!?:]\s+")
-# Below it a figure such as 3 is in some passage by chance.
-_FEWEST_CHARS = 4
-
-
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A passage that a claim may rest on, and claims from tables about its paper if it is front
-    matter.
-    """
+class SupportCandidate:
+    """A passage that a claim may rest on. facts: claims from tables that rest on it, if any."""
 
-    passage: RetrievedPassage
-    known: str = ""
+    passage: Passage
+    facts: str = ""
 
     def words(self) -> frozenset[str]:
         """The words of the passage, its heading, the paper's id and the claims from tables."""
-        return _words(f"{self.passage.arxiv_id} {self.passage.prompt_text()} {self.known}")
+        return _words(f"{self.passage.arxiv_id} {self.passage.prompt_text()} {self.facts}")
 
 
-def _sources(claims: Iterable[Claim], hops: Sequence[Sequence[RetrievedPassage]]) -> list[Source]:
+def _support_candidates(
+    claims: Iterable[Claim], hops: Sequence[Sequence[Passage]]
+) -> list[SupportCandidate]:
     """The passages read: front matter with claims from tables first, then the latest hop first."""
-    known: dict[str, str] = {}
+    facts: dict[str, str] = {}
     for claim in claims:
         if claim.source == "front_matter":
-            known[claim.passage_id] = f"{known.get(claim.passage_id, '')} {claim.text}"
-    passages = [passage for hop in reversed(hops) for passage in hop]
-    sources = [Source(passage, known.get(passage.passage_id, "")) for passage in passages]
-    return sorted(sources, key=lambda source: not source.known)
+            facts[claim.passage_id] = f"{facts.get(claim.passage_id, '')} {claim.text}"
+    candidates = [
+        SupportCandidate(passage, facts.get(passage.passage_id, ""))
+        for hop in reversed(hops)
+        for passage in hop
+    ]
+    return sorted(candidates, key=lambda candidate: not candidate.facts)
 
 
-def home_of(
-    claim: str, named: RetrievedPassage, question: str, sources: Sequence[Source]
-) -> RetrievedPassage | None:
+def find_support(
+    claim: str, named: Passage, question: str, candidates: Sequence[SupportCandidate]
+) -> Passage | None:
     """The passage that a claim rests on: the one that the model named, or, if that lacks its names
-    and figures, the first source that has all of them; None if no source has.
+    and figures, the first candidate that has all of them; None if no candidate has.
 
     The words of the question are not looked for. But if a short figure is lacking, and with it a
-    name that the question has too, the claim rests on the only source that has all of them.
-    sources: passages that were shown, best first.
+    name that the question has too, the claim rests on the only candidate that has all of them.
+    candidates: passages that were shown, best first.
     """
     names = particulars(claim)
-    wanted, lacking = names - _words(question), names - Source(named).words()
-    if sum(map(len, wanted & lacking)) >= _FEWEST_CHARS:
-        return next((source.passage for source in sources if wanted <= source.words()), None)
-    if wanted & lacking and sum(map(len, lacking)) >= _FEWEST_CHARS:
-        homes = {
-            source.passage.passage_id: source.passage
-            for source in sources
-            if names <= source.words()
+    own_names = names - _words(question)
+    lacking = names - SupportCandidate(named).words()
+    if sum(map(len, own_names & lacking)) >= _FEWEST_CHARS:
+        return next(
+            (candidate.passage for candidate in candidates if own_names <= candidate.words()), None
+        )
+    if own_names & lacking and sum(map(len, lacking)) >= _FEWEST_CHARS:
+        with_all = {
+            candidate.passage.passage_id: candidate.passage
+            for candidate in candidates
+            if names <= candidate.words()
         }
-        return homes.popitem()[1] if len(homes) == 1 else named
+        return with_all.popitem()[1] if len(with_all) == 1 else named
     return named
 
 

@@ -1,4 +1,4 @@
-"""Answers that a model writes: from claims alone, or by itself."""
+"""Answers that a model writes from claims alone."""
 
 from __future__ import annotations
 
@@ -9,25 +9,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from pipeline.answering.answer import Answer, Claim, Sentence, plain_answer
+from pipeline.answering.answer import AnswerSentence, Claim
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
-    TEMPERATURE,
+    StepLog,
+    Tools,
     as_word,
     ask,
     short_question,
 )
-from pipeline.answering.tools import StepLog, Tools
-from pipeline.answering.user_question import UserQuestion
-from pipeline.llm.client import REPAIR_TOKENS, Spent, spent
+from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.context import first_that_fit
 from pipeline.llm.structured import AtMost, make_form
 from pipeline.settings import Settings
 from pipeline.text import one_line
-
-Held = Literal["yes", "partly", "no"]
-"""Whether claims hold the answer to a question."""
 
 SENTENCE_CHARS = 240
 # A sentence with its frame and numbers; JSON takes up to twice the tokens of the text that it
@@ -46,7 +42,7 @@ async def compose(
     prompt: Literal["answer", "draft"],
     question: str,
     claims: Sequence[Claim],
-) -> list[Sentence]:
+) -> list[AnswerSentence]:
     """Sentences that answer a question from these claims, at temperature 0; none if the claims do
     not hold the answer.
 
@@ -59,10 +55,10 @@ async def compose(
         return []
     tokens = tools.settings.answer_tokens
     longest, values = answer_tokens(tokens), prompt_values(question, tools.settings)
-    left = PROMPTS.room(
+    room = PROMPTS.room(
         tools.settings.llm_context, longest + REPAIR_TOKENS, prompt, claims="", **values
     )
-    lines = first_that_fit([claim.line() for claim in claims], left)
+    lines = first_that_fit([claim.line() for claim in claims], room)
     shown = claims[: len(lines)]
     messages = PROMPTS.messages(prompt, claims="\n".join(lines), **values)
     answer = await ask(tools.model, messages, answer_form(most_sentences(tokens)), longest)
@@ -72,13 +68,11 @@ async def compose(
     )
     withheld = form is not None and form.answered == "no"
     if withheld:
-        sentences, dropped = (
-            [],
-            [sentence.text for sentence in form.sentences if sentence.text.strip()],
-        )
+        sentences = []
+        dropped = [sentence.text for sentence in form.sentences if sentence.text.strip()]
     made = not sentences and not withheld
     if made:
-        sentences = [Sentence(claim.text, (claim.number,)) for claim in shown]
+        sentences = [AnswerSentence(claim.text, (claim.number,)) for claim in shown]
     steps.add(
         prompt,
         answer.spent,
@@ -102,7 +96,7 @@ def prompt_values(question: str, settings: Settings) -> dict[str, Any]:
 
 def read_sentences(
     sentences: Sequence[Any], numbers: Collection[int]
-) -> tuple[list[Sentence], list[str]]:
+) -> tuple[list[AnswerSentence], list[str]]:
     """Those sentences of a model, with `text` and `claims`, that rest on claims of these numbers;
     texts of the others.
 
@@ -110,31 +104,32 @@ def read_sentences(
     """
     grounded, dropped = [], []
     for sentence in sentences:
-        text, marked = _unmarked(one_line(sentence.text), numbers)
+        text, marks = _take_marks(one_line(sentence.text), numbers)
         claims = tuple(
-            number for number in dict.fromkeys([*sentence.claims, *marked]) if number in numbers
+            number for number in dict.fromkeys([*sentence.claims, *marks]) if number in numbers
         )
         if text and claims:
-            grounded.append(Sentence(text, claims))
+            grounded.append(AnswerSentence(text, claims))
         elif text:
             dropped.append(text)
     return grounded, dropped
 
 
-def _unmarked(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
-    """The text without marks that name claims, and their numbers; [0, 1] is an interval, as there
-    is no claim 0.
+def _take_marks(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
+    """The text without marks that name claims, and the numbers of these marks.
+
+    [0, 1] is an interval, as there is no claim 0.
     """
-    marked: list[int] = []
+    marks: list[int] = []
 
     def take(match: re.Match[str]) -> str:
-        named = [int(number) for number in re.findall(r"[0-9]+", match[1])]
-        if not set(named) <= set(numbers):
+        mark = [int(number) for number in re.findall(r"[0-9]+", match[1])]
+        if not set(mark) <= set(numbers):
             return match[0]
-        marked.extend(named)
+        marks.extend(mark)
         return ""
 
-    return _MARK.sub(take, text).strip(), marked
+    return _MARK.sub(take, text).strip(), marks
 
 
 def answer_tokens(tokens: int) -> int:
@@ -164,33 +159,5 @@ def answer_form(most: int) -> type[Any]:
     A rehearsal makes up the first of the words, so it plans the calls of a question that is
     answered.
     """
-    answered = Annotated[Held, BeforeValidator(as_word)]
+    answered = Annotated[Literal["yes", "partly", "no"], BeforeValidator(as_word)]
     return make_form("GroundedAnswer", answered=answered, sentences=sentences_field(most))
-
-
-async def direct(question: UserQuestion, tools: Tools) -> Answer:
-    """The model's own answer, in one call at temperature 0."""
-    steps = StepLog(tools.on_step)
-    text = await write_alone(tools, steps, question)
-    return plain_answer(text, steps)
-
-
-async def write_alone(tools: Tools, steps: StepLog, question: UserQuestion) -> str:
-    """What the model writes without passages; adds the step `generate`.
-
-    WikiChat makes the same call, so a run of both pays for it once.
-    """
-    context, tokens = tools.settings.llm_context, tools.settings.answer_tokens
-    text = short_question(question.question, context)
-    left = PROMPTS.room(
-        context, tokens, "direct", question=text, history="-" if question.history else ""
-    )
-    messages = PROMPTS.messages("direct", question=text, history=question.conversation(left))
-    completion = await tools.model.complete(messages, temperature=TEMPERATURE, max_tokens=tokens)
-    steps.add(
-        "generate",
-        spent([completion]),
-        text=completion.text.strip(),
-        truncated=completion.truncated,
-    )
-    return completion.text

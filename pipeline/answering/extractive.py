@@ -1,7 +1,6 @@
-"""Answers that no model writes: the sentences of the best passages that fit the question best,
-quoted with their links.
+"""Answers that no model writes: the sentences of the best passages that fit the question best.
 
-What tables hold (authors, affiliations, dates, categories) is answered from tables. Where search
+Questions on authors, affiliations, dates and categories are answered from tables. Where search
 finds no passage that fits the question (`pipeline.index.relevance`), the answer is that the corpus
 does not hold it.
 """
@@ -13,11 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.answering.answer import MOST_CLAIMS, Answer, Sentence, grounded_answer, number_claims
-from pipeline.answering.front_matter import fact_claims
-from pipeline.answering.retrieval import RetrievedPassage, distinct_passages, search, searchable
-from pipeline.answering.tools import StepLog, Tools
+from pipeline.answering.answer import (
+    MOST_CLAIMS,
+    Answer,
+    AnswerSentence,
+    UnnumberedClaim,
+    grounded_answer,
+    number_claims,
+)
+from pipeline.answering.facts import fact_claims
+from pipeline.answering.model_calls import StepLog, Tools, passage_trace
+from pipeline.answering.ranking import search
+from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion
+from pipeline.corpus.passage import Passage
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.choice import make_embedder
 from pipeline.index.relevance import coverage
@@ -56,7 +64,7 @@ class Quote:
     """A sentence of a passage, or two where the second leans on the first."""
 
     text: str
-    passage: RetrievedPassage
+    passage: Passage
 
 
 def cosines_of(embedder: Embedder) -> Cosines:
@@ -80,28 +88,33 @@ async def extractive(
     cosines: by default those of the embedding model of the settings. Raises as the retriever and
     the tables do.
     """
-    steps, most_read = StepLog(tools.on_step), tools.settings.answer_passages
+    steps = StepLog(tools.on_step)
     query = search_query(question)
-    relevant = [
-        passage for passage in await search(tools, steps, query) if passage.relevance != "none"
-    ]
+    candidates = await search(tools, steps, query)
+    relevant = [candidate.item for candidate in candidates if candidate.fits]
+    most_read = tools.settings.answer_passages
     claims = await fact_claims(tools.facts, question.question, relevant, MOST_CLAIMS)
     if claims:
-        texts = [text for text, _, _ in claims]
+        texts = [claim.text for claim in claims]
         steps.add("facts", Spent(), hop=1, claims=texts)
     else:
         best = [passage for passage in relevant if passage.kind in _QUOTABLE_KINDS][:most_read]
         quotes = choose_quotes(query, best, cosines or cosines_of(make_embedder(tools.settings)))
-        claims = [(quote.text, quote.passage, "passage") for quote in quotes]
+        claims = [UnnumberedClaim(quote.text, quote.passage) for quote in quotes]
         texts = [f"“{quote.text}”" for quote in quotes]
-        traces = [passage.trace() for passage in best]
-        steps.add("quote", Spent(), hop=1, read=traces, quotes=[quote.text for quote in quotes])
-    read = distinct_passages([passage for _, passage, _ in claims] + relevant[:most_read])
+        steps.add(
+            "quote",
+            Spent(),
+            hop=1,
+            read=[passage_trace(passage) for passage in best],
+            quotes=[quote.text for quote in quotes],
+        )
+    passages = distinct_passages([*(claim.passage for claim in claims), *relevant[:most_read]])
     numbered = number_claims(claims, hop=1)
     sentences = [
-        Sentence(text, (claim.number,)) for text, claim in zip(texts, numbered, strict=True)
+        AnswerSentence(text, (claim.number,)) for text, claim in zip(texts, numbered, strict=True)
     ]
-    return grounded_answer(sentences, numbered, [query], [read], steps)
+    return grounded_answer(sentences, numbered, [query], [passages], steps)
 
 
 def search_query(question: UserQuestion) -> str:
@@ -111,9 +124,7 @@ def search_query(question: UserQuestion) -> str:
     return searchable(question.question)
 
 
-def choose_quotes(
-    question: str, passages: Sequence[RetrievedPassage], cosines: Cosines
-) -> list[Quote]:
+def choose_quotes(question: str, passages: Sequence[Passage], cosines: Cosines) -> list[Quote]:
     """The sentences of these passages that fit a question best, best first."""
     candidates = [quote for passage in passages for quote in _quotes(passage)]
     if not candidates:
@@ -136,7 +147,7 @@ def choose_quotes(
     return chosen
 
 
-def _quotes(passage: RetrievedPassage) -> Iterator[Quote]:
+def _quotes(passage: Passage) -> Iterator[Quote]:
     before = ""
     for sentence in split_sentences(passage.content()):
         text = one_line(sentence)

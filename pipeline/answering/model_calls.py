@@ -1,20 +1,24 @@
-"""Prompts of answering, and calls of the model."""
+"""Calls of the model: their prompts, the tools of a system, and the log of its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from pipeline.answering.front_matter import FrontMatterTables
+from pipeline.answering.retriever import PassageSearch
+from pipeline.corpus.passage import Passage
 from pipeline.llm.client import LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import fit
 from pipeline.llm.prompts import PromptFolder
+from pipeline.settings import Settings
 from pipeline.text import one_line
 
-Model = TypeVar("Model", bound=BaseModel)
+Form = TypeVar("Form", bound=BaseModel)
 
 NOTHING = Spent()
 """The cost of no call."""
@@ -34,21 +38,80 @@ CHARS_PER_TOKEN = 3.5
 # A question takes at most this part of the context.
 _QUESTION_SHARE = 8
 
+StepCallback = Callable[[Mapping[str, Any]], None]
+"""Called after each step, so that a reader sees queries and passages before the answer."""
+
+
+@dataclass(slots=True)
+class StepLog:
+    """The steps of an answer in order, as JSON values, and what they cost together."""
+
+    on_step: StepCallback | None = None
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    spent: Spent = field(default_factory=Spent)
+
+    def add(self, stage: str, cost: Spent, **values: Any) -> None:
+        """Add a finished step."""
+        step = {"stage": stage} | values
+        self.steps.append(step)
+        self.spent += cost
+        if self.on_step is not None:
+            self.on_step(step)
+
+    def append(self, *logs: StepLog) -> None:
+        """Add the steps of other logs, which have called back already: concurrent steps have a log
+        each, so that the order does not depend on which finished first.
+        """
+        for log in logs:
+            self.steps += log.steps
+            self.spent += log.spent
+
+
+def passage_trace(passage: Passage) -> dict[str, Any]:
+    """A passage in a trace: its ids and kind."""
+    return {
+        "passage_id": passage.passage_id,
+        "arxiv_id": passage.arxiv_id,
+        "anchor": passage.anchor,
+        "kind": passage.kind,
+    }
+
 
 @dataclass(frozen=True, slots=True)
-class FormAnswer(Generic[Model]):
+class Tools:
+    """A model, a search and the tables that a system works with.
+
+    facts: None for a system that makes no claims from tables.
+    """
+
+    client: LlmClient | None
+    retriever: PassageSearch
+    settings: Settings
+    facts: FrontMatterTables | None = None
+    on_step: StepCallback | None = None
+
+    @property
+    def model(self) -> LlmClient:
+        """The client of the model. Raises ValueError if there is none."""
+        if self.client is None:
+            raise ValueError("a system that calls a model needs a client")
+        return self.client
+
+
+@dataclass(frozen=True, slots=True)
+class FormAnswer(Generic[Form]):
     """A model's answer in a form; None with the failure if it could not be read. It cost `spent` in
     both cases.
     """
 
-    value: Model | None
+    value: Form | None
     spent: Spent
     failure: str | None = None
 
 
 async def ask(
-    client: LlmClient, messages: Sequence[Message], form: type[Model], tokens: int
-) -> FormAnswer[Model]:
+    client: LlmClient, messages: Sequence[Message], form: type[Form], tokens: int
+) -> FormAnswer[Form]:
     """An answer of at most so many tokens, at temperature 0: one call, or two if it had to be
     repaired.
     """

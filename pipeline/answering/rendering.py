@@ -10,16 +10,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.answering.answer import Answer, Claim, Source
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.answering.answer import Answer, Claim, ClaimOrigin
+from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.session import Reply
 from pipeline.corpus.links import abstract_url, passage_url, source_name
+from pipeline.corpus.passage import Passage
 from pipeline.text import one_line, visible
 
 # Of a passage among the steps; the link leads to the whole.
 PASSAGE_CHARS, TEXT_CHARS = 280, 400
 
-_SOURCES: Mapping[Source, str] = {
+_ORIGINS: Mapping[ClaimOrigin, str] = {
     "passage": "",
     "model": "said by the model, supported by this passage",
     "front_matter": "from the tables",
@@ -35,7 +36,7 @@ _DROPPED = {
 }
 
 Step = Mapping[str, Any]
-Passages = Mapping[str, RetrievedPassage]
+Passages = Mapping[str, Passage]
 
 
 def terminal_safe(text: str) -> str:
@@ -71,9 +72,9 @@ def answer_lines(reply: Reply) -> list[str]:
     return lines
 
 
-def _source_lines(claim: Claim, passage: RetrievedPassage) -> list[str]:
+def _source_lines(claim: Claim, passage: Passage) -> list[str]:
     mark = f"[{claim.number}] "
-    origin = _SOURCES[claim.source]
+    origin = _ORIGINS[claim.source]
     indent = " " * len(mark)
     return [
         f"{mark}{terminal_line(claim.text)}{f' ({origin})' if origin else ''}",
@@ -82,14 +83,14 @@ def _source_lines(claim: Claim, passage: RetrievedPassage) -> list[str]:
     ]
 
 
-def _title_and_section(passage: RetrievedPassage) -> str:
+def _title_and_section(passage: Passage) -> str:
     """Title and sections, or the kind of a passage outside of sections, and the paper's id."""
     path = passage.section_path or (passage.kind.replace("_", " "),)
     place = " › ".join((passage.title, *path))
     return f"{terminal_line(place)} ({terminal_line(source_name(passage.arxiv_id))})"
 
 
-def _passages_read(answer: Answer) -> dict[str, RetrievedPassage]:
+def _passages_read(answer: Answer) -> dict[str, Passage]:
     return {passage.passage_id: passage for hop in answer.shown for passage in hop}
 
 
@@ -178,9 +179,9 @@ def _claim_json(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _passage_json(passage: RetrievedPassage) -> dict[str, Any]:
+def _passage_json(passage: Passage) -> dict[str, Any]:
     return {
-        **passage.trace(),
+        **passage_trace(passage),
         "title": passage.title,
         "section_path": list(passage.section_path),
         "month": passage.month,

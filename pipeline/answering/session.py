@@ -12,25 +12,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.answering.answer import Answer
-from pipeline.answering.corpus_retriever import (
+from pipeline.answering.front_matter import FrontMatterTables
+from pipeline.answering.model_calls import Tools
+from pipeline.answering.retriever import (
     ALL_MONTHS,
     MonthSpan,
-    check_index,
+    PassageSearch,
     index_search,
     month_span,
 )
-from pipeline.answering.front_matter import FrontMatterTables
-from pipeline.answering.retrieval import PassageSearch, RetrievedPassage
 from pipeline.answering.systems import ANSWERING_WRITERS, AnsweringSystem
-from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import MOST_TURNS, Turn, UserQuestion
+from pipeline.corpus.passage import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.index.opening import live_index
 from pipeline.llm.client import Usage, check_model, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.models import settings_for
 
-StepObserver = Callable[[Mapping[str, Any], Mapping[str, RetrievedPassage]], None]
+StepObserver = Callable[[Mapping[str, Any], Mapping[str, Passage]], None]
 """Called after each step with the passages retrieved so far by their ids, since steps name passages
 by id.
 """
@@ -128,7 +129,7 @@ def open_conversation(
     if chosen.calls_model:
         check_model(workspace.settings, writer.model)
     if chosen.retrieves:
-        check_index(workspace)
+        live_index(workspace)  # raises MissingInput before a model is paid
         return Conversation(workspace, chosen, writer.model, month_span(workspace, months))
     if months.strip() != "all":
         raise SettingError(

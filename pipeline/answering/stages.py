@@ -22,9 +22,8 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import Answer, answer_row, plain_answer
-from pipeline.answering.corpus_retriever import MonthSpan, index_search
 from pipeline.answering.front_matter import FrontMatterTables
-from pipeline.answering.model_calls import PROMPTS
+from pipeline.answering.model_calls import PROMPTS, Tools
 from pipeline.answering.questions import (
     Question,
     claim_rows,
@@ -34,15 +33,16 @@ from pipeline.answering.questions import (
     read_posed_questions,
     read_question_set,
 )
-from pipeline.answering.retrieval import PASSAGE_COLUMNS, PassageSearch, RetrievedPassage, Search
+from pipeline.answering.retriever import MonthSpan, PassageSearch, SearchFunction, index_search
 from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS, AnsweringSystem
-from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
+from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.engine.digests import digest_of
 from pipeline.engine.parts import build_parts
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.index.fusion import By
+from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
 from pipeline.llm.models import get_model, settings_for, writer_settings
 from pipeline.llm.stage_loop import job_client, map_concurrently
@@ -256,7 +256,7 @@ async def _answer_all(
     return answers
 
 
-def _search(job: Job, span: MonthSpan, by: By) -> Search:
+def _search(job: Job, span: MonthSpan, by: By) -> SearchFunction:
     """The search of the index; for an estimate, whose queries are made up, passages of the month
     instead.
     """
@@ -264,7 +264,7 @@ def _search(job: Job, span: MonthSpan, by: By) -> Search:
         return index_search(job.workspace, span, by)
     rows = job.workspace.root.iterate(tables.PASSAGES, job.month, PASSAGE_COLUMNS)
     passages = [
-        RetrievedPassage.of(row, job.month)
+        Scored(Passage.from_row(row), score=0.0)
         for row in islice(rows, job.settings.answer_candidates * 2)
     ]
     return lambda queries, count: [passages[:count] for _ in queries]

@@ -8,9 +8,9 @@ from typing import Any
 
 from pipeline.answering import arxivbot, wikichat
 from pipeline.answering.answer import Answer
-from pipeline.answering.composition import direct
+from pipeline.answering.direct import direct
 from pipeline.answering.extractive import extractive
-from pipeline.answering.tools import Tools
+from pipeline.answering.model_calls import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.systems import System, Writers, in_order
 from pipeline.index.fusion import By

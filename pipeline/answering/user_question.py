@@ -10,12 +10,13 @@ from pydantic import BeforeValidator
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
+    StepLog,
+    Tools,
     as_word,
     ask,
     short_question,
 )
-from pipeline.answering.retrieval import QUERY_CHARS, searchable
-from pipeline.answering.tools import StepLog, Tools
+from pipeline.answering.retriever import QUERY_CHARS, searchable
 from pipeline.errors import SettingError
 from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import first_that_fit, fit
@@ -73,6 +74,7 @@ class UserQuestion:
         return "\n".join(reversed(first_that_fit(newest_first, tokens)))
 
 
+# Requests hold the names and docstrings of forms, and so do the keys of cached answers.
 class Query(AnswerForm):
     """The words of a search."""
 
@@ -104,21 +106,20 @@ async def plan_query(
     """The question as it stands alone, and the query to search by; adds the step `query`.
 
     After a conversation the same call rewrites the question so that it stands alone. The query is
-    the question itself
-    if the model names none or its answer cannot be read. optional: use WikiChat's prompt, by which
-    the model may decide not to search; the query is then None.
+    the question itself if the model names none or its answer cannot be read. optional: use
+    WikiChat's prompt, by which the model may decide not to search; the query is then None.
     """
     prompt, context = "search" if optional else "query", tools.settings.llm_context
     form: type[Any] = Search if optional else FollowUp if question.history else Query
     text = short_question(question.question, context)
-    left = PROMPTS.room(
+    room = PROMPTS.room(
         context,
         _ANSWER_TOKENS + REPAIR_TOKENS,
         prompt,
         question=text,
         history="-" if question.history else "",
     )
-    messages = PROMPTS.messages(prompt, question=text, history=question.conversation(left))
+    messages = PROMPTS.messages(prompt, question=text, history=question.conversation(room))
     answer = await ask(tools.model, messages, form, _ANSWER_TOKENS)
     original = one_line(question.question)
     rewritten = one_line(getattr(answer.value, "question", "")) if question.history else ""
@@ -128,9 +129,8 @@ async def plan_query(
     if getattr(answer.value, "search", "yes") == "no":
         query = None
     elif not query:
-        # A follow-up by itself ("and how large is it?") finds nothing without the question before
-        # it.
-        before = question.history[-1].question if question.history and alone == original else ""
-        query, made = searchable(f"{alone} {before}"), "question"
+        # A follow-up ("and how large is it?") finds nothing without the question before it.
+        previous = question.history[-1].question if question.history and alone == original else ""
+        query, made = searchable(f"{alone} {previous}"), "question"
     steps.add("query", answer.spent, question=alone, query=query, made=made, failure=answer.failure)
     return alone, query

@@ -14,7 +14,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from pipeline.answering.answer import Answer, Claim, Fact, Sentence, grounded_answer, number_claims
+from pipeline.answering.answer import (
+    Answer,
+    AnswerSentence,
+    Claim,
+    UnnumberedClaim,
+    grounded_answer,
+    number_claims,
+)
 from pipeline.answering.composition import (
     answer_tokens,
     compose,
@@ -22,25 +29,23 @@ from pipeline.answering.composition import (
     prompt_values,
     read_sentences,
     sentences_field,
-    write_alone,
 )
+from pipeline.answering.direct import write_alone
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
     FormAnswer,
+    StepLog,
+    Tools,
     ask,
+    passage_trace,
     short_question,
 )
-from pipeline.answering.retrieval import (
-    RetrievedPassage,
-    distinct_passages,
-    rank,
-    search,
-    searchable,
-    suspicious_ids,
-)
-from pipeline.answering.tools import StepLog, Tools
+from pipeline.answering.prompt_injection import suspicious_ids
+from pipeline.answering.ranking import rank, search
+from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion, plan_query
+from pipeline.corpus.passage import Passage
 from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.loop import side_by_side
@@ -106,8 +111,8 @@ class Check(AnswerForm):
 class _Branch:
     """The result of one branch. question: as it stands alone, where the branch rewrites it."""
 
-    facts: Sequence[Fact] = ()
-    passages: Sequence[RetrievedPassage] = ()
+    claims: Sequence[UnnumberedClaim] = ()
+    passages: Sequence[Passage] = ()
     query: str | None = None
     question: str = ""
 
@@ -122,7 +127,7 @@ async def wikichat(question: UserQuestion, tools: Tools) -> Answer:
         [_retrieve(tools, steps, question), _generate(tools, later_steps, question)]
     )
     steps.append(later_steps)
-    claims = number_claims([*retrieved.facts, *generated.facts], hop=1)
+    claims = number_claims([*retrieved.claims, *generated.claims], hop=1)
     passages = distinct_passages([*retrieved.passages, *generated.passages])
     queries = [] if retrieved.query is None else [retrieved.query]
     hops = [passages] if passages or queries else []
@@ -137,28 +142,29 @@ async def _retrieve(tools: Tools, steps: StepLog, question: UserQuestion) -> _Br
     alone, query = await plan_query(tools, steps, question, optional=True)
     if query is None:
         return _Branch(question=alone)
-    best = await rank(tools, steps, query, await search(tools, steps, query))
+    candidates = [scored.item for scored in await search(tools, steps, query)]
+    best = await rank(tools, steps, query, candidates)
     logs = [StepLog(tools.on_step) for _ in best]
     bullets = await side_by_side(
         summarize_passage(tools, log, alone, passage)
         for log, passage in zip(logs, best, strict=True)
     )
     steps.append(*logs)
-    return _Branch([fact for facts in bullets for fact in facts], best, query, alone)
+    return _Branch([bullet for of_passage in bullets for bullet in of_passage], best, query, alone)
 
 
 async def summarize_passage(
-    tools: Tools, steps: StepLog, question: str, passage: RetrievedPassage
-) -> list[Fact]:
-    """What a passage says about a question, at temperature 0; adds the step `bullets`."""
+    tools: Tools, steps: StepLog, question: str, passage: Passage
+) -> list[UnnumberedClaim]:
+    """The claims of a passage on a question, at temperature 0; adds the step `bullets`."""
     context = tools.settings.llm_context
     values = {
         "question": short_question(question, context),
         "most": MOST_BULLETS,
         "characters": BULLET_CHARS,
     }
-    left = PROMPTS.room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
-    text = fit(passage.prompt_text(), left).text
+    room = PROMPTS.room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
+    text = fit(passage.prompt_text(), room).text
     answer = await ask(
         tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS
     )
@@ -171,31 +177,32 @@ async def summarize_passage(
     steps.add(
         "bullets",
         answer.spent,
-        shown=passage.trace(),
+        shown=passage_trace(passage),
         suspicious=suspicious_ids([passage]),
         texts=bullets,
         failure=answer.failure,
     )
-    return [(text, passage, "passage") for text in bullets]
+    return [UnnumberedClaim(text, passage) for text in bullets]
 
 
 async def _generate(tools: Tools, steps: StepLog, question: UserQuestion) -> _Branch:
     """Stages 4 to 6: the model's own answer, its claims, and a verdict on each of them."""
     text = await write_alone(tools, steps, question)
     claims = await split_claims(tools, steps, question, text)
-    evidence = await tools.retriever.find([searchable(claim) for claim in claims], _EVIDENCE)
+    rankings = await tools.retriever.find([searchable(claim) for claim in claims], _EVIDENCE)
+    evidence = [[scored.item for scored in ranking] for ranking in rankings]
     logs = [StepLog(tools.on_step) for _ in claims]
     checks = zip(logs, claims, evidence, strict=True)
     support = await side_by_side(
         check_claim(tools, log, claim, passages) for log, claim, passages in checks
     )
     steps.append(*logs)
-    facts: list[Fact] = [
-        (claim, passage, "model")
+    supported = [
+        UnnumberedClaim(claim, passage, "model")
         for claim, passage in zip(claims, support, strict=True)
         if passage is not None
     ]
-    return _Branch(facts, [passage for passages in evidence for passage in passages])
+    return _Branch(supported, [passage for passages in evidence for passage in passages])
 
 
 async def split_claims(
@@ -213,8 +220,8 @@ async def split_claims(
             "most": MOST_CHECKED,
             "characters": CLAIM_CHARS,
         }
-        left = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
-        messages = PROMPTS.messages("split", answer=fit(text.strip(), left).text, **values)
+        room = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
+        messages = PROMPTS.messages("split", answer=fit(text.strip(), room).text, **values)
         answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
     lines = dict.fromkeys(
         one_line(claim) for claim in (answer.value.claims if answer.value else ())
@@ -232,8 +239,8 @@ async def split_claims(
 
 
 async def check_claim(
-    tools: Tools, steps: StepLog, claim: str, passages: Sequence[RetrievedPassage]
-) -> RetrievedPassage | None:
+    tools: Tools, steps: StepLog, claim: str, passages: Sequence[Passage]
+) -> Passage | None:
     """The passage that supports a claim, None if none does, at temperature 0; no passages make no
     call.
 
@@ -244,10 +251,10 @@ async def check_claim(
     answer: FormAnswer[Check] = FormAnswer(None, Spent())
     if passages:
         values = {"claim": claim, "count": len(passages), "characters": THOUGHT_CHARS}
-        left = PROMPTS.room(
+        room = PROMPTS.room(
             context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values
         )
-        shown, _ = cut_to_share([passage.prompt_text() for passage in passages], left)
+        shown, _ = cut_to_share([passage.prompt_text() for passage in passages], room)
         answer = await ask(
             tools.model, PROMPTS.messages("verify", shown=shown, **values), Check, _CHECK_TOKENS
         )
@@ -262,7 +269,7 @@ async def check_claim(
         passage=support.passage_id if support else None,
         named=named,
         reasoning=one_line(check.reasoning),
-        evidence=[passage.trace() for passage in passages],
+        evidence=[passage_trace(passage) for passage in passages],
         suspicious=suspicious_ids(passages),
         failure=answer.failure,
     )
@@ -270,8 +277,12 @@ async def check_claim(
 
 
 async def refine(
-    tools: Tools, steps: StepLog, question: str, draft: list[Sentence], claims: Sequence[Claim]
-) -> list[Sentence]:
+    tools: Tools,
+    steps: StepLog,
+    question: str,
+    draft: list[AnswerSentence],
+    claims: Sequence[Claim],
+) -> list[AnswerSentence]:
     """The sentences after one call at temperature 0; adds the step `refine`.
 
     The draft stays as it is if it has full marks on all criteria, if the answer cannot be read, or
@@ -280,13 +291,13 @@ async def refine(
     tokens = tools.settings.answer_tokens
     longest = answer_tokens(tokens) + _MARKS_TOKENS
     values = prompt_values(question, tools.settings) | {"criteria": CRITERIA, "count": FULL_MARK}
-    left = PROMPTS.room(
+    room = PROMPTS.room(
         tools.settings.llm_context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values
     )
     lines = [f"{sentence.text} ({', '.join(map(str, sentence.claims))})" for sentence in draft]
-    draft_text = fit("\n".join(lines), left // _DRAFT_SHARE).text
+    draft_text = fit("\n".join(lines), room // _DRAFT_SHARE).text
     claim_lines = first_that_fit(
-        [claim.line() for claim in claims], left - count_tokens(draft_text)
+        [claim.line() for claim in claims], room - count_tokens(draft_text)
     )
     messages = PROMPTS.messages("refine", draft=draft_text, claims="\n".join(claim_lines), **values)
     answer = await ask(tools.model, messages, refined_form(most_sentences(tokens)), longest)

@@ -16,8 +16,8 @@ from pipeline.cli.common import AnsweringSystemOption, AsJsonNotText, open_works
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:
-    from pipeline.answering.retrieval import RetrievedPassage
     from pipeline.answering.session import Conversation, Reply, StepObserver
+    from pipeline.corpus.passage import Passage
 
 PapersOfOption = Annotated[
     str,
@@ -177,7 +177,7 @@ def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepO
     from pipeline.answering.rendering import step_lines
     from pipeline.cli.console import print_note
 
-    def print_step(step: Mapping[str, Any], passages: Mapping[str, RetrievedPassage]) -> None:
+    def print_step(step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
         show_step(step["stage"])
         if show_work:
             for line in step_lines(step, passages):

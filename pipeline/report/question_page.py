@@ -12,8 +12,8 @@ from pipeline import tables
 from pipeline.answering.answer import Answer, answer_of_row
 from pipeline.answering.questions import PosedQuestion
 from pipeline.answering.rendering import step_lines
-from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.corpus.links import passage_url
+from pipeline.corpus.passage import Passage
 from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import parted
@@ -228,7 +228,7 @@ def _answer(
     }
 
 
-def _read_passage(passage: RetrievedPassage, posed: PosedQuestion) -> Row:
+def _read_passage(passage: Passage, posed: PosedQuestion) -> Row:
     """A passage that a system read, with its title and sections, and the numbers of the gold claims
     that it holds.
     """
@@ -245,7 +245,7 @@ def _read_passage(passage: RetrievedPassage, posed: PosedQuestion) -> Row:
     }
 
 
-def _steps(answer: Answer, passages: Mapping[str, RetrievedPassage]) -> list[list[str]]:
+def _steps(answer: Answer, passages: Mapping[str, Passage]) -> list[list[str]]:
     """The trace in words, step by step; a ranking with its order."""
     steps = []
     for step in answer.trace.get("steps", ()):

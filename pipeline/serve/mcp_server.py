@@ -19,7 +19,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from pipeline import __version__
-from pipeline.answering.retrieval import looks_like_prompt_injection
+from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper
 from pipeline.corpus.parse.policies import without_markers

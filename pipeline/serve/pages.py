@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from pipeline.answering.answer import Answer
 from pipeline.answering.rendering import answer_notes, cost_line
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.corpus.passage import Passage
 from pipeline.errors import CiteloomError
 from pipeline.report import rendering
 from pipeline.report.formatting import month_name, passage_link
@@ -65,7 +65,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _passages_of(answer: Answer) -> dict[str, RetrievedPassage]:
+def _passages_of(answer: Answer) -> dict[str, Passage]:
     return {passage.passage_id: passage for hop in answer.shown for passage in hop}
 
 

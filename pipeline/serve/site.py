@@ -18,8 +18,8 @@ from pipeline.serve.corpus_view import CorpusView, read_corpus
 from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
-    from pipeline.answering.retrieval import RetrievedPassage
     from pipeline.answering.session import Reply, StepObserver
+    from pipeline.corpus.passage import Passage
 
 # A query of one page of text. The models read some 500 words of it.
 LONGEST_QUERY = 10_000
@@ -108,7 +108,7 @@ class LiveAnswer:
             self.error = error
         self._lines.put(None)
 
-    def _observe(self, step: Mapping[str, Any], passages: Mapping[str, RetrievedPassage]) -> None:
+    def _observe(self, step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
         from pipeline.answering.rendering import step_lines
 
         self._lines.put(step_lines(step, passages))

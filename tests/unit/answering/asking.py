@@ -12,10 +12,12 @@ from typing import Any
 
 from pipeline.answering.answer import Answer
 from pipeline.answering.front_matter import FrontMatter
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.answering.model_calls import StepCallback, Tools
 from pipeline.answering.systems import SYSTEMS
-from pipeline.answering.tools import StepCallback, Tools
 from pipeline.answering.user_question import UserQuestion as Question
+from pipeline.corpus.passage import Passage
+from pipeline.index.relevance import Relevance
+from pipeline.index.scored import Scored
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
@@ -26,17 +28,16 @@ MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
 QUESTION = Question("How does QuillNet judge fairness?")
 
 
-def passage(number: int, text: str = "", **changed: Any) -> RetrievedPassage:
+def passage(number: int, text: str = "", **changed: Any) -> Passage:
     """Passage number n of paper 2403.0000n, which says that it holds fact n."""
-    made = RetrievedPassage(
+    made = Passage(
         f"p{number}",
         f"2403.{number:05}",
-        f"Title {number}",
-        ("Method", f"Part {number}"),
         f"S{number}.p1",
         "paragraph",
+        f"Title {number}",
+        ("Method", f"Part {number}"),
         text or f"It holds fact {number} [@key{number}].",
-        "2024-03",
     )
     return replace(made, **changed)
 
@@ -44,15 +45,17 @@ def passage(number: int, text: str = "", **changed: Any) -> RetrievedPassage:
 class Shelf:
     """A retriever that finds its passages in the order that it has them, whatever it is asked."""
 
-    def __init__(self, *passages: RetrievedPassage) -> None:
+    def __init__(self, *passages: Passage, relevance: Relevance | None = None) -> None:
+        self.relevance = relevance
         self.passages = list(passages) or [passage(number) for number in range(1, 31)]
         self.asked: list[tuple[tuple[str, ...], int]] = []
 
-    async def find(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
+    async def find(self, queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
         await asyncio.sleep(0)
         if queries:
             self.asked.append((tuple(queries), count))
-        return [self.passages[:count] for _ in queries]
+        ranking = [Scored(passage, 1.0, self.relevance) for passage in self.passages[:count]]
+        return [ranking for _ in queries]
 
 
 class Tables:

@@ -20,6 +20,7 @@ from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
+from pipeline.index.scored import Scored
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import Settings, load_settings
 from tests.unit.answering.asking import Tables, passage
@@ -36,7 +37,7 @@ def search(queries: Any, count: int) -> list[list[Any]]:
     named = [
         [int(word) for word in query.split() if word.isdigit()] or range(1, 9) for query in queries
     ]
-    return [[passage(number) for number in numbers][:count] for numbers in named]
+    return [[Scored(passage(number), 1.0) for number in numbers][:count] for numbers in named]
 
 
 def posed(*gold: int) -> PosedQuestion:

@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.model_calls import PROMPTS
-from pipeline.answering.retrieval import QUERY_CHARS, looks_like_prompt_injection, searchable
+from pipeline.answering.prompt_injection import looks_like_prompt_injection
+from pipeline.answering.retriever import QUERY_CHARS, searchable
 from pipeline.errors import SettingError
 
 

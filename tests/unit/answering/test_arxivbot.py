@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from pipeline.answering.answer import ABSTAINED
-from pipeline.answering.front_matter import Author, FrontMatter
+from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question
+from pipeline.corpus.parse.paper import Author
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.answering.claim_extraction import CLAIM_CHARS, Source, home_of, particulars
+from pipeline.answering.claim_extraction import (
+    CLAIM_CHARS,
+    SupportCandidate,
+    find_support,
+    particulars,
+)
 from tests.unit.answering.asking import passage
 
 QUESTION = "How does QuillNet judge fairness?"
@@ -13,10 +18,10 @@ RESULTS = passage(2, "QuillNet reaches 0.64 on 1,200 questions, three times.")
 OTHER = passage(3, "Nothing of the kind, in 2019.")
 FORMULA = passage(4, r"A passage has the key $\delta(p)$.")
 SOURCES = [
-    Source(FRONT, '"QuillNet" first appeared on arXiv in 2024-03-25.'),
-    Source(RESULTS),
-    Source(OTHER),
-    Source(FORMULA),
+    SupportCandidate(FRONT, '"QuillNet" first appeared on arXiv in 2024-03-25.'),
+    SupportCandidate(RESULTS),
+    SupportCandidate(OTHER),
+    SupportCandidate(FORMULA),
 ]
 
 
@@ -72,7 +77,7 @@ def test_the_last_word_of_a_claim_that_was_cut_is_none() -> None:
 def test_a_claim_rests_where_its_names_and_figures_stand(
     claim: str, named: object, home: object
 ) -> None:
-    assert home_of(claim, named, QUESTION, SOURCES) == home  # type: ignore[arg-type]
+    assert find_support(claim, named, QUESTION, SOURCES) == home  # type: ignore[arg-type]
 
 
 def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has() -> None:
@@ -85,14 +90,28 @@ def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has() -> N
         "The Beryl lantern burns for 4 hours.",
         "How long does the Beryl lantern burn?",
     )
-    assert home_of(claim, sable, question, [Source(sable), Source(beryl)]) == beryl
     assert (
-        home_of(claim, sable, question, [Source(sable), Source(beryl), Source(stones)]) == sable
+        find_support(claim, sable, question, [SupportCandidate(sable), SupportCandidate(beryl)])
+        == beryl
+    )
+    assert (
+        find_support(
+            claim,
+            sable,
+            question,
+            [SupportCandidate(sable), SupportCandidate(beryl), SupportCandidate(stones)],
+        )
+        == sable
     )  # one of two
     assert (
-        home_of(claim, sable, question, [Source(sable)]) == sable
+        find_support(claim, sable, question, [SupportCandidate(sable)]) == sable
     )  # it may say "four" of the only lantern there
     assert (
-        home_of("The Beryl burns for 21 hours.", sable, question, [Source(sable), Source(beryl)])
+        find_support(
+            "The Beryl burns for 21 hours.",
+            sable,
+            question,
+            [SupportCandidate(sable), SupportCandidate(beryl)],
+        )
         == sable
     )

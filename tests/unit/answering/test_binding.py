@@ -10,12 +10,20 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
-from pipeline.answering.corpus_retriever import ALL_MONTHS, MonthSpan, index_search, month_span
-from pipeline.answering.front_matter import Author, FrontMatter, FrontMatterTables
-from pipeline.answering.retrieval import PassageSearch, RetrievedPassage
+from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
+from pipeline.answering.retriever import (
+    ALL_MONTHS,
+    MonthSpan,
+    PassageSearch,
+    index_search,
+    month_span,
+)
+from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.passage import Passage
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError
+from pipeline.index.scored import Scored
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, TITLES, UNSIGNED
 from tests.unit.index.building import TEXTS, make_workspace, write_table
 
@@ -26,26 +34,21 @@ def told(workspace: Workspace, *papers: str, span: MonthSpan = ALL_MONTHS) -> li
 
 def found(
     corpus: Workspace, *queries: str, count: int, span: MonthSpan = ALL_MONTHS
-) -> list[list[RetrievedPassage]]:
-    return [
-        list(hits)
-        for hits in asyncio.run(PassageSearch(index_search(corpus, span)).find(queries, count))
-    ]
+) -> list[list[Scored[Passage]]]:
+    rankings = asyncio.run(PassageSearch(index_search(corpus, span)).find(queries, count))
+    return [list(ranking) for ranking in rankings]
 
 
 def test_the_index_finds_the_passage_with_where_it_stands_and_how_well_it_fits(
     corpus: Workspace,
 ) -> None:
     plants, rare = found(corpus, "how do plants get energy from light?", "untranslated", count=3)
-    assert (plants[0].text, plants[0].arxiv_id, plants[0].title) == (TEXTS[5], FERNS, TITLES[FERNS])
-    assert (plants[0].section_path, plants[0].anchor, plants[0].kind) == (
-        ("Method",),
-        "S1.p1",
-        "paragraph",
-    )
-    assert plants[0].month == MAY
+    first = plants[0].item
+    assert (first.text, first.arxiv_id, first.title) == (TEXTS[5], FERNS, TITLES[FERNS])
+    assert (first.section_path, first.anchor, first.kind) == (("Method",), "S1.p1", "paragraph")
+    assert first.month == MAY
     assert plants[0].relevance in ("strong", "weak", "none")
-    assert rare[0].text == TEXTS[1]
+    assert rare[0].item.text == TEXTS[1]
     assert [len(plants), len(rare)] == [3, 3]
 
 
@@ -53,7 +56,7 @@ def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_ask
     corpus: Workspace,
 ) -> None:
     (early,) = found(corpus, "plants and light", count=50, span=MonthSpan(last=MARCH))
-    assert {each.month for each in early} == {MARCH}
+    assert {scored.item.month for scored in early} == {MARCH}
     (every,) = found(corpus, "light", count=5_000)
     assert len(every) == 10
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from pipeline.answering.answer import ABSTAINED, Answer
 from pipeline.answering.extractive import choose_quotes, extractive, search_query
-from pipeline.answering.front_matter import Author, FrontMatter
-from pipeline.answering.tools import Tools
+from pipeline.answering.front_matter import FrontMatter
+from pipeline.answering.model_calls import Tools
 from pipeline.answering.user_question import Turn, UserQuestion
+from pipeline.corpus.parse.paper import Author
 from pipeline.index.relevance import coverage
 from pipeline.llm.loop import run
 from pipeline.settings import load_settings
@@ -32,9 +33,7 @@ def answer(shelf: Shelf, question: UserQuestion = QUESTION, tables: Tables | Non
 
 
 def test_the_sentence_that_fits_is_quoted_with_its_passage() -> None:
-    answered = answer(
-        Shelf(passage(1, HULL, relevance="strong"), passage(2, "Nets hold fish.", relevance="weak"))
-    )
+    answered = answer(Shelf(passage(1, HULL), passage(2, "Nets hold fish."), relevance="weak"))
     assert answered.text.startswith("“The new hull saves half of the fuel.”")
     first = answered.claims[0]
     assert (first.passage_id, first.anchor, first.source) == ("p1", "S1.p1", "passage")
@@ -50,7 +49,7 @@ def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
 def test_nothing_is_answered_from_passages_that_do_not_fit_and_those_whose_fit_nobody_knows_are_read() -> (
     None
 ):
-    answered = answer(Shelf(passage(1, HULL, relevance="none"), passage(2, relevance="none")))
+    answered = answer(Shelf(passage(1, HULL), passage(2), relevance="none"))
     assert (answered.text, answered.abstained, answered.claims) == (ABSTAINED, True, ())
     assert answer(Shelf(passage(1, HULL, kind="table"))).abstained
     assert not answer(Shelf(passage(1, HULL))).abstained
@@ -60,7 +59,7 @@ def test_questions_for_facts_are_answered_from_tables() -> None:
     known = FrontMatter(
         passage(9, "Front."), (Author("Ada Quill", ("Nib University",)),), "2024-03-07"
     )
-    shelf = Shelf(passage(9, "We write.", relevance="strong"))
+    shelf = Shelf(passage(9, "We write."), relevance="strong")
     answered = answer(shelf, UserQuestion("Who are the authors of Title 9?"), Tables(known))
     assert (
         answered.text == '"Title 9" (arXiv:2403.00009) was written by Ada Quill (Nib University).'

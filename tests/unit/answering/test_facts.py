@@ -6,16 +6,11 @@ import asyncio
 
 import pytest
 
-from pipeline.answering.front_matter import (
-    MOST_AUTHORS,
-    Author,
-    FrontMatter,
-    facets_of,
-    fact_claims,
-    named_papers,
-)
+from pipeline.answering.facts import MOST_AUTHORS, facets_of, fact_claims, named_papers
+from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.questions import read_questions
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.passage import Passage
 from pipeline.settings import SAMPLE_QUESTIONS
 from tests.unit.answering.asking import Tables, passage
 
@@ -122,7 +117,7 @@ def test_the_papers_that_a_question_is_on_are_named_by_id_title_or_rank(
     assert named_papers(question, FOUND) == papers
 
 
-def told(question: str, *known: FrontMatter, most: int = 3) -> list[tuple[str, RetrievedPassage]]:
+def told(question: str, *known: FrontMatter, most: int = 3) -> list[tuple[str, Passage]]:
     claims = asyncio.run(fact_claims(Tables(*known), question, FOUND, most))
     assert {source for _, _, source in claims} <= {"front_matter"}
     return [(text, passage) for text, passage, _ in claims]

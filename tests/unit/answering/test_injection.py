@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.answering.retrieval import looks_like_prompt_injection
+from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.settings import load_settings

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipeline.answering.retrieval import PassageSearch, RetrievedPassage
+from pipeline.answering.retriever import PassageSearch
+from pipeline.corpus.passage import Passage
 from pipeline.errors import TransientFailure
+from pipeline.index.scored import Scored
 from tests.unit.answering.asking import passage
 
 
@@ -21,26 +23,29 @@ class Search:
         self.threads: set[int] = set()
         self._busy = threading.Lock()
 
-    def __call__(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
+    def __call__(self, queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
         assert self._busy.acquire(blocking=False), "two searches at a time"
         try:
             self.threads.add(threading.get_ident())
             time.sleep(0.01)
             if "broken" in queries:
                 raise TransientFailure("the index does not answer")
-            return [[passage(number, query) for number in range(1, count + 1)] for query in queries]
+            return [
+                [Scored(passage(number, query), 1.0) for number in range(1, count + 1)]
+                for query in queries
+            ]
         finally:
             self._busy.release()
 
 
-def texts(rankings: Sequence[Sequence[RetrievedPassage]]) -> list[list[str]]:
-    return [[ranked.text for ranked in ranking] for ranking in rankings]
+def texts(rankings: Sequence[Sequence[Scored[Passage]]]) -> list[list[str]]:
+    return [[scored.item.text for scored in ranking] for ranking in rankings]
 
 
 def test_searches_run_one_after_another_and_everyone_gets_their_own() -> None:
     search = Search()
 
-    async def ask() -> list[Sequence[Sequence[RetrievedPassage]]]:
+    async def ask() -> list[Sequence[Sequence[Scored[Passage]]]]:
         retriever = PassageSearch(search)
         return await asyncio.gather(*(retriever.find([f"q{n}", "all"], 2) for n in range(9)))
 
@@ -61,7 +66,7 @@ def test_passages_seen_are_known_by_id_and_no_query_makes_no_search() -> None:
 
 
 def test_a_failed_search_is_its_callers_failure_and_not_that_of_others() -> None:
-    async def ask() -> list[Sequence[Sequence[RetrievedPassage]]]:
+    async def ask() -> list[Sequence[Sequence[Scored[Passage]]]]:
         retriever = PassageSearch(Search())
         broken = asyncio.create_task(retriever.find(["broken"], 1))
         beside = await retriever.find(["fine"], 1)
@@ -73,7 +78,7 @@ def test_a_failed_search_is_its_callers_failure_and_not_that_of_others() -> None
 
 
 def test_a_caller_that_is_cancelled_while_it_waits_does_not_hold_up_others() -> None:
-    async def ask() -> list[Sequence[Sequence[RetrievedPassage]]]:
+    async def ask() -> list[Sequence[Sequence[Scored[Passage]]]]:
         retriever = PassageSearch(Search())
         first, cancelled, last = (
             asyncio.create_task(retriever.find([query], 1)) for query in "abc"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.answering.retrieval import PASSAGE_CHARS, read_ranking, windows
+from pipeline.answering.ranking import PASSAGE_CHARS, read_ranking, windows
 from tests.scripted_llm import Asked
 from tests.unit.answering.asking import (
     Shelf,

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from pipeline.answering.rendering import cost_line
-from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.session import Conversation, open_conversation
 from pipeline.answering.systems import SYSTEMS
+from pipeline.corpus.passage import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.index.fusion import By
@@ -123,7 +123,7 @@ def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_p
 ) -> None:
     seen: list[Mapping[str, Any]] = []
 
-    def watch(step: Mapping[str, Any], passages: Mapping[str, RetrievedPassage]) -> None:
+    def watch(step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
         assert all(shown["passage_id"] in passages for shown in step.get("shown", ()))
         seen.append(step)
 

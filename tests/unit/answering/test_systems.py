@@ -16,10 +16,12 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pipeline.answering.answer import Answer
-from pipeline.answering.retrieval import PassageSearch, RetrievedPassage
+from pipeline.answering.model_calls import Tools
+from pipeline.answering.retriever import PassageSearch
 from pipeline.answering.systems import SYSTEMS
-from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion as Question
+from pipeline.corpus.passage import Passage
+from pipeline.index.scored import Scored
 from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.rehearsal import Rehearsal
@@ -61,8 +63,8 @@ def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
 
 
 def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> None:
-    def search(queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
-        return [Shelf().passages[:count] for _ in queries]
+    def search(queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
+        return [[Scored(passage, 1.0) for passage in Shelf().passages[:count]] for _ in queries]
 
     async def together(llm: ScriptedLlm) -> list[Answer]:
         place = workspace(llm, tmp_path / "together", llm_concurrency=12)

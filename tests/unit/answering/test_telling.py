@@ -12,7 +12,14 @@ from typing import Any
 
 import pytest
 
-from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, Source, plain_answer
+from pipeline.answering.answer import (
+    ABSTAINED,
+    Answer,
+    AnswerSentence,
+    Claim,
+    ClaimOrigin,
+    plain_answer,
+)
 from pipeline.answering.rendering import (
     answer_lines,
     answer_notes,
@@ -20,9 +27,9 @@ from pipeline.answering.rendering import (
     reply_json,
     step_lines,
 )
-from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.session import Reply
 from pipeline.answering.systems import SYSTEMS
+from pipeline.corpus.passage import Passage
 from pipeline.llm.messages import Prices, Usage
 from tests.scripted_llm import Rule, ScriptedLlm
 from tests.unit.answering.asking import (
@@ -38,9 +45,7 @@ from tests.unit.answering.asking import (
 HOSTILE = "\x1b[2J\x9b31m[red]Boo[/]\u202eoob\r\n[link=file:///etc]x[/link]"
 
 
-def claim(
-    number: int, found: RetrievedPassage, text: str = "", source: Source = "passage"
-) -> Claim:
+def claim(number: int, found: Passage, text: str = "", source: ClaimOrigin = "passage") -> Claim:
     return Claim(
         number,
         text or f"Claim {number}.",
@@ -57,7 +62,7 @@ def reply(answered: Answer, system: str = "arxivbot", usage: Usage | None = None
 
 
 def grounded(
-    claims: Sequence[Claim], *sentences: Sentence, found: Sequence[RetrievedPassage] = ()
+    claims: Sequence[Claim], *sentences: AnswerSentence, found: Sequence[Passage] = ()
 ) -> Answer:
     text = " ".join(sentence.text for sentence in sentences) or ABSTAINED
     return Answer(text, sentences, tuple(claims), ("words",), (tuple(found),), 1, not sentences)
@@ -71,7 +76,11 @@ BOTH = [claim(1, ONE), claim(2, TWO, source="front_matter"), claim(3, ONE, sourc
 
 
 def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places() -> None:
-    sentences = (Sentence("First.", (1,)), Sentence("Second.", (2, 1)), Sentence("Third.", (3,)))
+    sentences = (
+        AnswerSentence("First.", (1,)),
+        AnswerSentence("Second.", (2, 1)),
+        AnswerSentence("Third.", (3,)),
+    )
     told = reply(grounded(BOTH, *sentences, found=[ONE, TWO]))
     assert answer_lines(told) == [
         "First. [1] Second. [2][1] Third. [3]",
@@ -118,7 +127,7 @@ def test_the_cost_is_what_was_paid_now() -> None:
 def test_what_would_steer_a_terminal_is_a_sign() -> None:
     found = passage(1, HOSTILE, title=HOSTILE, section_path=(HOSTILE,))
     told = grounded(
-        [claim(1, found, HOSTILE)], Sentence(f"So: {HOSTILE}\ud800", (1,)), found=[found]
+        [claim(1, found, HOSTILE)], AnswerSentence(f"So: {HOSTILE}\ud800", (1,)), found=[found]
     )
     lines = [*answer_lines(reply(told)), *answer_lines(reply(plain_answer(HOSTILE), "direct"))]
     abstained = replace(grounded([], found=[found]), queries=(HOSTILE,))
@@ -143,7 +152,7 @@ def test_what_would_steer_a_terminal_is_a_sign() -> None:
 
 
 def test_the_document_holds_claims_passages_and_links_and_the_steps_where_asked() -> None:
-    told = reply_json(reply(grounded(BOTH, Sentence("First.", (1,)), found=[ONE, TWO])))
+    told = reply_json(reply(grounded(BOTH, AnswerSentence("First.", (1,)), found=[ONE, TWO])))
     assert (told["answer"], told["abstained"], told["system"], told["hops"]) == (
         "First.",
         False,

@@ -6,9 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pipeline import tables
-from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, answer_row, plain_answer
+from pipeline.answering.answer import (
+    ABSTAINED,
+    Answer,
+    AnswerSentence,
+    Claim,
+    answer_row,
+    plain_answer,
+)
+from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.questions import KINDS, GoldClaim, Question
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.corpus.passage import Passage
 from pipeline.evaluation.answers.rows import gold_shown_by_hop
 from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.llm.client import Spent
@@ -127,18 +135,17 @@ def gold_of(asked: Question) -> dict[int, list[str]]:
     return {0: [f"{asked.papers[0]}-0"], 1: [], 2: [f"{asked.papers[0]}-5"]}
 
 
-def found(asked: Question, number: int, text: Text = same) -> RetrievedPassage:
+def found(asked: Question, number: int, text: Text = same) -> Passage:
     title, path = text("Learned Weights"), (text("Method"),)
     told = text(f"Passage {number} says more. {QUOTE}")
-    return RetrievedPassage(
+    return Passage(
         f"{asked.papers[0]}-{number}",
         asked.papers[0],
-        title,
-        path,
         f"S{number}.p1",
         "paragraph",
+        title,
+        path,
         told,
-        "2024-03",
     )
 
 
@@ -164,7 +171,7 @@ def answered(asked: Question, system: str, abstains: bool, text: Text = same) ->
             ((hop, each[0]) for hop, each in enumerate(hops, 1)), 1
         )
     ]
-    told = [Sentence(text(f"Sentence {claim.number}."), (claim.number,)) for claim in claims]
+    told = [AnswerSentence(text(f"Sentence {claim.number}."), (claim.number,)) for claim in claims]
     queries = [text(f"weights {hop}") for hop in range(1, len(hops) + 1)]
     shown, trace = tuple(map(tuple, hops)), {"steps": list(_steps(asked, hops, queries, text))}
     said = ABSTAINED if abstains else " ".join(each.text for each in told)
@@ -176,7 +183,7 @@ def answered(asked: Question, system: str, abstains: bool, text: Text = same) ->
 
 
 def _steps(
-    asked: Question, hops: Sequence[Sequence[RetrievedPassage]], queries: Sequence[str], text: Text
+    asked: Question, hops: Sequence[Sequence[Passage]], queries: Sequence[str], text: Text
 ) -> Iterator[Row]:
     yield {"stage": "query", "query": queries[0], "question": asked.question, "made": "model"}
     for hop, (query, passages) in enumerate(zip(queries, hops, strict=True), 1):
@@ -196,7 +203,7 @@ def _steps(
         yield {
             "stage": "claims",
             "hop": hop,
-            "shown": [passage.trace() for passage in passages],
+            "shown": [passage_trace(passage) for passage in passages],
             **told,
         }
         query_next = queries[hop] if hop < len(hops) else None

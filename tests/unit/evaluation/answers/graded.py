@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.answering.answer import Answer, Claim, Sentence, plain_answer
+from pipeline.answering.answer import Answer, AnswerSentence, Claim, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.corpus.passage import Passage as CorpusPassage
 from pipeline.evaluation.answers.measures import Outcome
 from pipeline.evaluation.answers.rows import claims_by_question, judge_all, split_all
 from pipeline.evaluation.answers.sample import SampledAnswer
@@ -51,9 +51,9 @@ def question(
     )
 
 
-def found(number: int) -> RetrievedPassage:
-    return RetrievedPassage(
-        f"p{number}", PAPER, "Boats", (), f"S{number}", "paragraph", f"Passage {number}.", "2024-03"
+def found(number: int) -> CorpusPassage:
+    return CorpusPassage(
+        f"p{number}", PAPER, f"S{number}", "paragraph", "Boats", (), f"Passage {number}."
     )
 
 
@@ -67,7 +67,7 @@ def grounded(text: str, *hops: Sequence[int]) -> Answer:
         1, "Its own claim, which nobody grades.", first.passage_id, first.arxiv_id, first.anchor, 1
     )
     queries = tuple(f"query {hop}" for hop in range(len(hops)))
-    return Answer(text, (Sentence(text, (1,)),), (claim,), queries, shown, hops=len(hops))
+    return Answer(text, (AnswerSentence(text, (1,)),), (claim,), queries, shown, hops=len(hops))
 
 
 def case(

@@ -15,14 +15,14 @@ from pipeline import tables
 from pipeline.answering.answer import (
     ABSTAINED,
     Answer,
+    AnswerSentence,
     Claim,
-    Sentence,
-    Source,
+    ClaimOrigin,
     answer_of_row,
     answer_row,
     plain_answer,
 )
-from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.corpus.passage import Passage
 from pipeline.llm.client import Spent
 from pipeline.tables.writers import Writer
 from tests.unit.evaluation.answers.graded import grounded
@@ -47,11 +47,9 @@ def answer_again(answered: Answer) -> Answer:
 
 
 @st.composite
-def founds(draw: st.DrawFn, number: int) -> RetrievedPassage:
+def founds(draw: st.DrawFn, number: int) -> Passage:
     path = tuple(draw(st.lists(TEXT, max_size=2)))
-    return RetrievedPassage(
-        f"p{number}", draw(TEXT), draw(TEXT), path, draw(TEXT), draw(TEXT), draw(TEXT), "2024-03"
-    )
+    return Passage(f"p{number}", draw(TEXT), draw(TEXT), draw(TEXT), draw(TEXT), path, draw(TEXT))
 
 
 @st.composite
@@ -73,7 +71,7 @@ def answers(draw: st.DrawFn) -> Answer:
             each.arxiv_id,
             each.anchor,
             hop,
-            draw(st.sampled_from(get_args(Source))),
+            draw(st.sampled_from(get_args(ClaimOrigin))),
         )
         for n, (hop, each) in enumerate(rests, 1)
     )
@@ -82,7 +80,7 @@ def answers(draw: st.DrawFn) -> Answer:
         if claims
         else st.just(())
     )
-    sentences = tuple(draw(st.lists(st.builds(Sentence, TEXT, some), max_size=3)))
+    sentences = tuple(draw(st.lists(st.builds(AnswerSentence, TEXT, some), max_size=3)))
     leaf = st.one_of(TEXT, st.booleans(), st.none(), st.integers(-5, 5), st.floats(0, 1))
     steps = draw(
         st.lists(

@@ -1,0 +1,168 @@
+"""Claims from tables, not from a model, on a paper's authors, their affiliations, its date and its
+categories.
+
+Author information is one of the question topics of the arXivBot report, whose own system answers it
+by search.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from pipeline.answering.answer import UnnumberedClaim
+from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
+from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.corpus.passage import Passage
+from pipeline.text import one_line
+
+MOST_AUTHORS = 30
+_FEWEST_TITLE_CHARS = 4
+
+# Words of questions for each facet. "Who" by itself also asks for users and annotators.
+_FACET_WORDS = {
+    "authors": (
+        r"\bauthors?\b"
+        r"|\b(?:who|whom)\b[^.?!]{0,40}"
+        r"\b(?:wrote|written|published|proposed|developed|introduced|created|behind)\b"
+        r"|\b(?:written|proposed|developed|created) by wh"
+    ),
+    "affiliations": (
+        r"\baffiliat\w*"
+        r"|\bwhere (?:do|does|did)\b[^.?!]{0,100}\b(?:work|come from)\b"
+        r"|\bwhere (?:is|are|was|were)\b[^.?!]{0,60}\b(?:based|employed)\b"
+        r"|\bfor whom\b[^.?!]{0,60}\bwork"
+        r"|\bauthors?\b[^.?!]{0,80}"
+        r"\b(?:work(?:s|ed)? (?:at|for)|employed (?:at|by)|based (?:at|in))\b"
+        r"|\b(?:which|what) (?:\w+ )?(?:universit\w+|institut\w+|compan\w+|organi[sz]ations?|labs?"
+        r"|laborator\w+|employers?|workplaces?)\b"
+        r"|\b(?:which|what) (?:groups?|teams?|departments?|countr(?:y|ies)|cit(?:y|ies)|schools?)"
+        r" (?:do|does|did|are|is)\b[^.?!]{0,30}\bauthors?\b"
+    ),
+    "date": (
+        r"\bwhen\b[^.?!]{0,80}"
+        r"\b(?:publish|appear|written|submitted|released|posted|come out|put)\w*"
+        r"|\b(?:which|what) (?:year|month|date)\b"
+        r"|\b(?:publication|submission|release) date\b"
+    ),
+    "categories": (
+        r"\b(?:arxiv|primary|subject) (?:subject )?(?:categor|class|area)\w*"
+        r"|\bcategor\w+\b[^.?!]{0,40}\b(?:arxiv|filed|listed|posted|belong)"
+        r"|\b(?:filed|listed|posted) (?:in|under)\b"
+    ),
+}
+_FACETS = {facet: re.compile(words, re.IGNORECASE) for facet, words in _FACET_WORDS.items()}
+# A question that names the authors as those who say something does not ask who they are: "What do
+# the authors concede?" asks for limitations.
+_SAYING = (
+    r"(?:acknowledge|admit|argue|believe|call|caution|claim|concede|conclude|consider|describe"
+    r"|discuss|expect|explain|find|give|identify|leave|list|mention|name|note|plan|point|raise"
+    r"|recommend|regard|report|say|see|state|suggest|think|use|warn)(?:s|d|ed)?\b"
+)
+_AUTHORS_AS_SPEAKERS = re.compile(
+    # "do the paper's authors …", also "have they", "would they"
+    r"\b(?:do|does|did|have|has|had|can|could|would|should)\s+(?:(?:the|its|their|these)\s+)?"
+    r"(?:[\w'’-]+\s+)?authors?\b(?!['’])"
+    # "limits that the authors …", "what its authors …", "according to the authors"
+    r"|\b(?:that|what|which|how|why|as|to)\s+(?:the|its|their)\s+(?:[\w'’-]+\s+)?authors?\b"
+    r"(?!['’]|\s+(?:are|is|were|was)\b)"
+    # "by its authors' own account", and not "the authors' names"
+    r"|\bauthors?['’]s?\s+(?!(?:\w+\s+)?"
+    r"(?:names?|affiliat|e-?mail|address|employer|institut|universit|workplace))\w"
+    # "the authors themselves admit", "conceded by the authors", "author questions", "questions
+    # about authors"
+    rf"|(?<!which )(?<!what )(?<!many )\bauthors?\s+(?:themselves\s+|also\s+)?{_SAYING}"
+    r"|\b(?!written)\w+(?:ed|en)\s+by\s+(?:the|its|their)\s+authors?\b"
+    r"|\bauthors?\s+questions?\b|\bquestions?\s+(?:about|on)\s+authors?\b",
+    re.IGNORECASE,
+)
+_ARXIV_ID = re.compile(
+    r"(?<![\w.])(?:arxiv:\s*)?(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?![\w/])",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+")
+
+
+async def fact_claims(
+    facts: FrontMatterTables | None, question: str, passages: Sequence[Passage], most: int
+) -> list[UnnumberedClaim]:
+    """At most `most` claims from tables, paper by paper, each with the front matter on which it
+    rests.
+
+    There are none without tables or if the question asks for no facet, and none on what the tables
+    do not hold.
+    """
+    facets = facets_of(question)
+    papers = named_papers(question, passages) if facets else []
+    if facts is None or not papers:
+        return []
+    return [
+        UnnumberedClaim(sentence, front.passage, "front_matter")
+        for front in await facts.front_matter(papers)
+        for sentence in _facet_sentences(front, facets)
+    ][:most]
+
+
+def facets_of(question: str) -> tuple[str, ...]:
+    """Which of authors, affiliations, date and categories a question asks for."""
+    without_speakers = _AUTHORS_AS_SPEAKERS.sub(" ", question)
+    return tuple(
+        facet
+        for facet, pattern in _FACETS.items()
+        if pattern.search(without_speakers if facet == "authors" else question)
+    )
+
+
+def named_papers(question: str, passages: Iterable[Passage]) -> list[str]:
+    """The papers that a question is about: those whose ids it names, else those of the passages
+    whose titles it names, else the paper of the first passage.
+
+    A question names a title if it holds the whole title, or the part before its colon in the same
+    case ("QuillNet: Reading Margins"); in another case that part may be a common word.
+    """
+    ids = [
+        paper
+        for text in _ARXIV_ID.findall(question)
+        if (paper := normalize_arxiv_id(text)) and month_of(paper)
+    ]
+    if ids:
+        return list(dict.fromkeys(ids))
+    candidates = list(passages)
+    titled = [passage.arxiv_id for passage in candidates if _names_title(question, passage.title)]
+    return list(dict.fromkeys(titled or [passage.arxiv_id for passage in candidates[:1]]))
+
+
+def _names_title(question: str, title: str) -> bool:
+    if _holds_words(question.casefold(), title.casefold()):
+        return True
+    head, colon, _ = title.partition(":")
+    return bool(colon) and head != head.lower() and _holds_words(question, head)
+
+
+def _holds_words(text: str, name: str) -> bool:
+    """Whether a text holds the words of a name, in order and one after the other."""
+    text, name = (f" {' '.join(_WORD.findall(part))} " for part in (text, name))
+    return len(name.strip()) >= _FEWEST_TITLE_CHARS and name in text
+
+
+def _facet_sentences(front: FrontMatter, facets: Collection[str]) -> Iterator[str]:
+    """A sentence on each facet of one paper that the tables hold; authors and affiliations share
+    one.
+    """
+    paper = f'"{one_line(front.passage.title)}" (arXiv:{front.passage.arxiv_id})'
+    if front.authors and {"authors", "affiliations"} & set(facets):
+        names = [
+            f"{author.name} ({', '.join(author.affiliations)})"
+            if author.affiliations
+            else author.name
+            for author in front.authors[:MOST_AUTHORS]
+        ]
+        more = len(front.authors) - len(names)
+        others = f", and {more} others" if more else ""
+        yield f"{paper} was written by {'; '.join(names)}{others}."
+    if front.date and "date" in facets:
+        yield f"{paper} first appeared on arXiv in {front.date}."
+    if front.categories and "categories" in facets:
+        primary, *further = front.categories
+        also = f", also in {', '.join(further)}" if further else ""
+        yield f"{paper} is in arXiv's primary category {primary}{also}."
