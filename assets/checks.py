@@ -1,4 +1,4 @@
-"""The checks of a month (`pipeline.ops.checks`) as Dagster asset checks."""
+"""The checks of a stage's month as Dagster asset checks."""
 
 import warnings
 
@@ -7,28 +7,27 @@ import dagster as dg
 from assets import OWNER_METADATA
 from assets.partitions import MONTHS
 from assets.placement import retry_of_lost_steps
-from pipeline.engine.checks import Check, CheckResult, evaluate, record
-from pipeline.engine.stage import Workspace
+from pipeline.engine.checks import CheckEvaluated, evaluate, record
+from pipeline.engine.stage import MonthCheck, Stage, Workspace
 from pipeline.errors import TransientFailure
 from pipeline.settings import Settings
-from pipeline.stages import stage_named
 
 # A month of a million points takes Edge minutes to load.
 _TRIES, _SECONDS_BETWEEN_TRIES = 40, 15.0
 
 
-def build_check(check: Check, settings: Settings) -> dg.AssetChecksDefinition:
-    """A check of a month as Dagster's. settings: they say where its step runs."""
+def build_check(stage: Stage, check: MonthCheck, settings: Settings) -> dg.AssetChecksDefinition:
+    """A check of a stage's month as Dagster's. settings: they say where its step runs."""
 
     def run(
         context: dg.AssetCheckExecutionContext, workspace: dg.ResourceParam[Workspace]
     ) -> dg.AssetCheckResult:
         month = context.partition_key
         try:
-            result = evaluate(check, stage_named(check.stage), workspace, month)
+            result = evaluate(stage, check, workspace, month)
         except TransientFailure as error:  # another process may be searching the embedded index
             raise dg.RetryRequested(_TRIES, _SECONDS_BETWEEN_TRIES) from error
-        record(check, workspace, month, result)
+        record(stage, check, workspace, month, result)
         return dg.AssetCheckResult(
             passed=result.passed,
             severity=severity_of(check),
@@ -40,7 +39,7 @@ def build_check(check: Check, settings: Settings) -> dg.AssetChecksDefinition:
         # Checks by partition are a preview in Dagster 1.13, and just what a check of a month is.
         warnings.simplefilter("ignore", dg.PreviewWarning)
         return dg.asset_check(
-            asset=check.stage,
+            asset=stage.name,
             name=check.name,
             description=check.description,
             blocking=check.blocking,
@@ -50,17 +49,18 @@ def build_check(check: Check, settings: Settings) -> dg.AssetChecksDefinition:
         )(run)
 
 
-def evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckEvaluation:
+def evaluation(event: CheckEvaluated) -> dg.AssetCheckEvaluation:
     """The same result as an event, for a check that was evaluated outside any run of Dagster."""
+    check, result = event.check, event.result
     return dg.AssetCheckEvaluation(
-        asset_key=dg.AssetKey(check.stage),
+        asset_key=dg.AssetKey(event.stage),
         check_name=check.name,
         passed=result.passed,
-        metadata={"month": month, **result.facts},
+        metadata={"month": event.month, **result.facts},
         severity=severity_of(check),
         description=result.description or None,
         blocking=check.blocking,
-        partition=month,
+        partition=event.month,
     )
 
 
@@ -77,6 +77,6 @@ def without_partition(event: dg.AssetCheckEvaluation) -> dg.AssetCheckEvaluation
     )
 
 
-def severity_of(check: Check) -> dg.AssetCheckSeverity:
+def severity_of(check: MonthCheck) -> dg.AssetCheckSeverity:
     """WARN for a check whose failure fails no run."""
     return dg.AssetCheckSeverity.WARN if check.warning else dg.AssetCheckSeverity.ERROR

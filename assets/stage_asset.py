@@ -29,7 +29,6 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.settings import Settings
-from pipeline.stage_list import StageEntry
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES, Table
@@ -49,7 +48,6 @@ class StageAsset:
     """
 
     stage: Stage
-    entry: StageEntry
     details: Details | None = None
 
     def dependencies(self, settings: Settings) -> list[str]:
@@ -100,11 +98,11 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         stage.name,
         deps=asset.dependencies(settings),
         partitions_def=MONTHS,
-        group_name=asset.entry.group,
-        kinds=set(asset.entry.kinds),
+        group_name=stage.group,
+        kinds=set(stage.kinds),
         owners=OWNERS,
         tags={"citeloom/resource": stage.pool or "cpu"},
-        description=f"{asset.entry.description}\n\nA row is {stage.table.row}.",
+        description=f"{stage.description}\n\nA row is {stage.table.row}.",
         metadata={"dagster/column_schema": column_schema(stage.table)},
         code_version=asset.code_version(settings),
     )
@@ -124,7 +122,7 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         specs=[spec],
         # A cluster hands out its GPUs itself.
         pool=None if stage.pool == "gpu" and settings.on_cluster else stage.pool,
-        op_tags=gpu_tags(settings) if asset.entry.takes_gpus else {},
+        op_tags=gpu_tags(settings) if stage.takes_gpus else {},
         retry_policy=retry_of_lost_steps(settings),
     )
     def _asset(

@@ -12,7 +12,7 @@ from assets.checks import build_check
 from assets.jobs import check_months, find_changes, refresh_corpus, summarize_refresh
 from assets.placement import choose_executor, definition_time_settings
 from assets.stage_asset import build_asset
-from pipeline.ops.checks import CHECKS
+from pipeline.stages import STAGES
 from resources.services import build_resources
 from sensors.failures import failed_runs
 from sensors.months import dump_folder, hourly_check, new_months
@@ -34,7 +34,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             operations.months,
         ],
         asset_checks=[
-            *(build_check(check, settings) for check in CHECKS),
+            *(build_check(stage, check, settings) for stage in STAGES for check in stage.checks),
             *dg.load_asset_checks_from_modules([operations]),
         ],
         jobs=[refresh_corpus, find_changes, summarize_refresh, check_months],

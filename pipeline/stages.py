@@ -1,4 +1,4 @@
-"""The stages of `pipeline.stage_list`, loaded."""
+"""All stages, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from pipeline.engine.systems import lookup
 from pipeline.evaluation.stages import ANSWER_GRADES, G_SCORES
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
-from pipeline.stage_list import STAGE_LIST, StageEntry
+from pipeline.tables import TABLES
 
-
-def _load(entries: Iterable[StageEntry]) -> tuple[Stage, ...]:
-    return tuple(resolve_name(f"{entry.module}:{entry.name.upper()}") for entry in entries)
-
-
-STAGES = _load(STAGE_LIST)
+STAGES: tuple[Stage, ...] = tuple(
+    resolve_name(f"{table.stage_module}:{table.name.upper()}")
+    for table in TABLES.values()
+    if table.stage_module is not None
+)
 """All stages, in the order in which they run."""
 
-CORPUS_STAGES = _load(takewhile(lambda stage: stage.asks is None, STAGE_LIST))
+CORPUS_STAGES = tuple(takewhile(lambda stage: stage.asks is None, STAGES))
 """Stages up to the index, the tasks and the questions: those before the first that asks a language
 model.
 """
 
-LLM_STAGES = _load(stage for stage in STAGE_LIST if stage.asks is not None)
+LLM_STAGES = tuple(stage for stage in STAGES if stage.asks is not None)
 """Stages that ask a language model."""
 
-JUDGING_STAGES = _load(stage for stage in STAGE_LIST if stage.asks == "judge")
+LLM_STAGE_NAMES = frozenset(stage.name for stage in LLM_STAGES)
+
+JUDGING_STAGES = tuple(stage for stage in LLM_STAGES if stage.asks == "judge")
 """Stages that ask a judge, a language model too."""
 
 

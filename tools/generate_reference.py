@@ -1,9 +1,9 @@
-"""Write commands.md, settings.md and tables.md from the command line's definition, the settings and
-the table schemas.
+"""Write the pages of docs/reference from the command line, the settings and the tables, and the
+names of the stages for --help.
 
     python -m tools.generate_reference
 
-A test compares the committed pages with what this prints.
+A test compares the committed files with what this writes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from pipeline.settings.fields import GROUPS, PROJECT
 from pipeline.settings.settings import EMBEDDED_LLM, PREFIX
-from pipeline.stage_list import STAGE_LIST
+from pipeline.stages import STAGES
 from pipeline.tables import TABLES, Table
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+REPOSITORY = Path(__file__).resolve().parents[1]
 NOTICE = "<!-- Written by `python -m tools.generate_reference`; do not edit by hand. -->"
 # Pages that say more about a command than its help does.
 PAGES = {
@@ -190,7 +190,7 @@ def _values(kind: Any, info: OptionInfo | ArgumentInfo) -> str:
 
 def tables_page() -> str:
     """tables.md: what the stage of each table does, what a row is, and the columns."""
-    stages = {stage.name: stage for stage in STAGE_LIST}
+    stages = {stage.name: stage for stage in STAGES}
     contents = [[f"[`{name}`](#{_anchor(name)})", table.row] for name, table in TABLES.items()]
     parts = [TABLES_INTRODUCTION, _table(("table", "a row is"), contents)]
     for name, table in TABLES.items():
@@ -276,16 +276,34 @@ def _default(value: object) -> str:
     return f"`{text}`"
 
 
-PAGES_WRITTEN: Mapping[str, Callable[[], str]] = {
-    "commands.md": commands_page,
-    "settings.md": settings_page,
-    "tables.md": tables_page,
+def stage_names_module() -> str:
+    """stage_names.py: what --help and completion need of the stages, without the packages that
+    tables and stages import.
+    """
+    names = "".join(f'    "{stage.name}",\n' for stage in STAGES)
+    return f"""\
+\"\"\"Names of all stages, in the order in which they run.
+
+Written by `python -m tools.generate_reference`; do not edit by hand. Importing it is cheap.
+\"\"\"
+
+STAGE_NAMES = (
+{names})
+"""
+
+
+GENERATED: Mapping[str, Callable[[], str]] = {
+    "pipeline/stage_names.py": stage_names_module,  # before commands.md, which lists them
+    "docs/reference/commands.md": commands_page,
+    "docs/reference/settings.md": settings_page,
+    "docs/reference/tables.md": tables_page,
 }
+"""Path of a generated file → its text."""
 
 
 def main() -> None:
-    for name, page in PAGES_WRITTEN.items():
-        (FOLDER / name).write_text(page())
+    for path, text in GENERATED.items():
+        (REPOSITORY / path).write_text(text())
 
 
 if __name__ == "__main__":

@@ -355,6 +355,11 @@ QUESTIONS = Stage(
     settings=("max_questions",),
     inputs=_question_inputs,
     disabled_reason=questions_disabled_reason,
+    group="answers",
+    description=(
+        "Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold"
+        " claims."
+    ),
 )
 
 ANSWERS = Stage(
@@ -367,4 +372,11 @@ ANSWERS = Stage(
     # Systems that search read the index, which belongs to one process at a time where it is
     # embedded.
     pool="qdrant",
+    group="answers",
+    description=(
+        "The answers of each writer of CITELOOM_ANSWER_SYSTEMS (arXivBot, WikiChat, the model"
+        " alone), and answers made elsewhere, from the CSV file of CITELOOM_IMPORTED_ANSWERS."
+    ),
+    kinds=("parquet", "openai"),
+    asks="writer",
 )

@@ -31,7 +31,7 @@ from pipeline.cli import (
 )
 from pipeline.cli.exit_codes import with_exit_code
 from pipeline.cli.removed import add_refusals
-from pipeline.stage_list import STAGE_NAMES
+from pipeline.stage_names import STAGE_NAMES
 
 Commands = Mapping[str, Callable[..., int | None]]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.errors import SettingError
-from pipeline.stage_list import STAGE_NAMES
+from pipeline.stage_names import STAGE_NAMES
 from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from pipeline.engine.progress import (
     duration,
     listening,
 )
-from pipeline.stage_list import STAGE_NAMES
+from pipeline.stage_names import STAGE_NAMES
 
 if TYPE_CHECKING:
     from pipeline.report.grid import Section

@@ -43,7 +43,7 @@ class DagsterReporter:
                 self._months.update(months)
             case StageFinished(outcome):
                 self._report_outcome(outcome)
-            case CheckEvaluated(check, month):
+            case CheckEvaluated(_, check, month):
                 self._report(f"{check.name} of {month}", lambda _: _evaluation(event))
 
     def _report_outcome(self, outcome: Outcome) -> None:
@@ -124,7 +124,7 @@ def _record(instance: dg.DagsterInstance, event: DagsterEvent) -> None:
 def _evaluation(event: CheckEvaluated) -> dg.AssetCheckEvaluation:
     from assets.checks import evaluation
 
-    return evaluation(event.check, event.month, event.result)
+    return evaluation(event)
 
 
 def _summary_materialization(

@@ -12,13 +12,14 @@ import pyarrow as pa
 from pipeline.corpus.dump.catalogue import Dump, read_dump
 from pipeline.corpus.dump.member import place_of
 from pipeline.engine.progress import Notice, publish
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
 from pipeline.tables import PAPERS as PAPERS_TABLE
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from pipeline.corpus.pages import Parse, ParsedChunk, SelectedPage
@@ -37,6 +38,11 @@ _LEDGER_REASONS = {"crashed": "parser_crashed"}
 _READ_FAILURES = frozenset({"corrupt_member", "unreadable"})
 # On another machine, or at another time, such a page may become a paper.
 _MACHINE_FAILURES = frozenset({"too_slow", "out_of_memory", "parser_crashed", "unreadable"})
+# What the settings or arXiv keep out is no failure to parse.
+_UNWANTED = frozenset({"no_metadata", "withdrawn", "not_computer_science", "other_category"})
+# Share of a month's papers or wanted pages. Of the 49 pages of which the grades were set, one is C
+# and none is D.
+_FEWEST_PARSED, _MOST_LOW_GRADES, _MOST_CUT_OFF = 0.8, 0.5, 0.2
 
 
 def _list_members(job: Job) -> Iterator[Row]:
@@ -90,7 +96,15 @@ def _dump_digest(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 
 DUMP_MEMBERS = Stage(
-    table=MEMBERS_TABLE, build=_list_members, settings=("subsets",), inputs=_dump_digest
+    table=MEMBERS_TABLE,
+    build=_list_members,
+    settings=("subsets",),
+    inputs=_dump_digest,
+    group="corpus",
+    description=(
+        "Pages of the ar5iv zips, from their central directories, and loose pages beside them."
+    ),
+    kinds=("parquet", "zip"),
 )
 
 
@@ -216,6 +230,38 @@ def _had_no_disk_error(workspace: Workspace, month: str, provenance: Provenance)
     return "unreadable" not in provenance.left_out
 
 
+def _every_member_is_accounted_for(workspace: Workspace, month: str) -> CheckResult:
+    members, _ = _rows_and_left_out(workspace, MEMBERS_TABLE, month)
+    papers, left_out = _rows_and_left_out(workspace, PAPERS_TABLE, month)
+    return CheckResult(
+        members == papers + left_out, {"members": members, "papers": papers, "left_out": left_out}
+    )
+
+
+def _rows_and_left_out(workspace: Workspace, table: Table, month: str) -> tuple[int, int]:
+    written = read_provenance(workspace.root.file(table, month))
+    return (written.rows, sum(written.left_out.values())) if written else (0, 0)
+
+
+def _most_pages_are_read_whole(workspace: Workspace, month: str) -> CheckResult:
+    written = read_provenance(workspace.root.file(PAPERS_TABLE, month))
+    if written is None or not written.rows:
+        return CheckResult(True, {})
+    lost = sum(count for reason, count in written.left_out.items() if reason not in _UNWANTED)
+    parsed = written.rows / (written.rows + lost)
+    low_grades, cut_off = (
+        written.notes.get(name, 0) / written.rows for name in ("low_grades", "cut_off")
+    )
+    return CheckResult(
+        parsed >= _FEWEST_PARSED and low_grades <= _MOST_LOW_GRADES and cut_off <= _MOST_CUT_OFF,
+        {
+            "parsed": round(parsed, 4),
+            "low_grades": round(low_grades, 4),
+            "cut_off": round(cut_off, 4),
+        },
+    )
+
+
 PAPERS = Stage(
     table=PAPERS_TABLE,
     build=PaperBuilder(),
@@ -223,4 +269,25 @@ PAPERS = Stage(
     settings=("categories", "category_match", "parser", "page_errors"),
     version=8,
     outputs_exist=_had_no_disk_error,
+    group="corpus",
+    description=(
+        "Computer-science papers, parsed from pages read in place in the zip, with what each"
+        " lost.\n\nOther categories are left out before any HTML is read."
+    ),
+    kinds=("parquet", "html"),
+    checks=(
+        MonthCheck(
+            "every_member_is_accounted_for",
+            "Every page of the dump is a paper, or in the ledger with its reason.",
+            _every_member_is_accounted_for,
+            blocking=True,
+        ),
+        MonthCheck(
+            "most_pages_are_read_whole",
+            "At least 80 % of the wanted pages are papers; at most 50 % of these have grade C or D,"
+            " 20 % break off.",
+            _most_pages_are_read_whole,
+            warning=True,
+        ),
+    ),
 )

@@ -15,7 +15,7 @@ from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.embedding.columns import Stream
 from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
 from pipeline.engine import shutdown
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.settings import Settings
 from pipeline.storage.provenance import read_provenance
 
@@ -222,6 +222,29 @@ def _model(workspace: Workspace, month: str) -> Mapping[str, str]:
     return {"model": model_name(workspace.settings), "vectors": _kinds(workspace.settings)}
 
 
+def _every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:
+    columns = ["passage_id", "text_sha256"]
+    passages = workspace.root.read(tables.PASSAGES, month, columns)
+    embeddings = workspace.root.read(tables.EMBEDDINGS, month, columns)
+    written = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
+    # Vectors whose length is not 1 ± 0.01: no text changes that, only a faulty model or GPU.
+    off_norm = written.notes.get("off_norm", 0) if written else 0
+    missing = foreign = 0
+    if not passages.equals(
+        embeddings
+    ):  # as columns, a month of a million passages is 0.2 GB, and as sets over 1 GB
+        expected = {tuple(row.values()) for row in passages.to_pylist()}
+        embedded = {tuple(row.values()) for row in embeddings.to_pylist()}
+        missing, foreign = len(expected - embedded), len(embedded - expected)
+    facts = {
+        "passages": passages.num_rows,
+        "missing": missing,
+        "foreign": foreign,
+        "off_norm": off_norm,
+    }
+    return CheckResult(not (missing or foreign or off_norm), facts)
+
+
 EMBEDDINGS = Stage(
     table=tables.EMBEDDINGS,
     build=build_embeddings,
@@ -229,4 +252,20 @@ EMBEDDINGS = Stage(
     settings=("embedder", "embedded_form"),
     inputs=_model,
     pool="gpu",
+    group="search",
+    description=(
+        "Dense vectors of every passage, and of BGE-M3 sparse ones. Unchanged texts keep their"
+        " vectors, and an interrupted month continues where it ended."
+    ),
+    kinds=("parquet", "torch"),
+    takes_gpus=True,
+    checks=(
+        MonthCheck(
+            "every_passage_is_embedded",
+            "The embeddings hold exactly the passages of the month, with the text they have now,"
+            " as vectors of length 1.",
+            _every_passage_is_embedded,
+            blocking=True,
+        ),
+    ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -89,6 +89,39 @@ Parts = Callable[[Workspace, str], list[MonthPart]]
 
 
 @dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Whether a check passed, the figures that decided, and a sentence where there is something to
+    say.
+    """
+
+    passed: bool
+    facts: Mapping[str, Any]
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MonthCheck:
+    """One statement about a month of a stage.
+
+    evaluate: (workspace, month) → result. blocking: nothing below the stage runs for a month that
+    fails it. warning: a failure is reported, and is no failure of the run. uses_pool: it needs what
+    the stage's pool stands for.
+    """
+
+    name: str
+    description: str
+    evaluate: Callable[[Workspace, str], CheckResult]
+    blocking: bool = False
+    warning: bool = False
+    uses_pool: bool = False
+
+    def message(self, result: CheckResult) -> str:
+        """A failed result in one line."""
+        facts = ", ".join(f"{name} {value}" for name, value in result.facts.items())
+        return result.description or f"its check {self.name} failed: {facts}"
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One table and how a month of it is built.
 
@@ -101,6 +134,11 @@ class Stage:
     where only some parts read them; None where a month is built as a whole. part_settings: the
     settings of all parts, from which Dagster tells that a month is out of date. pool: what only one
     process may use at a time, in Dagster a pool, between processes a file lock (`engine.locks`).
+
+    group, description, kinds: of its asset in the Dagster UI. asks: a language model, as a writer
+    or as a judge; None for a stage that calls none. takes_gpus: on a cluster, its step asks for
+    CITELOOM_EMBEDDING_GPUS. checks: of its finished month, in the order in which they are
+    evaluated.
     """
 
     table: Table
@@ -114,6 +152,12 @@ class Stage:
     parts: Parts | None = None
     part_settings: PartSettings = _no_settings
     pool: str | None = None
+    group: Literal["corpus", "search", "evaluation", "related_work", "answers"] = "corpus"
+    description: str = ""
+    kinds: tuple[str, ...] = ("parquet",)
+    asks: Literal["writer", "judge"] | None = None
+    takes_gpus: bool = False
+    checks: tuple[MonthCheck, ...] = ()
 
     @property
     def name(self) -> str:

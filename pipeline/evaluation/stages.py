@@ -29,6 +29,11 @@ RETRIEVAL_QUERIES = Stage(
     upstream=(tables.PASSAGES, tables.REFERENCES),
     settings=("retrieval_queries",),
     inputs=retrieval_sample.query_inputs,
+    group="evaluation",
+    description=(
+        "Sentences that cite papers of the corpus, without their citation markers: what a"
+        " search is asked to find, with the answer known and no labeller needed."
+    ),
 )
 
 RETRIEVAL_SCORES = Stage(
@@ -39,6 +44,11 @@ RETRIEVAL_SCORES = Stage(
     version=3,
     inputs=retrieval.score_inputs,
     pool="gpu",
+    group="evaluation",
+    description=(
+        "How well each way to search finds the papers that sentences cite: dense, lexical,"
+        " sparse, fused and reranked, with intervals."
+    ),
 )
 
 _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
@@ -84,6 +94,14 @@ G_SCORES = Stage(
     inputs=g_score.inputs,
     disabled_reason=_sections_off,
     pool="llm",
+    group="evaluation",
+    description=(
+        "The G-Score: six marks and a vote, all systems of a task in one conversation as the"
+        " paper has it; and what the paper did not ask: other orders, one by one, a second"
+        " judge."
+    ),
+    kinds=("parquet", "openai"),
+    asks="judge",
 )
 
 CITATION_SUPPORT = Stage(
@@ -95,6 +113,13 @@ CITATION_SUPPORT = Stage(
     inputs=citation_support.inputs,
     disabled_reason=_citations_off,
     pool="llm",
+    group="evaluation",
+    description=(
+        "Whether a cited work says what the citing sentence claims: a verdict with the words it"
+        " rests on."
+    ),
+    kinds=("parquet", "openai"),
+    asks="judge",
 )
 
 SCORES = Stage(
@@ -102,6 +127,11 @@ SCORES = Stage(
     build=scores.build_scores,
     upstream=(*_WRITTEN, tables.G_SCORES, tables.CITATION_SUPPORT),
     version=3,
+    group="evaluation",
+    description=(
+        "Every metric of every system on each task: ROUGE against the gold section, G-Score,"
+        " citations."
+    ),
 )
 
 ANSWER_GRADES = Stage(
@@ -113,6 +143,12 @@ ANSWER_GRADES = Stage(
     inputs=answers.inputs,
     disabled_reason=_answers_off,
     pool="llm",
+    group="answers",
+    description=(
+        "Every answer claim by claim: is it correct, and which gold claims does the answer hold?"
+    ),
+    kinds=("parquet", "openai"),
+    asks="judge",
 )
 
 ANSWER_SCORES = Stage(
@@ -120,4 +156,9 @@ ANSWER_SCORES = Stage(
     build=scores.build_answer_scores,
     upstream=(tables.ANSWER_GRADES,),
     disabled_reason=_answers_off,
+    group="answers",
+    description=(
+        "Factual and coverage shares of every answer, and how much of what it needed retrieval"
+        " showed."
+    ),
 )

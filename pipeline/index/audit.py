@@ -14,12 +14,11 @@ from pipeline.engine.locks import month_lock
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
-from pipeline.index.load import KINDS, MonthAudit, audit_month, digest_of
-from pipeline.index.opening import collection_of, open_collections
-from pipeline.index.points import digests_of
-from pipeline.index.stages import INDEX_RECEIPTS, layout_of, receipt
+from pipeline.index.load import KINDS, MonthAudit
+from pipeline.index.opening import open_collections
+from pipeline.index.stages import INDEX_RECEIPTS, audit_and_receipt
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.writing import MonthWriter, Row
+from pipeline.storage.writing import MonthWriter
 
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
@@ -112,19 +111,6 @@ def audit_months(
     collections = sorted({audit.collection for audit in audits})
     outside = _points_outside(workspace, collections) if selected == available else ()
     return IndexAudit(tuple(audits), outside, tuple(failures), live)
-
-
-def audit_and_receipt(workspace: Workspace, month: str) -> tuple[MonthAudit, Row]:
-    """Audit a month against the collection of its layout; returns the audit and its receipt.
-    Changes nothing.
-    """
-    layout, _ = layout_of(workspace, month)
-    collections = open_collections(workspace)
-    index = collection_of(collections, layout)
-    expected = digests_of(workspace.root, month)
-    index.layout()  # raises for a collection of this name that citeloom did not make
-    audit = audit_month(index, month, expected)
-    return audit, receipt(collections.engine, index.name, layout, audit, digest_of(expected))
 
 
 def repair(

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 
 from pipeline import tables
 from pipeline.engine.digests import digest_of as digest_of_table
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
-from pipeline.index.load import MonthAudit, audit_month, digest_of, load_month
+from pipeline.index.load import KINDS, MonthAudit, audit_month, digest_of, load_month
 from pipeline.index.opening import collection_of, index_for, open_collections
 from pipeline.index.passage_index import Layout
-from pipeline.index.points import points_of
+from pipeline.index.points import digests_of, points_of
 from pipeline.storage.provenance import Provenance, read_provenance
 
 if TYPE_CHECKING:
     from pipeline.storage.writing import Row
+
+# Points of one kind that a check names; `citeloom audit --json` names all.
+_MOST_NAMED = 20
 
 
 def build_index_receipts(job: Job) -> Iterator[Row]:
@@ -99,6 +102,19 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
     return layout, written.rows
 
 
+def audit_and_receipt(workspace: Workspace, month: str) -> tuple[MonthAudit, Row]:
+    """Audit a month against the collection of its layout; returns the audit and its receipt.
+    Changes nothing.
+    """
+    layout, _ = layout_of(workspace, month)
+    collections = open_collections(workspace)
+    index = collection_of(collections, layout)
+    expected = digests_of(workspace.root, month)
+    index.layout()  # raises for a collection of this name that citeloom did not make
+    audit = audit_month(index, month, expected)
+    return audit, receipt(collections.engine, index.name, layout, audit, digest_of(expected))
+
+
 def _points_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
     """Whether the index holds as many points of the month as its receipt says.
 
@@ -132,6 +148,20 @@ def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     }
 
 
+def _index_holds_the_embeddings(workspace: Workspace, month: str) -> CheckResult:
+    audit, receipt = audit_and_receipt(workspace, month)
+    points = {kind: list(map(str, getattr(audit, kind)[:_MOST_NAMED])) for kind in KINDS}
+    facts = {
+        "collection": audit.collection,
+        "expected": audit.expected,
+        "present": audit.present,
+        **points,
+    }
+    return CheckResult(
+        audit.clean and [receipt] == workspace.root.rows(tables.INDEX_RECEIPTS, month), facts
+    )
+
+
 INDEX_RECEIPTS = Stage(
     table=tables.INDEX_RECEIPTS,
     build=build_index_receipts,
@@ -141,4 +171,19 @@ INDEX_RECEIPTS = Stage(
     outputs_exist=_points_exist,
     version=4,
     pool="qdrant",
+    group="search",
+    description=(
+        "The month's points in the Qdrant collection, audited against the embeddings id by id."
+    ),
+    kinds=("parquet", "qdrant"),
+    checks=(
+        MonthCheck(
+            "index_holds_the_embeddings",
+            "The index holds the points that the month's tables ask for, id by id and as they are"
+            " now, and no other.",
+            _index_holds_the_embeddings,
+            blocking=True,
+            uses_pool=True,
+        ),
+    ),
 )

@@ -13,8 +13,7 @@ from pipeline.index.reindex import check_layout
 from pipeline.llm.client import check_model
 from pipeline.llm.models import judge_models
 from pipeline.settings import SAMPLE_DUMP
-from pipeline.stage_list import LLM_STAGE_NAMES
-from pipeline.stages import JUDGING_STAGES, writer_models
+from pipeline.stages import JUDGING_STAGES, LLM_STAGE_NAMES, writer_models
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
 

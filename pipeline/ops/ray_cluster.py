@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.settings import Settings, is_secret
-from pipeline.stage_list import LLM_STAGE_NAMES
+from pipeline.stages import LLM_STAGE_NAMES
 from pipeline.text import one_line
 
 if TYPE_CHECKING:

@@ -29,7 +29,6 @@ from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
-from pipeline.ops.checks import CHECKS
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
@@ -183,7 +182,7 @@ def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: boo
     except Exception:  # `run_stage` has recorded and reported it; other stages and months go on
         return False
     try:
-        return run_checks(CHECKS, stage, workspace, month)
+        return run_checks(stage, workspace, month)
     except Exception as error:  # a check that could not be evaluated: a server that is down, say
         publish(
             StageFailed(

@@ -347,6 +347,10 @@ KEY_ELEMENTS = Stage(
     version=3,
     disabled_reason=_elements_off,
     pool="llm",
+    group="related_work",
+    description="Seven key elements of every target and reference (ChatCite, figure 2).",
+    kinds=("parquet", "openai"),
+    asks="writer",
 )
 
 SUMMARIES = Stage(
@@ -356,4 +360,12 @@ SUMMARIES = Stage(
     part_settings=_summary_settings,
     upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS, tables.PASSAGES),
     pool="llm",
+    group="related_work",
+    description=(
+        "The related work of every task by each writer of CITELOOM_SYSTEMS (ChatCite, its"
+        " ablations, baselines), and sections written elsewhere, from the CSV file of"
+        " CITELOOM_IMPORTED_SECTIONS."
+    ),
+    kinds=("parquet", "openai"),
+    asks="writer",
 )

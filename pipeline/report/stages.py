@@ -57,4 +57,7 @@ REPORT = Stage(
     version=2,
     inputs=_inputs,
     outputs_exist=_outputs_exist,
+    group="evaluation",
+    description="The month's report: a static folder of pages that works from disk.",
+    kinds=("html",),
 )

@@ -24,7 +24,8 @@ Column = tuple[str, pa.DataType, str]
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table. row: what one row of it is. rows_per_group: how many rows are held in memory and
-    written at once.
+    written at once. stage_module: the module whose constant `NAME` is the stage that makes the
+    table; None where no stage does.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Table:
     schema: pa.Schema
     version: int = 1
     rows_per_group: int = ROWS_PER_GROUP
+    stage_module: str | None = None
 
     def describe_columns(self) -> list[tuple[str, str, str]]:
         """(name, Arrow type, description) of every column, in order."""
@@ -111,6 +113,7 @@ DUMP_MEMBERS = Table(
             "checksum (CRC-32) of the page; in a zip, as its directory states it",
         ),
     ),
+    stage_module="pipeline.corpus.stages",
 )
 METADATA = Table(
     "metadata",
@@ -132,6 +135,7 @@ METADATA = Table(
         ("fetched_at", TEXT, "when the API or OAI-PMH answered, ISO 8601 UTC; null for a snapshot"),
         ("status", TEXT, "present, withdrawn, or absent (nobody knows the id)"),
     ),
+    stage_module="pipeline.arxiv.metadata_stage",
 )
 PAPERS = Table(
     "papers",
@@ -184,6 +188,7 @@ PAPERS = Table(
     ),
     version=3,
     rows_per_group=100,  # a paper is some 100 KB of blocks: 2,000 of them would be held at once
+    stage_module="pipeline.corpus.stages",
 )
 PASSAGES = Table(
     "passages",
@@ -205,6 +210,7 @@ PASSAGES = Table(
         ("cited_keys", TEXTS, "keys of the bibliography items it cites"),
         ("text_sha256", TEXT, "SHA-256 of the text that is embedded"),
     ),
+    stage_module="pipeline.corpus.passages.stages",
 )
 REFERENCES = Table(
     "references",
@@ -222,6 +228,7 @@ REFERENCES = Table(
         ("cited_arxiv_id", TEXT, "the cited paper where it is on arXiv and known"),
         ("resolved_by", TEXT, "identifier, doi, title, or null"),
     ),
+    stage_module="pipeline.corpus.references.stages",
 )
 CITATIONS = Table(
     "citations",
@@ -236,6 +243,7 @@ CITATIONS = Table(
             "passages of the citing paper that cite it, in order; empty if no passage does",
         ),
     ),
+    stage_module="pipeline.corpus.references.stages",
 )
 EMBEDDINGS = Table(
     "embeddings",
@@ -260,6 +268,7 @@ EMBEDDINGS = Table(
         ("truncated", FLAG, "whether the text was longer than the model reads"),
     ),
     rows_per_group=500,  # with ColBERT vectors a passage of 300 tokens is 600 KB
+    stage_module="pipeline.embedding.stages",
 )
 INDEX_RECEIPTS = Table(
     "index_receipts",
@@ -278,6 +287,7 @@ INDEX_RECEIPTS = Table(
         ),
         ("ids_sha256", TEXT, "SHA-256 over the sorted ids and text hashes of the month"),
     ),
+    stage_module="pipeline.index.stages",
 )
 RETRIEVAL_QUERIES = Table(
     "retrieval_queries",
@@ -289,6 +299,7 @@ RETRIEVAL_QUERIES = Table(
         ("text", TEXT, "sentence without its citation markers"),
         ("cited", TEXTS, "papers of the corpus that it cites, sorted"),
     ),
+    stage_module="pipeline.evaluation.stages",
 )
 RETRIEVAL_SCORES = Table(
     "retrieval_scores",
@@ -325,6 +336,7 @@ RETRIEVAL_SCORES = Table(
         ),
     ),
     version=2,
+    stage_module="pipeline.evaluation.stages",
 )
 
 REPORT = Table(
@@ -335,6 +347,7 @@ REPORT = Table(
         ("bytes", COUNT, "size"),
         ("sha256", TEXT, "SHA-256 of the file"),
     ),
+    stage_module="pipeline.report.stages",
 )
 LEDGER = Table(
     "ledger",
@@ -399,6 +412,7 @@ RELATED_WORK_TASKS = Table(
         ("gold", TEXT, "the section taken out, citations as [Reference i]"),
     ),
     version=3,
+    stage_module="pipeline.related_work.tasks",
 )
 KEY_ELEMENTS = Table(
     "key_elements",
@@ -418,6 +432,7 @@ KEY_ELEMENTS = Table(
         ("content_cut", FLAG, "whether the paper was cut to fit the model's context"),
         *llm_usage("LLM calls that it took"),
     ),
+    stage_module="pipeline.related_work.stages",
 )
 SUMMARIES = Table(
     "summaries",
@@ -451,6 +466,7 @@ SUMMARIES = Table(
     ),
     version=2,
     rows_per_group=50,  # a trace of every draft and vote can be 1 MB
+    stage_module="pipeline.related_work.stages",
 )
 
 G_SCORES = Table(
@@ -479,6 +495,7 @@ G_SCORES = Table(
         *llm_usage("LLM calls that it took"),
     ),
     version=2,
+    stage_module="pipeline.evaluation.stages",
 )
 CITATION_SUPPORT = Table(
     "citation_support",
@@ -517,6 +534,7 @@ CITATION_SUPPORT = Table(
         *llm_usage("LLM calls that it took"),
     ),
     version=2,
+    stage_module="pipeline.evaluation.stages",
 )
 SCORES = Table(
     "scores",
@@ -552,6 +570,7 @@ SCORES = Table(
         ),
     ),
     version=3,
+    stage_module="pipeline.evaluation.stages",
 )
 HUMAN_RATINGS = Table(
     "human_ratings",
@@ -655,6 +674,7 @@ QUESTIONS = Table(
             ),
         ),
     ),
+    stage_module="pipeline.answering.stages",
 )
 ANSWERS = Table(
     "answers",
@@ -694,6 +714,7 @@ ANSWERS = Table(
         *llm_usage("LLM calls that it took"),
     ),
     rows_per_group=50,  # a trace with all retrieved passages is some 50 KB
+    stage_module="pipeline.answering.stages",
 )
 ANSWER_GRADES = Table(
     "answer_grades",
@@ -733,6 +754,7 @@ ANSWER_GRADES = Table(
     ),
     version=2,
     rows_per_group=100,
+    stage_module="pipeline.evaluation.stages",
 )
 ANSWER_SCORES = Table(
     "answer_scores",
@@ -752,6 +774,7 @@ ANSWER_SCORES = Table(
         ("value", pa.float64(), "share from 0 to 1, or a count"),
     ),
     version=2,
+    stage_module="pipeline.evaluation.stages",
 )
 HUMAN_GRADES = Table(
     "human_grades",
@@ -802,19 +825,20 @@ TABLES: Mapping[str, Table] = {
         INDEX_RECEIPTS,
         RETRIEVAL_QUERIES,
         RETRIEVAL_SCORES,
+        QUESTIONS,
         RELATED_WORK_TASKS,
         KEY_ELEMENTS,
         SUMMARIES,
         G_SCORES,
         CITATION_SUPPORT,
-        SCORES,
-        HUMAN_RATINGS,
-        HUMAN_GRADES,
-        QUESTIONS,
         ANSWERS,
         ANSWER_GRADES,
+        SCORES,
         ANSWER_SCORES,
+        HUMAN_RATINGS,
+        HUMAN_GRADES,
         REPORT,
         LEDGER,
     )
 }
+"""All tables by name; those of stages in the order in which the stages run."""

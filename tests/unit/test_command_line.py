@@ -29,7 +29,7 @@ from pipeline.cli.status import StatusRow, status_report
 from pipeline.draft_check import check as draft_check
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.ops.export import data_files
-from pipeline.stage_list import STAGE_NAMES
+from pipeline.stage_names import STAGE_NAMES
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
 from tests.fake_clock import FakeClock

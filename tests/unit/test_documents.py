@@ -16,9 +16,9 @@ import typer
 from experiments import scale
 from experiments.scale_costs import Assumed
 from pipeline.settings import Settings
-from tests.documents import DOCS, PAGES, PROJECT, fenced, inline
+from tests.documents import PAGES, PROJECT, fenced, inline
+from tools.generate_reference import GENERATED, REPOSITORY
 from tools.generate_reference import PAGES as COMMAND_PAGES
-from tools.generate_reference import PAGES_WRITTEN
 
 # Read by tests and scripts alone.
 NOT_SETTINGS = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
@@ -86,9 +86,9 @@ def test_the_page_on_scale_holds_what_its_script_prints() -> None:
     )
 
 
-@pytest.mark.parametrize("name", PAGES_WRITTEN)
-def test_a_generated_page_is_up_to_date(name: str) -> None:
-    assert (DOCS / "reference" / name).read_text() == PAGES_WRITTEN[name](), (
+@pytest.mark.parametrize("path", GENERATED)
+def test_a_generated_file_is_up_to_date(path: str) -> None:
+    assert (REPOSITORY / path).read_text() == GENERATED[path](), (
         "run python -m tools.generate_reference"
     )
 

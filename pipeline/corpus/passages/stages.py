@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, pack, with_ids
 from pipeline.corpus.passages.text import Form, embedded_text, text_digest
-from pipeline.engine.stage import Job, Stage
+from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import TransientFailure
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
@@ -89,6 +89,49 @@ def _pack_row_group(root: DataRoot, month: str, form: Form, chunk: Sequence[int]
     return pack_batch(root.group(PAPERS, month, group, PAPER_COLUMNS), form)
 
 
+def _passages_are_within_bounds(workspace: Workspace, month: str) -> CheckResult:
+    words = workspace.root.read(PASSAGES_TABLE, month, ["words"])["words"].to_pylist()
+    over = sum(count > MOST_WORDS for count in words)
+    under = sum(count < FEWEST_WORDS for count in words)
+    return CheckResult(
+        over == 0 and under * 10 <= len(words),
+        {"passages": len(words), "over": over, "under": under},
+    )
+
+
+def _every_paper_has_passages(workspace: Workspace, month: str) -> CheckResult:
+    papers = set(workspace.root.read(PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
+    with_passages = set(
+        workspace.root.read(PASSAGES_TABLE, month, ["arxiv_id"])["arxiv_id"].to_pylist()
+    )
+    return CheckResult(
+        papers == with_passages, {"papers": len(papers), "without": sorted(papers - with_passages)}
+    )
+
+
 PASSAGES = Stage(
-    table=PASSAGES_TABLE, build=_build, upstream=(PAPERS,), settings=("embedded_form",), version=4
+    table=PASSAGES_TABLE,
+    build=_build,
+    upstream=(PAPERS,),
+    settings=("embedded_form",),
+    version=4,
+    group="corpus",
+    description=(
+        "Passages of 20 to 300 words with title and section path: short neighbours of one"
+        " section are packed, long ones split at sentence ends."
+    ),
+    checks=(
+        MonthCheck(
+            "passages_are_within_bounds",
+            "No passage is over 300 words, and those under 20 are whole sections or front matter:"
+            " at most one in ten.",
+            _passages_are_within_bounds,
+        ),
+        MonthCheck(
+            "every_paper_has_passages",
+            "Every paper of the month has at least one passage.",
+            _every_paper_has_passages,
+            blocking=True,
+        ),
+    ),
 )

@@ -83,6 +83,11 @@ REFERENCES = Stage(
     upstream=(tables.PAPERS, tables.METADATA),
     inputs=_earlier_metadata,
     version=2,
+    group="corpus",
+    description=(
+        "Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and"
+        " year."
+    ),
 )
 
 
@@ -118,5 +123,9 @@ def build_citations(job: Job) -> Iterator[Row]:
 
 
 CITATIONS = Stage(
-    table=tables.CITATIONS, build=build_citations, upstream=(tables.REFERENCES, tables.PASSAGES)
+    table=tables.CITATIONS,
+    build=build_citations,
+    upstream=(tables.REFERENCES, tables.PASSAGES),
+    group="corpus",
+    description="Which paper cites which, and in which passages.",
 )

@@ -38,8 +38,7 @@ from pipeline.ops.preflight import check_data_root
 from pipeline.ops.ray_cluster import job_client, setting_problems
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
-from pipeline.stage_list import LLM_STAGE_NAMES
-from pipeline.stages import writer_models
+from pipeline.stages import LLM_STAGE_NAMES, writer_models
 from pipeline.storage.mounts import LOCKING, NETWORK, mount_of
 from pipeline.storage.store import StorePath
 from pipeline.text import one_line

@@ -28,7 +28,7 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.llm.budget import is_budget_reached
 from pipeline.ops.refresh.plan import stale_of
-from pipeline.stage_list import LLM_STAGE_NAMES
+from pipeline.stages import LLM_STAGE_NAMES
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.reading import read_table
 from pipeline.storage.store import DataPath

@@ -24,7 +24,6 @@ from pipeline.engine.progress import Event, StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.ops.checks import CHECKS
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
 from tests.unit.embedding.hashing import DIMENSIONS, HashingEmbedder, stage_with
@@ -116,14 +115,14 @@ def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(
 ) -> None:
     write_month(workspace, texts=TEXTS)
     run_stage(EMBEDDINGS, workspace, MONTH)
-    assert run_checks(CHECKS, EMBEDDINGS, workspace, MONTH)
+    assert run_checks(EMBEDDINGS, workspace, MONTH)
     rows, written = workspace.root.rows(tables.EMBEDDINGS, MONTH), read_provenance(_file(workspace))
     assert written is not None
     with MonthWriter(tables.EMBEDDINGS, _file(workspace)) as writer:
         for row in rows:
             writer.add(row)
         writer.commit(replace(written, notes={**written.notes, "off_norm": 1}))
-    assert not run_checks(CHECKS, EMBEDDINGS, workspace, MONTH)
+    assert not run_checks(EMBEDDINGS, workspace, MONTH)
 
 
 @pytest.mark.parametrize("window", [1, 7, 5000])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pipeline.engine.checks import Check, CheckResult, run_checks
+from pipeline.engine.checks import run_checks
 from pipeline.engine.failures import all_failures, record_failure
-from pipeline.engine.stage import Workspace
+from pipeline.engine.stage import CheckResult, MonthCheck, Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import load_settings
 from pipeline.stages import stage_named
@@ -59,12 +60,9 @@ def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(
     record_failure(
         workspace, "check-index_receipts", "2024-03", TransientFailure("the server is down")
     )
-    check = Check(
-        "index_receipts",
-        "its_figures",
-        "",
-        lambda workspace, month: CheckResult(True, {}),
-        warning=True,
+    check = MonthCheck(
+        "its_figures", "", lambda workspace, month: CheckResult(True, {}), warning=True
     )
-    assert run_checks([check], stage_named("index_receipts"), workspace, "2024-03")
+    stage = replace(stage_named("index_receipts"), checks=(check,))
+    assert run_checks(stage, workspace, "2024-03")
     assert list(all_failures(workspace.root)) == []

@@ -1,0 +1,28 @@
+"""Names of all stages, in the order in which they run.
+
+Written by `python -m tools.generate_reference`; do not edit by hand. Importing it is cheap.
+"""
+
+STAGE_NAMES = (
+    "dump_members",
+    "metadata",
+    "papers",
+    "passages",
+    "references",
+    "citations",
+    "embeddings",
+    "index_receipts",
+    "retrieval_queries",
+    "retrieval_scores",
+    "questions",
+    "related_work_tasks",
+    "key_elements",
+    "summaries",
+    "g_scores",
+    "citation_support",
+    "answers",
+    "answer_grades",
+    "scores",
+    "answer_scores",
+    "report",
+)
