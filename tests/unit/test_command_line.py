@@ -109,7 +109,7 @@ def test_help_of_run_lists_every_stage() -> None:
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
-        ("citeloom run --until pass", ["passages"]),
+        ("citeloom run --until index_rec", ["index_receipts"]),
         ("citeloom run --select papers,emb", ["papers,embeddings"]),
         ("citeloom ask --system wiki", ["wikichat"]),
         ("citeloom relate --system zero", ["zero_shot"]),
