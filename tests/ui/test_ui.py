@@ -39,7 +39,7 @@ MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS: dict[str, list[str]] = {}
 for asset in STAGE_ASSETS:
     if asset.stage in STAGES:
-        GROUPS.setdefault(asset.entry.group, []).append(asset.stage.name)
+        GROUPS.setdefault(asset.stage.group, []).append(asset.stage.name)
 
 
 @dataclass(frozen=True, slots=True)
