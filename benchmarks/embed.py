@@ -40,7 +40,7 @@ from benchmarks.harness import Claim, median_ratio, report
 from benchmarks.parse import ABOUT, DUMPS, read_pages
 from benchmarks.random_m3 import SIZES, make_random_m3
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.paper import PageError
+from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.passages.packing import pack
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.bge_m3 import BgeM3

@@ -17,8 +17,8 @@ from typing import Any
 from benchmarks.parse import ABOUT, PROJECT, read_pages
 from pipeline import tables
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.paper import PageError
-from pipeline.corpus.passages.packing import Passage, pack, with_ids
+from pipeline.corpus.parse.parsed_page import PageError
+from pipeline.corpus.passages.packing import TextBlock, pack, with_ids
 from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
@@ -49,7 +49,7 @@ def read_texts(root: DataRoot, count: int) -> list[str]:
     ]
 
 
-def _sample_papers() -> Iterator[tuple[str, list[Passage]]]:
+def _sample_papers() -> Iterator[tuple[str, list[TextBlock]]]:
     """Title and passages of every paper of the sample corpus."""
     for page in read_pages(_SAMPLE):
         try:
@@ -60,7 +60,7 @@ def _sample_papers() -> Iterator[tuple[str, list[Passage]]]:
 
 
 def _write_month(
-    root: DataRoot, month: str, count: int, sample: Sequence[tuple[str, list[Passage]]]
+    root: DataRoot, month: str, count: int, sample: Sequence[tuple[str, list[TextBlock]]]
 ) -> None:
     chance = random.Random(month)
     paper_writer, passage_writer = (
@@ -85,7 +85,7 @@ def _paper(arxiv_id: str, title: str, year: int) -> dict[str, Any]:
 
 
 def _passages(
-    arxiv_id: str, title: str, sample: Sequence[Passage], chance: random.Random
+    arxiv_id: str, title: str, sample: Sequence[TextBlock], chance: random.Random
 ) -> Iterator[dict[str, Any]]:
     following = [*sample[1:], *sample[:1]]
     varied = [

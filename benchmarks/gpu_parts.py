@@ -45,7 +45,15 @@ from benchmarks.random_m3 import make_random_m3
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.flag_embedding import FlagBgeM3, make_flag_model
-from pipeline.embedding.verify import EXACT, HALF, TEXTS, Bounds, Reference, compare, reference_of
+from pipeline.embedding.verify import (
+    EXACT,
+    HALF,
+    TEXTS,
+    Bounds,
+    ReferenceVectors,
+    compare,
+    reference_of,
+)
 from pipeline.storage.data_root import DataRoot
 
 ENGINE = "ours with FlagEmbedding's network"
@@ -192,7 +200,7 @@ def _record_parity(
     record: Record,
     name: str,
     vectors: Sequence[Vectors],
-    references: Sequence[Reference],
+    references: Sequence[ReferenceVectors],
     bounds: Bounds,
 ) -> None:
     compared = [
@@ -210,11 +218,11 @@ def _record_parity(
     record.claim(Claim(f"{name}: texts within the bounds of verify-model", holding, len(compared)))
 
 
-def _as_reference(vectors: Vectors) -> Reference:
+def _as_reference(vectors: Vectors) -> ReferenceVectors:
     if vectors.colbert is None:
         raise ValueError("the vectors have no ColBERT rows to compare with")
     weights = dict(zip(vectors.sparse_ids.tolist(), vectors.sparse_weights.tolist(), strict=True))
-    return Reference(vectors.dense, weights, vectors.colbert)
+    return ReferenceVectors(vectors.dense, weights, vectors.colbert)
 
 
 def packs(place: Place, record: Record) -> None:

@@ -24,7 +24,7 @@ from rapidfuzz import fuzz
 
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.titles import title_words
-from pipeline.corpus.parse.paper import BibliographyItem
+from pipeline.corpus.parse.parsed_page import BibliographyItem
 from pipeline.corpus.references.resolution import resolve_references
 from pipeline.corpus.references.title_index import TitleIndex, title_table
 

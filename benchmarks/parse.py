@@ -1,4 +1,4 @@
-"""Page → Paper → passages and references, on one core: ours against what a user would take instead.
+"""Page → passages and references, on one core: ours against what a user would take instead.
 
     python -m benchmarks.parse [--quick]
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from benchmarks.harness import Claim, median_ratio, report
 from pipeline.corpus.dump.reader import keep_freed_memory
 from pipeline.corpus.parse import html, reference, tree
-from pipeline.corpus.parse.paper import PageError, Paper
+from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
 from pipeline.corpus.passages.packing import pack
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ REPEATED_BYTES = 200_000_000
 # What a row of `papers` has beside what the page tells.
 ABOUT = {"arxiv_id": "2404.00001", "year": 2024, "published": None, "categories": ["cs.CL"]}
 
-Parse = Callable[[bytes], Paper]
+Parse = Callable[[bytes], ParsedPage]
 Pages = Sequence[bytes]
 
 OURS, REPORT, LXML = "ours", "html.parser + mwparserfromhtml", "BeautifulSoup + lxml"

@@ -37,7 +37,7 @@ from pipeline import tables
 from pipeline.corpus.passages.packing import passage_id
 from pipeline.embedding.embedder import SparseVector
 from pipeline.embedding.lexical import lexical_query
-from pipeline.index.passage_index import Layout, Quantization, Query
+from pipeline.index.passage_index import Layout, Quantization, QueryVectors
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
@@ -145,7 +145,7 @@ _WORDS = (
 )  # fmt: skip
 
 
-def questions(structure: Structure, papers: int, count: int) -> list[Query]:
+def questions(structure: Structure, papers: int, count: int) -> list[QueryVectors]:
     """Questions on papers of the corpus, which has so many; none of them is a point. Their words
     are the sample's.
     """
@@ -153,7 +153,7 @@ def questions(structure: Structure, papers: int, count: int) -> list[Query]:
     dense = structure.questions(draw.integers(papers, size=count).tolist())
     ids, weights = terms(draw, count, QUERY_TERMS)
     return [
-        Query(
+        QueryVectors(
             dense[row],
             lexical_query(" ".join(draw.choice(_WORDS, 6))),
             SparseVector(ids[row], weights[row]),

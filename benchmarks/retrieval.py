@@ -49,7 +49,7 @@ from pipeline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
-    from pipeline.index.passage_index import PassageIndex, Query
+    from pipeline.index.passage_index import PassageIndex, QueryVectors
 
 DEPTH = 10
 # Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009).
@@ -205,7 +205,7 @@ class Measurement:
         scores = fused_scores(dense, self.words.of([encoded.lexical])[0])
         return [int(place) for place in np.argsort(-scores, kind="stable")[:count]], dense
 
-    def _relevance(self, text: str, query: Query) -> str | None:
+    def _relevance(self, text: str, query: QueryVectors) -> str | None:
         dense = self.dense @ query.dense
         words = self.words.of([query.lexical])[0]
         best = int(np.argmax(fused_scores(dense, words)))

@@ -35,7 +35,13 @@ from benchmarks.points import Structure, layout, questions, write_months
 from benchmarks.qdrant_server import Server, running
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank, with_payloads
-from pipeline.index.passage_index import OVERSAMPLING, Condition, PassageIndex, Quantization, Query
+from pipeline.index.passage_index import (
+    OVERSAMPLING,
+    Condition,
+    PassageIndex,
+    Quantization,
+    QueryVectors,
+)
 from pipeline.index.points import points_of
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.server import ServerCollections
@@ -89,7 +95,7 @@ class Corpus:
     asked: int
 
     @cached_property
-    def questions(self) -> list[Query]:
+    def questions(self) -> list[QueryVectors]:
         return questions(Structure(), self.papers, self.asked)
 
     def exact(self, where: Sequence[Condition] = ()) -> list[list[str]]:
@@ -155,13 +161,13 @@ def recall(
 
 
 def latency(
-    index: PassageIndex, asked: Sequence[Query], ranking: Ranking, clients: int
+    index: PassageIndex, asked: Sequence[QueryVectors], ranking: Ranking, clients: int
 ) -> dict[str, float]:
     """Milliseconds of a search, and searches a second, with so many clients at once."""
     rank(index, asked[:20], ranking)  # connected and warm
     gate, spent = threading.Barrier(clients + 1), []
 
-    def ask(some: Sequence[Query]) -> list[float]:
+    def ask(some: Sequence[QueryVectors]) -> list[float]:
         gate.wait()
         taken = []
         for question in some:

@@ -54,7 +54,7 @@ def read_zip(name: str) -> Callable[[], str]:
 def read_page(name: str) -> Callable[[], str]:
     """Makes a page; parses it."""
     from pipeline.corpus.parse.html import parse
-    from pipeline.corpus.parse.paper import PageError
+    from pipeline.corpus.parse.parsed_page import PageError
     from tests.unit.corpus.building import page, para
 
     content = page(para("Words.") + PAGES[name])

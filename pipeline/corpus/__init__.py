@@ -1,1 +1,1 @@
-"""The dump and its pages: zips, identifiers, and LaTeXML HTML to `Paper`."""
+"""The dump and its pages: zips, identifiers, and parsed LaTeXML HTML, passages and references."""

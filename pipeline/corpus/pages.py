@@ -16,7 +16,7 @@ import pyarrow as pa
 from pipeline.arxiv.person_names import count_differences
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.corpus.parse.paper import Author, PageError, Paper
+from pipeline.corpus.parse.parsed_page import Author, PageError, ParsedPage
 from pipeline.corpus.quality import Quality, apply_error_policy, grade
 from pipeline.engine.process_pool import time_limit
 from pipeline.errors import CiteloomError
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pipeline.engine.stage import Job
     from pipeline.settings import Settings
 
-Parse = Callable[[bytes, Sequence[str]], Paper]
-"""From a page's bytes and the names of its authors, as metadata has them, to its Paper."""
+Parse = Callable[[bytes, Sequence[str]], ParsedPage]
+"""From a page's bytes and the names of its authors, as metadata has them, to what was parsed."""
 LeftOut = tuple[str, str, str]
 """Id or place, reason and detail of a page that gave no row."""
 
@@ -176,7 +176,7 @@ class ParsedChunk:
     """The result of a chunk.
 
     rows: of `papers`, by identifier. bytes_read: packed bytes, as in the zips. parsing_seconds:
-    processor time from a page's bytes to its Paper.
+    processor time from a page's bytes to what was parsed.
     """
 
     rows: pa.RecordBatch
@@ -209,7 +209,7 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
     return ParsedChunk(batch, tuple(sorted(rows.left_out)), reader.bytes_read, parsing_seconds)
 
 
-def _row(page: SelectedPage, paper: Paper, quality: Quality, job: ParseJob) -> Row:
+def _row(page: SelectedPage, paper: ParsedPage, quality: Quality, job: ParseJob) -> Row:
     """A row of `papers`: what the page says, and metadata where it says nothing."""
     title, abstract = paper.title or page.title, paper.abstract or page.abstract
     authors = paper.authors or tuple(map(Author, page.authors))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.corpus.parse.measures import kept_characters
-from pipeline.corpus.parse.paper import PageError, Paper
+from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
 from pipeline.tables import GRADES
 
 # Where B, C and D begin. A bound that is never reached means that the fact alone cannot lower the
@@ -40,7 +40,7 @@ class Quality:
     reasons: tuple[str, ...]
 
 
-def grade(paper: Paper) -> Quality:
+def grade(paper: ParsedPage) -> Quality:
     """The grade of a page's text, with `reasons` among: ltx_errors, unconverted_macros,
     math_without_tex (counted together), missing_citations, text_lost, hidden_text, truncated,
     hardly_any_text.
@@ -50,7 +50,7 @@ def grade(paper: Paper) -> Quality:
     return Quality(GRADES[worst], tuple(reason for _, reason in lowered))
 
 
-def _grade_facts(paper: Paper) -> Iterator[tuple[int, str]]:
+def _grade_facts(paper: ParsedPage) -> Iterator[tuple[int, str]]:
     """(grades below A, name) of every fact."""
     words = sum(
         block.text.count(" ") + 1 for block in paper.blocks
@@ -73,7 +73,7 @@ def _grade_facts(paper: Paper) -> Iterator[tuple[int, str]]:
     yield GRADES.index("C") * (words < _FEWEST_WORDS), "hardly_any_text"
 
 
-def apply_error_policy(policy: str, paper: Paper) -> Paper:
+def apply_error_policy(policy: str, paper: ParsedPage) -> ParsedPage:
     """A paper as CITELOOM_PAGE_ERRORS wants it: keep, drop_paragraphs or drop_page.
 
     Raises PageError (page_has_errors) where the page is dropped, (no_text) where no block and no

@@ -18,7 +18,7 @@ from pipeline.arxiv.record import Record
 from pipeline.arxiv.snapshot import Snapshot
 from pipeline.arxiv.titles import doi_key, title_keys, title_words
 from pipeline.corpus.references.title_index import (
-    Candidate,
+    TitleCandidate,
     TitleIndex,
     month_digests,
     open_title_index,
@@ -57,7 +57,7 @@ class KnownPapers:
 
     def candidates(
         self, works: Sequence[tuple[str | None, Sequence[str]]]
-    ) -> list[list[Candidate]]:
+    ) -> list[list[TitleCandidate]]:
         """For each (title, DOIs) the papers that share a DOI or most words of the title with it, by
         identifier.
         """
@@ -66,7 +66,7 @@ class KnownPapers:
             of_work = [*map(doi_key, dois), *title_keys(title_words(title or ""))]
             if of_work:
                 keys[number] = np.array(of_work, np.uint64)
-        papers: list[dict[str, Candidate]] = [{} for _ in works]
+        papers: list[dict[str, TitleCandidate]] = [{} for _ in works]
         for index in self._indexes:
             for number, found in index.candidates(keys):
                 papers[number].update({paper.arxiv_id: paper for paper in found})

@@ -13,7 +13,7 @@ from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.identifiers import normalize_arxiv_id, split_version
 from pipeline.arxiv.record import Record
 from pipeline.arxiv.titles import surname, title_words
-from pipeline.corpus.references.title_index import Candidate
+from pipeline.corpus.references.title_index import TitleCandidate
 from pipeline.draft_check.draft import Draft, Entry
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.engine.stage import Workspace
@@ -97,7 +97,7 @@ def _identifier(entry: Entry) -> str | None:
 
 
 def _check(
-    entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]
+    entry: Entry, candidates: Sequence[TitleCandidate], records: Mapping[str, Record]
 ) -> ReferenceCheck:
     suspicions = _impossible(entry)
     identifier = _identifier(entry)
@@ -138,7 +138,7 @@ def _impossible(entry: Entry) -> list[str]:
 
 
 def _by_doi(
-    entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]
+    entry: Entry, candidates: Sequence[TitleCandidate], records: Mapping[str, Record]
 ) -> Record | None:
     dois = set(split_dois(entry.doi))
     return next(
@@ -152,7 +152,7 @@ def _by_doi(
 
 
 def _by_title(
-    entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]
+    entry: Entry, candidates: Sequence[TitleCandidate], records: Mapping[str, Record]
 ) -> Record | None:
     """The paper with the title most like the entry's, of equals the one that shares an author."""
     ranked = []

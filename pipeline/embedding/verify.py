@@ -126,7 +126,7 @@ def verify_model(settings: Settings, *, longest: bool = False) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reference:
+class ReferenceVectors:
     """One text's vectors as FlagEmbedding gives them: dense (dimensions,), weights by token id,
     ColBERT's rows.
     """
@@ -136,17 +136,17 @@ class Reference:
     colbert: NDArray[np.float32]
 
 
-def reference_of(model: Any, text: str, longest: int) -> Reference:
+def reference_of(model: Any, text: str, longest: int) -> ReferenceVectors:
     """One text alone by BGEM3FlagModel: nothing is padded, and it shows no progress of fewer texts
     than a batch has.
     """
     wanted = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
     found = model.encode([text], batch_size=2, max_length=longest, **wanted)
     weights = {int(key): float(weight) for key, weight in found["lexical_weights"][0].items()}
-    return Reference(found["dense_vecs"][0], weights, found["colbert_vecs"][0])
+    return ReferenceVectors(found["dense_vecs"][0], weights, found["colbert_vecs"][0])
 
 
-def compare(name: str, ours: Vectors, theirs: Reference, bounds: Bounds) -> Compared:
+def compare(name: str, ours: Vectors, theirs: ReferenceVectors, bounds: Bounds) -> Compared:
     """One text's vectors of both."""
     import numpy as np
 

@@ -41,7 +41,7 @@ from pipeline.index.passage_index import (
     Condition,
     Layout,
     PassageIndex,
-    Query,
+    QueryVectors,
     Request,
     foreign_collection,
     of_month,
@@ -189,7 +189,7 @@ class EdgeIndex(PassageIndex):
         return records, following
 
     def _query(
-        self, searches: Sequence[tuple[Query, Request]], layout: Layout
+        self, searches: Sequence[tuple[QueryVectors, Request]], layout: Layout
     ) -> Sequence[Sequence[Any]]:
         import qdrant_edge
 
@@ -442,7 +442,7 @@ def _condition(condition: Condition) -> Any:
     )
 
 
-def edge_query(query: Query, request: Request, layout: Layout) -> Any:
+def edge_query(query: QueryVectors, request: Request, layout: Layout) -> Any:
     """One search."""
     import qdrant_edge as edge
 

@@ -16,7 +16,7 @@ from typing import Literal
 from pipeline.index.passage_index import (
     Condition,
     PassageIndex,
-    Query,
+    QueryVectors,
     Request,
     ScoredPoint,
     VectorName,
@@ -69,7 +69,7 @@ class Ranking:
 
 
 def rank(
-    index: PassageIndex, queries: Sequence[Query], ranking: Ranking
+    index: PassageIndex, queries: Sequence[QueryVectors], ranking: Ranking
 ) -> list[list[ScoredPoint]]:
     """Each query's passages, best first, ties by id; of their payloads, only kind and arxiv_id.
 
@@ -103,7 +103,7 @@ def best_first(passages: Sequence[ScoredPoint], limit: int | None = None) -> lis
 
 
 def _fused(
-    index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int
+    index: PassageIndex, queries: Sequence[QueryVectors], ranking: Ranking, limit: int
 ) -> list[list[ScoredPoint]]:
     depth = ranking.candidates
     # The passages of the lexical list come with the payloads of the dense one.
@@ -122,7 +122,7 @@ def _fused(
 
 def _compare_by_dense(
     index: PassageIndex,
-    queries: Sequence[Query],
+    queries: Sequence[QueryVectors],
     by_dense: Sequence[list[ScoredPoint]],
     by_words: Sequence[Sequence[ScoredPoint]],
 ) -> list[list[ScoredPoint]]:

@@ -136,7 +136,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Query:
+class QueryVectors:
     """A question's vectors.
 
     dense: float32 of shape (dimensions,). lexical: of its stemmed words. sparse: None where the
@@ -264,7 +264,7 @@ class PassageIndex(ABC):
     def values(self, field: str) -> list[str]:
         """Sorted values of a field of KEYWORDS, at most MOST_VALUES; none without a collection."""
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPoint]]:
+    def search(self, searches: Sequence[tuple[QueryVectors, Request]]) -> list[list[ScoredPoint]]:
         """The passages of each search, best first; all in one batch. Which of the passages that tie
         with the last are among them is not defined. Raises PermanentFailure if the collection has
         no vectors of the requested name.
@@ -351,7 +351,7 @@ class PassageIndex(ABC):
 
     @abstractmethod
     def _query(
-        self, searches: Sequence[tuple[Query, Request]], layout: Layout
+        self, searches: Sequence[tuple[QueryVectors, Request]], layout: Layout
     ) -> Sequence[Sequence[Any]]:
         """The points of each search."""
 

@@ -18,7 +18,7 @@ Relevance = Literal["strong", "weak", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RelevanceBounds:
     """weak and strong: the least evidence for each. coverage: what the share of the query's words
     is multiplied by.
     """
@@ -37,7 +37,9 @@ class Bounds:
 
 # None for BGE-M3: its cosines lie in another range, and its weights were not available for a
 # measurement.
-BOUNDS: Mapping[str, Bounds] = {MINILM: Bounds(weak=0.52, strong=0.76, coverage=0.4)}
+BOUNDS: Mapping[str, RelevanceBounds] = {
+    MINILM: RelevanceBounds(weak=0.52, strong=0.76, coverage=0.4)
+}
 
 
 def coverage(query: str, text: str) -> float:

@@ -16,7 +16,7 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import best_first, rank, with_payloads
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
-from pipeline.index.passage_index import PassageIndex, Query, ScoredPoint
+from pipeline.index.passage_index import PassageIndex, QueryVectors, ScoredPoint
 from pipeline.index.relevance import relevance_of
 from pipeline.index.rerank import make_reranker
 from pipeline.index.scored import IndexedPassage, Scored
@@ -85,12 +85,12 @@ def search_index(
     ]
 
 
-def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[Query]:
+def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[QueryVectors]:
     """The vectors of queries: dense and lexical, and the model's sparse and ColBERT vectors where
     it has them.
     """
     return [
-        Query(
+        QueryVectors(
             vectors.dense,
             lexical_query(query),
             vectors.sparse if embedder.has_sparse else None,
@@ -132,7 +132,7 @@ def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> 
 
 
 def _gather(
-    index: PassageIndex, queries: Sequence[Query], options: SearchOptions
+    index: PassageIndex, queries: Sequence[QueryVectors], options: SearchOptions
 ) -> list[list[ScoredPoint]]:
     """Each query's ranking, as deep as the options need: with per_paper, until there are enough
     papers.

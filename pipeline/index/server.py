@@ -19,7 +19,7 @@ from pipeline.index.passage_index import (
     Condition,
     Layout,
     PassageIndex,
-    Query,
+    QueryVectors,
     Request,
     foreign_collection,
     of_month,
@@ -199,7 +199,7 @@ class ServerIndex(PassageIndex):
         )
 
     def _query(
-        self, searches: Sequence[tuple[Query, Request]], layout: Layout
+        self, searches: Sequence[tuple[QueryVectors, Request]], layout: Layout
     ) -> Sequence[Sequence[Any]]:
         batch = [query_request(query, request, layout) for query, request in searches]
         answers = self._connection.read(lambda client: client.query_batch_points(self.name, batch))

@@ -22,7 +22,7 @@ from pipeline.index.passage_index import (
     Condition,
     Layout,
     Quantization,
-    Query,
+    QueryVectors,
     Request,
 )
 
@@ -205,7 +205,7 @@ def _condition(condition: Condition) -> models.FieldCondition:
     )
 
 
-def query_request(query: Query, request: Request, layout: Layout) -> models.QueryRequest:
+def query_request(query: QueryVectors, request: Request, layout: Layout) -> models.QueryRequest:
     """One search."""
     from qdrant_client import models
 

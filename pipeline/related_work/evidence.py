@@ -32,7 +32,7 @@ from pipeline.related_work.prompt_files import (
     at_most,
     unnumbered,
 )
-from pipeline.related_work.task import Passage, Reference, Task
+from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.settings import Settings
 from pipeline.text import one_line
 
@@ -55,14 +55,13 @@ _GROUPS_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class NamedPassage:
-    """A passage under the name that a model knows it by, R3P12."""
+class NamedPassage(ReferencePassage):
+    """A passage with the name by which a model knows it, R3P12."""
 
     name: str
-    passage: Passage
 
     def line(self, tokens: int | None = None) -> str:
-        text = unnumbered(one_line(self.passage.text))
+        text = unnumbered(one_line(self.text))
         return f"{self.name}: {text if tokens is None else fit(text, tokens).text}"
 
 
@@ -139,7 +138,7 @@ async def find_evidence(
     )
 
 
-def passages_of(task: Task, reference: Reference) -> tuple[Passage, ...]:
+def passages_of(task: Task, reference: Reference) -> tuple[ReferencePassage, ...]:
     """The passages of a reference: those of the corpus, else the paragraphs of what there is of
     it.
     """
@@ -148,15 +147,16 @@ def passages_of(task: Task, reference: Reference) -> tuple[Passage, ...]:
     paragraphs = [part.strip() for part in reference.text.split("\n\n")]
     texts = [part for part in paragraphs if part and not part.startswith("#")] or paragraphs[:1]
     return tuple(
-        Passage(f"{task.task_id}/{reference.number}/{ordinal}", text)
+        ReferencePassage(f"{task.task_id}/{reference.number}/{ordinal}", text)
         for ordinal, text in enumerate(texts, 1)
     )
 
 
-def name_passages(number: int, passages: Sequence[Passage]) -> tuple[NamedPassage, ...]:
+def name_passages(number: int, passages: Sequence[ReferencePassage]) -> tuple[NamedPassage, ...]:
     """The passages of a reference under their names, in order."""
     return tuple(
-        NamedPassage(f"R{number}P{ordinal}", passage) for ordinal, passage in enumerate(passages, 1)
+        NamedPassage(passage.passage_id, passage.text, name=f"R{number}P{ordinal}")
+        for ordinal, passage in enumerate(passages, 1)
     )
 
 
@@ -175,8 +175,8 @@ def passages_that_fit(
     if shown or not named:
         return tuple(shown), len(shown) < len(named)
     first = named[0]
-    cut = fit(first.passage.text, max(tokens + count_tokens(first.line()), 1)).text
-    return (NamedPassage(first.name, Passage(first.passage.passage_id, cut)),), True
+    cut = fit(first.text, max(tokens + count_tokens(first.line()), 1)).text
+    return (replace(first, text=cut),), True
 
 
 def _read(evidence: Evidence, value: BaseModel, characters: int | None) -> Evidence:
@@ -236,7 +236,7 @@ def evidence_model(characters: int | None) -> type[BaseModel]:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ReferenceGroup:
     """Works that are discussed together: what they share, and their numbers in order."""
 
     name: str
@@ -247,7 +247,7 @@ class Group:
 class Grouping:
     """All references, each in one group; and what was wrong with the model's own groups."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[ReferenceGroup, ...]
     spent: Spent = field(default_factory=Spent)
     dropped: tuple[int, ...] = ()
     """Numbers that no reference has."""
@@ -292,7 +292,7 @@ async def group_references(
     """
     context, limited = settings.llm_context, bool(settings.draft_tokens)
     if count == 1:
-        return Grouping((Group(_OTHERS, (1,)),))
+        return Grouping((ReferenceGroup(_OTHERS, (1,)),))
     needed = min(
         _GROUPS_FRAME + _PER_GROUP * most_groups(count) + _PER_REFERENCE * count,
         context // _GROUPS_SHARE,
@@ -317,9 +317,15 @@ async def group_references(
         )
     except LlmAnswerError as error:
         return Grouping(
-            (Group(_OTHERS, tuple(range(1, count + 1))),), error.spent, failure=str(error), cut=cut
+            (ReferenceGroup(_OTHERS, tuple(range(1, count + 1))),),
+            error.spent,
+            failure=str(error),
+            cut=cut,
         )
-    groups = [Group(one_line(group.name), tuple(group.references)) for group in answer.value.groups]
+    groups = [
+        ReferenceGroup(one_line(group.name), tuple(group.references))
+        for group in answer.value.groups
+    ]
     return replace(complete_groups(groups, count), spent=answer.spent, cut=cut)
 
 
@@ -328,12 +334,12 @@ def most_groups(count: int) -> int:
     return count // 2 + 2
 
 
-def complete_groups(groups: Sequence[Group], count: int) -> Grouping:
+def complete_groups(groups: Sequence[ReferenceGroup], count: int) -> Grouping:
     """The groups with every reference from 1 to `count` in exactly one of them."""
     seen: list[int] = []
     dropped: list[int] = []
     repeated: list[int] = []
-    complete: list[Group] = []
+    complete: list[ReferenceGroup] = []
     for group in groups:
         members: list[int] = []
         for number in group.references:
@@ -345,10 +351,10 @@ def complete_groups(groups: Sequence[Group], count: int) -> Grouping:
                 members.append(number)
                 seen.append(number)
         if members:
-            complete.append(Group(group.name or _OTHERS, tuple(members)))
+            complete.append(ReferenceGroup(group.name or _OTHERS, tuple(members)))
     added = tuple(number for number in range(1, count + 1) if number not in seen)
     if added:
-        complete.append(Group(_OTHERS, added))
+        complete.append(ReferenceGroup(_OTHERS, added))
     return Grouping(
         tuple(complete),
         dropped=tuple(dict.fromkeys(dropped)),

@@ -30,8 +30,8 @@ from pipeline.related_work.sentence_rewriting import (
     follow_up,
     general_sentence,
 )
-from pipeline.related_work.summary import Sentence, Summary, citation_counts
-from pipeline.related_work.task import Passage, Reference, Task
+from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
+from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.text import one_line
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ _TYPICAL_WORDS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateSentence:
     """A sentence of a reference that may be used. place: 0 to 1 within its section; is_first: in
     its abstract.
     """
@@ -100,7 +100,7 @@ class QuotableWork:
     """A reference with its candidates, which may be none."""
 
     reference: Reference
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateSentence, ...]
     passage_id: str
     """The passage that its title, or what is known of it, rests on."""
 
@@ -195,7 +195,7 @@ def quotable_works(task: Task) -> Iterator[QuotableWork]:
         yield QuotableWork(reference, candidates, passages[0].passage_id)
 
 
-def _candidates(content: str, passages: Sequence[Passage]) -> Iterator[Candidate]:
+def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[CandidateSentence]:
     """The usable sentences of a paper, each with its passage; a sentence that is in no passage is
     left out.
     """
@@ -212,7 +212,7 @@ def _candidates(content: str, passages: Sequence[Passage]) -> Iterator[Candidate
                 (identifier for identifier, whole in folded if sentence in whole), None
             )
             if passage_id is not None:
-                yield Candidate(
+                yield CandidateSentence(
                     sentence,
                     place / max(len(sentences) - 1, 1),
                     heading == "" and place == 0,
@@ -268,7 +268,7 @@ def first_scores(prepared: PreparedTask, place: int) -> list[float]:
     ]
 
 
-def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, Sentence] | None:
+def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, SummarySentence] | None:
     """The first candidate, best first, that can be cited, as (its place among the candidates, the
     sentence).
     """
@@ -277,13 +277,13 @@ def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, Sentence] |
     for i in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
         text = citable_sentence(work.candidates[i].text, work.number, work.reference.authors)
         if text is not None:
-            return i, Sentence(text, (work.number,), (work.candidates[i].passage_id,))
+            return i, SummarySentence(text, (work.number,), (work.candidates[i].passage_id,))
     return None
 
 
 def _further_sentences(
-    prepared: PreparedTask, place: int, used: int, first: Sentence
-) -> list[Sentence]:
+    prepared: PreparedTask, place: int, used: int, first: SummarySentence
+) -> list[SummarySentence]:
     """What can be cited of the other candidates: the best on the findings, then the others, best
     first; those that are before the candidate used come last.
     """
@@ -302,7 +302,7 @@ def _further_sentences(
         i for i in ranked if i > used and texts[i] and _FINDING.search(work.candidates[i].text)
     ]
     return [
-        Sentence(text, (work.number,), (work.candidates[i].passage_id,))
+        SummarySentence(text, (work.number,), (work.candidates[i].passage_id,))
         for i in dict.fromkeys([*findings[:1], *ranked])
         if (text := texts[i])
     ]
@@ -351,18 +351,20 @@ def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
     )
 
 
-def _words(sentences: Iterable[Sentence]) -> int:
+def _words(sentences: Iterable[SummarySentence]) -> int:
     return sum(len(sentence.text.split()) for sentence in sentences)
 
 
 def _opening_sentence(
-    prepared: PreparedTask, group: Sequence[int], first: Mapping[int, tuple[int, Sentence] | None]
-) -> Sentence | None:
+    prepared: PreparedTask,
+    group: Sequence[int],
+    first: Mapping[int, tuple[int, SummarySentence] | None],
+) -> SummarySentence | None:
     """A sentence on the subject that a group shares: the first of one of its abstracts."""
     if len(group) < FEWEST_TO_OPEN:
         return None
     centre = prepared.documents[group].mean(axis=0)
-    best: tuple[float, Sentence] | None = None
+    best: tuple[float, SummarySentence] | None = None
     for place in group:
         work, used = prepared.works[place], first[place]
         if (
@@ -374,16 +376,16 @@ def _opening_sentence(
         text = general_sentence(work.candidates[0].text, work.number)
         score = float(prepared.sentences[place][0] @ (centre + prepared.target))
         if text is not None and (best is None or score > best[0]):
-            best = score, Sentence(text, (work.number,), (work.candidates[0].passage_id,))
+            best = score, SummarySentence(text, (work.number,), (work.candidates[0].passage_id,))
     return best[1] if best else None
 
 
 def _fill(
     prepared: PreparedTask,
-    first: Mapping[int, tuple[int, Sentence] | None],
+    first: Mapping[int, tuple[int, SummarySentence] | None],
     left: int,
     written: set[str],
-) -> dict[int, list[Sentence]]:
+) -> dict[int, list[SummarySentence]]:
     """Further sentences on each reference in `left` words at most: one on each in turn, the
     references closest to the
     target first, until none fits. written: sentences that are not repeated.
@@ -394,7 +396,7 @@ def _fill(
         for place, choice in first.items()
         if choice
     }
-    chosen: dict[int, list[Sentence]] = {place: [] for place in waiting}
+    chosen: dict[int, list[SummarySentence]] = {place: [] for place in waiting}
     order = sorted(waiting, key=lambda place: (-float(close[place]), place))
     while any(waiting.values()):
         for place in order:
@@ -406,7 +408,7 @@ def _fill(
     return chosen
 
 
-def _title_sentences(works: Sequence[QuotableWork]) -> list[Sentence]:
+def _title_sentences(works: Sequence[QuotableWork]) -> list[SummarySentence]:
     """Sentences that name works of which nothing can be quoted, a few works each."""
     sentences = []
     for start in range(0, len(works), _MOST_TITLES):
@@ -416,7 +418,7 @@ def _title_sentences(works: Sequence[QuotableWork]) -> list[Sentence]:
         lead_in = "See also" if start == 0 else "Further works are"
         passages = tuple(work.passage_id for work in some)
         sentences.append(
-            Sentence(f"{lead_in} {listed}.", tuple(work.number for work in some), passages)
+            SummarySentence(f"{lead_in} {listed}.", tuple(work.number for work in some), passages)
         )
     return sentences
 
@@ -497,19 +499,19 @@ def lead(task: Task, words: int | None = None) -> Summary:
     return _lead_summary(task, chosen)
 
 
-def _lead_summary(task: Task, chosen: list[list[Sentence]]) -> Summary:
+def _lead_summary(task: Task, chosen: list[list[SummarySentence]]) -> Summary:
     sentences = tuple(sentence for group in chosen for sentence in group)
     text = "\n\n".join(" ".join(sentence.text for sentence in group) for group in chosen)
     return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
 
 
-def _quoted(work: QuotableWork, depth: int) -> Sentence:
+def _quoted(work: QuotableWork, depth: int) -> SummarySentence:
     if not work.candidates:
-        return Sentence(
+        return SummarySentence(
             with_citation(work.reference.title, work.number), (work.number,), (work.passage_id,)
         )
     candidate = work.candidates[depth]
-    return Sentence(
+    return SummarySentence(
         with_citation(candidate.text, work.number), (work.number,), (candidate.passage_id,)
     )
 
@@ -551,7 +553,7 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
             chosen.append(place)
             left -= length
     sentences = tuple(
-        Sentence(with_citation(text, number), (number,), (passage_id,))
+        SummarySentence(with_citation(text, number), (number,), (passage_id,))
         for number, text, passage_id in (pool[place] for place in sorted(chosen))
     )
     text = " ".join(sentence.text for sentence in sentences)

@@ -56,7 +56,12 @@ from pipeline.related_work.grounded_draft import (
 )
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import PROMPTS, draft_length
-from pipeline.related_work.summary import Sentence, Summary, citation_counts, truncated_counts
+from pipeline.related_work.summary import (
+    Summary,
+    SummarySentence,
+    citation_counts,
+    truncated_counts,
+)
 from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 from pipeline.text import one_line
@@ -402,10 +407,10 @@ def _summary(
 ) -> Summary:
     text = section_text(revision.sentences, [group.references for group in grouping.groups])
     sentences = tuple(
-        Sentence(
+        SummarySentence(
             sentence.text,
             sentence.references,
-            tuple(search.passages[name].passage.passage_id for name in sentence.passages),
+            tuple(search.passages[name].passage_id for name in sentence.passages),
             "revised" if place in revision.places else check.verdicts.get(place),
         )
         for place, sentence in enumerate(revision.sentences, 1)
@@ -414,8 +419,8 @@ def _summary(
     trace |= {
         "groups": grouping.trace(),
         "passages": {
-            name: {"passage_id": named.passage.passage_id, "text": one_line(named.passage.text)}
-            for name, named in search.passages.items()
+            name: {"passage_id": passage.passage_id, "text": one_line(passage.text)}
+            for name, passage in search.passages.items()
         },
         "rounds": search.rounds,
         "support": check.trace(),

@@ -15,7 +15,7 @@ from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient
 from pipeline.llm.context import fit
 from pipeline.llm.structured import TextFields, make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
-from pipeline.related_work.task import Source
+from pipeline.related_work.task import ReferenceSource
 from pipeline.settings import Settings
 from pipeline.text import one_line
 
@@ -158,7 +158,7 @@ async def ask_for_elements(
 
 
 async def extract_known(
-    client: LlmClient, content: str, source: Source, settings: Settings
+    client: LlmClient, content: str, source: ReferenceSource, settings: Settings
 ) -> Extraction:
     """As `extract`, but no call for a work known by its bibliography item alone, which answers no
     question.

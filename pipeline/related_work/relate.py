@@ -28,7 +28,7 @@ from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, RelatedWorkSystem
-from pipeline.related_work.task import Source, Task, read_task_file
+from pipeline.related_work.task import ReferenceSource, Task, read_task_file
 from pipeline.related_work.task_reader import (
     in_corpus,
     paper_text,
@@ -285,7 +285,7 @@ async def _extract(
     client: LlmClient, task: Task, system: RelatedWorkSystem, settings: Settings
 ) -> list[Extraction]:
     """Key elements of the draft and of each reference, as far as the system needs them."""
-    papers: list[tuple[str, Source]] = (
+    papers: list[tuple[str, ReferenceSource]] = (
         [(task.description, "full_text")] if system.reads_elements else []
     )
     # The grounded system extracts the references' elements itself, with their passages.

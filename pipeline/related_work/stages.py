@@ -32,7 +32,7 @@ from pipeline.related_work.key_elements import Extraction, KeyElements, extract_
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
-from pipeline.related_work.task import Source, Task
+from pipeline.related_work.task import ReferenceSource, Task
 from pipeline.related_work.task_reader import read_elements, read_tasks, reference_months, tasks_for
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
@@ -63,7 +63,7 @@ def _task_rows(job: Job) -> list[dict[str, Any]]:
     return sorted(job.rows(tables.RELATED_WORK_TASKS), key=lambda row: str(row["task_id"]))
 
 
-def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, Source]]:
+def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, ReferenceSource]]:
     """The papers of a task that key elements are taken from: the columns that name it, its text and
     what this is.
 
@@ -145,12 +145,12 @@ def _elements_off(settings: Settings) -> str:
 
 
 async def _extract_all(
-    job: Job, model: str, papers: Sequence[tuple[Row, str, Source]]
+    job: Job, model: str, papers: Sequence[tuple[Row, str, ReferenceSource]]
 ) -> list[Extraction]:
     settings = settings_for(job.settings, model)
     async with job_client(job, model) as client:
 
-        async def extract(paper: tuple[Row, str, Source]) -> Extraction:
+        async def extract(paper: tuple[Row, str, ReferenceSource]) -> Extraction:
             _, text, source = paper
             return await extract_known(client, text, source, settings)
 

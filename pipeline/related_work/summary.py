@@ -40,7 +40,7 @@ _BREAK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class SummarySentence:
     """One sentence and the numbers of the task's references that it cites, in order, each once."""
 
     text: str
@@ -58,7 +58,7 @@ class Summary:
     """One system's section for one task."""
 
     text: str
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[SummarySentence, ...]
     trace: Mapping[str, Any]
     spent: Spent
 
@@ -78,7 +78,7 @@ def make_summary(
     """
     text, respelt = normalize(PROMPTS.unwrapped(raw))
     sentences = tuple(
-        Sentence(sentence, tuple(n for n in cited_numbers(sentence) if n in numbers))
+        SummarySentence(sentence, tuple(n for n in cited_numbers(sentence) if n in numbers))
         for sentence in split_sentences(text)
     )
     return Summary(

@@ -20,14 +20,15 @@ from pipeline.arxiv.months import is_month
 from pipeline.errors import SettingError
 
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]
-Source = Literal["full_text", "abstract", "item"]
+ReferenceSource = Literal["full_text", "abstract", "item"]
 """What is known of a reference: its text, its abstract alone, or its bibliography item alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage of a reference that a sentence may rest on; the id is that of the table `passages`,
-    if there.
+class ReferencePassage:
+    """A passage of a reference, without citation markers, on which a sentence may rest.
+
+    passage_id: of the table `passages`; made up for a paragraph of a work outside of the corpus.
     """
 
     passage_id: str
@@ -43,10 +44,10 @@ class Reference:
     number: int
     arxiv_id: str | None
     title: str
-    source: Source = "full_text"
+    source: ReferenceSource = "full_text"
     authors: tuple[str, ...] = ()
     text: str = ""
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[ReferencePassage, ...] = ()
     """Those of the corpus, in order, where a system that is to write ties sentences to them."""
 
 
@@ -84,7 +85,7 @@ class FileReference(BaseModel):
     authors: tuple[str, ...] = ()
     year: int | None = Field(None, ge=1000, le=2999)
     arxiv_id: str | None = None
-    source: Source = "full_text"
+    source: ReferenceSource = "full_text"
     text: str | None = None
 
     @field_validator("arxiv_id")

@@ -16,7 +16,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.examples import task_examples
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.systems import RelatedWorkSystem
-from pipeline.related_work.task import Passage, Reference, Task
+from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.storage.data_root import DataRoot
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")
@@ -80,17 +80,17 @@ def reference_texts(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> 
 
 def reference_passages(
     workspace: Workspace, arxiv_ids: Collection[str]
-) -> dict[str, tuple[Passage, ...]]:
+) -> dict[str, tuple[ReferencePassage, ...]]:
     """Passages of these papers in order, by arXiv id; papers without passages in the tables are
     missing.
     """
     columns = ["arxiv_id", "passage_id", "ordinal", "kind", "text"]
     rows = rows_of_papers(workspace.root, tables.PASSAGES, arxiv_ids, columns)
-    passages: dict[str, list[Passage]] = defaultdict(list)
+    passages: dict[str, list[ReferencePassage]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: int(row["ordinal"])):
         if row["kind"] != "front_matter":
             passages[row["arxiv_id"]].append(
-                Passage(row["passage_id"], without_markers(row["text"]))
+                ReferencePassage(row["passage_id"], without_markers(row["text"]))
             )
     return {arxiv_id: tuple(paper_passages) for arxiv_id, paper_passages in passages.items()}
 
@@ -179,7 +179,7 @@ def _texts_of(job: Job, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 def task_of(
     row: Mapping[str, Any],
     texts: Mapping[str, str],
-    passages: Mapping[str, tuple[Passage, ...]] | None = None,
+    passages: Mapping[str, tuple[ReferencePassage, ...]] | None = None,
     examples: tuple[str, ...] = (),
 ) -> Task:
     """A task from its row and its references' texts and passages, both by arXiv id; of a reference

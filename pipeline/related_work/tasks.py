@@ -25,7 +25,7 @@ from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.index.papers import rows_of_papers
-from pipeline.related_work.task import Source, file_digests, task_rows
+from pipeline.related_work.task import ReferenceSource, file_digests, task_rows
 from pipeline.related_work.task_reader import paper_text
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
@@ -53,7 +53,7 @@ class CitedWork:
     arxiv_id: str | None
     title: str
     year: int | None
-    source: Source = "full_text"
+    source: ReferenceSource = "full_text"
     text: str | None = None
     authors: tuple[str, ...] = ()
     place: int = 0

@@ -60,7 +60,7 @@ _COORDINATE = re.compile(r"[^\w.:-]")
 ArxivId = Annotated[
     str, Field(min_length=1, max_length=80, description="arXiv id, such as 2404.90003")
 ]
-Query = Annotated[
+QueryText = Annotated[
     str,
     Field(min_length=1, max_length=LONGEST_QUERY, description="Words, a sentence or a paragraph."),
 ]
@@ -152,7 +152,7 @@ class CorpusTools:
 
     def search_passages(
         self,
-        query: Query,
+        query: QueryText,
         limit: Limit = 8,
         start: Start = 0,
         category: Annotated[
@@ -174,13 +174,13 @@ class CorpusTools:
         )
         return self._search(form, start, limit)
 
-    def table(self, query: Query, limit: Limit = 5, start: Start = 0) -> PassageResults:
+    def table(self, query: QueryText, limit: Limit = 5, start: Start = 0) -> PassageResults:
         """Search among tables and captions only, for figures and results. Tables come as
         Markdown.
         """
         return self._search(SearchForm(q=query, kind=("table", "caption")), start, limit)
 
-    def find_quote(self, quote: Query) -> PassageResults:
+    def find_quote(self, quote: QueryText) -> PassageResults:
         """Find the passages that a sentence or quote of four words or more is from: by the same
         words, nearly the same words, or else the same meaning, as the note says.
         """

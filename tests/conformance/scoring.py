@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 from itertools import permutations
 from urllib.parse import unquote
 
-from pipeline.corpus.parse.paper import Author, BibliographyItem, Paper
+from pipeline.corpus.parse.parsed_page import Author, BibliographyItem, ParsedPage
 from tests.conformance.truth import TrueAuthor, TrueReference
 
 BYLINE_FIELDS = (
@@ -92,7 +92,7 @@ def words(text: str | None) -> list[str]:
 
 
 def score_byline(
-    score: Score, page: str, paper: Paper, authors: Sequence[TrueAuthor], text: str
+    score: Score, page: str, paper: ParsedPage, authors: Sequence[TrueAuthor], text: str
 ) -> None:
     """Count the names, affiliations and e-mails of a page; `text` is the page's whole text."""
     score_names(score, page, paper.authors, authors)

@@ -1,1 +1,1 @@
-"""LaTeXML's HTML to Paper: the fast parser, the reference parser, and the rules that both apply."""
+"""Parse LaTeXML's HTML: the fast parser, the reference parser, and the rules that both apply."""

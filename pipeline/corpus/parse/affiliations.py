@@ -20,7 +20,7 @@ from pipeline.corpus.parse.byline_rules import (
     without_addresses,
     without_signs,
 )
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
 
 _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")

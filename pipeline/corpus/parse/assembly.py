@@ -1,6 +1,4 @@
-"""From what a walk over a page found to the Paper: the same for both parsers, which never share the
-walk itself.
-"""
+"""From what a walk over a page found to the parsed page: shared by both parsers."""
 
 from __future__ import annotations
 
@@ -24,7 +22,13 @@ from pipeline.corpus.parse.measures import (
     kept_characters,
     unconverted_macros,
 )
-from pipeline.corpus.parse.paper import BibliographyItem, Block, PageError, Paper, Section
+from pipeline.corpus.parse.parsed_page import (
+    BibliographyItem,
+    Block,
+    PageError,
+    ParsedPage,
+    Section,
+)
 from pipeline.corpus.parse.policies import (
     AUTHOR,
     CELL,
@@ -75,7 +79,7 @@ class Findings:
 
 def assemble(
     found: Findings, html: bytes, known: Sequence[str] = (), *, errors: int, truncated: bool
-) -> Paper:
+) -> ParsedPage:
     """The paper of a page; `html` are its bytes as they came, `errors` LaTeXML's error marks in
     them.
 
@@ -109,7 +113,7 @@ def assemble(
         kept["table"] -= min(found.repeated, kept["table"])
     # Kept and lost are counted apart: what neither explains went somewhere that no rule speaks of.
     losses += Counter(unaccounted=found.seen - sum(kept.values()) - losses.total())
-    return Paper(
+    return ParsedPage(
         title=join_subtitle(found.title, found.subtitle),
         authors=authors,
         abstract=abstract,

@@ -28,7 +28,7 @@ from pipeline.corpus.parse.bibliography_rules import (
     YEAR,
     alternation,
 )
-from pipeline.corpus.parse.paper import BibliographyItem
+from pipeline.corpus.parse.parsed_page import BibliographyItem
 
 Italics = tuple[str, ...]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from pipeline.corpus.parse.paper import PageError
+from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.parse.source import FORMULA, Source
 from pipeline.corpus.parse.tree import DEEPEST, VOID, Node, node_of, root, tag_type_of
 

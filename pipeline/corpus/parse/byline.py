@@ -34,7 +34,7 @@ from pipeline.corpus.parse.byline_rules import (
     take_emails,
     without_addresses,
 )
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import NOTE, fold
 from pipeline.corpus.parse.printed_byline import AFFILIATION_ROLES, Byline, join_split_bylines
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 from pipeline.arxiv.person_names import KnownNames, is_name
 from pipeline.corpus.parse.byline import read_bylines
 from pipeline.corpus.parse.byline_rules import is_affiliation, normalize, plain_line
-from pipeline.corpus.parse.paper import Author, Block, Section
+from pipeline.corpus.parse.parsed_page import Author, Block, Section
 from pipeline.corpus.parse.policies import CELL, LINE
 from pipeline.corpus.parse.printed_byline import Byline
 

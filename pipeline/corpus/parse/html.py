@@ -1,7 +1,6 @@
-"""The fast parser: a page to its Paper by one walk, in document order, over a light tree of the
-page.
+"""The fast parser: one walk over a light tree of the page, in document order.
 
-Here: the steps from bytes to a Paper, and which handler each kind of element has.
+Here: the steps from bytes to the parsed page, and which handler each kind of element has.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import replace
 from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.assembly import Findings, assemble
 from pipeline.corpus.parse.browser import browse
-from pipeline.corpus.parse.paper import PageError, Paper
+from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
 from pipeline.corpus.parse.policies import LINE
 from pipeline.corpus.parse.source import (
     Source,
@@ -35,7 +34,7 @@ _SECTION = re.compile(rb"""<section|class="ltx_section""")
 _LONGEST_FRONT = 200_000
 
 
-def parse(html: bytes, authors: Sequence[str] = ()) -> Paper:
+def parse(html: bytes, authors: Sequence[str] = ()) -> ParsedPage:
     """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no
     text.
 

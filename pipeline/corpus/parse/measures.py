@@ -1,6 +1,4 @@
-"""Counts of the characters of a page that a Paper holds, by kind, and of macros that LaTeXML did
-not convert.
-"""
+"""Counts of the characters that a parsed page keeps, by kind, and of macros left unconverted."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pipeline.corpus.parse.paper import Author, BibliographyItem, Block, Section
+from pipeline.corpus.parse.parsed_page import Author, BibliographyItem, Block, Section
 from pipeline.corpus.parse.policies import fold, visible, without_markers
 from pipeline.corpus.passages.sentences import mask
 

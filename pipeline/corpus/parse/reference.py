@@ -21,7 +21,7 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.grids import Cell, markdown_grid, span
 from pipeline.corpus.parse.html import read_front
 from pipeline.corpus.parse.kinds import is_algorithm, kind_of, section_rank
-from pipeline.corpus.parse.paper import Block, PageError, Paper, Section
+from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage, Section
 from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
 from pipeline.corpus.parse.printed_byline import Byline
 from pipeline.corpus.parse.source import (
@@ -50,7 +50,7 @@ _LINED = frozenset({"float", "listing", "personname", "contact"})
 _UNLINED = frozenset({"caption", "note", "section", "list", "tabular", "abstract"})
 
 
-def parse(html: bytes, authors: Sequence[str] = (), builder: str = "html.parser") -> Paper:
+def parse(html: bytes, authors: Sequence[str] = (), builder: str = "html.parser") -> ParsedPage:
     """The paper that a page of the dump holds. Raises PageError as the fast parser does.
 
     `authors` are as for the fast parser, `builder` is what BeautifulSoup builds its tree with.

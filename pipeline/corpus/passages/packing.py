@@ -39,9 +39,8 @@ _MONTHS = (
 )  # fmt: skip
 
 
-class Passage(NamedTuple):
-    """One passage; before it is joined to others, one block of a paper, or a part of one that is
-    too long.
+class TextBlock(NamedTuple):
+    """A block of a paper with its number of words; or, packed, the text of one passage.
 
     section_path: titles, outermost first. anchor: id of its first element in the page.
     """
@@ -59,10 +58,10 @@ class _Group:
 
     __slots__ = ("blocks", "path", "words")
 
-    def __init__(self, block: Passage) -> None:
+    def __init__(self, block: TextBlock) -> None:
         self.blocks, self.path, self.words = [block], block.section_path, block.words
 
-    def add(self, block: Passage) -> None:
+    def add(self, block: TextBlock) -> None:
         """Add one more block of the same section."""
         self.blocks.append(block)
         self.words += block.words
@@ -83,15 +82,15 @@ def passage_id(arxiv_id: str, anchor: str, part: int) -> str:
     return str(uuid.uuid5(NAMESPACE, f"{arxiv_id}\x1f{anchor}\x1f{part}"))
 
 
-def with_ids(arxiv_id: str, passages: Iterable[Passage]) -> Iterator[tuple[str, Passage]]:
-    """Each passage of a paper with its id."""
+def with_ids(arxiv_id: str, passages: Iterable[TextBlock]) -> Iterator[tuple[str, TextBlock]]:
+    """The passages of a paper, each with its id."""
     parts: Counter[str] = Counter()
     for passage in passages:
         yield passage_id(arxiv_id, passage.anchor, parts[passage.anchor]), passage
         parts[passage.anchor] += 1
 
 
-def pack(paper: Mapping[str, Any]) -> list[Passage]:
+def pack(paper: Mapping[str, Any]) -> list[TextBlock]:
     """The passages of one row of the `papers` table, in document order, front matter first.
 
     Every block is in one of them, or its parts in several. Short text before the first section,
@@ -109,7 +108,7 @@ def pack(paper: Mapping[str, Any]) -> list[Passage]:
     return [*_front_matter(paper, notes), *_abstract(paper), *map(_passage, groups)]
 
 
-def _front_matter(paper: Mapping[str, Any], notes: Sequence[Passage]) -> list[Passage]:
+def _front_matter(paper: Mapping[str, Any], notes: Sequence[TextBlock]) -> list[TextBlock]:
     """Authors, affiliations, title, date and categories, a topic of arXivBot's questions, in a
     passage of their own.
     """
@@ -125,7 +124,7 @@ def _front_matter(paper: Mapping[str, Any], notes: Sequence[Passage]) -> list[Pa
     text = "\n".join(line for line in lines if line)
     keys = _cited_keys(notes)
     return [
-        Passage("front_matter", "front_matter", (), part, _keys_in(part, keys), words)
+        TextBlock("front_matter", "front_matter", (), part, _keys_in(part, keys), words)
         for part, words in split_lines(text, MOST_WORDS)
     ]
 
@@ -135,14 +134,14 @@ def _describe_author(author: Mapping[str, Any]) -> str:
     return f"{author['name']} ({places})" if places else str(author["name"])
 
 
-def _abstract(paper: Mapping[str, Any]) -> list[Passage]:
+def _abstract(paper: Mapping[str, Any]) -> list[TextBlock]:
     parts = split_text(paper["abstract"], MOST_WORDS) if paper["abstract"] else []
     return [
-        Passage("abstract", "abstract", ("Abstract",), part, (), words) for part, words in parts
+        TextBlock("abstract", "abstract", ("Abstract",), part, (), words) for part, words in parts
     ]
 
 
-def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[Passage]:
+def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[TextBlock]:
     """The blocks of a paper that hold text, those above MOST_WORDS in parts."""
     for block in blocks:
         kind, anchor, text = block["kind"], block["anchor"], block["text"]
@@ -150,9 +149,9 @@ def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[Passage]:
         words = count_words(text)
         if words > MOST_WORDS:
             for part, count in _SPLITTERS.get(kind, split_text)(text, MOST_WORDS):
-                yield Passage(kind, anchor, path, part, _keys_in(part, keys), count)
+                yield TextBlock(kind, anchor, path, part, _keys_in(part, keys), count)
         elif words or text.strip():
-            yield Passage(kind, anchor, path, text, keys, words)
+            yield TextBlock(kind, anchor, path, text, keys, words)
 
 
 def _keys_in(part: str, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -163,7 +162,7 @@ def _keys_in(part: str, keys: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(key for key in keys if key in cited)
 
 
-def _join_blocks(section: Iterable[Passage]) -> list[_Group]:
+def _join_blocks(section: Iterable[TextBlock]) -> list[_Group]:
     groups: list[_Group] = []
     for block in section:
         if groups and _continues(groups[-1], block):
@@ -173,7 +172,7 @@ def _join_blocks(section: Iterable[Passage]) -> list[_Group]:
     return groups
 
 
-def _continues(group: _Group, block: Passage) -> bool:
+def _continues(group: _Group, block: TextBlock) -> bool:
     """Whether a block continues a group: prose after prose, a list that was announced, a proof
     after its theorem.
 
@@ -258,17 +257,17 @@ def _common_path(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ..
     )
 
 
-def _passage(group: _Group) -> Passage:
+def _passage(group: _Group) -> TextBlock:
     first, kind = group.blocks[0], _main_kind(group.blocks)
     if len(group.blocks) == 1:
         return first._replace(kind=kind)
     text = _join_texts(group.blocks, group.path)
     has_headings = any(block.section_path != group.path for block in group.blocks)
     words = count_words(text) if has_headings else group.words
-    return Passage(kind, first.anchor, group.path, text, _cited_keys(group.blocks), words)
+    return TextBlock(kind, first.anchor, group.path, text, _cited_keys(group.blocks), words)
 
 
-def _main_kind(blocks: Sequence[Passage]) -> str:
+def _main_kind(blocks: Sequence[TextBlock]) -> str:
     """The kind that most of the words belong to; a footnote counts as a paragraph."""
     words: Counter[str] = Counter()
     for block in blocks:
@@ -276,11 +275,11 @@ def _main_kind(blocks: Sequence[Passage]) -> str:
     return max(words, key=words.__getitem__)
 
 
-def _cited_keys(blocks: Sequence[Passage]) -> tuple[str, ...]:
+def _cited_keys(blocks: Sequence[TextBlock]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for block in blocks for key in block.cited_keys))
 
 
-def _join_texts(blocks: Sequence[Passage], path: tuple[str, ...]) -> str:
+def _join_texts(blocks: Sequence[TextBlock], path: tuple[str, ...]) -> str:
     """The texts of blocks; below `path`, each section's deeper titles on a line above its first
     block.
     """

@@ -24,7 +24,7 @@ from pipeline.arxiv.titles import (
     window_keys,
     words_of,
 )
-from pipeline.corpus.references.title_index import Candidate, TitleIndex
+from pipeline.corpus.references.title_index import TitleCandidate, TitleIndex
 
 By = Literal["identifier", "doi", "title"]
 
@@ -130,7 +130,7 @@ def _by_identifier(item: Mapping[str, Any]) -> Resolution | None:
     return Resolution(arxiv_id, "identifier") if arxiv_id else None
 
 
-def _by_doi(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
+def _by_doi(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
     """The paper with the item's first DOI that any paper has; of several papers the smallest
     identifier.
     """
@@ -143,11 +143,11 @@ def _by_doi(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
     return None
 
 
-def _by_title(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
+def _by_title(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
     return _best([(_title_score(paper, item), paper) for paper in papers], item)
 
 
-def _by_text(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
+def _by_text(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
     """Where the parser found no title or another one: a whole title may be in the item between its
     stops.
     """
@@ -161,7 +161,7 @@ def _id_in_doi(doi: str | None) -> str | None:
     return next(filter(None, map(normalize_arxiv_id, found)), None)
 
 
-def _best(scored: Sequence[tuple[float, Candidate]], item: _Item) -> Resolution | None:
+def _best(scored: Sequence[tuple[float, TitleCandidate]], item: _Item) -> Resolution | None:
     """The likest title, of equals that of the nearest year, then the smallest identifier; never the
     citing paper.
 
@@ -177,7 +177,7 @@ def _best(scored: Sequence[tuple[float, Candidate]], item: _Item) -> Resolution 
     return Resolution(best[1].arxiv_id, "title")
 
 
-def _title_score(paper: Candidate, item: _Item) -> float:
+def _title_score(paper: TitleCandidate, item: _Item) -> float:
     """Likeness of the titles in percent where paper and item agree otherwise, else 0."""
     words = paper.words
     score = fuzz.ratio("".join(words), "".join(item.words), score_cutoff=SAME_TITLE)
@@ -186,7 +186,7 @@ def _title_score(paper: Candidate, item: _Item) -> float:
     return score if _agree(paper, item, equal=score == 100) else 0.0
 
 
-def _raw_score(paper: Candidate, item: _Item) -> float:
+def _raw_score(paper: TitleCandidate, item: _Item) -> float:
     """Length of the paper's title where it is in the item as printed and both agree otherwise, else
     0.
     """
@@ -218,7 +218,7 @@ def _numbers(words: list[str]) -> list[str]:
     ]
 
 
-def _agree(paper: Candidate, item: _Item, *, equal: bool) -> bool:
+def _agree(paper: TitleCandidate, item: _Item, *, equal: bool) -> bool:
     """Whether an author and the year leave it possible that two like titles are one work."""
     if paper.surnames and item.known_words.isdisjoint(paper.surnames.split()):
         return False
@@ -230,5 +230,5 @@ def _agree(paper: Candidate, item: _Item, *, equal: bool) -> bool:
     return apart <= (YEARS_APART_EQUAL if equal else YEARS_APART_CLOSE)
 
 
-def _years_apart(paper: Candidate, item: _Item) -> int | None:
+def _years_apart(paper: TitleCandidate, item: _Item) -> int | None:
     return None if item.row["year"] is None else abs(item.row["year"] - paper.year)

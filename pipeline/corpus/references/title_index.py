@@ -55,7 +55,7 @@ _THREADS, _MEMORY = 2, "1GB"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TitleCandidate:
     """A paper that an item may cite: title and surnames of its authors folded, with blanks between
     words.
     """
@@ -89,7 +89,7 @@ class TitleIndex:
 
     def candidates(
         self, keys: Mapping[int, Sequence[int] | np.ndarray]
-    ) -> Iterator[tuple[int, list[Candidate]]]:
+    ) -> Iterator[tuple[int, list[TitleCandidate]]]:
         """(item, papers that share a key with it, by identifier) for the items that have any.
 
         keys: by number of the item (uint64).
@@ -106,7 +106,7 @@ class TitleIndex:
         with _named_errors():
             rows = self._connection.execute(_LOOK_UP).fetchall()
         for item, group in groupby(rows, key=lambda row: row[0]):
-            yield int(item), [Candidate(*row[1:]) for row in group]
+            yield int(item), [TitleCandidate(*row[1:]) for row in group]
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
-from pipeline.corpus.parse.paper import Block, Paper
+from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 from pipeline.engine.stage import Workspace
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.provenance import Provenance
@@ -100,7 +100,7 @@ def bibliography(*items: str) -> str:
     return f'<section id="bib" class="ltx_bibliography">{head}{listed}</section>'
 
 
-def only_block(paper: Paper) -> Block:
+def only_block(paper: ParsedPage) -> Block:
     """The one block of a page."""
     (block,) = paper.blocks
     return block

@@ -10,10 +10,10 @@ import signal
 from collections.abc import Sequence
 
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.paper import Block, Paper
+from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 
 
-def parse(page: bytes, authors: Sequence[str] = ()) -> Paper:
+def parse(page: bytes, authors: Sequence[str] = ()) -> ParsedPage:
     """The fast parser, but for pages that hold a word of harm."""
     if b"crash" in page:
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -21,9 +21,9 @@ def parse(page: bytes, authors: Sequence[str] = ()) -> Paper:
         while True:
             pass
     if b"grow" in page:
-        return Paper(title="x" * (4 * 1024**3))
+        return ParsedPage(title="x" * (4 * 1024**3))
     if b"raise" in page:
         raise IndexError("list index\nout of range")
     if b"surrogate" in page:
-        return Paper(blocks=(Block("paragraph", "S1", (), "no \ud800 Unicode"),))
+        return ParsedPage(blocks=(Block("paragraph", "S1", (), "no \ud800 Unicode"),))
     return html.parse(page, authors)

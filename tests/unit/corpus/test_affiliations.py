@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.corpus.parse.affiliations import add_workplaces
 from pipeline.corpus.parse.byline_rules import is_affiliation
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 

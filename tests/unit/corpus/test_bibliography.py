@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.corpus.parse.paper import BibliographyItem
+from pipeline.corpus.parse.parsed_page import BibliographyItem
 from tests.cases import cases
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from pipeline.corpus.parse.byline import read_bylines
 from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, Rule, find_emails, kinds_of
 from pipeline.corpus.parse.measures import characters_of_authors
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
 from pipeline.corpus.parse.printed_byline import Byline
 

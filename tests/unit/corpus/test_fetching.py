@@ -31,7 +31,7 @@ from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.fetch_selection import select_papers
 from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, FetchReport, PageLedger, fetch, page_file
 from pipeline.corpus.parse import html, reference
-from pipeline.corpus.parse.paper import Paper
+from pipeline.corpus.parse.parsed_page import ParsedPage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP, load_settings
@@ -151,7 +151,7 @@ def names(folder: Path) -> list[str]:
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
-def told(paper: Paper) -> tuple[object, ...]:
+def told(paper: ParsedPage) -> tuple[object, ...]:
     """All that a page says of its paper; not what the page is."""
     return (
         paper.title,
@@ -168,7 +168,7 @@ def told(paper: Paper) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("parse", [html.parse, reference.parse], ids=["fast", "reference"])
-def test_of_the_site_s_page_the_article_alone_is_read(parse: Callable[[bytes], Paper]) -> None:
+def test_of_the_site_s_page_the_article_alone_is_read(parse: Callable[[bytes], ParsedPage]) -> None:
     body = BODY + section(para("It gains little.", "S2.p1"), "Results", "2", "S2")
     body += bibliography(bibitem("bib.bib1", "A. One", "On Margins", "2020"))
     found = parse(site_page(body))

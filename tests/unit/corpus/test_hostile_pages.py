@@ -1,13 +1,11 @@
-"""Pages made to break a parser: each gives a Paper or says why not, and none takes time by the
-square of its length.
-"""
+"""Pages made to break a parser: each is parsed or refused, and none takes quadratic time."""
 
 from __future__ import annotations
 
 import pytest
 
 from pipeline.corpus.parse.html import parse
-from pipeline.corpus.parse.paper import PageError
+from pipeline.corpus.parse.parsed_page import PageError
 from tests.unit.corpus.building import note, only_block, page, para
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.corpus.parse import html, reference
-from pipeline.corpus.parse.paper import PageError, Paper
+from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
 from tests.cases import cases
 from tests.unit.corpus.building import (
     bibitem,
@@ -32,7 +32,7 @@ from tests.unit.corpus.building import (
 INPUTS = {"html", "paragraph", "heading", "all_losses"}
 
 
-def parse(content: bytes) -> Paper:
+def parse(content: bytes) -> ParsedPage:
     """What both parsers read."""
     paper = html.parse(content)
     assert reference.parse(content) == paper

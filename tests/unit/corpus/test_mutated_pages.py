@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline import tables
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.paper import PageError, Paper
+from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
 from pipeline.corpus.passages.packing import pack
 from pipeline.corpus.stages import DUMP_MEMBERS, PAGE_SECONDS, PAPERS
 from pipeline.engine.run import run_stage
@@ -31,7 +31,7 @@ OWN_MARKS = {chr(code) for code in (*range(9), *range(14, 20))}
 LENIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
-def parsed(content: bytes) -> Paper | str:
+def parsed(content: bytes) -> ParsedPage | str:
     """The paper, or the reason why there is none."""
     try:
         return html.parse(content)

@@ -10,12 +10,12 @@ import pytest
 
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.measures import unconverted_macros
-from pipeline.corpus.parse.paper import Block, PageError, Paper
+from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage
 from pipeline.corpus.quality import DROPPED, Quality, apply_error_policy, grade
 from pipeline.settings import SAMPLE_DUMP
 from tests.unit.corpus.building import page, pages_of, para, section
 
-CLEAN = Paper(
+CLEAN = ParsedPage(
     blocks=(Block("paragraph", "S1.p1", (), " ".join(["word"] * 1000)),),
     chars_seen=4000,
     chars_kept=4000,

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from tests.unit.corpus.building import pages_of
 
 Labels = dict[str, list[dict[str, Any]]]

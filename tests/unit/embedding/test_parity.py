@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.embedder import VectorBatch, Vectors
-from pipeline.embedding.verify import Reference, reference_of
+from pipeline.embedding.verify import ReferenceVectors, reference_of
 from tests.unit.embedding.hashing import MARGINS, skip_without
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
@@ -52,7 +52,7 @@ class Pair:
     folder: Path
     theirs: Any
 
-    def expected(self, text: str) -> Reference:
+    def expected(self, text: str) -> ReferenceVectors:
         return _expected(self, text)
 
     def ours(self, **options: Any) -> BgeM3:
@@ -63,7 +63,7 @@ class Pair:
 
 
 @lru_cache(maxsize=256)
-def _expected(pair: Pair, text: str) -> Reference:
+def _expected(pair: Pair, text: str) -> ReferenceVectors:
     return reference_of(pair.theirs, text, 8192)
 
 
@@ -88,7 +88,7 @@ def pair(request: pytest.FixtureRequest, random_model: Pair) -> Pair:
     return _pair(Path(folder))
 
 
-def _same(ours: Vectors, expected: Reference) -> None:
+def _same(ours: Vectors, expected: ReferenceVectors) -> None:
     assert float(ours.dense @ expected.dense) / float(np.linalg.norm(ours.dense)) >= 0.9999
     assert ours.sparse_ids.tolist() == sorted(expected.weights)
     weights = [expected.weights[number] for number in ours.sparse_ids.tolist()]

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli.app import app
 from pipeline.embedding.embedder import Vectors
-from pipeline.embedding.verify import EXACT, HALF, TEXTS, Reference, compare
+from pipeline.embedding.verify import EXACT, HALF, TEXTS, ReferenceVectors, compare
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
 ROWS = np.array([[0.0, 1.0], [1.0, 0.0]], np.float32)
@@ -26,7 +26,7 @@ OURS = Vectors(
     colbert=ROWS,
     truncated=False,
 )
-THEIRS = Reference(OURS.dense, {7: 0.5, 9: 0.005}, ROWS)
+THEIRS = ReferenceVectors(OURS.dense, {7: 0.5, 9: 0.005}, ROWS)
 
 
 def test_equal_vectors_are_the_same_and_so_are_texts_without_tokens() -> None:

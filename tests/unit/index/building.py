@@ -31,7 +31,7 @@ from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import (
     Layout,
     PassageIndex,
-    Query,
+    QueryVectors,
     Request,
     ScoredPoint,
     month_number,
@@ -138,12 +138,14 @@ def _tokens_of(numbers: Sequence[int]) -> NDArray[np.float32]:
     return np.array(rows, np.float32).reshape(-1, 8)
 
 
-def query(number: int = 17, *, terms: Sequence[int] = (3, 7, 117), colbert: bool = False) -> Query:
+def query(
+    number: int = 17, *, terms: Sequence[int] = (3, 7, 117), colbert: bool = False
+) -> QueryVectors:
     """The vectors of a question that lies near a point."""
     points = make_points([number])
     tokens = _tokens_of([number]) if colbert else None
     lexical = SparseRows.of([dict.fromkeys(terms, 1.0)]).row(0)
-    return Query(points.dense[0], lexical, SparseRows.of([{number % 3: 1.0}]).row(0), tokens)
+    return QueryVectors(points.dense[0], lexical, SparseRows.of([{number % 3: 1.0}]).row(0), tokens)
 
 
 def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]]:
@@ -187,7 +189,7 @@ def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]
     ]
 
 
-def find(index: PassageIndex, wanted: Query, request: Request) -> list[ScoredPoint]:
+def find(index: PassageIndex, wanted: QueryVectors, request: Request) -> list[ScoredPoint]:
     """What one search finds."""
     return index.search([(wanted, request)])[0]
 

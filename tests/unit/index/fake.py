@@ -8,7 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipeline.index.batch import PointBatch
-from pipeline.index.passage_index import Condition, Layout, PassageIndex, PointId, Query, Request
+from pipeline.index.passage_index import (
+    Condition,
+    Layout,
+    PassageIndex,
+    PointId,
+    QueryVectors,
+    Request,
+)
 from tests.unit.index.building import LAYOUT
 
 
@@ -79,9 +86,9 @@ class FakeIndex(PassageIndex):
         ], None
 
     def _query(
-        self, searches: Sequence[tuple[Query, Request]], layout: Layout
+        self, searches: Sequence[tuple[QueryVectors, Request]], layout: Layout
     ) -> Sequence[Sequence[Any]]:
-        def score(point: PointId, query: Query) -> float:
+        def score(point: PointId, query: QueryVectors) -> float:
             return float(self.dense[point] @ query.dense)
 
         return [

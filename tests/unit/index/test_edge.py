@@ -35,7 +35,7 @@ from pipeline.index.edge_folder import (
     unusable,
 )
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.passage_index import Layout, Quantization, Query, Request, ScoredPoint
+from pipeline.index.passage_index import Layout, Quantization, QueryVectors, Request, ScoredPoint
 from tests.processes import PATIENCE, wait_until
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
@@ -241,7 +241,7 @@ def test_colbert_ranks_the_candidates_again(edge: EdgeIndex) -> None:
     )
 
 
-def _max_sim(asked: Query, number: int) -> float:
+def _max_sim(asked: QueryVectors, number: int) -> float:
     tokens = make_points([number], colbert=True).colbert
     assert tokens is not None
     assert asked.colbert is not None
@@ -286,7 +286,7 @@ def test_a_compressed_search_over_a_graph_finds_what_an_exact_one_finds(
     assert edge._call("info").indexed_vectors_count >= count
 
     queries = _clustered(20, dimensions, seed=2)
-    asked = [Query(row, SparseRows.nothing(1).row(0)) for row in queries]
+    asked = [QueryVectors(row, SparseRows.nothing(1).row(0)) for row in queries]
     nearest = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
     wanted = [{ids[number] for number in row} for row in nearest]
     for request, least in ((Request(10, exact=True), 0.99), (Request(10), 0.95)):

@@ -23,7 +23,7 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import TIES
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.papers import read_like
-from pipeline.index.passage_index import Layout, Query, Request, ScoredPoint
+from pipeline.index.passage_index import Layout, QueryVectors, Request, ScoredPoint
 from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
@@ -322,7 +322,7 @@ class Ranked(FakeIndex):
     asked: list[tuple[int, int]] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPoint]]:
+    def search(self, searches: Sequence[tuple[QueryVectors, Request]]) -> list[list[ScoredPoint]]:
         request = searches[0][1]
         self.asked.append((len(searches), request.limit))
         ranking = [

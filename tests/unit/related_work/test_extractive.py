@@ -23,7 +23,7 @@ from pipeline.related_work.extractive import (
     tfidf_cosines,
 )
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.task import Passage, Reference, Task
+from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.related_work.task_reader import task_of
 from tests.real_targets import read_real_targets
 from tests.unit.related_work.building import with_texts
@@ -126,7 +126,10 @@ def test_every_sentence_names_its_reference_and_its_passage() -> None:
     task = abstract_task(BOATS, NETS, items=2)
     first = replace(
         task.references[0],
-        passages=(Passage("p0", "Something else."), Passage("p1", " ".join(BOATS))),
+        passages=(
+            ReferencePassage("p0", "Something else."),
+            ReferencePassage("p1", " ".join(BOATS)),
+        ),
     )
     summary = write(replace(task, references=(first, *task.references[1:])))
     assert all(sentence.references and sentence.passages for sentence in summary.sentences)

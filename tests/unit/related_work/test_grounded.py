@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pipeline.related_work.evidence import (
-    Group,
+    ReferenceGroup,
     complete_groups,
     name_passages,
     passages_of,
@@ -28,7 +28,7 @@ from pipeline.related_work.grounded_draft import (
     patch_draft,
     section_text,
 )
-from pipeline.related_work.task import Passage, Reference
+from pipeline.related_work.task import Reference, ReferencePassage
 from pipeline.settings import Settings
 from tests.scripted_llm import Asked, Rule
 from tests.unit.related_work.building import (
@@ -299,7 +299,10 @@ def test_passages_that_were_not_shown_are_dropped_and_counted(tmp_path: Path) ->
             return draft(tell(1, passages=["r1p2", "R1P1"]))
         return faithful(asked)
 
-    passages = (Passage("id-1", "It began."), Passage("id-2", "It retrieves passages."))
+    passages = (
+        ReferencePassage("id-1", "It began."),
+        ReferencePassage("id-2", "It retrieves passages."),
+    )
     task = make_task(1)
     task = replace(task, references=(replace(task.references[0], passages=passages),))
     summary, llm = write(tmp_path, NAME, task, rule, **ONE)
@@ -415,7 +418,9 @@ def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
 
 
 def test_every_group_has_each_reference_once() -> None:
-    found = complete_groups([Group("a", (2, 2, 0)), Group("", (5, 1)), Group("b", (2,))], 4)
+    found = complete_groups(
+        [ReferenceGroup("a", (2, 2, 0)), ReferenceGroup("", (5, 1)), ReferenceGroup("b", (2,))], 4
+    )
     assert [(group.name, group.references) for group in found.groups] == [
         ("a", (2,)),
         ("Other works", (1,)),
@@ -467,7 +472,9 @@ def test_passages_are_the_corpus_own_or_the_paragraphs_of_what_there_is() -> Non
         passages_of(task, replace(task.references[0], text="# Title alone"))[0].text
         == "# Title alone"
     )
-    named = name_passages(1, (Passage("a", "one two three " * 50), Passage("b", "four")))
+    named = name_passages(
+        1, (ReferencePassage("a", "one two three " * 50), ReferencePassage("b", "four"))
+    )
     shown, cut = passages_that_fit(named, 20)
     assert (len(shown), cut) == (1, True)
-    assert len(shown[0].passage.text) < 140
+    assert len(shown[0].text) < 140

@@ -8,7 +8,7 @@ from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.grids import Cell, markdown_grid, span
 from pipeline.corpus.parse.kinds import is_algorithm
-from pipeline.corpus.parse.paper import Block
+from pipeline.corpus.parse.parsed_page import Block
 from pipeline.corpus.parse.policies import ERRED, LINE
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.state import (

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.paper import PageError
+from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, pack, with_ids
 from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
 from pipeline.corpus.passages.text import count_words, embedded_text, text_digest

@@ -15,7 +15,7 @@ from pipeline.corpus.passages.packing import (
     FEWEST_WORDS,
     MOST_WORDS,
     NAMESPACE,
-    Passage,
+    TextBlock,
     pack,
     passage_id,
     with_ids,
@@ -62,7 +62,7 @@ def paper(*blocks: dict, **changes: Any) -> dict:
     return base | changes
 
 
-def body(*blocks: dict) -> list[Passage]:
+def body(*blocks: dict) -> list[TextBlock]:
     return [
         passage
         for passage in pack(paper(*blocks))

@@ -1,4 +1,4 @@
-"""What a page says, as values: the result of either parser.
+"""The result of either parser: what a page says, as values.
 
 Field by field these are the columns of `papers` in `pipeline.tables`, but for the id, the subset
 and what metadata alone knows.
@@ -78,7 +78,7 @@ class BibliographyItem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
+class ParsedPage:
     """Everything that a parser reads from one page.
 
     Characters are those that are not white space. `chars_seen` counts the page's visible text with
