@@ -11,7 +11,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.arxiv.identifiers import month_of
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.engine.stage import Workspace
 from pipeline.index.papers import rows_of_papers

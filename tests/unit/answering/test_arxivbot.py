@@ -15,7 +15,7 @@ from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls

@@ -18,7 +18,7 @@ from pipeline.answering.retriever import (
     index_search,
     month_span,
 )
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.passage import Passage
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace

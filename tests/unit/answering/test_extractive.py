@@ -9,7 +9,7 @@ from pipeline.answering.extractive import choose_quotes, extractive, search_quer
 from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.model_calls import Tools
 from pipeline.answering.user_question import Turn, UserQuestion
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from pipeline.index.relevance import coverage
 from pipeline.llm.loop import run
 from pipeline.settings import load_settings

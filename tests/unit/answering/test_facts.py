@@ -9,7 +9,7 @@ import pytest
 from pipeline.answering.facts import MOST_AUTHORS, facets_of, fact_claims, named_papers
 from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.questions import read_questions
-from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.passage import Passage
 from pipeline.settings import SAMPLE_QUESTIONS
 from tests.unit.answering.asking import Tables, passage
