@@ -41,7 +41,7 @@ from pipeline.llm.client import ClientWorkspace, LlmClient
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.messages import Completion
 from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect, Reply
+from pipeline.llm.transport import Dialect, EndpointReply
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.settings import load_settings
 from pipeline.storage.writing import Row
@@ -192,14 +192,16 @@ class Imagined:
     """When, on the loop's clock, it was closed."""
     down: bool = False
 
-    async def send(self, body: Mapping[str, Any]) -> Reply:
+    async def send(self, body: Mapping[str, Any]) -> EndpointReply:
         """The scripted answer."""
         await asyncio.sleep(self.latency)
         given = completion(body)
         read, written = (given["usage"][name] for name in ("prompt_tokens", "completion_tokens"))
         each = written // len(given["choices"])
         texts = [choice["message"]["content"] for choice in given["choices"]]
-        return Reply([Completion(text, read, each, False, "stop") for text in texts], self.latency)
+        return EndpointReply(
+            [Completion(text, read, each, False, "stop") for text in texts], self.latency
+        )
 
     def stop(self) -> None:
         """Nothing is retried here."""

@@ -1,3 +1,1 @@
-"""Answering questions from the corpus: arXivBot, WikiChat and the model alone, and their
-prompts.
-"""
+"""Answers to questions from the corpus, by arXivBot, WikiChat, the model alone or quotations."""

@@ -92,9 +92,7 @@ _Phrase = Annotated[str, AfterValidator(_phrase)]
 
 
 class GoldClaim(BaseModel):
-    """A fact that a full answer holds, and phrases of its paper, each of which states it; none if
-    unknown.
-    """
+    """A fact that a full answer holds. evidence: phrases of its paper, each of which states it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -104,9 +102,7 @@ class GoldClaim(BaseModel):
 
 
 class Question(BaseModel):
-    """A question on one or several papers. date: YYYY-MM-DD, when the newest of them first
-    appeared.
-    """
+    """A question on one or several papers. date: YYYY-MM-DD of the newest's first version."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -120,9 +116,7 @@ class Question(BaseModel):
 
     @property
     def month(self) -> str:
-        """The month of the newest of its papers, YYYY-MM: before it nobody could have answered in
-        full.
-        """
+        """The month of the newest of its papers, YYYY-MM: no earlier month can answer in full."""
         return max(month for paper in self.papers if (month := month_of(paper)))
 
     @model_validator(mode="after")
@@ -161,7 +155,7 @@ def read_questions(file: Path) -> tuple[Question, ...]:
         if file.suffix.lower() in (".yaml", ".yml")
         else _json_entries(file, text)
     )
-    return _checked(file, entries)
+    return _validate(file, entries)
 
 
 def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
@@ -196,7 +190,7 @@ def _yaml_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
         loader.dispose()
 
 
-def _checked(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, ...]:
+def _validate(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, ...]:
     questions: list[Question] = []
     faults: list[str] = []
     lines: dict[str, int] = {}
@@ -256,20 +250,15 @@ def holds_phrase(text: str, phrase: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """A text in the form in which phrases are compared (`gold_passages`) and their words
-    counted.
-    """
+    """A text as `gold_passages` compares phrases, and in which their words are counted."""
     return one_line(without_markers(text).translate(_PLAIN)).casefold()
-
-
-# --- the table `questions`
-# ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PosedQuestion:
-    """A question of the table `questions`, with the passages that hold each gold claim, by the
-    claim's place from 0.
+    """A question of the table `questions`.
+
+    gold_passages: place of a gold claim, from 0 → ids of the passages that hold it.
     """
 
     question: Question
@@ -283,9 +272,7 @@ def paper_months(questions: Iterable[Question]) -> list[str]:
 
 
 def passages_of_papers(root: DataRoot, questions: Iterable[Question]) -> dict[str, list[Row]]:
-    """Rows of `passages` (id, paper and text) by paper, of the papers of these questions that are
-    in the corpus.
-    """
+    """Rows of `passages` (id, paper, text) by paper, of the papers of these questions."""
     papers = {paper for question in questions for paper in question.papers}
     passages: dict[str, list[Row]] = defaultdict(list)
     for row in rows_of_papers(root, tables.PASSAGES, papers, ["passage_id", "arxiv_id", "text"]):
@@ -296,26 +283,6 @@ def passages_of_papers(root: DataRoot, questions: Iterable[Question]) -> dict[st
 def read_posed_questions(rows: Iterable[Row]) -> list[PosedQuestion]:
     """Questions from rows of the table `questions`."""
     return [_read_row(row) for row in rows]
-
-
-def read_question_set(settings: Settings) -> tuple[Question, ...]:
-    """All questions of the set; none where there is no set. Raises SettingError as `read_questions`
-    does.
-    """
-    return read_questions(settings.question_set) if settings.question_set else ()
-
-
-def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[dict[str, Any]]:
-    """The column `claims` of a question; gold: as `gold_passages` gives it."""
-    return [
-        {
-            "claim": claim.claim,
-            "arxiv_id": claim.paper,
-            "evidence": list(claim.evidence),
-            "passages": list(gold[place]),
-        }
-        for place, claim in enumerate(question.claims)
-    ]
 
 
 def _read_row(row: Row) -> PosedQuestion:
@@ -338,3 +305,21 @@ def _read_row(row: Row) -> PosedQuestion:
     return PosedQuestion(
         question, {place: tuple(item["passages"]) for place, item in enumerate(row["claims"])}
     )
+
+
+def read_question_set(settings: Settings) -> tuple[Question, ...]:
+    """All questions of the set, if there is one. Raises SettingError as `read_questions` does."""
+    return read_questions(settings.question_set) if settings.question_set else ()
+
+
+def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[dict[str, Any]]:
+    """The column `claims` of a question; gold: as `gold_passages` gives it."""
+    return [
+        {
+            "claim": claim.claim,
+            "arxiv_id": claim.paper,
+            "evidence": list(claim.evidence),
+            "passages": list(gold[place]),
+        }
+        for place, claim in enumerate(question.claims)
+    ]

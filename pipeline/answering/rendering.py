@@ -53,9 +53,7 @@ def terminal_line(text: str, most: int | None = None) -> str:
 
 
 def answer_lines(reply: Reply) -> list[str]:
-    """The answer, each sentence with the numbers of its claims, then these claims with their
-    sources.
-    """
+    """The answer, each sentence with the numbers of its claims, then these claims with sources."""
     answer = reply.answer
     if not answer.claims or answer.abstained:
         return [terminal_safe(line) for line in answer.text.splitlines()]
@@ -64,7 +62,7 @@ def answer_lines(reply: Reply) -> list[str]:
         marks = "".join(f"[{number}]" for number in sentence.claims)
         sentences.append(f"{terminal_line(sentence.text)} {marks}")
     used = {number for sentence in answer.sentences for number in sentence.claims}
-    passages = _passages_read(answer)
+    passages = _passages_by_id(answer)
     lines = [" ".join(sentences), "", "Sources"]
     for claim in answer.claims:
         if claim.number in used:
@@ -79,7 +77,7 @@ def _source_lines(claim: Claim, passage: Passage) -> list[str]:
     return [
         f"{mark}{terminal_line(claim.text)}{f' ({origin})' if origin else ''}",
         f"{indent}{_title_and_section(passage)}",
-        f"{indent}{passage_url(passage.arxiv_id, passage.anchor)}",
+        f"{indent}{passage.url}",
     ]
 
 
@@ -90,14 +88,12 @@ def _title_and_section(passage: Passage) -> str:
     return f"{terminal_line(place)} ({terminal_line(source_name(passage.arxiv_id))})"
 
 
-def _passages_read(answer: Answer) -> dict[str, Passage]:
+def _passages_by_id(answer: Answer) -> dict[str, Passage]:
     return {passage.passage_id: passage for hop in answer.shown for passage in hop}
 
 
 def answer_notes(reply: Reply) -> Iterator[str]:
-    """What a reader should know beside the answer: why there is none, or that no paper supports
-    it.
-    """
+    """Notes beside the answer: why there is none, or that no paper supports it."""
     answer = reply.answer
     if not reply.system.retrieves:
         yield (
@@ -107,7 +103,7 @@ def answer_notes(reply: Reply) -> Iterator[str]:
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(terminal_line, answer.queries)) or 'nothing'}"
         read = (
-            f"{_count(len(_passages_read(answer)), 'passage')} read,"
+            f"{_count(len(_passages_by_id(answer)), 'passage')} read,"
             f" {_count(len(answer.claims), 'claim')} extracted"
         )
         yield f"{read}: they do not hold the answer"
@@ -187,7 +183,7 @@ def _passage_json(passage: Passage) -> dict[str, Any]:
         "month": passage.month,
         "text": passage.text,
         "url": abstract_url(passage.arxiv_id),
-        "passage_url": passage_url(passage.arxiv_id, passage.anchor),
+        "passage_url": passage.url,
     }
 
 
@@ -234,7 +230,7 @@ def _facts(step: Step, passages: Passages) -> Iterator[str]:
 def _claims(step: Step, passages: Passages) -> Iterator[str]:
     yield f"reading {_count(len(step['shown']), 'passage')}:"
     for place in step["shown"]:
-        yield from _read(place, passages, step["suspicious"])
+        yield from _passage_lines(place, passages, step["suspicious"])
     new = step["claims"][len(step["claims"]) - len(step["texts"]) :]
     # Rows of earlier versions lack both keys.
     moved = {move["claim"] for move in step.get("moved", ())}
@@ -260,7 +256,9 @@ def _reasons(dropped: Mapping[str, int]) -> str:
     )
 
 
-def _read(place: Mapping[str, str], passages: Passages, suspicious: Sequence[str]) -> Iterator[str]:
+def _passage_lines(
+    place: Mapping[str, str], passages: Passages, suspicious: Sequence[str]
+) -> Iterator[str]:
     passage = passages.get(place["passage_id"])
     if passage is None:
         yield f"  passage of {terminal_line(source_name(place['arxiv_id']))}"
@@ -275,7 +273,7 @@ def _read(place: Mapping[str, str], passages: Passages, suspicious: Sequence[str
 def _quote(step: Step, passages: Passages) -> Iterator[str]:
     yield f"reading {_count(len(step['read']), 'passage')}:"
     for place in step["read"]:
-        yield from _read(place, passages, ())
+        yield from _passage_lines(place, passages, ())
     yield from (f"  quoted: {terminal_line(text)}" for text in step["quotes"])
     if not step["quotes"]:
         yield "  nothing that fits the question"
@@ -313,7 +311,7 @@ def _dropped(step: Step) -> Iterator[str]:
 
 def _bullets(step: Step, passages: Passages) -> Iterator[str]:
     yield "reading a passage:"
-    yield from _read(step["shown"], passages, step["suspicious"])
+    yield from _passage_lines(step["shown"], passages, step["suspicious"])
     yield from (f"  claim: {terminal_line(text)}" for text in step["texts"])
     if not step["texts"]:
         yield "  no claim"
@@ -331,7 +329,7 @@ def _split(step: Step, passages: Passages) -> Iterator[str]:
 def _verify(step: Step, passages: Passages) -> Iterator[str]:
     yield f"checked: {step['verdict']}: {terminal_line(step['claim'])}"
     for place in step["evidence"]:
-        yield from _read(place, passages, step["suspicious"])
+        yield from _passage_lines(place, passages, step["suspicious"])
     if step["reasoning"]:
         yield f"  {terminal_line(step['reasoning'], TEXT_CHARS)}"
 

@@ -1,6 +1,4 @@
-"""A session of questions to one system over the data root, as `citeloom ask` and `citeloom chat`
-run it.
-"""
+"""Questions to one system over a data root, as `citeloom ask` and `citeloom chat` ask them."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ from pipeline.llm.loop import run
 from pipeline.llm.models import settings_for
 
 StepObserver = Callable[[Mapping[str, Any], Mapping[str, Passage]], None]
-"""Called after each step with the passages retrieved so far by their ids, since steps name passages
-by id.
-"""
+"""Called after each step, with the passages retrieved so far by id: steps name passages by id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +50,7 @@ class Reply:
 
 
 class Conversation:
-    """Questions to one system, each with the turns before it; a question that fails leaves no
-    turn.
-    """
+    """Questions to one system, each with the turns before it; a failed question leaves no turn."""
 
     def __init__(
         self,

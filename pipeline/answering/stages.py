@@ -1,10 +1,9 @@
 """The stages `questions` and `answers`.
 
-A month of `answers` has a part for each writer and one for answers that were given elsewhere. The
-questions of a month
-are answered from the papers up to that month, as a reader could have asked them then: what comes
-later changes no answer. (A Qdrant server before 1.19 knows no document frequencies of some months
-alone: there, with MiniLM, later papers weigh words otherwise.)
+A month of `answers` has a part for each writer and one for imported answers. The questions of a
+month are answered from the papers up to that month, as a reader could have asked them then: later
+papers change no answer. (A Qdrant server before 1.19 knows no document frequencies of some months
+alone: there, with MiniLM, later papers change the weights of words.)
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _ANSWERS = TextKind("answer", "question", "question_id", "question", only_known=
 
 
 def questions_disabled_reason(settings: Settings) -> str:
-    """Why no question is asked, if there is no question set; else empty."""
+    """The reason why no question is asked: there is no question set; else empty."""
     return "" if settings.question_set else "CITELOOM_QUESTIONS names no question set"
 
 
@@ -72,7 +71,7 @@ def _build_questions(job: Job) -> Iterator[Row]:
     passages = passages_of_papers(job.workspace.root, of_month)
     askable = [question for question in of_month if _can_be_asked(job, question, passages)]
     dates = _dates(job, askable)
-    for place in _places_asked(job, askable):
+    for place in _sample_places(job, askable):
         question = askable[place]
         gold = gold_passages(question, passages)
         for claim in (question.claims[number] for number, ids in gold.items() if not ids):
@@ -86,9 +85,7 @@ def _build_questions(job: Job) -> Iterator[Row]:
 
 
 def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The month's questions, how many the other months have, and the passages of the papers of its
-    questions.
-    """
+    """The month's questions, the counts of other months, and passages of the papers asked about."""
     questions = read_question_set(workspace.settings)
     of_month = [question for question in questions if question.month == month]
     others = sorted(Counter(question.month for question in questions).items())
@@ -119,32 +116,28 @@ def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> 
     return question.reviewed and not lacking
 
 
-def _places_asked(job: Job, questions: Sequence[Question]) -> list[int]:
-    """The places of the questions that are asked: at most CITELOOM_MAX_QUESTIONS, evenly over the
-    set.
-    """
-    taken = evenly_spaced(len(questions), job.settings.max_questions)
-    for place in sorted(set(range(len(questions))) - set(taken)):
+def _sample_places(job: Job, questions: Sequence[Question]) -> list[int]:
+    """Places of at most CITELOOM_MAX_QUESTIONS questions, evenly over the set."""
+    places = evenly_spaced(len(questions), job.settings.max_questions)
+    for place in sorted(set(range(len(questions))) - set(places)):
         job.leave_out(
             questions[place].id,
             "over_the_limit",
             f"CITELOOM_MAX_QUESTIONS is {job.settings.max_questions}",
         )
-    return taken
+    return places
 
 
 def _dates(job: Job, questions: Sequence[Question]) -> dict[str, str]:
-    """Paper → day of its first version, of the month's papers: where the set has no date, metadata
-    has.
-    """
-    wanted = {paper for question in questions if question.date is None for paper in question.papers}
-    if not wanted:
+    """Paper → day of its first version, of the month's papers whose questions have no date."""
+    papers = {paper for question in questions if question.date is None for paper in question.papers}
+    if not papers:
         return {}
     rows = job.iterate(tables.METADATA, ["arxiv_id", "published"])
     return {
         row["arxiv_id"]: row["published"]
         for row in rows
-        if row["arxiv_id"] in wanted and row["published"]
+        if row["arxiv_id"] in papers and row["published"]
     }
 
 
@@ -179,8 +172,7 @@ def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
 
 # Settings of the index that change what a search finds.
 _SEARCH_SETTINGS = ("embedder", "embedded_form")
-# Named here since the time when it could be chosen: without it, answers of before would be out of
-# date.
+# Was a setting once: without it in the fingerprint, earlier answers would be out of date.
 _FUSED_SEARCH = {"search_fusion": "scores"}
 
 
@@ -193,8 +185,8 @@ def _answer_settings(settings: Settings) -> Mapping[str, Any]:
 
 def _answer_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     parts = [
-        _writer_part(workspace, month, *chosen)
-        for chosen in ANSWERING_WRITERS.chosen(workspace.settings)
+        _writer_part(workspace, month, writer, system)
+        for writer, system in ANSWERING_WRITERS.chosen(workspace.settings)
     ]
     return [*parts, *_imported_part(workspace)]
 
@@ -237,9 +229,7 @@ def _build_answers(writer: Writer, system: AnsweringSystem, job: Job) -> Iterato
 async def _answer_all(
     job: Job, writer: Writer, system: AnsweringSystem, questions: Sequence[Question]
 ) -> list[Answer]:
-    """The answers in the order of the questions, made concurrently within the limit on calls in
-    flight.
-    """
+    """The answers in the order of the questions, made concurrently within the limit on calls."""
     settings = settings_for(job.settings, writer.model)
     span = MonthSpan(last=job.month)
     retriever = PassageSearch(_search(job, span, system.search_by))
@@ -257,9 +247,7 @@ async def _answer_all(
 
 
 def _search(job: Job, span: MonthSpan, by: By) -> SearchFunction:
-    """The search of the index; for an estimate, whose queries are made up, passages of the month
-    instead.
-    """
+    """The search of the index; for an estimate, which makes up queries, passages of the month."""
     if not job.rehearsal:
         return index_search(job.workspace, span, by)
     rows = job.workspace.root.iterate(tables.PASSAGES, job.month, PASSAGE_COLUMNS)
@@ -271,9 +259,7 @@ def _search(job: Job, span: MonthSpan, by: By) -> SearchFunction:
 
 
 def check_answering(settings: Settings) -> None:
-    """Raise SettingError for an unknown system, or a file of questions or answers that cannot be
-    read.
-    """
+    """Raise SettingError for an unknown system, or an unreadable file of questions or answers."""
     ANSWERING_WRITERS.chosen(settings)
     questions = read_question_set(settings)
     if settings.imported_answers and questions:
@@ -283,26 +269,22 @@ def check_answering(settings: Settings) -> None:
 def _writer_inputs(
     writer: Writer, system: AnsweringSystem, workspace: Workspace, month: str
 ) -> Mapping[str, str]:
-    """The prompts, and of the months that a question of this one may draw on, what the index and
-    the tables hold.
-    """
+    """Digests of the prompts, and of the index and tables of the months up to this one."""
     inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
     if writer.model is not None:
         inputs["model"] = get_model(
             workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS"
         ).fingerprint
-    read = [tables.INDEX_RECEIPTS] if system.retrieves else []
-    read += [tables.PAPERS, tables.METADATA] if system.reads_facts else []
-    for table in read:
+    upstream = [tables.INDEX_RECEIPTS] if system.retrieves else []
+    upstream += [tables.PAPERS, tables.METADATA] if system.reads_facts else []
+    for table in upstream:
         months = [other for other in workspace.root.months(table) if other <= month]
         inputs[f"{table.name} so far"] = digest_of(workspace, table, months)
     return inputs
 
 
 def _imported_part(workspace: Workspace) -> list[MonthPart]:
-    """The part of imported answers; none where no file is set. It costs nothing, so it is read in
-    every run.
-    """
+    """The part of imported answers; none where no file is set."""
     file = workspace.settings.imported_answers
     if file is None or workspace.settings.question_set is None:
         return []
@@ -329,8 +311,8 @@ def _imported_part(workspace: Workspace) -> list[MonthPart]:
 
 def _build_imported(job: Job) -> Iterator[Row]:
     file = job.settings.imported_answers
-    posed = {item.question.id for item in read_posed_questions(job.rows(tables.QUESTIONS))}
-    if file is None or not posed:
+    asked_ids = {item.question.id for item in read_posed_questions(job.rows(tables.QUESTIONS))}
+    if file is None or not asked_ids:
         return
     imported = read_imported(file, read_question_set(job.settings))
     job.notes["imported"] = list(imported.notes)
@@ -338,7 +320,7 @@ def _build_imported(job: Job) -> Iterator[Row]:
         question.id for question in read_question_set(job.settings) if question.month == job.month
     }
     for text in sorted(imported.texts, key=lambda text: (text.system, text.subject_id)):
-        if text.subject_id in posed:
+        if text.subject_id in asked_ids:
             yield answer_row(text.subject_id, Writer(text.system), plain_answer(text.text), {})
         elif text.subject_id in of_month:  # those of other months are in the tables of these
             job.leave_out(

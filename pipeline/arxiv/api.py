@@ -20,8 +20,8 @@ from urllib.parse import urlencode
 from pipeline.arxiv.dois import plain_doi
 from pipeline.arxiv.identifiers import split_version
 from pipeline.arxiv.rate_limited_client import (
-    Answer,
     BrokenAnswer,
+    HttpAnswer,
     Pace,
     RateLimitedClient,
     Service,
@@ -177,7 +177,7 @@ class ArxivApi:
         self._cache.add([absent(ids[0], "api", _now())])
         return []
 
-    def _read(self, answer: Answer) -> dict[str, Record]:
+    def _read(self, answer: HttpAnswer) -> dict[str, Record]:
         if answer.status in (400, 414):
             raise ListRefused(answer.status, answer.body)
         if answer.status != 200:

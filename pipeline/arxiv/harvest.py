@@ -20,8 +20,8 @@ from filelock import FileLock, Timeout
 from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, News, Page
 from pipeline.arxiv.months import describe_months
 from pipeline.arxiv.rate_limited_client import (
-    Answer,
     BrokenAnswer,
+    HttpAnswer,
     Pace,
     RateLimitedClient,
     Service,
@@ -296,7 +296,7 @@ class OaiClient:
             if token is None:
                 return
 
-    def _read(self, answer: Answer) -> Element:
+    def _read(self, answer: HttpAnswer) -> Element:
         """The root of an answer with records or an error."""
         try:
             root = parse_xml(answer.body, f"{_OAI}OAI-PMH")

@@ -158,7 +158,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """A whole answer, decompressed. address: its URL after redirects; kind: its Content-Type, or
     empty.
     """
@@ -234,7 +234,7 @@ class RateLimitedClient:
         """Close the connection."""
         self._http.close()
 
-    def get(self, address: str, read: Callable[[Answer], T]) -> T:
+    def get(self, address: str, read: Callable[[HttpAnswer], T]) -> T:
         """What `read` returns for the answer. `read` raises BrokenAnswer to have the request sent
         again.
 
@@ -270,14 +270,14 @@ class RateLimitedClient:
                 f" are kept: {self._service.way_out}"
             ) from error
 
-    def _try(self, address: str, read: Callable[[Answer], T]) -> T:
+    def _try(self, address: str, read: Callable[[HttpAnswer], T]) -> T:
         answer = self._answer(address)
         try:
             return read(answer)
         except BrokenAnswer as error:
             raise _RetryableError(f"its answer is not usable: {error}") from error
 
-    def _answer(self, address: str) -> Answer:
+    def _answer(self, address: str) -> HttpAnswer:
         """The answer at the end of all redirects; each is a request of its own at arXiv's pace."""
         try:
             request = self._http.build_request("GET", address)
@@ -307,7 +307,7 @@ class RateLimitedClient:
             f"{self._service} redirects without end: check {self._service.setting}"
         )
 
-    def _send(self, request: httpx2.Request) -> tuple[Answer, httpx2.Request | None]:
+    def _send(self, request: httpx2.Request) -> tuple[HttpAnswer, httpx2.Request | None]:
         """An answer, and the request that it redirects to, if any."""
         self._pace.wait()
         self.requests += 1
@@ -322,7 +322,9 @@ class RateLimitedClient:
             self._pace.postpone(pause)
             raise _RetryableError(f"status {response.status_code}", pause)
         kind = response.headers.get("Content-Type", "")
-        return Answer(response.status_code, body, str(response.url), kind), response.next_request
+        return HttpAnswer(
+            response.status_code, body, str(response.url), kind
+        ), response.next_request
 
     def _read_body(self, response: httpx2.Response) -> bytes:
         """The body, bounded in size and time: a server may send single bytes for hours within the

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.rate_limited_client import (
     GAP_SECONDS,
-    Answer,
+    HttpAnswer,
     OutOfBounds,
     Pace,
     RateLimitedClient,
@@ -252,7 +252,7 @@ def _read_robots(client: RateLimitedClient, base: str) -> RobotFileParser:
     """
     address = urljoin(base, "/robots.txt")
 
-    def read(answer: Answer) -> str:
+    def read(answer: HttpAnswer) -> str:
         if answer.status in (401, 403):
             raise PermanentFailure(
                 f"{address} answers with status {answer.status}: this site wants no programs"
@@ -272,7 +272,7 @@ def _request_page(client: RateLimitedClient, address: str, name: str) -> tuple[s
         return refusal.reason, refusal.detail, b""
 
 
-def check_answer(answer: Answer, arxiv_id: str) -> tuple[str, str]:
+def check_answer(answer: HttpAnswer, arxiv_id: str) -> tuple[str, str]:
     """Whether an answer is the complete page of a paper, as a reason and its detail.
 
     `fetched` with the page's address, or no_html, not_html, not_latexml, elsewhere or cut with a

@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS paid (
 # Requests that say what an endpoint is like now; earlier ones may have met another machine.
 RECENT = 2000
 
-Answer = Mapping[str, Any]
+CachedAnswer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class CallCache:
     def close(self) -> None:
         self._sql.close()
 
-    def read(self, key: str, samples: Iterable[int]) -> dict[int, Answer]:
+    def read(self, key: str, samples: Iterable[int]) -> dict[int, CachedAnswer]:
         """The stored answers, by sample number."""
         wanted = set(samples)
         rows = self._sql.execute("SELECT sample, body FROM answers WHERE key = ?", (key,))
@@ -128,7 +128,7 @@ class CallCache:
         self,
         key: str,
         request: Mapping[str, Any],
-        answers: Mapping[int, Answer],
+        answers: Mapping[int, CachedAnswer],
         cost: Spent,
         seconds: float,
     ) -> None:

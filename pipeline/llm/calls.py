@@ -16,7 +16,7 @@ from pipeline.llm.context import count_message_tokens
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect, Reply
+from pipeline.llm.transport import Dialect, EndpointReply
 
 # Another process's answer is looked up this often, then less and less: a call takes seconds, and a
 # thousand tasks that look 20 times a second would take a core.
@@ -33,7 +33,7 @@ class Sender(Protocol):
 
     @property
     def down(self) -> bool: ...
-    async def send(self, body: Mapping[str, Any]) -> Reply: ...
+    async def send(self, body: Mapping[str, Any]) -> EndpointReply: ...
     def stop(self) -> None: ...
     async def aclose(self) -> None: ...
 

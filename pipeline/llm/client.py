@@ -32,12 +32,12 @@ from pipeline.settings import Settings
 from pipeline.storage.mounts import NETWORK, mount_of
 
 __all__ = [
-    "Answer",
     "Completion",
     "LlmAnswerError",
     "LlmClient",
     "Message",
     "Spent",
+    "StructuredAnswer",
     "Usage",
     "open_client",
     "spent",
@@ -56,7 +56,7 @@ _SYSTEM_SEEDS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[Form]):
+class StructuredAnswer(Generic[Form]):
     """A structured answer and what it cost: one call, or two if it was repaired."""
 
     value: Form
@@ -134,7 +134,7 @@ class LlmClient:
         max_tokens: int | None = None,
         temperature: float = 0.0,
         sample: int = 0,
-    ) -> Answer[Form]:
+    ) -> StructuredAnswer[Form]:
         """An answer in the form of `schema`: constrained by the endpoint if it can, parsed,
         repaired once.
 
@@ -156,7 +156,7 @@ class LlmClient:
         max_tokens: int | None = None,
         temperature: float = 0.0,
         first: int = 0,
-    ) -> list[Answer[Form] | LlmAnswerError]:
+    ) -> list[StructuredAnswer[Form] | LlmAnswerError]:
         """As `answer`, `count` of them on one prompt, numbered from `first`: one request, and each
         repaired by itself.
 
@@ -175,9 +175,11 @@ class LlmClient:
                 form=schema,
             )
 
-        async def read(completion: Completion, sample: int) -> Answer[Form] | LlmAnswerError:
+        async def read(
+            completion: Completion, sample: int
+        ) -> StructuredAnswer[Form] | LlmAnswerError:
             try:
-                return Answer(parse_answer(completion.text, schema), spent([completion]))
+                return StructuredAnswer(parse_answer(completion.text, schema), spent([completion]))
             except ValueError as error:
                 unreadable = Message("assistant", as_data(completion.text[:REPAIRED_CHARS]))
                 (repaired,) = await ask(
@@ -185,7 +187,7 @@ class LlmClient:
                 )
             cost = spent([completion, repaired])
             try:
-                return Answer(parse_answer(repaired.text, schema), cost)
+                return StructuredAnswer(parse_answer(repaired.text, schema), cost)
             except ValueError as error:
                 return LlmAnswerError(
                     f"no {schema.__name__} could be read, repair included: {short(error)}", cost

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.llm.cache import Answer, CallCache, Kind
+from pipeline.llm.cache import CachedAnswer, CallCache, Kind
 from pipeline.llm.calls import PaidCalls
 from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_message_tokens
 from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect, Reply
+from pipeline.llm.transport import Dialect, EndpointReply
 
 # Assumed length of an answer, as a share of the longest, if there are no earlier ones of its kind.
 ASSUMED_SHARE = 0.6
@@ -48,7 +48,7 @@ class Rehearsal:
     """
 
     make_text: MakeText
-    invented: dict[tuple[str, int], Answer] = field(default_factory=dict)
+    invented: dict[tuple[str, int], CachedAnswer] = field(default_factory=dict)
     """Invented answers by (key, sample); shared by several rehearsals, so that none pays for
     another's call.
     """
@@ -88,14 +88,14 @@ class _OverlayCache(CallCache):
     """A cache that is only read, with invented answers over it in memory."""
 
     def __init__(
-        self, below: CallCache, invented: dict[tuple[str, int], Answer]
+        self, below: CallCache, invented: dict[tuple[str, int], CachedAnswer]
     ) -> None:  # the file is open already
         self._below, self._invented = below, invented
 
     def close(self) -> None:
         """Leave the file open: it is its owner's."""
 
-    def read(self, key: str, samples: Iterable[int]) -> dict[int, Answer]:
+    def read(self, key: str, samples: Iterable[int]) -> dict[int, CachedAnswer]:
         wanted = list(samples)
         invented = {
             sample: self._invented[key, sample]
@@ -108,7 +108,7 @@ class _OverlayCache(CallCache):
         self,
         key: str,
         request: Mapping[str, Any],
-        answers: Mapping[int, Answer],
+        answers: Mapping[int, CachedAnswer],
         cost: Spent,
         seconds: float,
     ) -> None:
@@ -147,7 +147,7 @@ class _InventingSender:
         loop = asyncio.get_running_loop()
         self._rehearsal.ends[loop] = loop.time()
 
-    async def send(self, body: Mapping[str, Any]) -> Reply:
+    async def send(self, body: Mapping[str, Any]) -> EndpointReply:
         """Invented completions, after as long as a request of this kind takes."""
         messages = [Message(**message) for message in body["messages"]]
         read, count = count_message_tokens(messages), body.get("n", 1)
@@ -158,7 +158,9 @@ class _InventingSender:
         texts = [
             self._text(body, messages, written, body["seed"] + place) for place in range(count)
         ]
-        return Reply([Completion(text, read, written, False, "stop") for text in texts], seconds)
+        return EndpointReply(
+            [Completion(text, read, written, False, "stop") for text in texts], seconds
+        )
 
     def _written(self, longest: int) -> int:
         kind = self._kinds.get(longest)

@@ -92,7 +92,7 @@ def _without_bounds(schema: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class EndpointReply:
     """The answer to one request: its completions in the order of their numbers.
 
     seconds: of the attempt that was answered. retries: further attempts. waited: seconds of the
@@ -170,7 +170,7 @@ class Transport:
         """Close the connections."""
         await self._client.close()
 
-    async def send(self, body: Mapping[str, Any]) -> Reply:
+    async def send(self, body: Mapping[str, Any]) -> EndpointReply:
         """The endpoint's answer to a chat completion request.
 
         Raises SettingError (key, model, URL, context), TransientFailure (unreachable, overloaded,
@@ -190,7 +190,7 @@ class Transport:
                 if error.code in _FILTER_CODES or _FILTERED.search(_complaint(error)):
                     # Services give empty answers, too, if what a model wrote is filtered: one paper
                     # must not end a month.
-                    return Reply(
+                    return EndpointReply(
                         [Completion("", 0, 0, False, "content_filter")] * int(body.get("n", 1)), 0.0
                     )
                 # Another request may have changed the dialect meanwhile.
@@ -206,7 +206,7 @@ class Transport:
             except openai.APIResponseValidationError as error:
                 raise self._no_completion(str(error)) from error
 
-    async def _request(self, body: Mapping[str, Any]) -> Reply:
+    async def _request(self, body: Mapping[str, Any]) -> EndpointReply:
         completions = self._client.chat.completions.with_raw_response
         # Parameters named one by one are converted field by field: 2 ms a request with the schema
         # of an answer.
@@ -228,7 +228,7 @@ class Transport:
             raise self._no_completion(f"{type(error).__name__}: {error}") from error
         seconds = raw.elapsed.total_seconds()
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
-        return Reply(answers, seconds, raw.retries_taken, waited)
+        return EndpointReply(answers, seconds, raw.retries_taken, waited)
 
     def _status_error(self, error: APIStatusError) -> Exception:
         """The exception of an error status, which the SDK has tried again where that could help."""

@@ -15,7 +15,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Spent, spent
+from pipeline.llm.client import (
+    REPAIR_TOKENS,
+    LlmAnswerError,
+    LlmClient,
+    Spent,
+    StructuredAnswer,
+    spent,
+)
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Message
@@ -261,7 +268,7 @@ class _GroundedSearch:
 
     def _read(
         self,
-        answer: Answer[BaseModel] | LlmAnswerError,
+        answer: StructuredAnswer[BaseModel] | LlmAnswerError,
         step: _Step,
         before: tuple[TiedSentence, ...],
     ) -> TiedDraft:

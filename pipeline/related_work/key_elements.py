@@ -11,7 +11,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator
 
-from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Message, Spent
+from pipeline.llm.client import (
+    REPAIR_TOKENS,
+    LlmAnswerError,
+    LlmClient,
+    Message,
+    Spent,
+    StructuredAnswer,
+)
 from pipeline.llm.context import fit
 from pipeline.llm.structured import TextFields, make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
@@ -136,11 +143,11 @@ def _texts(value: BaseModel) -> dict[str, str]:
 
 
 async def ask_for_elements(
-    ask: Callable[[Sequence[Message]], Awaitable[Answer[BaseModel]]],
+    ask: Callable[[Sequence[Message]], Awaitable[StructuredAnswer[BaseModel]]],
     texts: Callable[[BaseModel], Mapping[str, str]],
     prompt: str,
     **values: object,
-) -> Answer[BaseModel]:
+) -> StructuredAnswer[BaseModel]:
     """An answer to the seven questions; where it gives any of them back, what is wanted is
     described, and asked again.
 
@@ -153,8 +160,8 @@ async def ask_for_elements(
     try:
         second = await ask(PROMPTS.messages(prompt, described=True, **values))
     except LlmAnswerError as error:
-        return Answer(first.value, first.spent + error.spent)
-    return Answer(second.value, first.spent + second.spent)
+        return StructuredAnswer(first.value, first.spent + error.spent)
+    return StructuredAnswer(second.value, first.spent + second.spent)
 
 
 async def extract_known(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.arxiv.rate_limited_client import (
     NOTED_WAIT_SECONDS,
-    Answer,
+    HttpAnswer,
     Pace,
     RateLimitedClient,
     Service,
@@ -77,7 +77,7 @@ def _arxiv_service(
     way_out = f"check the network and {setting}; a snapshot and cached answers work without it"
     service = Service("arXiv", url, setting, way_out)
 
-    def read(answer: Answer) -> Finding:
+    def read(answer: HttpAnswer) -> Finding:
         if answer.status == 200 and expected in answer.body:
             return ok(f"{url} answers")
         return problem(f"{url} answers with status {answer.status}, and not as arXiv does", way_out)

@@ -24,7 +24,14 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.calls import Slots
-from pipeline.llm.client import Answer, LlmAnswerError, LlmClient, Message, check_model, open_client
+from pipeline.llm.client import (
+    LlmAnswerError,
+    LlmClient,
+    Message,
+    StructuredAnswer,
+    check_model,
+    open_client,
+)
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.structured import AtMost
 from pipeline.settings import load_settings
@@ -312,7 +319,7 @@ def test_an_interrupted_run_waits_for_no_answer(tmp_path: Path) -> None:
             assert cache.claim(key, 0)
 
 
-def structured(client: LlmClient) -> Coroutine[Any, Any, Answer[Verdict]]:
+def structured(client: LlmClient) -> Coroutine[Any, Any, StructuredAnswer[Verdict]]:
     return client.answer(question("Grade it."), Verdict, max_tokens=100)
 
 

@@ -15,7 +15,7 @@ from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.llm.endpoint_client import ATTEMPTS, FIRST_PATIENCE, PATIENCE
 from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.models import get_model
-from pipeline.llm.transport import Reply, Transport
+from pipeline.llm.transport import EndpointReply, Transport
 from pipeline.settings import load_settings
 
 MINUTE = 60.0
@@ -68,7 +68,7 @@ class Endpoint:
             raise answer
         return answer
 
-    async def ask(self, prompt: str = "this") -> Reply:
+    async def ask(self, prompt: str = "this") -> EndpointReply:
         return await self.transport.send(
             {"model": "m", "messages": [{"role": "user", "content": prompt}], "temperature": 0.0}
         )
@@ -87,21 +87,21 @@ def on_a_jumping_clock(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 def ask_once(
     answer: Answer, *, after_an_answer: bool = False
-) -> tuple[Reply | Exception, float, list[float]]:
+) -> tuple[EndpointReply | Exception, float, list[float]]:
     """The reply to one request or its error, when it came, and when the request was sent."""
 
-    async def scenario() -> tuple[Reply | Exception, float, list[float]]:
+    async def scenario() -> tuple[EndpointReply | Exception, float, list[float]]:
         endpoint = Endpoint(answer)
         if after_an_answer:
             await endpoint.ask("first")
-        reply: Reply | Exception
+        reply: EndpointReply | Exception
         try:
             reply = await endpoint.ask()
         except TransientFailure as error:
             reply = error
         return reply, now(), endpoint.asked["this"]
 
-    result: tuple[Reply | Exception, float, list[float]] = on_a_jumping_clock(scenario)
+    result: tuple[EndpointReply | Exception, float, list[float]] = on_a_jumping_clock(scenario)
     return result
 
 
@@ -126,7 +126,7 @@ def test_a_refusal_is_obeyed_for_as_long_as_it_asks(
     headers: dict[str, str], seconds: float
 ) -> None:
     reply, moment, asked = ask_once(until(seconds, lambda: refused(429, **headers)))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, EndpointReply)
     assert moment == pytest.approx(seconds, abs=0.1)
     assert (len(asked), reply.retries) == (2, 1)
 
@@ -141,7 +141,7 @@ def test_a_refusal_for_longer_than_two_minutes_ends_the_request_at_once(form: st
 
 def test_a_limit_per_minute_is_outlasted_in_a_few_requests() -> None:
     reply, moment, asked = ask_once(until(MINUTE, lambda: refused(429)))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, EndpointReply)
     assert moment <= MINUTE + LONGEST_WAIT
     assert ATTEMPTS < len(asked) <= 15
 
@@ -196,7 +196,7 @@ def test_an_endpoint_that_never_answered_is_given_up_sooner() -> None:
 
 def test_a_server_that_loads_its_model_is_waited_for() -> None:
     reply, moment, _ = ask_once(until(MINUTE, lambda: refused(503)))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, EndpointReply)
     assert moment <= MINUTE + LONGEST_WAIT
     assert reply.retries > ATTEMPTS
 
@@ -258,7 +258,7 @@ def test_an_error_inside_an_answer_is_tried_again() -> None:
         return httpx2.Response(200, json={"error": {"message": "upstream is down", "code": 502}})
 
     reply, _, asked = ask_once(until(2.0, inside))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, EndpointReply)
     assert len(asked) > 1
     reply, _, _ = ask_once(until(1e9, inside))
     assert "answers 502 (upstream is down)" in str(reply)
@@ -292,5 +292,5 @@ def test_an_answer_whose_tokens_were_not_counted_is_taken() -> None:
     reply, _, _ = ask_once(
         lambda prompt, moment: httpx2.Response(200, json={"choices": [choice], "usage": usage})
     )
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, EndpointReply)
     assert [(each.text, each.completion_tokens) for each in reply.completions] == [("Yes.", 0)]
