@@ -19,8 +19,7 @@ from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.tables.writers import Writer
 
 if TYPE_CHECKING:
-    from pipeline.report.related_work_data import RelatedWorkData
-    from pipeline.report.retrieval import RetrievalScores
+    from pipeline.report.data import RelatedWorkData, RetrievalScores
 
 _PICTURED_METRIC = "nDCG@10"
 _PLOTTED = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L", "g_score": "G-Score"}
@@ -68,7 +67,8 @@ def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """The scores as the report's table, and nDCG@10 as a figure with its intervals; nothing where
     there are none.
     """
-    from pipeline.report.retrieval import read_retrieval, retrieval_section
+    from pipeline.report.corpus import retrieval_section
+    from pipeline.report.data import read_retrieval
 
     scores = read_retrieval(workspace.root, month)
     if not scores.rows:
@@ -76,15 +76,17 @@ def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     (grid,) = retrieval_section(scores).grids
     table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])
     details = {"scores": dg.MetadataValue.md(table)}
-    if _PICTURED_METRIC in scores.metrics:
+    if any(metric == _PICTURED_METRIC for _, metric in scores.rows):
         details["picture"] = dg.MetadataValue.md(_picture(scores, month))
     return details
 
 
 def _picture(scores: RetrievalScores, month: str) -> str:
-    from pipeline.report.retrieval import METHODS, METRIC_NAMES
+    from pipeline.report.corpus import METHODS, METRIC_NAMES, methods_of
 
-    found = {METHODS[method]: scores.rows[method, _PICTURED_METRIC] for method in scores.methods}
+    found = {
+        METHODS[method]: scores.rows[method, _PICTURED_METRIC] for method in methods_of(scores)
+    }
     rows = {method: (row["value"], row["low"], row["high"]) for method, row in found.items()}
     name = METRIC_NAMES[_PICTURED_METRIC]
     return intervals(
@@ -120,11 +122,11 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """Where the month's report lies, its systems' main figures, and a picture of them with their
     intervals.
     """
+    from pipeline.report.data import read_month_report
     from pipeline.report.formatting import words
-    from pipeline.report.publish import read_month_related_work
-    from pipeline.report.related_work_tables import leaderboard
+    from pipeline.report.related_work import leaderboard
 
-    figures = read_month_related_work(workspace, month)
+    figures = read_month_report(workspace, month).related
     details: dict[str, Any] = {**report_page(workspace, f"{month}/index.html")}
     if figures.systems:
         grid = leaderboard(figures)

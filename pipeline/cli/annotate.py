@@ -204,7 +204,7 @@ def results(
     from pipeline.cli.console import print_json, print_section
     from pipeline.errors import MissingInput
     from pipeline.evaluation.g_score.people_measures import RatingResults, read_rating_results
-    from pipeline.report.people_tables import grades_section, rating_results_section
+    from pipeline.report.judgements import grades_section, rating_results_section
     from pipeline.tables import HUMAN_GRADES, HUMAN_RATINGS
 
     root = open_workspace().root

@@ -1,337 +1,319 @@
-"""The corpus of a month in a report: the funnel from the dump to the index, papers, retrieval, and
-what failed.
+"""Sections on the corpus: the funnel from the dump to the index, papers, retrieval, and what
+failed.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.report.formatting import count, number_of, words
-from pipeline.report.grid import Cell, Details, Grid, Row, Section, percent_cell
+from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
+from pipeline.report.data import (
+    FUNNEL,
+    MODEL_STAGES,
+    LeftOut,
+    MonthData,
+    ReportData,
+    RetrievalScores,
+)
+from pipeline.report.figures import BarFigure, bar
+from pipeline.report.formatting import FEW, count, month_name, number_of, words
+from pipeline.report.grid import (
+    Cell,
+    Column,
+    Details,
+    Grid,
+    Section,
+    first_rows,
+    percent_cell,
+    table,
+)
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import read_provenance
-from pipeline.storage.reading import read_table
-from pipeline.tables import Table
 
-# A month of the whole dump has 10,000 papers and more left out: a page of 1,000 rows is 0.5 MB and
-# still scrolls.
-MOST_ROWS = 1_000
+METHODS: Mapping[str, str] = {
+    "lexical": "lexical (BM25)",
+    "sparse": "sparse",
+    "dense": "dense",
+    "fused": "fused",
+    "colbert": "fused, then ColBERT",
+    "cross_encoder": "fused, then cross-encoder",
+}
+METRIC_NAMES: Mapping[str, str] = {
+    "R@1": "recall@1",
+    "R@5": "recall@5",
+    "R@10": "recall@10",
+    "R@50": "recall@50",
+    "RR@50": "MRR",
+    "nDCG@10": "nDCG@10",
+}
+# The one that tells methods apart where a pool is small: recall@10 of 20 papers is nearly 1 for
+# all.
+_DRAWN = "nDCG@10"
 _MOST_OPEN_PAPERS = 25
-
-_STEPS: tuple[tuple[Table, str, str], ...] = (
-    (tables.DUMP_MEMBERS, "In the dump", "page"),
-    (tables.METADATA, "Known to arXiv", "paper"),
-    (tables.PAPERS, "In the chosen categories and parsed", "paper"),
-    (tables.PASSAGES, "Split into passages", "passage"),
-    (tables.EMBEDDINGS, "Embedded", "passage"),
-    (tables.INDEX_RECEIPTS, "Found in the index", "passage"),
-    (tables.REFERENCES, "References read", "reference"),
-    (tables.RETRIEVAL_QUERIES, "Citing sentences used as queries", "sentence"),
-    (tables.RETRIEVAL_SCORES, "Retrieval scores", "score"),
-    (tables.RELATED_WORK_TASKS, "Related-work tasks", "task"),
-)
-FUNNEL_STAGES = tuple(table.name for table, *_ in _STEPS)
-RELATED_WORK_STAGES = (
-    tables.KEY_ELEMENTS.name,
-    tables.SUMMARIES.name,
-    tables.G_SCORES.name,
-    tables.CITATION_SUPPORT.name,
-    tables.SCORES.name,
-)
-ANSWER_STAGES = (
-    tables.QUESTIONS.name,
-    tables.ANSWERS.name,
-    tables.ANSWER_GRADES.name,
-    tables.ANSWER_SCORES.name,
-)
-MODEL_STAGES = (*RELATED_WORK_STAGES, *ANSWER_STAGES)
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """One item of the ledger, or an answer that a system went on without. page: of the task or
-    question it is of.
-    """
-
-    stage: str
-    subject: str
-    reason: str
-    detail: str
-    page: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FunnelStep:
-    """One step from the dump to the index: how many rows come out, and what was left out, by
-    reason.
-    """
-
-    name: str
-    noun: str
-    rows: int
-    left_out: tuple[tuple[str, int], ...]
-
-
-def read_ledger(root: DataRoot, month: str, stages: Sequence[str]) -> list[LeftOut]:
-    """What these stages left out of a month, stage by stage, sorted within each."""
-    items: list[LeftOut] = []
-    for stage in stages:
-        file = root.ledger_file(stage, month)
-        if read_provenance(file) is not None:
-            rows = read_table(file, columns=["subject", "reason", "detail"]).to_pylist()
-            mine = [
-                LeftOut(stage, row["subject"] or "", row["reason"] or "", row["detail"] or "")
-                for row in rows
-            ]
-            items += sorted(mine, key=lambda item: (item.subject, item.reason, item.detail))
-    return items
-
-
-def rows_out(root: DataRoot, month: str, table: Table) -> int:
-    """Rows of a month; for the index the points found there; 0 where the month is missing."""
-    provenance = read_provenance(root.file(table, month))
-    if provenance is None:
-        return 0
-    if table is tables.INDEX_RECEIPTS:
-        return sum(row["present"] for row in root.rows(table, month, ["present"]))
-    return provenance.rows
-
-
-def count_left_out(root: DataRoot, month: str) -> Counter[tuple[str, str]]:
-    """(Stage, reason) → how much the stages of the corpus left out of a month."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for stage in FUNNEL_STAGES:
-        file = root.ledger_file(stage, month)
-        if read_provenance(file) is not None:
-            reasons = _counts(read_table(file, columns=["reason"])["reason"])
-            counts.update({(stage, reason or ""): number for reason, number in reasons.items()})
-    return counts
-
-
-def funnel(
-    root: DataRoot, months: Sequence[str], left_out: Mapping[tuple[str, str], int]
-) -> list[FunnelStep]:
-    """The steps from the dump to the index, summed over months. left_out: as `count_left_out`
-    counts it.
-    """
-    reasons: dict[str, dict[str, int]] = defaultdict(dict)
-    for (stage, reason), number in left_out.items():
-        reasons[stage][reason] = number
-    return [
-        FunnelStep(
-            name,
-            noun,
-            sum(rows_out(root, month, table) for month in months),
-            tuple(sorted(reasons[table.name].items(), key=lambda pair: (-pair[1], pair[0]))),
-        )
-        for table, name, noun in _STEPS
-    ]
 
 
 def reasons_text(left_out: Iterable[tuple[str, int]]) -> str:
     """`not in categories (12), withdrawn (1)`; `nothing` where nothing was left out."""
-    return (
-        ", ".join(f"{words(reason)} ({count(number)})" for reason, number in left_out) or "nothing"
-    )
+    reasons = (f"{words(reason)} ({count(number)})" for reason, number in left_out)
+    return ", ".join(reasons) or "nothing"
 
 
-def funnel_grid(steps: Sequence[FunnelStep]) -> Grid:
-    """The steps with what comes out of each and what was left out."""
-    columns = ["Step", "Result", "Left out"]
+def funnel_grid(data: ReportData) -> Grid:
+    """The steps from the dump to the index, with what comes out of each and what was left out."""
     rows = [
-        [step.name, number_of(step.rows, step.noun), reasons_text(step.left_out)] for step in steps
+        [name, number_of(data.rows(step), noun), reasons_text(data.left_out(step.name))]
+        for step, name, noun in FUNNEL
     ]
-    return Grid("funnel", "Steps, and what was left out", columns, rows)
+    return Grid("funnel", "Steps, and what was left out", ["Step", "Result", "Left out"], rows)
 
 
-def corpus_section(
-    root: DataRoot, month: str, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]
-) -> Section:
+def corpus_section(data: ReportData, ledger: Sequence[LeftOut]) -> Section:
     """A month's way from the dump to the index, its loads, and everything that was left out."""
-    loads = []
-    for receipt in root.rows(tables.INDEX_RECEIPTS, month):
-        text = (
-            f"Collection {receipt['collection']} in {receipt['engine']}, vectors of"
-            f" {receipt['model']}: {count(receipt['present'])} of"
-            f" {number_of(receipt['expected'], 'point')} found after the load"
-        )
-        text += f", {count(receipt['missing'])} missing" if receipt["missing"] else ""
-        text += f", {count(receipt['stale'])} that should not be there" if receipt["stale"] else ""
-        loads.append(f"{text}.")
-    parts: list[Any] = [funnel_grid(steps)]
+    (month,) = data.months
+    parts: list[Any] = [funnel_grid(data)]
     if ledger:
         grid = left_out_grid("left_out", "What was left out", ledger, "ledger")
-        parts.append(
-            Details(f"Everything that was left out, one by one ({count(len(ledger))})", [grid])
-        )
+        title = f"Everything that was left out, one by one ({count(len(ledger))})"
+        parts.append(Details(title, [grid]))
+    receipts = month.tables[tables.INDEX_RECEIPTS.name].to_pylist()
+    loads = [_load_text(receipt) for receipt in receipts]
     return Section("corpus", "From the dump to the index", loads, parts)
 
 
-def left_out_grid(key: str, title: str, items: Sequence[LeftOut], table: str) -> Grid:
-    """Items one by one, at most MOST_ROWS. table: where the others are."""
-    columns = ["What", "Stage", "Reason", "Detail"]
-    rows = [
-        [Cell(item.subject, page=item.page), words(item.stage), words(item.reason), item.detail]
-        for item in items[:MOST_ROWS]
+def _load_text(receipt: Mapping[str, Any]) -> str:
+    text = (
+        f"Collection {receipt['collection']} in {receipt['engine']}, vectors of"
+        f" {receipt['model']}: {count(receipt['present'])} of"
+        f" {number_of(receipt['expected'], 'point')} found after the load"
+    )
+    text += f", {count(receipt['missing'])} missing" if receipt["missing"] else ""
+    text += f", {count(receipt['stale'])} that should not be there" if receipt["stale"] else ""
+    return f"{text}."
+
+
+def left_out_grid(key: str, title: str, items: Sequence[LeftOut], where: str) -> Grid:
+    """Items one by one, as many as a page lists. where: the table that has the others."""
+    listed, notes = first_rows(items, where)
+    columns: list[Column[LeftOut]] = [
+        Column("What", lambda item: Cell(item.subject, page=item.page)),
+        Column("Stage", lambda item: words(item.stage)),
+        Column("Reason", lambda item: words(item.reason)),
+        Column("Detail", lambda item: item.detail),
     ]
-    left = len(items) - MOST_ROWS
-    notes = [f"The other {count(left)} are in {table}."] if left > 0 else []
-    return Grid(key, title, columns, rows, notes=notes, stacked=True)
+    return table(key, title, columns, listed, notes=notes, stacked=True)
 
 
 def papers_section(root: DataRoot, month: str) -> Section:
-    """The month's papers."""
-    passages = _counts(root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"])
-    references = root.read(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"])
-    resolved = references.filter(pc.is_valid(references["cited_arxiv_id"]))
-    columns = [
-        "arxiv_id",
-        "title",
-        "subset",
-        "primary_category",
-        "sections",
-        "chars_seen",
-        "chars_kept",
+    """The month's papers by identifier."""
+    names = [
+        "arxiv_id", "title", "subset", "primary_category", "sections", "chars_seen", "chars_kept",
         "truncated",
+    ]  # fmt: skip
+    papers = sorted(root.iterate(tables.PAPERS, month, names), key=lambda row: str(row["arxiv_id"]))
+    if not papers:
+        text = "No paper of this month was kept; the steps above say what was left out."
+        return Section("papers", "Papers", (text,))
+    passages = _counts(root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"])
+    cited = root.read(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"])
+    references = _counts(cited["arxiv_id"])
+    known = _counts(cited.filter(pc.is_valid(cited["cited_arxiv_id"]))["arxiv_id"])
+    columns: list[Column[Mapping[str, Any]]] = [
+        Column(
+            "Title",
+            lambda paper: Cell(paper["title"], tag="page truncated" if paper["truncated"] else ""),
+        ),
+        Column("Paper", lambda paper: Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"])),
+        Column("Category", lambda paper: paper["primary_category"]),
+        Column("Subset", lambda paper: words(paper["subset"])),
+        Column("Sections", lambda paper: len(paper["sections"])),
+        Column("Passages", lambda paper: passages[paper["arxiv_id"]]),
+        Column("References", lambda paper: references[paper["arxiv_id"]]),
+        Column("Known", lambda paper: known[paper["arxiv_id"]]),
+        Column("Kept", share_kept),
     ]
-    papers = root.iterate(tables.PAPERS, month, columns)
-    rows = paper_rows(
-        papers, passages, _counts(references["arxiv_id"]), _counts(resolved["arxiv_id"])
-    )
-    if not rows:
-        return Section(
-            "papers",
-            "Papers",
-            ("No paper of this month was kept; the steps above say what was left out.",),
-        )
     definition = (
         "References: items of the bibliography; known: those that are papers on arXiv. Kept: the"
         " share of the visible characters of the page that were kept, a formula counted as its TeX."
     )
-    form = [
-        "Title",
-        "Paper",
-        "Category",
-        "Subset",
-        "Sections",
-        "Passages",
-        "References",
-        "Known",
-        "Kept",
+    listed, notes = first_rows(papers, "the table papers")
+    grid = table("papers", "Papers", columns, listed, about=definition, notes=notes, stacked=True)
+    if len(papers) <= _MOST_OPEN_PAPERS:
+        return Section("papers", "Papers", (), [grid])
+    return Section("papers", "Papers", (), [Details(f"All papers ({count(len(papers))})", [grid])])
+
+
+def share_kept(paper: Mapping[str, Any]) -> Cell:
+    """The share of a paper's visible characters that were kept; none without visible text."""
+    seen = paper["chars_seen"]
+    return percent_cell(paper["chars_kept"] / seen if seen else None)
+
+
+def _counts(column: pa.ChunkedArray) -> Counter[str]:
+    return Counter({pair["values"]: pair["counts"] for pair in pc.value_counts(column).to_pylist()})
+
+
+def retrieval_section(scores: RetrievalScores) -> Section:
+    """How well each way to search finds the papers that a sentence cites."""
+    key, title = "retrieval", "Retrieval"
+    if not scores.rows:
+        why = scores.notes.get("no_scores", "it has no queries")
+        text = f"How well search finds the papers that a sentence cites was not measured: {why}."
+        return Section(key, title, (text,))
+    methods = methods_of(scores)
+    metrics = [
+        metric for metric in METRIC_NAMES if any(measured == metric for _, measured in scores.rows)
     ]
-    left = len(rows) - MOST_ROWS
-    notes = (
-        [
-            f"The first {count(MOST_ROWS)} by identifier; the other {count(left)} are in the table"
-            " papers."
-        ]
-        if left > 0
-        else []
-    )
-    grid = Grid(
-        "papers", "Papers", form, rows[:MOST_ROWS], about=definition, notes=notes, stacked=True
-    )
-    listed = (
-        grid
-        if len(rows) <= _MOST_OPEN_PAPERS
-        else Details(f"All papers ({count(len(rows))})", [grid])
-    )
-    return Section("papers", "Papers", (), [listed])
+    columns = [
+        Column("Mean over sentences", METHODS.__getitem__),
+        *(_metric_column(scores, metric) for metric in metrics),
+    ]
+    grid = table(key, "Retrieval scores", columns, methods, notes=_retrieval_notes(scores))
+    colours = {method: colour for colour, method in enumerate(METHODS, start=1)}
+    bars = [
+        bar(METHODS[method], retrieval_cell(scores, method), colours[method]) for method in methods
+    ]
+    caption = "On an axis from 0 to 1; whiskers are intervals."
+    figure = BarFigure(_DRAWN, [("Mean over sentences", bars)], caption)
+    return Section(key, title, _retrieval_paragraphs(scores), (figure, grid))
 
 
-def paper_rows(
-    papers: Iterable[Mapping[str, Any]],
-    passages: Mapping[str, int],
-    references: Mapping[str, int],
-    resolved: Mapping[str, int],
-) -> list[Row]:
-    """A row for each paper, by identifier; the mappings count by identifier."""
+def methods_of(scores: RetrievalScores) -> list[str]:
+    """The ways to search that were measured."""
+    return [method for method in METHODS if (method, _DRAWN) in scores.rows]
+
+
+def retrieval_cell(scores: RetrievalScores, method: str, metric: str = _DRAWN) -> Cell:
+    """A mean with its interval; empty where it was not measured."""
+    row = scores.rows.get((method, metric))
+    return Cell(row["value"], "two", row["low"], row["high"]) if row else Cell(None, "two")
+
+
+def _metric_column(scores: RetrievalScores, metric: str) -> Column[str]:
+    return Column(
+        METRIC_NAMES[metric],
+        lambda method: retrieval_cell(scores, method, metric),
+        best="highest",
+    )
+
+
+def _retrieval_notes(scores: RetrievalScores) -> list[str]:
+    """The model of each way to search, and why some ways or metrics were not measured."""
+    models = {method: row["model"] for (method, _), row in scores.rows.items()}
+    skipped: Mapping[str, str] = scores.notes.get("not_measured", {})
+    names = {**METHODS, **METRIC_NAMES}
     return [
-        [
-            Cell(paper["title"], tag="page truncated" if paper["truncated"] else ""),
-            Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"]),
-            paper["primary_category"],
-            words(paper["subset"]),
-            len(paper["sections"]),
-            *(counts.get(paper["arxiv_id"], 0) for counts in (passages, references, resolved)),
-            percent_cell(
-                paper["chars_kept"] / paper["chars_seen"] if paper["chars_seen"] else None
-            ),
-        ]
-        for paper in sorted(papers, key=lambda paper: str(paper["arxiv_id"]))
+        *(f"{name}: {models[method]}." for method, name in METHODS.items() if method in models),
+        *(
+            f"{name}: not measured; {skipped[key]}."
+            for key, name in names.items()
+            if key in skipped
+        ),
     ]
 
 
-def _counts(column: pa.ChunkedArray) -> dict[str, int]:
-    return {pair["values"]: pair["counts"] for pair in pc.value_counts(column).to_pylist()}
+def _retrieval_paragraphs(scores: RetrievalScores) -> list[str]:
+    row = next(iter(scores.rows.values()))
+    asking_papers = scores.notes.get("asking_papers", 0)
+    in_all = scores.notes.get("papers_in_all", row["papers"])
+    asking = f" of {number_of(asking_papers, 'paper')}" if asking_papers else ""
+    of_all = f" (of {count(in_all)} up to this month)" if in_all > row["papers"] else ""
+    paragraphs = [
+        (
+            f"{number_of(row['queries'], 'sentence')}{asking} that cite papers of the corpus,"
+            f" without their citation marks, searched in {number_of(row['passages'], 'passage')} of"
+            f" {number_of(row['papers'], 'paper')}{of_all}. A paper ranks as high as its best"
+            " passage; the asking paper's own passages do not count. Intervals hold the mean in 95"
+            " % of bootstrap draws of the asking papers."
+        ),
+    ]
+    if asking_papers and asking_papers < FEW:
+        paragraphs.append(
+            f"With {number_of(asking_papers, 'asking paper')} the intervals are too narrow: the"
+            " figures are only hints."
+        )
+    difference = scores.rows.get((DIFFERENCE, DIFFERENCE_METRIC))
+    if difference:
+        low, high = difference["low"], difference["high"]
+        ends = "" if low is None else f" ({low:+.2f} to {high:+.2f})"
+        paragraphs.append(
+            "Fused search less BM25, recall@10, the same sentences:"
+            f" {difference['value']:+.2f}{ends}."
+        )
+    return paragraphs
+
+
+def overall_retrieval(months: Sequence[MonthData]) -> Section | None:
+    """nDCG@10 of each way to search, by month."""
+    scored = {month.month: month.retrieval for month in months if methods_of(month.retrieval)}
+    if not scored:
+        return None
+    methods = list(
+        dict.fromkeys(method for scores in scored.values() for method in methods_of(scores))
+    )
+    rows = [
+        [
+            Cell(month_name(month), page=f"{month}/index.html#retrieval"),
+            *(retrieval_cell(scores, method) for method in methods),
+            scores.queries,
+        ]
+        for month, scores in scored.items()
+    ]
+    text = (
+        f"{_DRAWN} with 95 % intervals: how well each way to search finds the papers that a"
+        " sentence cites. No language model is involved."
+    )
+    columns = ["Month", *(METHODS[method] for method in methods), "Queries"]
+    grid = Grid("retrieval", f"{_DRAWN} by month", columns, rows)
+    return Section("retrieval", "Retrieval", (text,), (grid,))
 
 
 def failure_sections(
-    root: DataRoot,
-    month: str,
-    task_pages: Mapping[str, str],
-    question_pages: Mapping[str, str],
-    recovered: Sequence[LeftOut],
-) -> tuple[list[Section], int]:
-    """What failed or was left out where a model was called, as sections, and how many items that
-    is.
+    data: ReportData, ledger: Sequence[LeftOut], recovered: Sequence[LeftOut]
+) -> list[Section]:
+    """What failed or was left out where a model was called.
 
-    task_pages: task id → page; question_pages: question id → page; recovered: unreadable answers
-    that a system went on without, from the traces of its sections and answers.
+    ledger: of the stages that call a model. recovered: unreadable answers that a system went on
+    without, from the traces of its sections and answers.
     """
-    ledger = []
-    for item in read_ledger(root, month, MODEL_STAGES):
-        pages = question_pages if item.stage in ANSWER_STAGES else task_pages
-        # A subject is the id of a task or question, or begins with it and a space.
-        ledger.append(
-            replace(item, page=pages.get(item.subject) or pages.get(item.subject.split(" ")[0], ""))
-        )
-    sections = [
-        Section(
-            "counts", "By stage and reason", (), (_failure_counts(root, month, ledger, recovered),)
-        )
-    ]
+    counts = _failure_counts(data, ledger, recovered)
+    sections = [Section("counts", "By stage and reason", (), (counts,))]
     if ledger:
         grid = left_out_grid("items", "What failed or was left out", ledger, "the ledger")
         sections.append(Section("left-out", "One by one", (), (grid,)))
     if recovered:
+        title = "Unreadable answers"
         text = (
             "A system got an answer that could not be read, repair included, and went on"
             " without it."
         )
-        grid = left_out_grid(
-            "recovered", "Unreadable answers", recovered, "the traces of sections and answers"
-        )
-        sections.append(Section("unreadable", "Unreadable answers", (text,), (grid,)))
-    return sections, len(ledger) + len(recovered)
+        where = "the traces of sections and answers"
+        grid = left_out_grid("recovered", title, recovered, where)
+        sections.append(Section("unreadable", title, (text,), (grid,)))
+    return sections
 
 
 def _failure_counts(
-    root: DataRoot, month: str, ledger: Iterable[LeftOut], recovered: Iterable[LeftOut]
+    data: ReportData, ledger: Iterable[LeftOut], recovered: Iterable[LeftOut]
 ) -> Grid:
     """Reasons by stage with their counts; stages that were not run are in the notes with why."""
-    counts = Counter((item.stage, item.reason) for item in ledger)
-    ordered = sorted(
-        counts.items(), key=lambda pair: (MODEL_STAGES.index(pair[0][0]), -pair[1], pair[0])
+    failed = Counter((item.stage, item.reason) for item in ledger)
+    unreadable = Counter((item.stage, item.reason) for item in recovered)
+    in_order = sorted(
+        failed.items(), key=lambda pair: (MODEL_STAGES.index(pair[0][0]), -pair[1], pair[0])
     )
-    rows = [[words(stage), words(reason), number] for (stage, reason), number in ordered]
-    unreadable = sorted(Counter((item.stage, item.reason) for item in recovered).items())
+    rows = [[words(stage), words(reason), number] for (stage, reason), number in in_order]
     rows += [
         [words(stage), f"unreadable answer: {reason}", number]
-        for (stage, reason), number in unreadable
+        for (stage, reason), number in sorted(unreadable.items())
     ]
     off: dict[str, list[str]] = defaultdict(list)
-    for stage in MODEL_STAGES:
-        provenance = read_provenance(root.file(tables.TABLES[stage], month))
-        if provenance is not None and provenance.notes.get("off"):
-            off[str(provenance.notes["off"])].append(words(stage))
+    for month in data.months:
+        for stage, reason in month.off.items():
+            off[reason].append(words(stage))
     notes = [f"{', '.join(stages)}: not run; {reason}." for reason, stages in off.items()]
-    columns = ["Stage", "Reason", "Times"]
-    return Grid("failed", "By stage and reason", columns, rows, notes=notes)
+    return Grid("failed", "By stage and reason", ["Stage", "Reason", "Times"], rows, notes=notes)

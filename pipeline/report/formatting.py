@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.tables.writers import parse_writer
 
 ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE = "answers.html", "failed.html", "run.html"
+PUBLISHED, OURS = "As published", "Ours"
+"""Headings of the rows of a paper's table."""
 MISSING = "–"
 """Stands for a number that does not exist."""
+FEW = 20
+"""Bootstrap intervals over fewer tasks, questions or papers are too narrow."""
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -107,11 +112,25 @@ def month_name(month: str) -> str:
     return f"{_MONTHS[int(number) - 1]} {year}"
 
 
-def month_range(months: list[str]) -> str:
+def month_range(months: Sequence[str]) -> str:
     """`March 2024`, or `March 2024 to May 2024`."""
     if not months:
         return "no month"
     return " to ".join(map(month_name, dict.fromkeys((min(months), max(months)))))
+
+
+def interval_notes(items: int, noun: str, nouns: str) -> list[str]:
+    """What the intervals of means are, and a warning where there are few tasks or questions."""
+    notes = [
+        "Small numbers below a mean are its 95 % interval, from 10,000 bootstrap draws of the"
+        f" {nouns}. A single {noun}, or {nouns} that all have one value, give no interval."
+    ]
+    if 1 < items < FEW:
+        notes.append(
+            f"With {number_of(items, noun)} the intervals are too narrow: differences are only"
+            " hints."
+        )
+    return notes
 
 
 def small_model_note(model: str) -> str:

@@ -1,15 +1,16 @@
 """Tables of a report as data, rendered from one definition as HTML and JSON.
 
 A grid has a title, columns, rows and notes. A row holds plain values, or cells with a form of their
-own, an interval, a tag or a link.
+own, an interval, a tag or a link. `table` makes a grid of items, such as systems, with a function
+for each column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pipeline.evaluation.prose import printable
 from pipeline.report.formatting import MISSING, count, fixed, percent
@@ -21,6 +22,13 @@ Form = Literal["text", "count", "percent", "one", "two", "three"]
 """How a value is written: as text, a whole number, a share in percent, or a number with 1 to 3
 decimals.
 """
+
+Best = Literal["highest", "lowest", ""]
+"""Which value of a column is emphasised in each group of rows, unless all are equal."""
+Item = TypeVar("Item")
+# A month of the whole dump has 10,000 papers and more left out: a page of 1,000 rows is 0.5 MB and
+# still scrolls.
+_MOST_ROWS = 1_000
 
 _DIGITS = {"one": 1, "two": 2, "three": 3}
 
@@ -127,7 +135,7 @@ class RowGroup:
     data.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[Any]
     title: str = ""
     about: str = ""
 
@@ -136,9 +144,8 @@ class RowGroup:
 class Grid:
     """A table.
 
-    best_of: columns whose highest value is emphasised in each group, unless all are equal. totals:
-    first cells of rows that are emphasised. stacked: a narrow screen shows each row as a block.
-    sortable: readers can sort it by any column.
+    totals: first cells of rows that are emphasised. stacked: a narrow screen shows each row as a
+    block. sortable: readers can sort it by any column.
     """
 
     key: str
@@ -148,16 +155,13 @@ class Grid:
     groups: Sequence[RowGroup] = ()
     about: str = ""
     notes: Sequence[str] = ()
-    best_of: Sequence[str] = ()
     totals: Sequence[str] = ()
     stacked: bool = False
     sortable: bool = False
 
     def __post_init__(self) -> None:
         groups = self.groups or [RowGroup(self.rows)]
-        self.groups = [
-            replace(group, rows=self._best([*map(self._cells, group.rows)])) for group in groups
-        ]
+        self.groups = [replace(group, rows=[*map(self._cells, group.rows)]) for group in groups]
         self.rows = [row for group in self.groups for row in group.rows]
 
     def _cells(self, row: Row) -> list[Cell]:
@@ -166,16 +170,6 @@ class Grid:
                 f"table {self.key}: {len(row)} cells under {len(self.columns)} columns"
             )
         return [value if isinstance(value, Cell) else Cell(value, _form(value)) for value in row]
-
-    def _best(self, rows: list[list[Cell]]) -> list[list[Cell]]:
-        for place, name in enumerate(self.columns):
-            values: list[float] = [
-                value for row in rows if isinstance(value := row[place].value, int | float)
-            ]
-            if name in self.best_of and len(set(values)) > 1:
-                for row in rows:
-                    row[place] = replace(row[place], best=row[place].value == max(values))
-        return rows
 
     def numeric(self, column: int) -> bool:
         """Whether a column holds numbers, which are aligned to the right."""
@@ -196,6 +190,75 @@ class Grid:
         ]
         head = {"title": self.title, "about": self.about, "notes": list(self.notes)}
         return head | ({"groups": groups} if groups else {}) | {"rows": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Item]):
+    """A column of a table of items: its title, and the value that an item has in it.
+
+    form: of a value that is no cell; None: whole numbers as counts, others with two decimals.
+    """
+
+    title: str
+    value: Callable[[Item], Any]
+    form: Form | None = None
+    best: Best = ""
+
+    def cells(self, items: Iterable[Item]) -> list[Cell]:
+        """The cells of the items, the best one marked."""
+        values = [self.value(item) for item in items]
+        cells = [
+            value if isinstance(value, Cell) else Cell(value, self.form or _form(value))
+            for value in values
+        ]
+        numbers = [cell.value for cell in cells if isinstance(cell.value, int | float)]
+        if not self.best or len(set(numbers)) < 2:
+            return cells
+        best = max(numbers) if self.best == "highest" else min(numbers)
+        return [replace(cell, best=cell.value == best) for cell in cells]
+
+
+def table(
+    key: str,
+    title: str,
+    columns: Sequence[Column[Item]],
+    items: Iterable[Item] = (),
+    *,
+    groups: Iterable[RowGroup] = (),
+    about: str = "",
+    notes: Sequence[str] = (),
+    totals: Sequence[str] = (),
+    stacked: bool = False,
+    sortable: bool = False,
+) -> Grid:
+    """A table with a row for each item. groups: items, as their rows, under headings; one without
+    items is left out.
+    """
+    grouped = [replace(group, rows=_rows(columns, group.rows)) for group in groups if group.rows]
+    return Grid(
+        key,
+        title,
+        [column.title for column in columns],
+        _rows(columns, items),
+        grouped,
+        about,
+        notes,
+        totals,
+        stacked,
+        sortable,
+    )
+
+
+def _rows(columns: Sequence[Column[Item]], items: Iterable[Item]) -> list[Row]:
+    listed = list(items)
+    by_column = [column.cells(listed) for column in columns]
+    return [list(row) for row in zip(*by_column, strict=True)]
+
+
+def first_rows(items: Sequence[Item], others: str) -> tuple[Sequence[Item], list[str]]:
+    """As many items as a page lists, and a note on where the others are, if there are any."""
+    left = len(items) - _MOST_ROWS
+    return items[:_MOST_ROWS], [f"The other {count(left)} are in {others}."] if left > 0 else []
 
 
 def with_rows(*grids: Grid) -> list[Grid]:
@@ -231,3 +294,8 @@ class Section:
     @property
     def grids(self) -> list[Grid]:
         return [part for part in self.parts if isinstance(part, Grid)]
+
+
+def present(*sections: Section | None) -> list[Section]:
+    """The sections that there are."""
+    return [section for section in sections if section is not None]

@@ -14,23 +14,19 @@ from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.judge_figures import figures_digest
 from pipeline.llm.models import known_prices
 from pipeline.report import pages
-from pipeline.report.answers_data import AnswersData, read_month_answers
-from pipeline.report.corpus import (
+from pipeline.report.data import (
     FUNNEL_STAGES,
     MODEL_STAGES,
-    count_left_out,
-    failure_sections,
-    funnel,
+    ReportData,
+    judges_of,
+    read_month_report,
+    read_overall_report,
+    retrieval_notes,
 )
 from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE
-from pipeline.report.month_json import month_json
-from pipeline.report.question_page import QuestionTally, question_pages
-from pipeline.report.related_work_data import RelatedWorkData, read_related_work
+from pipeline.report.question_page import question_pages
 from pipeline.report.rendering import render, templates_digest
-from pipeline.report.retrieval import read_retrieval, retrieval_notes, retrieval_section
-from pipeline.report.task_page import TaskTally, task_pages
-from pipeline.settings import Settings
-from pipeline.settings.validators import OVERLAP_JUDGE
+from pipeline.report.task_page import task_pages
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.store import DataPath, listing_cache
@@ -48,91 +44,47 @@ def publish(job: Job) -> Iterator[Row]:
     before it everything is written again. It has no row, because the next month changes it; nor has
     the page of times, because the next run changes it.
     """
-    root, month = job.workspace.root, job.month
     write_overall_page(job.workspace)
-    folder = root.path / FOLDER / month
-    related, answers = (
-        read_month_related_work(job.workspace, month),
-        _read_answers(job.workspace, month),
-    )
-    write_whole(folder / RUN_PAGE, render(_SECTIONS, pages.run_page(root, month, related, answers)))
-    rows = []
-    for name, content in _files(root, month, related, answers):
+    data = read_month_report(job.workspace, job.month)
+    folder = data.root.path / FOLDER / job.month
+    write_whole(folder / RUN_PAGE, render(_SECTIONS, pages.run_page(data)))
+    rows: list[Row] = []
+    for name, content in _files(data):
         write_whole(folder / name, content)
         digest = hashlib.sha256(content).hexdigest()
-        rows.append({"path": f"{FOLDER}/{month}/{name}", "bytes": len(content), "sha256": digest})
+        path = f"{FOLDER}/{job.month}/{name}"
+        rows.append({"path": path, "bytes": len(content), "sha256": digest})
     _remove_old_pages(folder, {Path(str(row["path"])).name for row in rows})
     yield from sorted(rows, key=lambda row: str(row["path"]))
 
 
-def read_month_related_work(workspace: Workspace, month: str) -> RelatedWorkData:
-    """A month's numbers of related work."""
-    settings = workspace.settings
-    return read_related_work(workspace.root, month, _judges(settings), known_prices(settings))
-
-
-def _read_answers(workspace: Workspace, month: str) -> AnswersData:
-    settings = workspace.settings
-    return read_month_answers(
-        workspace.root, month, _judges(settings), known_prices(settings), settings.llm_cutoff
-    )
-
-
-def _judges(settings: Settings) -> list[str]:
-    """The judges in their order. Overlap judges citations alone, so the default model follows
-    it.
-    """
-    return list(
-        settings.judges
-        if set(settings.judges) - {OVERLAP_JUDGE}
-        else (*settings.judges, settings.llm_model)
-    )
-
-
 def write_overall_page(workspace: Workspace) -> None:
     """Write `reports/index.html` from the tables that exist."""
-    settings = workspace.settings
     # Two months may be published at once: the last to hold the lock has read what the other wrote.
     with FileLock(workspace.cache("locks") / "overall-index.lock", timeout=600):
-        page = pages.overall_page(
-            workspace.root, _judges(settings), known_prices(settings), settings.llm_cutoff
-        )
+        page = pages.overall_page(read_overall_report(workspace))
         write_whole(workspace.root.path / FOLDER / "index.html", render(_SECTIONS, page))
 
 
-def _files(
-    root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData
-) -> Iterator[tuple[str, bytes]]:
-    """The month's files, name and content: pages of tasks and questions first, which fill the
-    tallies.
+def _files(data: ReportData) -> Iterator[tuple[str, bytes]]:
+    """The month's files, name and content: pages of tasks and questions first, since the others
+    list them.
     """
-    tasks, questions = TaskTally(), QuestionTally()
-    for task in task_pages(root, month, related, tasks):
-        yield task["file"], render("task.html.j2", task)
-        if task["has_steps"]:
-            yield task["written_file"], render("written.html.j2", task)
-    for question in question_pages(root, month, answers, questions):
-        yield question["file"], render("question.html.j2", question)
-    related.retention = tasks.retention
-    recovered = [*tasks.recovered, *questions.recovered]
-    failures, failed = failure_sections(root, month, tasks.pages, questions.pages, recovered)
-    report = pages.MonthReport(
-        month=month,
-        steps=funnel(root, [month], count_left_out(root, month)),
-        related=related,
-        answers=answers,
-        retrieval=retrieval_section(read_retrieval(root, month)),
-        related_sections=pages.related_work_sections(related, tasks.tasks),
-        answer_sections=pages.answer_sections(root, month, answers),
-        failures=failures,
-        failed=failed,
-        sample=pages.has_sample_papers(root, month),
-    )
-    if answers.questions:
+    texts = pages.TextPages()
+    for task in task_pages(data):
+        texts.add_task(task)
+        yield task.file, render("task.html.j2", task)
+        if task.has_steps:
+            yield task.written_file, render("written.html.j2", task)
+    for question in question_pages(data):
+        texts.add_question(question)
+        yield question.file, render("question.html.j2", question)
+    report = pages.month_report(data, texts)
+    if data.answers.questions:
         yield ANSWERS_PAGE, render(_SECTIONS, pages.answers_page(report))
     yield FAILURES_PAGE, render(_SECTIONS, pages.failures_page(report))
-    yield "report.json", month_json(report)
-    yield "index.html", render(_SECTIONS, pages.month_page(root, report))
+    yield "report.json", pages.month_json(report)
+    yield "index.html", render(_SECTIONS, pages.month_page(report))
 
 
 def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
@@ -157,7 +109,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     prices = known_prices(settings)
     return {
         "templates": templates_digest(),
-        "judges": ", ".join(_judges(settings)),
+        "judges": ", ".join(judges_of(settings)),
         "prices": "; ".join(
             f"{model} {price.read} {price.written}" for model, price in prices.items()
         ),

@@ -5,12 +5,12 @@ steps.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.answering.answer import Answer, answer_of_row
-from pipeline.answering.questions import PosedQuestion
+from pipeline.answering.answer import Answer, Claim, answer_of_row
+from pipeline.answering.questions import GoldClaim, PosedQuestion, Question
 from pipeline.answering.rendering import step_lines
 from pipeline.corpus.links import passage_url
 from pipeline.corpus.passage import Passage
@@ -19,14 +19,11 @@ from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import parted
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import is_small_model
-from pipeline.report.answers_data import AnswersData, answering_order
-from pipeline.report.corpus import LeftOut
-from pipeline.report.costs import USAGE
+from pipeline.report.data import AnswersData, LeftOut, ReportData, answering_order, rows_by
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import MISSING, answering_system, passage_link, question_file
 from pipeline.report.grid import Cell, Grid
-from pipeline.report.month_data import rows_by
-from pipeline.report.task_page import excerpt
+from pipeline.report.task_page import PassageExcerpt, excerpt
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import with_shown_name, writer_name
@@ -44,52 +41,132 @@ _SOURCES = {
 _GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
 
 
-@dataclass(slots=True)
-class QuestionTally:
-    """What the other pages of the month need of the questions, so that no trace is read twice."""
+@dataclass(frozen=True, slots=True)
+class ReadPassage:
+    """A passage that a system read. where: its title and sections; gold: the numbers of the gold
+    claims that it holds.
+    """
 
-    recovered: list[LeftOut] = field(default_factory=list)
-    pages: dict[str, str] = field(default_factory=dict)
-    """Question id → page."""
+    where: str
+    excerpt: PassageExcerpt
+    gold: Sequence[int]
 
-    def add(self, page: Row) -> None:
-        """Add a question."""
-        question_id = page["question"].id
-        self.pages[question_id] = page["file"]
-        self.recovered += [
-            LeftOut(answer["system"], question_id, step, reason, page["file"])
-            for answer in page["answers"]
-            for step, reason in answer["failures"]
+
+@dataclass(frozen=True, slots=True)
+class LinkedClaim:
+    """A claim of an answer with its passage. used: whether a sentence names it."""
+
+    claim: Claim
+    source: str
+    passage: ReadPassage | None
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedClaim:
+    """A claim as the judge split it: a member of `answer_grades.claims`, with the passages that the
+    judge was shown.
+    """
+
+    row: Row
+    passages: Sequence[PassageExcerpt]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """A row of `answer_grades` with its shares."""
+
+    row: Row
+    factual: Cell
+    coverage: Cell
+    claims: Sequence[JudgedClaim]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemAnswer:
+    """One system's answer with its grades, the first judge's first.
+
+    row: of `answers`. anchor: its place on the page. paragraphs: the text where no sentence rests
+    on a claim; else sentences: (text, claims). hops: (query, passages read). steps: the trace in
+    words, step by step. failures: (step, reason) of answers of the model that could not be read.
+    """
+
+    row: Row
+    anchor: str
+    colour: int
+    model: str
+    abstained: bool
+    paragraphs: Sequence[str]
+    sentences: Sequence[tuple[str, Sequence[LinkedClaim]]]
+    claims: Sequence[LinkedClaim]
+    hops: Sequence[tuple[str, Sequence[ReadPassage]]]
+    steps: Sequence[Sequence[str]]
+    grades: Sequence[JudgedAnswer]
+    failures: Sequence[tuple[str, str]]
+
+    @property
+    def system(self) -> str:
+        return str(self.row["system"])
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPage:
+    """What the page of a question shows.
+
+    papers: (arXiv id, address). gold: (claim, (address, anchor) of its passages). held: which
+    answers hold the gold claims.
+    """
+
+    month: str
+    question: Question
+    date: str
+    age: str
+    papers: Sequence[tuple[str, str]]
+    gold: Sequence[tuple[GoldClaim, Sequence[tuple[str, str]]]]
+    held: Grid | None
+    answers: Sequence[SystemAnswer]
+    small_model: str
+    judge_notes: Sequence[str]
+
+    @property
+    def file(self) -> str:
+        return question_file(self.question.id)
+
+    @property
+    def recovered(self) -> list[LeftOut]:
+        """Unreadable answers that systems went on without."""
+        return [
+            LeftOut(answer.system, self.question.id, step, reason, self.file)
+            for answer in self.answers
+            for step, reason in answer.failures
         ]
 
 
-def question_pages(
-    root: DataRoot, month: str, data: AnswersData, tally: QuestionTally
-) -> Iterator[Row]:
-    """What the page of each question of a month shows, by id, with the rows of 20 questions in
-    memory.
-    """
-    if not data.questions:
+def question_pages(data: ReportData) -> Iterator[QuestionPage]:
+    """The page of each question of a month, by id, with the rows of 20 questions in memory."""
+    (month,) = data.months
+    answered = data.answers
+    if not answered.questions:
         return
-    places = _places(root, data.questions)
-    questions = sorted(data.questions, key=lambda posed: posed.question.id)
+    places = _places(data.root, answered.questions)
+    questions = sorted(answered.questions, key=lambda posed: posed.question.id)
     for first in range(0, len(questions), _QUESTIONS_AT_ONCE):
         batch = questions[first : first + _QUESTIONS_AT_ONCE]
         ids = [posed.question.id for posed in batch]
         answers, grades = (
-            rows_by(root, month, table, "question_id", ids)
+            rows_by(data.root, month.month, table, "question_id", ids)
             for table in (tables.ANSWERS, tables.ANSWER_GRADES)
         )
         for posed in batch:
-            question_id = posed.question.id
-            rows = [
-                with_shown_name(row, data.names)
-                for row in sorted(answers[question_id], key=writer_name)
-            ]
-            graded = [with_shown_name(row, data.names) for row in grades[question_id]]
-            page = _question_page(posed, rows, graded, places, data) | {"month": month}
-            tally.add(page)
-            yield page
+            rows = sorted(answers[posed.question.id], key=writer_name)
+            yield _question_page(
+                month.month,
+                posed,
+                [with_shown_name(row, answered.names) for row in rows],
+                [with_shown_name(row, answered.names) for row in grades[posed.question.id]],
+                places,
+                answered,
+            )
 
 
 def _places(root: DataRoot, questions: Sequence[PosedQuestion]) -> Places:
@@ -100,49 +177,45 @@ def _places(root: DataRoot, questions: Sequence[PosedQuestion]) -> Places:
 
 
 def _question_page(
+    month: str,
     posed: PosedQuestion,
     rows: Sequence[Row],
     graded: Sequence[Row],
     places: Places,
     data: AnswersData,
-) -> dict[str, Any]:
+) -> QuestionPage:
     question = posed.question
+    date = question.date or question.month
     systems = sorted(row["system"] for row in rows)
     arxivbot_first = sorted(rows, key=lambda row: answering_order(row["system"]), reverse=True)
-    by_system: dict[str, list[Row]] = {}
+    grades: dict[str, list[Row]] = {system: [] for system in systems}
     for row in sorted(graded, key=lambda row: data.judges.index(row["judge"])):
-        by_system.setdefault(row["system"], []).append(row)
-    date = question.date or question.month
+        grades.setdefault(row["system"], []).append(row)
     models = [row["model"] for row in rows] + [row["judge"] for row in graded]
-    return {
-        "file": question_file(question.id),
-        "question": question,
-        "date": date,
-        "age": age_of(date, data.cutoff) or "",
-        # (arXiv id, address) of each paper
-        "papers": [
+    return QuestionPage(
+        month=month,
+        question=question,
+        date=date,
+        age=age_of(date, data.cutoff) or "",
+        papers=[
             (paper, passage_link(paper, "") and passage_url(paper, "")) for paper in question.papers
         ],
-        # (claim, (address, anchor) of its passages)
-        "gold": [
-            (
-                claim,
-                [
-                    (passage_link(*places[name]), places[name][1])
-                    for name in posed.gold_passages[place]
-                    if name in places
-                ],
-            )
+        gold=[
+            (claim, _links(posed.gold_passages[place], places))
             for place, claim in enumerate(question.claims)
         ],
-        "held": _held_grid(posed, [row["system"] for row in arxivbot_first], by_system, data.judge),
-        "answers": [
-            _answer(row, by_system.get(row["system"], ()), posed, places, systems)
-            for row in arxivbot_first
+        held=_held_grid(posed, [row["system"] for row in arxivbot_first], grades, data.judge),
+        answers=[
+            _answer(row, grades[row["system"]], posed, places, systems) for row in arxivbot_first
         ],
-        "small_model": min((model for model in models if is_small_model(model)), default=""),
-        "judge_notes": judge_sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
-    }
+        small_model=min((model for model in models if is_small_model(model)), default=""),
+        judge_notes=judge_sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
+    )
+
+
+def _links(passage_ids: Sequence[str], places: Places) -> list[tuple[str, str]]:
+    known = [places[name] for name in passage_ids if name in places]
+    return [(passage_link(arxiv_id, anchor), anchor) for arxiv_id, anchor in known]
 
 
 def _held_grid(
@@ -180,69 +253,60 @@ def _held_grid(
 
 def _answer(
     row: Row, graded: Sequence[Row], posed: PosedQuestion, places: Places, systems: Sequence[str]
-) -> dict[str, Any]:
-    """One system's answer with its grades, the first judge's first. systems: all that answered."""
+) -> SystemAnswer:
+    """systems: all that answered the question."""
     answer, system = answer_of_row(dict(row)), row["system"]
     passages = {passage.passage_id: passage for hop in answer.shown for passage in hop}
     read = {name: _read_passage(passage, posed) for name, passage in passages.items()}
     used = {number for sentence in answer.sentences for number in sentence.claims}
     claims = {
-        claim.number: {
-            "claim": claim,
-            "source": _SOURCES.get(claim.source, claim.source),
-            "passage": read.get(claim.passage_id),
-            "used": claim.number in used,
-        }
+        claim.number: LinkedClaim(
+            claim,
+            _SOURCES.get(claim.source, claim.source),
+            read.get(claim.passage_id),
+            claim.number in used,
+        )
         for claim in answer.claims
     }
     grounded = bool(claims) and not answer.abstained
     queries = dict(enumerate(answer.queries, 1))
     steps = answer.trace.get("steps", ())
     known = system in ANSWERING_SYSTEMS
-    return {
-        "system": system,
-        # Its place on the page. An imported system may be called anything, so its name is no
-        # anchor.
-        "anchor": system if known else f"answer-{systems.index(system) + 1}",
-        "colour": answering_colour(system, systems),
-        "model": row["model"] or ("no model" if known else "written elsewhere"),
-        **{name: row[name] or 0 for name in USAGE},
-        "abstained": answer.abstained,
-        # The text where no sentence rests on a claim, else (text, claims) of each sentence.
-        "paragraphs": () if grounded else parted(answer.text),
-        "sentences": [
+    return SystemAnswer(
+        row=row,
+        # An imported system may be called anything, so its name is no anchor.
+        anchor=system if known else f"answer-{systems.index(system) + 1}",
+        colour=answering_colour(system, systems),
+        model=row["model"] or ("no model" if known else "written elsewhere"),
+        abstained=answer.abstained,
+        paragraphs=() if grounded else parted(answer.text),
+        sentences=[
             (sentence.text, [claims[number] for number in sentence.claims])
             for sentence in (answer.sentences if grounded else ())
         ],
-        "claims": list(claims.values()),
-        # (query, passages read)
-        "hops": [
+        claims=list(claims.values()),
+        hops=[
             (queries.get(number, ""), [read[passage.passage_id] for passage in hop])
             for number, hop in enumerate(answer.shown, 1)
         ],
-        "steps": _steps(answer, passages),
-        "grades": [_grade(grade, posed, places) for grade in graded],
-        "failures": [
+        steps=_steps(answer, passages),
+        grades=[_judged_answer(grade, posed, places) for grade in graded],
+        failures=[
             (str(step["stage"]), str(step["failure"])) for step in steps if step.get("failure")
         ],
-    }
-
-
-def _read_passage(passage: Passage, posed: PosedQuestion) -> Row:
-    """A passage that a system read, with its title and sections, and the numbers of the gold claims
-    that it holds.
-    """
-    where = " › ".join(
-        (passage.title, *(passage.section_path or (passage.kind.replace("_", " "),)))
     )
+
+
+def _read_passage(passage: Passage, posed: PosedQuestion) -> ReadPassage:
+    sections = passage.section_path or (passage.kind.replace("_", " "),)
     gold = [
         place + 1 for place, ids in sorted(posed.gold_passages.items()) if passage.passage_id in ids
     ]
-    return {
-        "where": where,
-        "excerpt": excerpt(passage.text, passage.arxiv_id, passage.anchor),
-        "gold": gold,
-    }
+    return ReadPassage(
+        " › ".join((passage.title, *sections)),
+        excerpt(passage.text, passage.arxiv_id, passage.anchor),
+        gold,
+    )
 
 
 def _steps(answer: Answer, passages: Mapping[str, Passage]) -> list[list[str]]:
@@ -257,24 +321,23 @@ def _steps(answer: Answer, passages: Mapping[str, Passage]) -> list[list[str]]:
     return steps
 
 
-def _grade(row: Row, posed: PosedQuestion, places: Places) -> Row:
-    """A row of `answer_grades` with its shares, and each claim's passages as the judge was shown
-    them.
-    """
+def _judged_answer(row: Row, posed: PosedQuestion, places: Places) -> JudgedAnswer:
     measures = answer_measures(row)
-    shares = {name: Cell(measures.get(name), "percent") for name in ("factual", "coverage")}
     papers = posed.question.papers
+    only_paper = papers[0] if len(papers) == 1 else None
     claims = []
     for claim in row["claims"]:
         passages = []
         for passage in claim["passages"] or ():
             name = passage["passage_id"]
-            quote = (
-                claim["quote"]
-                if claim["quoted"] == "passage" and claim["passage_id"] == name
-                else ""
-            )
-            arxiv_id, _ = places.get(name, (papers[0] if len(papers) == 1 else None, ""))
+            quoted = claim["quoted"] == "passage" and claim["passage_id"] == name
+            arxiv_id, _ = places.get(name, (only_paper, ""))
+            quote = claim["quote"] if quoted else ""
             passages.append(excerpt(passage["text"], arxiv_id, passage["anchor"], quote))
-        claims.append(claim | {"passages": passages})
-    return {**row, **shares, "claims": claims}
+        claims.append(JudgedClaim(claim, passages))
+    return JudgedAnswer(
+        row,
+        Cell(measures.get("factual"), "percent"),
+        Cell(measures.get("coverage"), "percent"),
+        claims,
+    )

@@ -8,16 +8,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
+from pipeline.evaluation.citation_support.measures import retention_by_round
 from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.judge_figures import judge_sentences
-from pipeline.evaluation.prose import paragraphs, parted, pieces, printable
+from pipeline.evaluation.prose import Piece, paragraphs, parted, pieces, printable
 from pipeline.llm.models import is_small_model
 from pipeline.related_work.summary import cited_numbers, normalize
-from pipeline.report.corpus import LeftOut
+from pipeline.report.data import LeftOut, RelatedWorkData, ReportData, rows_by
 from pipeline.report.figures import system_colour
 from pipeline.report.formatting import (
     MISSING,
@@ -28,11 +29,8 @@ from pipeline.report.formatting import (
     task_file,
     words,
 )
-from pipeline.report.grid import Cell, Form, Grid, RowGroup
-from pipeline.report.month_data import rows_by
-from pipeline.report.related_work_data import RelatedWorkData
-from pipeline.report.related_work_tables import best_voted
-from pipeline.storage.data_root import DataRoot
+from pipeline.report.grid import Cell, Grid, RowGroup
+from pipeline.report.measures import CITATIONS, FORMAT, MARKS, MEASURES, ROUGE, Measure
 from pipeline.tables import CRITERIA
 from pipeline.tables.writers import with_shown_name, writer_name
 
@@ -56,6 +54,7 @@ _EMPTY_TRACE: dict[str, Any] = {
     "groups": {},
     "revision": {},
     "summaries": (),
+    "evidence": (),
     "rounds": (),
 }
 _VERDICTS = ("supported", "partly", "not", "unjudged")
@@ -68,50 +67,6 @@ _ELEMENTS = (
     "innovations",
     "limitations",
 )
-_CRITERIA_METRICS: tuple[tuple[str, str, Form], ...] = tuple(
-    (f"g_{criterion}", criterion_name(criterion), "two") for criterion in CRITERIA
-)
-_METRICS: tuple[tuple[str, str, tuple[tuple[str, str, Form], ...]], ...] = (
-    (
-        "ROUGE",
-        "F1 against the gold section, in percent",
-        (
-            ("rouge1", "ROUGE-1", "two"),
-            ("rouge2", "ROUGE-2", "two"),
-            ("rougeLsum", "ROUGE-L by sentence", "two"),
-            ("rougeL", "ROUGE-L of the whole", "two"),
-        ),
-    ),
-    (
-        "G-Score",
-        "marks from 1 to 5 by {g_score}, all systems in one conversation, mean over the orders",
-        (
-            *_CRITERIA_METRICS,
-            ("g_score", "G-Score, mean of the six", "two"),
-            ("g_vote", "Voted best", "percent"),
-        ),
-    ),
-    (
-        "Citations",
-        "verdicts by {support}",
-        (
-            ("citation_precision", "Citation precision", "percent"),
-            ("citation_recall", "Citation recall", "percent"),
-        ),
-    ),
-    (
-        "Citation format and length",
-        "",
-        (
-            ("reference_coverage", "References cited", "percent"),
-            ("retention", "Retention", "percent"),
-            ("citation_exact", "Exact format", "percent"),
-            ("citation_out_of_range", "Out of range", "count"),
-            ("words", "Words", "count"),
-        ),
-    ),
-)
-"""Groups of metrics: title, what they rest on, (metric, name, form)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,182 +83,304 @@ class PassageExcerpt:
     arxiv_id: str | None = None
 
 
-Runs = list[Row]
-"""A paragraph as sentences, as `judged_sentences` makes them, and the text between them. Each has
-`pieces`, only a sentence has a `place`.
-"""
+@dataclass(frozen=True, slots=True)
+class JudgedCitation:
+    """A row of `citation_support`. title: of the cited work, '' for no reference of the task.
+    passages: the quote is marked in the one that holds it.
+    """
+
+    row: Row
+    verdict: str
+    title: str
+    passages: Sequence[PassageExcerpt]
 
 
-@dataclass(slots=True)
-class TaskTally:
-    """What the other pages of the month need of the tasks, so that no trace is read twice."""
+@dataclass(frozen=True, slots=True)
+class JudgedSentence:
+    """A sentence of a section. place: counted from 1. support: the verdict of the system's own
+    judge, with the passages that the system itself based it on.
+    """
 
-    retention: dict[str, dict[int, list[float]]] = field(default_factory=dict)
-    recovered: list[LeftOut] = field(default_factory=list)
-    tasks: list[dict[str, Any]] = field(default_factory=list)
-    """The tasks as the month's page lists them."""
+    place: int
+    text: str
+    citations: Sequence[JudgedCitation] = ()
+    own_passages: Sequence[PassageExcerpt] = ()
+    support: str | None = None
 
     @property
-    def pages(self) -> dict[str, str]:
-        """Task id → page."""
-        return {task["task_id"]: task["page"] for task in self.tasks}
-
-    def add(self, page: Row) -> None:
-        """Add a task."""
-        from pipeline.evaluation.citation_support.measures import retention_by_round
-
-        task = {name: page["task"][name] for name in ("task_id", "arxiv_id", "title", "outside")}
-        self.tasks.append(
-            task | {"page": page["file"], "references": len(page["task"]["references"])}
-        )
-        for section in page["sections"]:
-            name = section["system"]
-            for step, share in enumerate(
-                retention_by_round(section["trace"]), 2
-            ):  # the first step has none to lose
-                self.retention.setdefault(name, {}).setdefault(step, []).append(share)
-            self.recovered += [
-                LeftOut(
-                    name,
-                    task["task_id"],
-                    step.split(" of ")[0].split(" for ")[0],
-                    f"{step}: {reason}",
-                    page["file"],
-                )
-                for step, reason in section["trace"]["failures"]
-            ]
+    def verdict(self) -> str:
+        """That of its judged citations where they agree, else partly; unjudged where none was
+        judged, '' where there is none.
+        """
+        judged = {citation.verdict for citation in self.citations} - {"unjudged"}
+        if len(judged) == 1:
+            return judged.pop()
+        return "partly" if judged else "unjudged" if self.citations else ""
 
 
-def task_pages(
-    root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTally
-) -> Iterator[Row]:
-    """What the two pages of each task of a month show, by task id, with the rows of 20 tasks in
-    memory.
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A part of a paragraph: a sentence, or the text between two."""
+
+    pieces: Sequence[Piece]
+    sentence: JudgedSentence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft of a round. row: as the trace has it. rank: among the kept, 0 where it was dropped.
+    whole: whether its paragraphs are all of its text.
     """
-    ids = sorted(root.read(tables.RELATED_WORK_TASKS, month, ["task_id"])["task_id"].to_pylist())
+
+    row: Row
+    votes: int
+    rank: int
+    paragraphs: Sequence[Sequence[Piece]]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of the search, one for each reference. row: as the trace has it. earlier: how many
+    references the rounds before had; lost: those that the best kept draft does not cite.
+    """
+
+    row: Row
+    drafts: Sequence[Draft]
+    earlier: int
+    lost: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How a section was written. data: as the summary keeps it, with an empty value for each part
+    that the system lacks. notes: what was repaired or cut, one sentence each. failures: (step,
+    reason) of answers that could not be read. retention: shares of earlier references that each
+    step of the search but the first still cites.
+    """
+
+    data: Row
+    rounds: Sequence[Round]
+    notes: Sequence[str]
+    failures: Sequence[tuple[str, str]]
+    retention: Sequence[float]
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether there is more to show than the section."""
+        plan, groups = self.data["plan"].get("lines"), self.data["groups"].get("groups")
+        return any((self.rounds, self.notes, self.failures, plan, groups, self.data["summaries"]))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSection:
+    """A row of `summaries` with its text and its trace laid out. verdicts: its citations by
+    verdict. best: whether it has most votes of the judge.
+    """
+
+    row: Row
+    paragraphs: Sequence[Sequence[TextRun]]
+    verdicts: Sequence[tuple[str, int]]
+    trace: Trace
+    best: bool
+
+    @property
+    def system(self) -> str:
+        return str(self.row["system"])
+
+    @property
+    def colour(self) -> int:
+        return system_colour(self.system)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyElements:
+    """The key elements of one paper. answers: (element, text)."""
+
+    paper: str
+    cut: bool
+    answers: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """What the two pages of a task show. task: its row; gold: its section as published, by
+    paragraph.
+    """
+
+    month: str
+    task: Row
+    gold: Sequence[Sequence[Piece]]
+    sections: Sequence[WrittenSection]
+    scores: Grid | None
+    judgements: Grid | None
+    elements: Sequence[KeyElements]
+    small_model: str
+    judge_notes: Sequence[str]
+
+    @property
+    def file(self) -> str:
+        return task_file(self.task["task_id"])
+
+    @property
+    def written_file(self) -> str:
+        return task_file(self.task["task_id"], "-written")
+
+    @property
+    def traced(self) -> list[WrittenSection]:
+        """Sections that have more to show than their text."""
+        return [section for section in self.sections if section.trace.has_steps]
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether there is anything for the page of how the sections were written."""
+        return bool(self.elements or self.traced)
+
+    @property
+    def recovered(self) -> list[LeftOut]:
+        """Unreadable answers that systems went on without."""
+        return [
+            LeftOut(
+                section.system,
+                self.task["task_id"],
+                step.split(" of ")[0].split(" for ")[0],
+                f"{step}: {reason}",
+                self.file,
+            )
+            for section in self.sections
+            for step, reason in section.trace.failures
+        ]
+
+
+def task_pages(data: ReportData) -> Iterator[TaskPage]:
+    """The pages of each task of a month, by task id, with the rows of 20 tasks in memory."""
+    (month,) = data.months
+    ids = sorted(month.tables[tables.RELATED_WORK_TASKS.name]["task_id"].to_pylist())
     for first in range(0, len(ids), _TASKS_AT_ONCE):
-        for page in _task_pages(root, month, ids[first : first + _TASKS_AT_ONCE], data):
-            tally.add(page)
-            yield page
+        yield from _task_pages(data, month.month, ids[first : first + _TASKS_AT_ONCE])
 
 
-def _task_pages(
-    root: DataRoot, month: str, ids: Sequence[str], data: RelatedWorkData
-) -> Iterator[dict[str, Any]]:
-    columns = ["task_id", "arxiv_id", "title", "section_title", "references", "outside", "gold"]
-    tasks = rows_by(root, month, tables.RELATED_WORK_TASKS, "task_id", ids, columns)
-    summaries, elements, judgements, support = (
-        rows_by(root, month, table, "task_id", ids)
+def _task_pages(data: ReportData, month: str, ids: Sequence[str]) -> Iterator[TaskPage]:
+    tasks, summaries, elements, judgements, support = (
+        rows_by(data.root, month, table, "task_id", ids)
         for table in (
+            tables.RELATED_WORK_TASKS,
             tables.SUMMARIES,
             tables.KEY_ELEMENTS,
             tables.G_SCORES,
             tables.CITATION_SUPPORT,
         )
     )
+    names = data.related.names
     for task_id in ids:
         (task,) = tasks[task_id]
         sections = sorted(
             (row for row in summaries[task_id] if row["repeat"] == 0), key=writer_name
         )
-        page = _task_page(
+        yield _task_page(
+            month,
             task,
-            [with_shown_name(row, data.names) for row in sections],
+            [with_shown_name(row, names) for row in sections],
             sorted(elements[task_id], key=lambda row: (row["number"], row["model"])),
-            [named_judgement(row, data.names) for row in judgements[task_id]],
-            [with_shown_name(row, data.names) for row in support[task_id]],
-            data,
+            [named_judgement(row, names) for row in judgements[task_id]],
+            [with_shown_name(row, names) for row in support[task_id]],
+            data.related,
         )
-        yield page | {"month": month}
 
 
 def _task_page(
+    month: str,
     task: Row,
     summaries: Sequence[Row],
     elements: Sequence[Row],
     judgements: Sequence[Row],
     support: Sequence[Row],
     data: RelatedWorkData,
-) -> dict[str, Any]:
-    task_id = task["task_id"]
+) -> TaskPage:
     titles = {reference["number"]: reference["title"] for reference in task["references"]}
-    names = [row["system"] for row in summaries]
-    best = best_voted(data, task_id, names)
+    systems = [row["system"] for row in summaries]
+    best = data.scores.best_voted(task["task_id"], systems)
     models = {row["model"] for row in summaries} | {row["judge"] for row in (*judgements, *support)}
     judges = sorted({row["judge"] for row in support if row["judge"]})
-    sections = [
-        _section(row, task, titles, support) | {"best": row["system"] in best} for row in summaries
-    ]
-    return {
-        "file": task_file(task_id),
-        "written_file": task_file(task_id, "-written"),
-        "task": task,
-        "gold": paragraphs(task["gold"], set(titles)),
-        "sections": sections,
-        "scores": _scores_grid(task_id, names, data),
-        "judgements": _judgements_grid(judgements),
-        "elements": [_element(row, task["title"], titles, elements) for row in elements],
-        # Whether there is anything for the page of how the sections were written.
-        "has_steps": bool(elements or any(section["trace"]["has_steps"] for section in sections)),
-        "small_model": min((model for model in models if is_small_model(model)), default=""),
-        "judge_notes": judge_sentences(judges, "citation_support"),
-    }
+    sections = []
+    for row in summaries:
+        mine = [citation for citation in support if citation["system"] == row["system"]]
+        sections.append(_section(row, task, titles, mine, best=row["system"] in best))
+    return TaskPage(
+        month=month,
+        task=task,
+        gold=paragraphs(task["gold"], set(titles)),
+        sections=sections,
+        scores=_scores_grid(task["task_id"], systems, data),
+        judgements=_judgements_grid(judgements),
+        elements=[_key_elements(row, task["title"], titles, elements) for row in elements],
+        small_model=min((model for model in models if is_small_model(model)), default=""),
+        judge_notes=judge_sentences(judges, "citation_support"),
+    )
 
 
 def _section(
-    row: Row, task: Row, titles: Mapping[int, str], support: Sequence[Row]
-) -> dict[str, Any]:
-    """A row of `summaries` with its text and its trace laid out. verdicts: its citations by
-    verdict.
-    """
-    mine = [citation for citation in support if citation["system"] == row["system"]]
-    sentences = judged_sentences(row, mine, titles, _own_passages(row, task))
-    counts = Counter(citation["verdict"] or "unjudged" for citation in mine)
-    return {
-        **row,
-        "colour": system_colour(row["system"]),
-        "paragraphs": lay_out(row["text"], sentences, set(titles)),
-        "verdicts": [(verdict, counts[verdict]) for verdict in _VERDICTS if counts[verdict]],
-        "trace": read_trace(row["trace"], set(titles)),
-    }
+    row: Row, task: Row, titles: Mapping[int, str], support: Sequence[Row], *, best: bool
+) -> WrittenSection:
+    trace = read_trace(row["trace"], set(titles))
+    sentences = judged_sentences(row, support, titles, _own_passages(trace, task))
+    counts = Counter(citation["verdict"] or "unjudged" for citation in support)
+    return WrittenSection(
+        row=row,
+        paragraphs=lay_out(row["text"], sentences, set(titles)),
+        verdicts=[(verdict, counts[verdict]) for verdict in _VERDICTS if counts[verdict]],
+        trace=trace,
+        best=best,
+    )
 
 
-def _own_passages(row: Row, task: Row) -> dict[str, PassageExcerpt]:
+def _own_passages(trace: Trace, task: Row) -> dict[str, PassageExcerpt]:
     """Passages that a system itself based sentences on, by id. Their names, such as R3P12, tell the
     reference.
     """
     papers = {str(reference["number"]): reference["arxiv_id"] for reference in task["references"]}
-    named = json.loads(row["trace"] or "{}").get("passages", {})
     return {
         passage["passage_id"]: excerpt(
             passage["text"], papers.get(name.removeprefix("R").partition("P")[0]), None
         )
-        for name, passage in sorted(named.items())
+        for name, passage in sorted(trace.data.get("passages", {}).items())
     }
 
 
 def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) -> Grid | None:
-    judges = {"g_score": data.scores.judge, "support": ", ".join(data.support_judges)}
+    g_score, support = data.scores.judge, ", ".join(data.support_judges)
+    marks = f"marks from 1 to 5 by {g_score}, all systems in one conversation, mean over the orders"
+    rests_on = {
+        ROUGE: "F1 against the gold section, in percent",
+        MARKS: marks if g_score else "",
+        CITATIONS: f"verdicts by {support}" if support else "",
+        FORMAT: "",
+    }
     groups = []
-    for title, about, metrics in _METRICS:
-        rows = []
-        for metric, name, form in metrics:
-            values = data.scores.of_task(task_id, systems, metric)
-            if values:
-                rows.append([name, *(Cell(values.get(system), form) for system in systems)])
-        needed = [name for name in judges if f"{{{name}}}" in about]
-        rests_on = about.format(**judges) if all(judges[name] for name in needed) else ""
-        groups += [RowGroup(rows, title, rests_on)] if rows else []
+    for title, about in rests_on.items():
+        measures = [measure for measure in MEASURES if measure.group == title]
+        rows = [_score_row(task_id, systems, data, measure) for measure in measures]
+        groups.append(RowGroup([row for row in rows if row], title, about))
     notes = [
         f"{MISSING}: no such number. Only systems that write step by step have retention; citation"
         " precision needs a cited work with a text."
     ]
-    columns = ["Metric", *(words(system) for system in systems)]
-    return (
-        Grid("scores", "Scores", columns, groups=groups, notes=notes)
-        if groups and systems
-        else None
-    )
+    groups = [group for group in groups if group.rows]
+    columns = ["Metric", *map(words, systems)]
+    return Grid("scores", "Scores", columns, groups=groups, notes=notes) if groups else None
+
+
+def _score_row(
+    task_id: str, systems: Sequence[str], data: RelatedWorkData, measure: Measure
+) -> list[Any]:
+    """The scores of a task by one measure; [] where there is none."""
+    values = data.scores.of_task(task_id, systems, measure.metric)
+    if not values:
+        return []
+    # Only a mean of what is out of range has a decimal.
+    form = "count" if measure.form == "one" else measure.form
+    scaled = {system: measure.scale * value for system, value in values.items()}
+    return [measure.title, *(Cell(scaled.get(system), form) for system in systems)]
 
 
 def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
@@ -328,16 +405,16 @@ def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
     return Grid("judgements", "Judgements", columns, rows, about=about) if rows else None
 
 
-def _element(
+def _key_elements(
     row: Row, target: str, titles: Mapping[int, str], elements: Sequence[Row]
-) -> dict[str, Any]:
+) -> KeyElements:
     """The key elements of one paper, with the model's name where several extracted them."""
     number = row["number"]
     title = target if number == 0 else titles.get(number, str(row["arxiv_id"]))
     model = f" ({row['model']})" if len({other["model"] for other in elements}) > 1 else ""
     name = "Target" if number == 0 else f"Reference {number}"
     answers = [(words(element), row[element] or "") for element in _ELEMENTS]
-    return {"paper": f"{name}: {title}{model}", "cut": row["content_cut"], "answers": answers}
+    return KeyElements(f"{name}: {title}{model}", row["content_cut"], answers)
 
 
 def judged_sentences(
@@ -345,48 +422,33 @@ def judged_sentences(
     support: Sequence[Row],
     titles: Mapping[int, str],
     own_passages: Mapping[str, PassageExcerpt],
-) -> list[Row]:
-    """The sentences of a section with their verdict, citations and own passages, not yet laid out.
+) -> list[JudgedSentence]:
+    """The sentences of a section with their citations and own passages.
 
     support: its rows of `citation_support`; titles: of the references by number; own_passages: by
     id, of those that the system itself named.
     """
     sentences = []
     for place, sentence in enumerate(summary["sentences"], 1):
-        rows = sorted(
-            (row for row in support if row["sentence"] == place), key=lambda row: int(row["number"])
-        )
-        citations = [judged_citation(row, titles) for row in rows]
+        rows = [row for row in support if row["sentence"] == place]
+        citations = [
+            judged_citation(row, titles) for row in sorted(rows, key=lambda row: int(row["number"]))
+        ]
+        named = [name for name in sentence["passages"] or () if name in own_passages]
         sentences.append(
-            sentence
-            | {
-                "place": place,
-                "verdict": combined_verdict([citation["verdict"] for citation in citations]),
-                "citations": citations,
-                "own_passages": [
-                    own_passages[name]
-                    for name in sentence["passages"] or ()
-                    if name in own_passages
-                ],
-            }
+            JudgedSentence(
+                place,
+                sentence["text"],
+                citations,
+                [own_passages[name] for name in named],
+                sentence["support"],
+            )
         )
     return sentences
 
 
-def combined_verdict(verdicts: Sequence[str]) -> str:
-    """The verdict of a sentence: that of its judged citations where they agree, else partly;
-    unjudged where none was judged, '' where there is none.
-    """
-    judged = {verdict for verdict in verdicts if verdict != "unjudged"}
-    if len(judged) == 1:
-        return judged.pop()
-    return "partly" if judged else "unjudged" if verdicts else ""
-
-
-def judged_citation(row: Row, titles: Mapping[int, str]) -> dict[str, Any]:
-    """A row of `citation_support` with the title of the cited work, '' for no reference of the
-    task, and its passages, the quote marked in the one that holds it.
-    """
+def judged_citation(row: Row, titles: Mapping[int, str]) -> JudgedCitation:
+    """A row of `citation_support` with the passages that the judge was shown."""
     passages = [
         excerpt(
             passage["text"],
@@ -396,8 +458,8 @@ def judged_citation(row: Row, titles: Mapping[int, str]) -> dict[str, Any]:
         )
         for place, passage in enumerate(row["passages"] or ())
     ]
-    verdict, title = row["verdict"] or "unjudged", titles.get(row["number"], "")
-    return {**row, "verdict": verdict, "title": title, "passages": passages}
+    title = titles.get(row["number"], "")
+    return JudgedCitation(row, row["verdict"] or "unjudged", title, passages)
 
 
 def excerpt(
@@ -417,13 +479,15 @@ def excerpt(
     return PassageExcerpt(kept[:start], kept[start:end], kept[end:], url, bool(quote), arxiv_id)
 
 
-def lay_out(text: str, sentences: Iterable[Row], known: Collection[int]) -> list[Runs]:
+def lay_out(
+    text: str, sentences: Iterable[JudgedSentence], known: Collection[int]
+) -> list[list[TextRun]]:
     """The paragraphs of a text as sentences and the text between them, which joined give each
     paragraph back.
 
-    The `text` of sentences, in order, may have other white space. A sentence that is in no
-    paragraph after the one
-    before it stays part of the text around it. known: numbers of the task's references.
+    The text of sentences, in order, may have other white space. A sentence that is in no paragraph
+    after the one before it stays part of the text around it. known: numbers of the task's
+    references.
     """
     laid_out = [_Paragraph(part, known) for part in parted(text)]
     at = 0
@@ -443,56 +507,43 @@ class _Paragraph:
         self._characters = "".join(text[place] for place in self._places)
         self._next = 0
         self._end = 0
-        self._runs: Runs = []
+        self._runs: list[TextRun] = []
 
-    def take(self, sentence: Row) -> bool:
+    def take(self, sentence: JudgedSentence) -> bool:
         """Take a sentence where it follows those taken before; whether it does."""
-        characters = "".join(printable(sentence["text"]).split())
+        characters = "".join(printable(sentence.text).split())
         first = self._characters.find(characters, self._next)
         if not characters or first < 0:
             return False
         self._next = first + len(characters)
-        start, end = self._places[first], self._places[self._next - 1] + 1
-        self._add_text(start)
-        self._runs.append({**sentence, "pieces": pieces(self._text[start:end], self._known)})
-        self._end = end
+        self._add(self._places[first])
+        self._add(self._places[self._next - 1] + 1, sentence)
         return True
 
-    def runs(self) -> Runs:
-        self._add_text(len(self._text))
+    def runs(self) -> list[TextRun]:
+        self._add(len(self._text))
         return self._runs
 
-    def _add_text(self, until: int) -> None:
+    def _add(self, until: int, sentence: JudgedSentence | None = None) -> None:
         if until > self._end:
-            self._runs.append({"pieces": pieces(self._text[self._end : until], self._known)})
+            run = pieces(self._text[self._end : until], self._known)
+            self._runs.append(TextRun(run, sentence))
             self._end = until
 
 
-def read_trace(text: str | None, numbers: Collection[int]) -> dict[str, Any]:
-    """The trace that a summary keeps as JSON, with what its pages need beside it. numbers: of the
-    task's references.
-
-    Added are notes: what was repaired or cut, one sentence each; failures: (step, reason) of
-    answers that could not be read; has_steps: whether there is more to show than the section; and
-    what `_rounds` adds to each round.
-    """
-    trace: dict[str, Any] = _EMPTY_TRACE | json.loads(text or "{}")
-    laid_out = {
-        "rounds": list(_rounds(trace["rounds"], numbers)),
-        "notes": list(_trace_notes(trace)),
-        "failures": list(_trace_failures(trace)),
-    }
-    parts = (trace["plan"].get("lines"), trace["groups"].get("groups"), trace["summaries"])
-    return trace | laid_out | {"has_steps": any((*laid_out.values(), *parts))}
+def read_trace(text: str | None, numbers: Collection[int]) -> Trace:
+    """The trace that a summary keeps as JSON. numbers: of the task's references."""
+    data = _EMPTY_TRACE | json.loads(text or "{}")
+    return Trace(
+        data=data,
+        rounds=list(_rounds(data["rounds"], numbers)),
+        notes=list(_trace_notes(data)),
+        failures=list(_trace_failures(data)),
+        retention=retention_by_round(data),
+    )
 
 
-def _rounds(rounds: Sequence[Row], numbers: Collection[int]) -> Iterator[Row]:
-    """Rounds of the search, one for each reference.
-
-    Added are earlier: how many references the rounds before had; lost: those that the best kept
-    draft does not cite; and to each draft its votes, its paragraphs, its rank among the kept, 0
-    where it was dropped, and whether its text is whole.
-    """
+def _rounds(rounds: Sequence[Row], numbers: Collection[int]) -> Iterator[Round]:
     whole = (
         sum(len(draft["text"]) for item in rounds for draft in item["drafts"]) <= _MOST_DRAFT_CHARS
     )
@@ -505,9 +556,9 @@ def _rounds(rounds: Sequence[Row], numbers: Collection[int]) -> Iterator[Row]:
             text = draft["text"]
             if not (whole or rank) and len(text) > _BEGINNING_CHARS:
                 text = f"{text[:_BEGINNING_CHARS]}…"
-            added = {"votes": votes, "rank": rank, "paragraphs": paragraphs(text, numbers)}
-            drafts.append(draft | added | {"whole": text == draft["text"]})
-        yield {**item, "drafts": drafts, "earlier": len(earlier), "lost": _lost(item, earlier)}
+            shown = paragraphs(text, numbers)
+            drafts.append(Draft(draft, votes, rank, shown, whole=text == draft["text"]))
+        yield Round(item, drafts, len(earlier), _lost(item, earlier))
         earlier.append(item["reference"])
 
 
@@ -553,7 +604,7 @@ def _trace_notes(trace: Row) -> Iterator[str]:
         ):
             if trace[name].get(key):
                 yield f"{subject} {text.format(references(trace[name][key]))}."
-    cut = [item["reference"] for item in trace.get("evidence", ()) if item["cut"]]
+    cut = [item["reference"] for item in trace["evidence"] if item["cut"]]
     if cut:
         yield f"Not all passages were shown for {references(cut)}."
 
@@ -570,7 +621,7 @@ def _trace_failures(trace: Row) -> Iterator[tuple[str, str]]:
     ):
         if trace.get(name, {}).get("failure"):
             yield step, trace[name]["failure"]
-    for item in trace.get("evidence", ()):
+    for item in trace["evidence"]:
         if item["failure"]:
             yield f"evidence of reference {item['reference']}", item["failure"]
     for item in trace["rounds"]:

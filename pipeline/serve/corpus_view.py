@@ -9,7 +9,8 @@ from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.ops.run_months import months_of_status
-from pipeline.report.corpus import count_left_out, reasons_text, rows_out
+from pipeline.report.corpus import reasons_text
+from pipeline.report.data import count_left_out, rows_out
 from pipeline.stages import STAGES
 
 

@@ -1,5 +1,4 @@
-"""Results of each system: means with intervals by kind and age, gains of hops, and the arXivBot
-report's Table 1.
+"""Results of each system: means with intervals by kind and age, and gains of hops.
 
 Pure: grades in, numbers out; what cannot be computed is absent. A question weighs the same however
 many claims its answer makes, and intervals draw whole questions.
@@ -179,43 +178,3 @@ def answers_agreement(
 def _scores(grades: Iterable[Grade], measure: str) -> dict[tuple[str, str], float]:
     measures = {(grade["question_id"], grade["system"]): answer_measures(grade) for grade in grades}
     return {key: values[measure] for key, values in measures.items() if measure in values}
-
-
-# Figures that the arXivBot report printed; none of ours.
-CUTOFF = "2023-12"
-"""The dividing line of old and recent papers, GPT-4's knowledge cut-off."""
-DATA = "50 questions over 15 papers of ar5iv's computer science, answers graded by three people"
-CORPUS_PAPERS = 27_447
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """One row of Table 1, in percent. models: as printed in each half; one row's two halves name
-    two models.
-    """
-
-    name: str
-    models: tuple[str, str]
-    old_factual: int
-    old_coverage: int
-    recent_factual: int
-    recent_coverage: int
-
-
-TABLE_1: tuple[Printed, ...] = (
-    Printed("GPT-4", ("GPT-4", "GPT-4"), 25, 22, 0, 0),
-    Printed("GPT-4o", ("GPT-4o", "GPT-4o"), 28, 25, 0, 0),
-    Printed("ChatGPT site", ("GPT-4", "GPT-4"), 81, 71, 82, 72),
-    Printed("ChatGPT site", ("GPT-4o", "GPT-4o"), 84, 72, 83, 71),
-    Printed("WikiChat", ("GPT-4o", "GPT-4"), 95, 87, 94, 88),
-    Printed("arXivBot", ("GPT-4o", "GPT-4o"), 94, 93, 94, 92),
-)
-SYSTEMS = {
-    "direct": ("GPT-4", "GPT-4o"),
-    "wikichat": ("WikiChat",),
-    "arxivbot_report": ("arXivBot",),
-    "arxivbot": ("arXivBot",),
-}
-"""Our system → names of the rows that it is beside; the ChatGPT site's are beside what was
-imported.
-"""

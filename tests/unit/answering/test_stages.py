@@ -20,7 +20,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.run_stats import read_timings
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError
-from pipeline.report.corpus import read_ledger
+from pipeline.report.data import read_ledger
 from pipeline.tables.writers import writer_of
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.asking import forms, wanting

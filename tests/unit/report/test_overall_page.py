@@ -11,10 +11,11 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
+from pipeline.report.data import read_month_report, read_overall_report
 from pipeline.report.grid import Grid
 from pipeline.report.pages import SAMPLE_NOTE, Page, overall_page
-from pipeline.report.publish import read_month_related_work, write_overall_page
-from pipeline.report.related_work_tables import citation_section, differences_section, paper_section
+from pipeline.report.publish import write_overall_page
+from pipeline.report.related_work import citations, differences, paper_tables
 from tests.unit.evaluation.made_up import workspace, write_month, write_table
 from tests.unit.evaluation.made_up_answers import write_answers
 
@@ -34,7 +35,7 @@ def place(tmp_path: Path) -> Workspace:
 
 
 def page_of(place: Workspace) -> Page:
-    return overall_page(place.root, ["judge-one"], {})
+    return overall_page(read_overall_report(place))
 
 
 def grids(page: Page) -> dict[str, Grid]:
@@ -88,7 +89,7 @@ def test_sample_papers_are_marked_and_not_linked(place: Workspace) -> None:
 
 
 def test_the_best_value_of_each_group_is_marked_not_the_papers_own_system(place: Workspace) -> None:
-    table_1 = paper_section(read_month_related_work(place, MONTH)).grids[0]
+    table_1 = paper_tables(read_month_report(place, MONTH).related).grids[0]
     published = {(row[0].value, row[1].value): row for row in table_1.groups[0].rows}
     assert published["zero-shot", "gpt-4-turbo-preview"][2].best
     assert not published["ChatCite", "gpt-3.5-turbo-1106"][2].best
@@ -111,7 +112,7 @@ def test_two_models_of_one_system_are_compared_over_their_common_tasks(tmp_path:
             MONTH,
             sorted([*rows, *large], key=lambda row: (row["system"], row["model"])),
         )
-    section = differences_section(read_month_related_work(place, MONTH))
+    section = differences(read_month_report(place, MONTH).related)
     assert section is not None
     by_key = {grid.key: grid for grid in section.grids}
     (row,) = by_key["model_differences"].rows
@@ -129,7 +130,7 @@ def test_citations_that_no_judge_could_read_name_no_judge(tmp_path: Path) -> Non
     rows = [row | {"judge": None, "verdict": None, "unjudged": "no_text"} for row in
             place.root.rows(tables.CITATION_SUPPORT, MONTH)]  # fmt: skip
     write_table(place.root, tables.CITATION_SUPPORT, MONTH, rows)
-    (text,) = citation_section(read_month_related_work(place, MONTH)).paragraphs
+    (text,) = citations(read_month_report(place, MONTH).related, {}).paragraphs
     assert text.startswith("Citation support was not judged: no citation could be judged.")
     assert "nobody" not in text
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from pipeline.report.corpus import retrieval_section
+from pipeline.report.data import RetrievalScores
 from pipeline.report.figures import BarFigure
 from pipeline.report.grid import Grid
-from pipeline.report.retrieval import RetrievalScores, retrieval_section
 from tests.unit.evaluation.made_up import Row, retrieval_scores, same
 
 NOTES = {

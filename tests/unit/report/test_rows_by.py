@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.errors import PermanentFailure
-from pipeline.report.month_data import rows_by
+from pipeline.report.data import rows_by
 from pipeline.storage.data_root import DataRoot
 from tests.unit.evaluation.made_up import write_table
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pipeline import tables
 from pipeline.llm.models import is_small_model
-from pipeline.report.related_work_data import Scores
+from pipeline.report.data import Scores
 
 
 def score(
@@ -26,9 +26,7 @@ def score(
 
 
 def scores(*rows: dict[str, Any], judges: tuple[str, ...] = ()) -> Scores:
-    found = Scores(judges)
-    found.add(pa.Table.from_pylist(list(rows), schema=tables.SCORES.schema))
-    return found
+    return Scores(pa.Table.from_pylist(list(rows), schema=tables.SCORES.schema), judges)
 
 
 def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_are_two() -> None:
@@ -51,7 +49,7 @@ def test_a_task_weighs_the_same_however_often_it_was_judged() -> None:
 def test_judges_are_apart_and_the_first_judge_leads() -> None:
     rows = [score("a", "g_score", 2.0, "a-judge"), score("a", "g_score", 5.0, "z-judge")]
     found = scores(*rows, judges=("z-judge",))
-    assert found.judges() == ["z-judge", "a-judge"]
+    assert found.judges == ["z-judge", "a-judge"]
     assert found.mean("chatcite", "g_score").value == 5.0
     assert found.mean("chatcite", "g_score", judge="a-judge").value == 2.0
 
@@ -59,7 +57,7 @@ def test_judges_are_apart_and_the_first_judge_leads() -> None:
 def test_a_measure_by_verdicts_has_one_value_whatever_judge_it_names() -> None:
     found = scores(score("a", "citation_precision", 0.5, "j", mode=None))
     assert found.mean("chatcite", "citation_precision").value == 0.5
-    assert found.judges() == []
+    assert found.judges == []
 
 
 def test_the_embedded_model_is_known_by_its_name() -> None:

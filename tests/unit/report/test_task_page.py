@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pipeline.related_work.summary import split_sentences
 from pipeline.report.task_page import (
-    Runs,
-    combined_verdict,
+    JudgedSentence,
+    TextRun,
     excerpt,
     judged_citation,
     judged_sentences,
@@ -21,18 +21,17 @@ from pipeline.report.task_page import (
 TEXT = "One says [Reference 1]. Two\nsays more.\n\n* A list\n* of things [Reference 2]."
 
 
-def laid(text: str, found: list[str]) -> list[Runs]:
-    return lay_out(
-        text, [{"place": place, "text": words} for place, words in enumerate(found, 1)], {1, 2}
-    )
+def laid(text: str, found: list[str]) -> list[list[TextRun]]:
+    sentences = [JudgedSentence(place, words) for place, words in enumerate(found, 1)]
+    return lay_out(text, sentences, {1, 2})
 
 
-def shown(runs: Runs) -> str:
-    return "".join(piece.text for run in runs for piece in run["pieces"])
+def shown(runs: list[TextRun]) -> str:
+    return "".join(piece.text for run in runs for piece in run.pieces)
 
 
-def places(*paragraphs: Runs) -> list[int]:
-    return [run["place"] for runs in paragraphs for run in runs if "place" in run]
+def places(*paragraphs: list[TextRun]) -> list[int]:
+    return [run.sentence.place for runs in paragraphs for run in runs if run.sentence]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,8 @@ def test_no_text_is_lost_and_no_sentence_is_shown_twice(text: str) -> None:
 def test_a_sentence_is_supported_where_all_its_judged_citations_are(
     verdicts: list[str], come_to: str
 ) -> None:
-    assert combined_verdict(verdicts) == come_to
+    citations = [judged_citation(support(verdict=verdict), {}) for verdict in verdicts]
+    assert JudgedSentence(1, "One.", citations).verdict == come_to
 
 
 def support(**changed: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def support(**changed: Any) -> dict[str, Any]:
 
 def test_the_quote_is_marked_in_its_passage_which_leads_to_its_place() -> None:
     view = judged_citation(support(), {1: "A Study"})
-    first, second = view["passages"]
+    first, second = view.passages
     assert (first.before, first.quote, first.after) == (
         "Before. ",
         "The very\nWORDS  of it",
@@ -111,15 +111,15 @@ def test_the_quote_is_marked_in_its_passage_which_leads_to_its_place() -> None:
     assert first.url == "https://arxiv.org/html/2401.00001#S3.p2"
     assert second.quote == ""
     assert second.url == "https://arxiv.org/html/2401.00001"
-    assert view["title"] == "A Study"
+    assert view.title == "A Study"
 
 
 def test_a_quote_that_stands_nowhere_is_shown_and_said_so() -> None:
     view = judged_citation(
         support(quote="never written", quote_found=False, quoted=None), {1: "A Study"}
     )
-    assert view["quote"] == "never written"
-    assert not any(passage.quote for passage in view["passages"])
+    assert view.row["quote"] == "never written"
+    assert not any(passage.quote for passage in view.passages)
 
 
 def test_a_citation_out_of_range_has_no_title_and_says_why() -> None:
@@ -129,7 +129,7 @@ def test_a_citation_out_of_range_has_no_title_and_says_why() -> None:
     view = judged_citation(
         row | {"quote_found": None, "source": None, "judge": None}, {1: "A Study"}
     )
-    assert (view["title"], view["verdict"], view["passages"]) == ("", "unjudged", [])
+    assert (view.title, view.verdict, view.passages) == ("", "unjudged", [])
 
 
 def test_a_passage_of_an_old_paper_leads_to_ar5iv_and_one_without_a_paper_nowhere() -> None:
@@ -149,5 +149,5 @@ def test_what_a_system_rested_a_sentence_on_stands_beside_the_judges_passages() 
     (view,) = judged_sentences(
         {"sentences": [told]}, [], {1: "A"}, {"p-1": excerpt("Own.", None, None)}
     )
-    assert view["support"] == "partly"
-    assert [passage.before for passage in view["own_passages"]] == ["Own."]
+    assert view.support == "partly"
+    assert [passage.before for passage in view.own_passages] == ["Own."]

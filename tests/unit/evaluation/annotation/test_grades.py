@@ -17,7 +17,7 @@ from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people import MEANINGS
 from pipeline.evaluation.answers.people_measures import GradeResults, pool_months, read_month_grades
 from pipeline.evaluation.prose import printable
-from pipeline.report.people_tables import month_grades_section
+from pipeline.report.judgements import grades_section
 from pipeline.tables import ANSWER_GRADES, ANSWERS, HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
@@ -266,9 +266,7 @@ def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(
         assert (system.judged["factual"].value, system.difference["factual"]) == (None, None)
     assert [system.system for system in found.systems] == list(SYSTEMS)
     assert results(work, month_grades()).outdated == 4, "the judge split these answers otherwise"
-    section = month_grades_section(work.root, MONTH, [])
-    assert section is not None
-    assert [grid.key for grid in section.grids] == ["people_table_1"]
+    assert [grid.key for grid in grades_section(found).grids] == ["people_table_1"]
 
 
 def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(

@@ -18,7 +18,7 @@ from pipeline.evaluation.g_score.people_measures import (
     rating_results,
     read_rating_results,
 )
-from pipeline.report.people_tables import rating_results_section
+from pipeline.report.judgements import rating_results_section
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
 from tests.unit.evaluation.annotation.studied import MONTH

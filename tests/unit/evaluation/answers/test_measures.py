@@ -15,8 +15,6 @@ from pipeline.evaluation.answers.measures import (
 )
 from pipeline.evaluation.answers.results import (
     ALL,
-    SYSTEMS,
-    TABLE_1,
     QuestionGroup,
     difference,
     hop_gains,
@@ -213,10 +211,3 @@ def test_a_paper_is_old_for_a_model_that_can_have_read_it(
 def test_a_cut_off_that_is_no_day_is_told(cutoff: str) -> None:
     with pytest.raises(SettingError, match="knowledge cut-off: write it as YYYY-MM"):
         age_of("2024-03", cutoff)
-
-
-def test_the_reports_table_has_its_rows_and_halves() -> None:
-    assert len(TABLE_1) == 6
-    assert [row.old_factual for row in TABLE_1] == [25, 28, 81, 84, 95, 94]
-    assert [row.recent_coverage for row in TABLE_1] == [0, 0, 72, 71, 88, 92]
-    assert {name for names in SYSTEMS.values() for name in names} <= {row.name for row in TABLE_1}

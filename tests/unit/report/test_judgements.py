@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.people_measures import MonthGrades, read_month_grades
+from pipeline.evaluation.answers.measures import Grade
+from pipeline.evaluation.answers.people_measures import pool_months, read_month_grades
 from pipeline.report.grid import Grid, Section
-from pipeline.report.people_tables import month_grades_section, pooled_grades_section
+from pipeline.report.judgements import grades_section
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
@@ -49,11 +51,12 @@ def section(
 ) -> Section:
     """The section after sheets with these verdicts came back."""
     graded(work, folder, *verdicts)
-    found = month_grades_section(
-        work.root, MONTH, [grade for judge in judges for grade in month_grades(judge)]
-    )
-    assert found is not None
-    return found
+    return section_of(work, [grade for judge in judges for grade in month_grades(judge)])
+
+
+def section_of(work: Workspace, grades: Sequence[Grade]) -> Section:
+    """The section beside these grades of judges."""
+    return grades_section(pool_months({MONTH: read_month_grades(work.root, MONTH, grades)}))
 
 
 def rows(found: Section, key: str) -> list[dict[str, Any]]:
@@ -68,12 +71,8 @@ def table_1(found: Section) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
 
 
-def test_a_month_without_graded_answers_has_no_section_and_one_without_graders_says_how(
-    work: Workspace,
-) -> None:
-    assert month_grades_section(work.root, MONTH, []) is None
-    found = month_grades_section(work.root, MONTH, month_grades())
-    assert found is not None
+def test_a_month_without_graders_says_how_to_have_them(work: Workspace) -> None:
+    found = section_of(work, month_grades())
     assert found.grids == []
     assert "citeloom annotate export grades" in found.paragraphs[0]
 
@@ -178,24 +177,23 @@ def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(
     write_answers(work.root, months[1])
     graded(work, tmp_path / "march", always("correct", "held"), name="march", months=months[0])
     graded(work, tmp_path / "april", always("wrong", "not"), name="april", months=months[1])
-    found = pooled_grades_section(
-        {month: read_month_grades(work.root, month, month_grades()) for month in months}
+    found = grades_section(
+        pool_months(
+            {month: read_month_grades(work.root, month, month_grades()) for month in months}
+        )
     )
-    assert found is not None
     assert "4 questions" in found.paragraphs[0]
     told = table_1(found)
     assert (
         told["Factual", "arXivBot"]["People"]["value"],
         told["Factual", "arXivBot"]["Questions"],
     ) == (0.5, 4)
-    assert pooled_grades_section({MONTH: MonthGrades((), month_grades())}) is None
 
 
 def test_verdicts_on_what_is_no_longer_there_are_counted(work: Workspace, tmp_path: Path) -> None:
     section(work, tmp_path / "out", always("correct", "held"))
     write_answers(work.root, words=" Mended.")
-    found = month_grades_section(work.root, MONTH, month_grades())
-    assert found is not None
+    found = section_of(work, month_grades())
     assert (
         "2 verdicts on answers or claims that have changed since are left out." in found.paragraphs
     )
