@@ -40,7 +40,7 @@ from pipeline.evaluation.judge_figures import (
     prompt_digest,
     write_figures,
 )
-from pipeline.evaluation.passages import Passage
+from pipeline.evaluation.passages import EvidencePassage
 from pipeline.evaluation.statistics import bootstrap_sums
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
@@ -216,7 +216,7 @@ def judge_with_model(
 async def _judge_citation(
     client: LlmClient, claim: LabelledClaim, context: int
 ) -> tuple[str | None, Spent]:
-    passages = [Passage(text, place) for place, text in enumerate(claim.passages)]
+    passages = [EvidencePassage(text, place) for place, text in enumerate(claim.passages)]
     request = citation_judge.judge_request(claim.title, passages, claim.marked, context)
     judged = await citation_judge.judge(client, request)
     return judged.verdict, judged.spent
@@ -234,7 +234,7 @@ async def _judge_claim(
         claims=(),
     )
     passages = [
-        Passage(text, place, f"{claim.document} {place}", claim.document, "", claim.title)
+        EvidencePassage(text, place, f"{claim.document} {place}", claim.document, "", claim.title)
         for place, text in enumerate(claim.passages)
     ]
     graded, spent = await judge_claim(client, question, claim.claim, passages, context)

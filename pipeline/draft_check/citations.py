@@ -19,7 +19,7 @@ from pipeline.embedding.lexical import words_of
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.judge import judge, judge_request, place_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
-from pipeline.evaluation.passages import Passage, among, search
+from pipeline.evaluation.passages import EvidencePassage, among, search
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import get_model, judge_models
@@ -76,7 +76,7 @@ class _Case:
     claim: str
     arxiv_id: str
     title: str
-    passages: tuple[Passage, ...]
+    passages: tuple[EvidencePassage, ...]
     abstract_only: bool
 
     @property
@@ -166,7 +166,7 @@ def _with_passages(
     return cases, unchecked
 
 
-def _of_abstract(abstract: str | None, claim: str) -> tuple[Passage, ...]:
+def _of_abstract(abstract: str | None, claim: str) -> tuple[EvidencePassage, ...]:
     return among([abstract], claim, 1) if abstract else ()
 
 

@@ -14,6 +14,7 @@ from pipeline import tables
 from pipeline.answering.questions import Question
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.evaluation.retrieval.pool import matrix_of
 from pipeline.index.exact import fused_scores, lexical_scores
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
     """Passage id → its dense vector."""
 
 _COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "kind", "text"]
-PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "title", "section_path", "text"]
-"""What `passages_by_paper` reads of the table `passages`."""
+EVIDENCE_COLUMNS = [*PASSAGE_COLUMNS, "ordinal"]
+"""Columns of the table `passages` that `passages_by_paper` needs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class EvidencePassage:
     """A passage of a work as a judge reads it, without citation markers.
 
     ordinal: its place in the work. passage_id, arxiv_id and anchor are None outside of the corpus.
@@ -95,8 +96,12 @@ class ClaimSearch:
         return {claim: vectors.dense for claim, vectors in zip(self.claims, encoded, strict=True)}
 
     def best(
-        self, passages: Sequence[Passage], claims: Sequence[str], most: int, vectors: Vectors
-    ) -> dict[str, tuple[Passage, ...]]:
+        self,
+        passages: Sequence[EvidencePassage],
+        claims: Sequence[str],
+        most: int,
+        vectors: Vectors,
+    ) -> dict[str, tuple[EvidencePassage, ...]]:
         """For each claim the `most` best of these passages, best first.
 
         Scores by vectors are fused with those by words (BM25); words alone decide where no passage
@@ -115,7 +120,7 @@ class ClaimSearch:
         return best
 
     def _dense_scores(
-        self, claim: str, passages: Sequence[Passage], vectors: Vectors
+        self, claim: str, passages: Sequence[EvidencePassage], vectors: Vectors
     ) -> NDArray[np.float32]:
         """Inner products with the claim; 0 for a passage without a vector."""
         import numpy as np
@@ -139,12 +144,12 @@ def best_places(scores: NDArray[np.float32], most: int) -> list[int]:
 
 
 @dataclass(slots=True)
-class RankedPassages:
+class RankedEvidence:
     """Passages by (arXiv id, claim), best first, and how the works were ranked: by both, or by
     words alone.
     """
 
-    passages: dict[tuple[str, str], tuple[Passage, ...]] = field(default_factory=dict)
+    passages: dict[tuple[str, str], tuple[EvidencePassage, ...]] = field(default_factory=dict)
     by_both: int = 0
     by_words: int = 0
 
@@ -154,7 +159,7 @@ def search(
     claims: Mapping[str, Sequence[str]],
     most: int,
     make: Callable[[Settings], Embedder] | None,
-) -> RankedPassages:
+) -> RankedEvidence:
     """The `most` best passages of each paper for each of its claims, best first.
 
     claims: arXiv id → claims about this paper. make: gives the embedder, and is called where there
@@ -169,7 +174,7 @@ def search(
     months: dict[str | None, set[str]] = defaultdict(set)
     for arxiv_id in claims:
         months[month_of(arxiv_id)].add(arxiv_id)
-    ranked = RankedPassages()
+    ranked = RankedEvidence()
     for papers in months.values():
         vectors = read_vectors(root, papers, model_name(settings)) if make else {}
         for arxiv_id, passages in _read_passages(root, papers).items():
@@ -183,11 +188,11 @@ def search(
     return ranked
 
 
-def _read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[Passage]]:
+def _read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[EvidencePassage]]:
     """Each paper's passages in order, front matter left out: who wrote a paper supports no claim of
     what it did.
     """
-    passages: dict[str, list[Passage]] = defaultdict(list)
+    passages: dict[str, list[EvidencePassage]] = defaultdict(list)
     rows = [
         row
         for row in rows_of_papers(root, tables.PASSAGES, papers, _COLUMNS)
@@ -196,7 +201,7 @@ def _read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[Pa
     for row in sorted(rows, key=lambda row: (row["arxiv_id"], row["ordinal"])):
         text = without_markers(row["text"])
         passages[row["arxiv_id"]].append(
-            Passage(text, row["ordinal"], row["passage_id"], row["arxiv_id"], row["anchor"])
+            EvidencePassage(text, row["ordinal"], row["passage_id"], row["arxiv_id"], row["anchor"])
         )
     return passages
 
@@ -213,39 +218,42 @@ def paragraphs_of(reference: Mapping[str, Any]) -> list[str]:
     return [part for part in parts if part and not part.startswith("#")]
 
 
-def among(paragraphs: Sequence[str], claim: str, most: int) -> tuple[Passage, ...]:
+def among(paragraphs: Sequence[str], claim: str, most: int) -> tuple[EvidencePassage, ...]:
     """The `most` best of a work's paragraphs for a claim, best first, by words alone."""
     (scores,) = lexical_scores(paragraphs, [claim])
-    return tuple(Passage(paragraphs[place], place) for place in best_places(scores, most))
+    return tuple(EvidencePassage(paragraphs[place], place) for place in best_places(scores, most))
 
 
-Evidence = Mapping[tuple[str, str], tuple[Passage, ...]]
+Evidence = Mapping[tuple[str, str], tuple[EvidencePassage, ...]]
 """(question id, claim) → the passages that it is judged by, best first."""
 
 
-def passages_by_paper(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Passage]]:
-    """arXiv id → its passages in the order of the rows, which are of the table `passages`, with
-    PASSAGE_COLUMNS.
-    """
-    passages: dict[str, list[Passage]] = defaultdict(list)
+def passages_by_paper(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[EvidencePassage]]:
+    """arXiv id → its passages in the order of the rows, of `passages` with EVIDENCE_COLUMNS."""
+    passages: dict[str, list[EvidencePassage]] = defaultdict(list)
     for row in rows:
-        heading = " > ".join(filter(None, (row["title"], *(row["section_path"] or ()))))
-        text = without_markers(row["text"]).strip()
-        passage = Passage(
-            text, row["ordinal"], row["passage_id"], row["arxiv_id"], row["anchor"], heading
+        passage = Passage.from_row(row)
+        passages[passage.arxiv_id].append(
+            EvidencePassage(
+                text=passage.content(),
+                ordinal=row["ordinal"],
+                passage_id=passage.passage_id,
+                arxiv_id=passage.arxiv_id,
+                anchor=passage.anchor,
+                heading=passage.heading(),
+            )
         )
-        passages[row["arxiv_id"]].append(passage)
     return dict(passages)
 
 
 def evidence_for(
     question: Question,
     claims: Iterable[str],
-    passages: Mapping[str, Sequence[Passage]],
+    passages: Mapping[str, Sequence[EvidencePassage]],
     most: int,
     claim_search: ClaimSearch,
     vectors: Vectors,
-) -> dict[tuple[str, str], tuple[Passage, ...]]:
+) -> dict[tuple[str, str], tuple[EvidencePassage, ...]]:
     """For each claim of an answer the `most` best passages of the question's papers, best first.
 
     The search is among all passages of all papers of the question, whatever the system was shown: a

@@ -18,7 +18,7 @@ from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.sample import PROMPTS, in_shown_order
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
 from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
-from pipeline.evaluation.passages import Passage
+from pipeline.evaluation.passages import EvidencePassage
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.structured import AtMost
@@ -66,7 +66,11 @@ class GoldFinding(BaseModel):
 
 
 async def judge_claim(
-    client: LlmClient, question: Question, claim: str, passages: Sequence[Passage], context: int
+    client: LlmClient,
+    question: Question,
+    claim: str,
+    passages: Sequence[EvidencePassage],
+    context: int,
 ) -> JudgedClaim:
     """Whether gold claims and passages support a claim, at temperature 0: one call, two where it
     was repaired.
@@ -129,7 +133,7 @@ async def judge_claim(
 
 
 def _place(
-    quote: str, shown: Sequence[tuple[Passage, str]], facts: Sequence[str]
+    quote: str, shown: Sequence[tuple[EvidencePassage, str]], facts: Sequence[str]
 ) -> tuple[Literal["passage", "gold"] | None, str | None]:
     """Where a quote is, and in which of the passages, each with its words as they were shown."""
     # SmolLM2 quotes headings, in 6 of 6 verdicts; they say what a passage is about and nothing of
@@ -140,7 +144,7 @@ def _place(
     return ("gold" if place_of(quote, facts) is not None else None), None
 
 
-def _in_order(question: Question, passages: Sequence[Passage]) -> list[Passage]:
+def _in_order(question: Question, passages: Sequence[EvidencePassage]) -> list[EvidencePassage]:
     by_id = {str(passage.passage_id): passage for passage in passages}
     return [by_id[each] for each in in_shown_order(question.id, by_id)]
 

@@ -38,10 +38,10 @@ from pipeline.evaluation.answers.sample import (
     split_answer,
 )
 from pipeline.evaluation.passages import (
-    PASSAGE_COLUMNS,
+    EVIDENCE_COLUMNS,
     ClaimSearch,
     Evidence,
-    Passage,
+    EvidencePassage,
     evidence_for,
     passages_by_paper,
     read_vectors,
@@ -149,7 +149,7 @@ def _evidence(
     """
     root, settings = job.workspace.root, job.settings
     papers = {paper for question_id in claims for paper in posed[question_id].question.papers}
-    passages = passages_by_paper(rows_of_papers(root, tables.PASSAGES, papers, PASSAGE_COLUMNS))
+    passages = passages_by_paper(rows_of_papers(root, tables.PASSAGES, papers, EVIDENCE_COLUMNS))
     every_claim = {claim for of_question in claims.values() for claim in of_question}
     search = ClaimSearch(sorted(every_claim), settings, make)
     vectors = (
@@ -158,7 +158,7 @@ def _evidence(
         else read_vectors(root, papers, model_name(settings))
     )
     job.notes["evidence_ranked_by"] = "vectors and words" if vectors else "words alone"
-    evidence: dict[tuple[str, str], tuple[Passage, ...]] = {}
+    evidence: dict[tuple[str, str], tuple[EvidencePassage, ...]] = {}
     for question_id, of_question in claims.items():
         evidence |= evidence_for(
             posed[question_id].question,

@@ -20,7 +20,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.evaluation.passages import Passage
+from pipeline.evaluation.passages import EvidencePassage
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import count_tokens, fit, shares
 from pipeline.llm.prompts import PromptFolder
@@ -112,7 +112,7 @@ class JudgeRequest:
     """
 
     messages: Sequence[Message]
-    shown: tuple[Passage, ...]
+    shown: tuple[EvidencePassage, ...]
     cut: int
 
 
@@ -131,7 +131,7 @@ class Judged:
 
 
 def judge_request(
-    title: str, passages: Sequence[Passage], sentence: str, context: int
+    title: str, passages: Sequence[EvidencePassage], sentence: str, context: int
 ) -> JudgeRequest:
     """The question whether these passages, best first, support a sentence, its citations marked.
 

@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job
-from pipeline.evaluation.passages import Passage, among, paragraphs_of, search
+from pipeline.evaluation.passages import EvidencePassage, among, paragraphs_of, search
 from pipeline.evaluation.retrieval.pool import papers_with_passages
 from pipeline.evaluation.retrieval.sample import masked
 from pipeline.related_work.summary import cited_numbers
@@ -83,7 +83,7 @@ class SampledCitation:
     citation: Citation
     reference: Row
     unjudged: str | None = None
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[EvidencePassage, ...] = ()
 
     @property
     def title(self) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 from pipeline.answering.answer import Answer, AnswerSentence, Claim, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
-from pipeline.corpus.passage import Passage as CorpusPassage
+from pipeline.corpus.passage import Passage
 from pipeline.evaluation.answers.measures import Outcome
 from pipeline.evaluation.answers.rows import claims_by_question, judge_all, split_all
 from pipeline.evaluation.answers.sample import SampledAnswer
 from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
-from pipeline.evaluation.passages import ClaimSearch, Passage, evidence_for
+from pipeline.evaluation.passages import ClaimSearch, EvidencePassage, evidence_for
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.settings import Settings
@@ -25,13 +25,13 @@ from tests.unit.evaluation.made_up import Row, workspace
 PAPER, OTHER = "2403.00001", "2403.00002"
 PASSAGES = {
     PAPER: [
-        Passage("Ada Byron (Quay University)", 0, "p0", PAPER, "front", "Boats"),
-        Passage(
+        EvidencePassage("Ada Byron (Quay University)", 0, "p0", PAPER, "front", "Boats"),
+        EvidencePassage(
             "We saw every boat float on the river.", 1, "p1", PAPER, "S1.p1", "Boats > Results"
         ),
-        Passage("The study has twelve boats.", 2, "p2", PAPER, "S1.p2", "Boats > Data"),
+        EvidencePassage("The study has twelve boats.", 2, "p2", PAPER, "S1.p2", "Boats > Data"),
     ],
-    OTHER: [Passage("Kites fly above the river.", 0, "p9", OTHER, "S1.p1", "Kites")],
+    OTHER: [EvidencePassage("Kites fly above the river.", 0, "p9", OTHER, "S1.p1", "Kites")],
 }
 
 
@@ -51,8 +51,8 @@ def question(
     )
 
 
-def found(number: int) -> CorpusPassage:
-    return CorpusPassage(
+def found(number: int) -> Passage:
+    return Passage(
         f"p{number}", PAPER, f"S{number}", "paragraph", "Boats", (), f"Passage {number}."
     )
 
@@ -130,7 +130,7 @@ def graded(
             async with open_client(place) as client:
                 context = place.settings.llm_context
                 splits = await split_all(client, cases, context)
-                evidence: dict[tuple[str, str], tuple[Passage, ...]] = {}
+                evidence: dict[tuple[str, str], tuple[EvidencePassage, ...]] = {}
                 by_id = {case.question.id: case.question for case in cases}
                 for question_id, claims in claims_by_question(cases, splits).items():
                     evidence |= evidence_by_words(by_id[question_id], claims, most)
@@ -143,8 +143,8 @@ def evidence_by_words(
     of: Question,
     claims: Sequence[str],
     most: int,
-    passages: Mapping[str, Sequence[Passage]] = PASSAGES,
-) -> dict[tuple[str, str], tuple[Passage, ...]]:
+    passages: Mapping[str, Sequence[EvidencePassage]] = PASSAGES,
+) -> dict[tuple[str, str], tuple[EvidencePassage, ...]]:
     """What claims are judged by where no passage has a vector, so that no model is loaded."""
 
     def no_model(settings: Settings) -> Any:

@@ -20,7 +20,12 @@ from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.evaluation.answers import judge
 from pipeline.evaluation.answers.judge import CLAIM, GOLD
 from pipeline.evaluation.answers.sample import SPLIT
-from pipeline.evaluation.passages import ClaimSearch, Passage, evidence_for, passages_by_paper
+from pipeline.evaluation.passages import (
+    ClaimSearch,
+    EvidencePassage,
+    evidence_for,
+    passages_by_paper,
+)
 from pipeline.settings import Settings
 from tests.unit.evaluation.answers.graded import OTHER, PAPER, PASSAGES, evidence_by_words, question
 
@@ -35,6 +40,7 @@ def row(**changed: Any) -> dict[str, Any]:
         "arxiv_id": PAPER,
         "ordinal": 3,
         "anchor": "S1.p1",
+        "kind": "paragraph",
         "title": "Boats",
     }
     return {
@@ -46,7 +52,7 @@ def row(**changed: Any) -> dict[str, Any]:
 
 
 def test_a_passage_stands_under_its_title_and_sections_without_markers() -> None:
-    passage = Passage("There are twelve.", 3, "p1", PAPER, "S1.p1", "Boats > Data > Size")
+    passage = EvidencePassage("There are twelve.", 3, "p1", PAPER, "S1.p1", "Boats > Data > Size")
     assert passages_by_paper([row()]) == {PAPER: [passage]}
     (bare,) = passages_by_paper([row(title=None, section_path=None)])[PAPER]
     assert bare.with_heading() == "\nThere are twelve."

@@ -16,19 +16,19 @@ from pipeline.evaluation.citation_support.judge import (
     judge,
     judge_request,
 )
-from pipeline.evaluation.passages import Passage
+from pipeline.evaluation.passages import EvidencePassage
 from pipeline.llm.client import REPAIR_TOKENS, open_client
 from pipeline.llm.context import count_message_tokens
 from pipeline.llm.loop import run
 from tests.scripted_llm import Rule, ScriptedLlm
 from tests.unit.evaluation.made_up import workspace
 
-PASSAGES = (Passage("It weighs quartz.", 4), Passage("It is about stones.", 1))
+PASSAGES = (EvidencePassage("It weighs quartz.", 4), EvidencePassage("It is about stones.", 1))
 SENTENCE = "Unlike [another work], [this work] weighs quartz."
 
 
 def asked(
-    sentence: str = SENTENCE, passages: tuple[Passage, ...] = PASSAGES, context: int = 4096
+    sentence: str = SENTENCE, passages: tuple[EvidencePassage, ...] = PASSAGES, context: int = 4096
 ) -> JudgeRequest:
     return judge_request("Weighing stones", passages, sentence, context)
 
@@ -64,7 +64,7 @@ def test_passages_stand_in_the_order_of_the_work_in_a_prompt_that_two_sentences_
 
 @pytest.mark.parametrize("context", [1300, 1600, 4096])
 def test_a_prompt_leaves_room_for_an_answer_and_its_repair(context: int) -> None:
-    long = Passage("word " * 5000 + "unseen", 2)
+    long = EvidencePassage("word " * 5000 + "unseen", 2)
     made = asked("It says so. " * 300, (long, *PASSAGES), context)
     assert count_message_tokens(made.messages) + ANSWER_TOKENS + REPAIR_TOKENS <= context
     assert made.cut == 1
@@ -74,7 +74,7 @@ def test_a_prompt_leaves_room_for_an_answer_and_its_repair(context: int) -> None
 
 
 def test_where_many_passages_would_leave_nothing_of_each_the_best_are_shown() -> None:
-    many = tuple(Passage(f"{place} " + "word " * 60, place) for place in range(200))
+    many = tuple(EvidencePassage(f"{place} " + "word " * 60, place) for place in range(200))
     made = asked(passages=many, context=1600)
     assert [passage.ordinal for passage in made.shown] == list(range(len(made.shown)))
     assert 1 < len(made.shown) < 50

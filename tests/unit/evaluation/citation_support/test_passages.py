@@ -12,7 +12,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.passages import RankedPassages, among, best_places, search
+from pipeline.evaluation.passages import RankedEvidence, among, best_places, search
 from pipeline.index.exact import lexical_scores
 from tests.unit.evaluation.citation_support.building import (
     CITED_MONTH,
@@ -39,7 +39,7 @@ def found(
     claims: Mapping[str, Sequence[str]],
     most: int = 2,
     embedder: WordEmbedder | None = None,
-) -> RankedPassages:
+) -> RankedEvidence:
     def make(settings: object) -> WordEmbedder:
         assert embedder is not None, "a model is loaded though there is nothing to compare"
         return embedder
@@ -47,7 +47,7 @@ def found(
     return search(work, claims, most, make)
 
 
-def ordinals(result: RankedPassages, arxiv_id: str, claim: str) -> list[int]:
+def ordinals(result: RankedEvidence, arxiv_id: str, claim: str) -> list[int]:
     return [passage.ordinal for passage in result.passages[arxiv_id, claim]]
 
 
