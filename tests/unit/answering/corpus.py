@@ -15,8 +15,9 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import load_settings
+from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.index.building import TEXTS, embed, make_workspace, write_table
+from tests.unit.index.building import TEXTS, embed, make_workspace
 
 MARCH, MAY = "2024-03", "2024-05"
 QUILLNET, FERNS, UNSIGNED = "2403.00001", "2405.00001", "2403.00002"
@@ -46,10 +47,12 @@ def build_corpus(folder: Path) -> Workspace:
         "authors": ["Ada Quill", "Bo Vellum"],
         "published": "2024-03-07",
     }
-    write_table(workspace, tables.METADATA, MARCH, [listed | {"categories": ["cs.CL", "cs.DL"]}])
+    write_table(
+        workspace.root, tables.METADATA, MARCH, [listed | {"categories": ["cs.CL", "cs.DL"]}]
+    )
     # Metadata knows two authors, of whom the page names one.
     others = {"arxiv_id": FERNS, "authors": ["C.  FROND", "Dora Moss"], "categories": ["cs.IR"]}
-    write_table(workspace, tables.METADATA, MAY, [others])
+    write_table(workspace.root, tables.METADATA, MAY, [others])
     return workspace
 
 
@@ -75,9 +78,9 @@ def _month(
     texts: dict[str, Sequence[str]],
 ) -> None:
     papers = [_paper(paper, month, people) for paper, people in authors.items()]
-    write_table(workspace, tables.PAPERS, month, papers)
+    write_table(workspace.root, tables.PAPERS, month, papers)
     write_table(
-        workspace,
+        workspace.root,
         tables.PASSAGES,
         month,
         [row for paper in texts for row in _passages(paper, texts[paper])],

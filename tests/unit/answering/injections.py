@@ -24,9 +24,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import PROJECT
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter, Row
-from pipeline.tables import Table
+from pipeline.storage.writing import Row
+from tests.month_tables import write_table
 
 PASSAGES = PROJECT / "tests" / "labels" / "injections.jsonl"
 MONTH, PAPER, TITLE = "2024-03", "2403.80001", "Lanterns Compared"
@@ -92,11 +91,12 @@ def write_corpus(work: Workspace, injections: Sequence[Injection], questions: Pa
         "primary_category": "cs.CL",
         "year": 2024,
     }
-    _write(work, tables.METADATA, [{"arxiv_id": PAPER}])
-    _write(work, tables.PAPERS, [paper])
-    _write(
-        work,
+    write_table(work.root, tables.METADATA, MONTH, [{"arxiv_id": PAPER}])
+    write_table(work.root, tables.PAPERS, MONTH, [paper])
+    write_table(
+        work.root,
         tables.PASSAGES,
+        MONTH,
         [_passage(place, injection) for place, injection in enumerate(injections)],
     )
     for stage in (EMBEDDINGS, INDEX_RECEIPTS):
@@ -123,13 +123,6 @@ def _passage(place: int, injection: Injection) -> Row:
         "cited_keys": [],
         "text_sha256": text_digest(embedded_text(TITLE, sections, injection.text)),
     }
-
-
-def _write(work: Workspace, table: Table, rows: Iterable[Row]) -> None:
-    with MonthWriter(table, work.root.file(table, MONTH)) as writer:
-        for row in rows:
-            writer.add(row)
-        writer.commit(Provenance(table.name, MONTH, table.version, 1, "0", "by hand", {}, {}))
 
 
 @dataclass(frozen=True, slots=True)

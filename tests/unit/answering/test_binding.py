@@ -24,8 +24,9 @@ from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.scored import Scored
+from tests.month_tables import write_table
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, TITLES, UNSIGNED
-from tests.unit.index.building import TEXTS, make_workspace, write_table
+from tests.unit.index.building import TEXTS, make_workspace
 
 
 def told(workspace: Workspace, *papers: str, span: MonthSpan = ALL_MONTHS) -> list[FrontMatter]:
@@ -87,7 +88,7 @@ def test_papers_that_are_not_there_or_not_in_the_span_are_left_out(corpus: Works
 def test_a_broken_table_is_named(tmp_path: Path, corpus: Workspace) -> None:
     workspace = make_workspace(tmp_path / "data")
     rows = corpus.root.rows(tables.PASSAGES, MARCH)
-    write_table(workspace, tables.PASSAGES, MARCH, rows)
+    write_table(workspace.root, tables.PASSAGES, MARCH, rows)
     file = workspace.root.file(tables.PASSAGES, MARCH)
     whole = file.read_bytes()
     # The footer stays readable, as when a disk loses pages.
@@ -122,6 +123,6 @@ def test_months_that_cannot_be_are_refused(corpus: Workspace, months: str, messa
 def test_months_with_one_left_out_in_between_are_refused(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path / "data")
     for month in ("2024-01", "2024-02", "2024-03"):
-        write_table(workspace, tables.PASSAGES, month, [])
+        write_table(workspace.root, tables.PASSAGES, month, [])
     with pytest.raises(SettingError, match=r"leaves out 2024-02.*2024-01\.\.2024-03"):
         month_span(workspace, "2024-01,2024-03")

@@ -15,6 +15,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from tests.folders import copy_folder
 from tests.models_file import write_models
+from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH, MAY, QUILLNET, asking
 from tests.unit.answering.staging import (
@@ -29,7 +30,6 @@ from tests.unit.answering.staging import (
     stale,
     write_set,
 )
-from tests.unit.index.building import write_table
 from tests.unit.settings_read import NO_ROW, READ, Read
 
 pytestmark = pytest.mark.slow
@@ -147,11 +147,13 @@ def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_chan
 
 def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: Workspace) -> None:
     rows = done.root.rows(tables.INDEX_RECEIPTS, MAY)
-    write_table(done, tables.INDEX_RECEIPTS, MAY, [row | {"ids_sha256": "other"} for row in rows])
+    write_table(
+        done.root, tables.INDEX_RECEIPTS, MAY, [row | {"ids_sha256": "other"} for row in rows]
+    )
     assert stale(done) == set()
     assert stale(done, MAY) == {BOT, CHAT, QUOTING}
     rows = done.root.rows(tables.INDEX_RECEIPTS, MARCH)
-    write_table(done, tables.INDEX_RECEIPTS, "2024-02", rows)
+    write_table(done.root, tables.INDEX_RECEIPTS, "2024-02", rows)
     assert stale(done) == {BOT, CHAT, QUOTING}
 
 
@@ -164,7 +166,7 @@ def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
         "published": "2024-03-08",
         "categories": ["cs.CL"],
     }
-    write_table(done, tables.METADATA, MARCH, [listed])
+    write_table(done.root, tables.METADATA, MARCH, [listed])
     assert stale(done) == {"questions", BOT, QUOTING}
     assert stale(done, MAY) == {BOT, QUOTING}
 
@@ -172,7 +174,10 @@ def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
 def test_passages_of_a_questions_papers_concern_questions_and_grades(done: Workspace) -> None:
     rows = done.root.rows(tables.PASSAGES, MARCH)
     write_table(
-        done, tables.PASSAGES, MARCH, [row | {"text": f"{row['text']} And more."} for row in rows]
+        done.root,
+        tables.PASSAGES,
+        MARCH,
+        [row | {"text": f"{row['text']} And more."} for row in rows],
     )
     assert stale(done) == {"questions", "answer_grades"}
     assert stale(done, MAY) == {

@@ -20,25 +20,15 @@ from pipeline import tables
 from pipeline.engine.progress import Event, Notice
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter, Row
-from pipeline.tables import Table
+from tests.month_tables import write_table
 
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def write_month(workspace: Workspace, table: Table, month: str, rows: Iterable[Row]) -> None:
-    """A month of a table as its stage would leave it."""
-    with MonthWriter(table, workspace.root.file(table, month)) as writer:
-        for row in rows:
-            writer.add(row)
-        writer.commit(Provenance(table.name, month, table.version, 1, "test", "", {}, {}))
-
-
 def write_members(workspace: Workspace, month: str, ids: Iterable[str]) -> None:
     """A month of the dump that holds these papers."""
-    write_month(
-        workspace,
+    write_table(
+        workspace.root,
         tables.DUMP_MEMBERS,
         month,
         [{"arxiv_id": name, "subset": "no_problem"} for name in ids],
@@ -76,6 +66,7 @@ CLIENT = """
     from pipeline.arxiv.rate_limited_client import Pace
     from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
+from tests.month_tables import write_table
 
     way, url, data, machine, gap = sys.argv[1:]
     settings = load_settings(arxiv_api_url=url, oai_url=url, data=data, metadata_snapshot=None)

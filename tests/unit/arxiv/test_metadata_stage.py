@@ -19,8 +19,9 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.settings import load_settings
+from tests.month_tables import write_table
 
-from .conftest import line, write_members, write_month
+from .conftest import line, write_members
 from .test_api import FakeArxiv, entry
 
 MONTH = "2024-03"
@@ -199,7 +200,7 @@ def write_papers(
     workspace: Workspace, month: str, bibliographies: dict[str, list[dict[str, Any]] | None]
 ) -> None:
     rows = [{"arxiv_id": name, "bibliography": items} for name, items in bibliographies.items()]
-    write_month(workspace, tables.PAPERS, month, rows)
+    write_table(workspace.root, tables.PAPERS, month, rows)
 
 
 def write_metadata(workspace: Workspace, month: str, titles: dict[str, str]) -> None:
@@ -207,7 +208,7 @@ def write_metadata(workspace: Workspace, month: str, titles: dict[str, str]) -> 
         {"arxiv_id": name, "title": title, "authors": ["A. One"], "published": f"{month}-01"}
         for name, title in titles.items()
     ]
-    write_month(workspace, tables.METADATA, month, rows)
+    write_table(workspace.root, tables.METADATA, month, rows)
 
 
 def test_each_item_of_each_bibliography_is_a_row_in_order(workspace: Workspace) -> None:

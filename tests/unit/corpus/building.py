@@ -15,8 +15,7 @@ from pipeline.corpus.dump.member import Member
 from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 from pipeline.engine.stage import Workspace
 from pipeline.settings import Settings, load_settings
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter
+from tests.month_tables import write_table
 
 MONTH = "2024-03"
 
@@ -151,10 +150,7 @@ def put_metadata(workspace: Workspace, *rows: dict[str, Any], month: str = MONTH
         "categories": ["cs.CL"],
         "primary_category": "cs.CL",
     }
-    with MonthWriter(tables.METADATA, workspace.root.file(tables.METADATA, month)) as writer:
-        for row in rows:
-            writer.add(usual | row)
-        writer.commit(Provenance("metadata", month, tables.METADATA.version, 1, "test", "", {}, {}))
+    write_table(workspace.root, tables.METADATA, month, [usual | row for row in rows])
 
 
 def ledger(workspace: Workspace, stage: str, month: str = MONTH) -> list[tuple[str, str]]:

@@ -38,9 +38,8 @@ from pipeline.index.passage_index import (
 )
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter, Row
-from pipeline.tables import Table
+from pipeline.storage.writing import Row
+from tests.month_tables import write_table
 
 MODEL = "a model"
 LAYOUT = Layout(MODEL, dimensions=8, sparse=True, quantization="none")
@@ -236,16 +235,6 @@ def make_workspace(folder: Path, **overrides: Any) -> Workspace:
     return Workspace(load_settings(data=folder, _env_file=None, **overrides))
 
 
-def write_table(workspace: Workspace, table: Table, month: str, rows: Sequence[Row]) -> None:
-    """Put a month of an upstream table in place."""
-    with MonthWriter(table, workspace.root.file(table, month)) as writer:
-        for row in rows:
-            writer.add(row)
-        writer.commit(
-            Provenance(table.name, month, table.version, 1, "0", "made by a test", {}, {})
-        )
-
-
 def write_month(
     workspace: Workspace,
     month: str = "2024-03",
@@ -255,13 +244,13 @@ def write_month(
     """Papers and passages of a month: two passages a paper, one for every text."""
     paper_ids = [f"{month[2:4]}{month[5:]}.{number:05d}" for number in range((len(texts) + 1) // 2)]
     write_table(
-        workspace,
+        workspace.root,
         tables.PAPERS,
         month,
         [_paper(arxiv_id, month, categories) for arxiv_id in paper_ids],
     )
     rows = [_passage(paper_ids[number // 2], number, text) for number, text in enumerate(texts)]
-    write_table(workspace, tables.PASSAGES, month, rows)
+    write_table(workspace.root, tables.PASSAGES, month, rows)
 
 
 def embed(workspace: Workspace, month: str = "2024-03") -> None:

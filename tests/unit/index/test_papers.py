@@ -14,7 +14,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.papers import read_citing_papers, read_paper
 from pipeline.tables import Table
-from tests.unit.index.building import make_workspace, write_table
+from tests.month_tables import write_table
+from tests.unit.index.building import make_workspace
 
 MONTH = "2024-03"
 # (citing paper, key, cited paper)
@@ -38,7 +39,7 @@ def write(workspace: Workspace, table: Table, rows: list[dict[str, Any]]) -> Non
     empty = {
         field.name: [] if str(field.type).startswith("list") else None for field in table.schema
     }
-    write_table(workspace, table, MONTH, [empty | row for row in rows])
+    write_table(workspace.root, table, MONTH, [empty | row for row in rows])
 
 
 @pytest.fixture

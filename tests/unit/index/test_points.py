@@ -14,7 +14,8 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import Layout
 from pipeline.index.points import digests_of, points_of
 from pipeline.tables import Table
-from tests.unit.index.building import TEXTS, write_month, write_table
+from tests.month_tables import write_table
+from tests.unit.index.building import TEXTS, write_month
 
 MONTH = "2024-03"
 
@@ -40,7 +41,7 @@ def write_vectors(
         }
         for number, passage in enumerate(passages)
     ]
-    write_table(workspace, tables.EMBEDDINGS, MONTH, rows[: len(rows) - without])
+    write_table(workspace.root, tables.EMBEDDINGS, MONTH, rows[: len(rows) - without])
 
 
 def points(workspace: Workspace, *, colbert: bool = False) -> PointBatch:
@@ -108,7 +109,7 @@ def test_papers_are_restricted_by_the_words_of_their_venue(month: Workspace) -> 
         "journal_ref": "Proc. of ACL 2024, pp. 1-9",
         "comment": "Best paper",
     }
-    write_table(month, tables.METADATA, MONTH, [row])
+    write_table(month.root, tables.METADATA, MONTH, [row])
     write_vectors(month)
     assert points(month).payloads[0]["venue"] == [
         "1",
@@ -171,7 +172,7 @@ def test_a_month_without_passages_has_no_points(workspace: Workspace) -> None:
 
 
 def _drop_first(workspace: Workspace, table: Table) -> None:
-    write_table(workspace, table, MONTH, workspace.root.rows(table, MONTH)[1:])
+    write_table(workspace.root, table, MONTH, workspace.root.rows(table, MONTH)[1:])
 
 
 def test_tables_that_do_not_fit_together_are_refused(month: Workspace) -> None:
@@ -204,7 +205,7 @@ def test_a_colbert_vector_of_another_length_is_refused(month: Workspace) -> None
     write_vectors(month, colbert=True)
     rows = month.root.rows(tables.EMBEDDINGS, MONTH)
     rows[0]["colbert"] = [[0.0] * 3, [0.0] * 5]
-    write_table(month, tables.EMBEDDINGS, MONTH, rows)
+    write_table(month.root, tables.EMBEDDINGS, MONTH, rows)
     with pytest.raises(
         PermanentFailure, match="ColBERT vectors of 2024-03 have other than 4 dimensions"
     ):

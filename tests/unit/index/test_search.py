@@ -28,6 +28,7 @@ from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.folders import copy_folder
+from tests.month_tables import write_table
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import (
     TEXTS,
@@ -35,7 +36,6 @@ from tests.unit.index.building import (
     make_points,
     make_workspace,
     write_month,
-    write_table,
 )
 from tests.unit.index.fake import FakeIndex
 from tests.unit.index.tiny_reranker import make_tiny_reranker
@@ -256,7 +256,7 @@ def test_a_passage_that_left_its_table_is_left_out_with_a_warning(
     own: Workspace, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = own.root.rows(tables.PASSAGES, "2024-03")
-    write_table(own, tables.PASSAGES, "2024-03", rows[1:])
+    write_table(own.root, tables.PASSAGES, "2024-03", rows[1:])
     assert TEXTS[0] not in _texts(own, TEXTS[0])
     assert "1 hits are not in the passages table of 2024-03" in caplog.text
 
@@ -348,7 +348,7 @@ def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[s
         for number, paper in enumerate(index.papers)
     ]
     empty = dict.fromkeys(tables.PASSAGES.schema.names)
-    write_table(workspace, tables.PASSAGES, "2024-03", [empty | row for row in rows])
+    write_table(workspace.root, tables.PASSAGES, "2024-03", [empty | row for row in rows])
     wanted = SearchOptions(per_paper=True, by="dense", **options).checked()
     hits = search_index(workspace, index, ["words", "others"], wanted)
     assert hits[0] == hits[1]

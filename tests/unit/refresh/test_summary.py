@@ -25,9 +25,8 @@ from pipeline.ops.refresh.summary import (
 )
 from pipeline.settings import load_settings
 from pipeline.stages import STAGES
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import Table
+from tests.month_tables import write_table
 
 MONTH = "2024-03"
 ONE, TWO, THREE, FOUR = (f"2403.0000{number}" for number in range(1, 5))
@@ -43,14 +42,6 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def write(workspace: Workspace, table: Table, rows: Sequence[Row]) -> None:
-    """A month of a table as its stage would leave it."""
-    with MonthWriter(table, workspace.root.file(table, MONTH)) as writer:
-        for row in rows:
-            writer.add(row)
-        writer.commit(Provenance(table.name, MONTH, table.version, 1, "test", "", {}, {}))
 
 
 def write_corpus(
@@ -69,14 +60,15 @@ def write_corpus(
     metadata += [
         {"arxiv_id": name, "version": versions, "status": "withdrawn"} for name in withdrawn
     ]
-    write(workspace, tables.METADATA, metadata)
-    write(
-        workspace,
+    write_table(workspace.root, tables.METADATA, MONTH, metadata)
+    write_table(
+        workspace.root,
         tables.PAPERS,
+        MONTH,
         [{"arxiv_id": n, "html_sha256": sha256("".join(t))} for n, t in papers.items()],
     )
-    write(workspace, tables.PASSAGES, passages)
-    write(workspace, tables.EMBEDDINGS, passages)
+    write_table(workspace.root, tables.PASSAGES, MONTH, passages)
+    write_table(workspace.root, tables.EMBEDDINGS, MONTH, passages)
 
 
 def note_encoded(workspace: Workspace, vectors: int, seconds: float) -> None:
@@ -193,7 +185,7 @@ def test_what_is_left_out_of_date_and_what_ended_by_the_budget_is_listed(
     workspace: Workspace,
 ) -> None:
     left = [stage for stage in STAGES if stage.name in ("summaries", "scores", "answers")]
-    write(workspace, tables.SUMMARIES, [{"task_id": "t"}])
+    write_table(workspace.root, tables.SUMMARIES, MONTH, [{"task_id": "t"}])
     failures = [
         ("summaries", MONTH, "the LLM budget of this run is reached: …"),
         ("papers", MONTH, "no"),

@@ -17,8 +17,9 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
+from tests.month_tables import write_table
 from tests.unit.evaluation.hostile import HOSTILE
-from tests.unit.index.building import embed, make_workspace, write_table
+from tests.unit.index.building import embed, make_workspace
 
 MONTH = "2024-03"
 HOSTILE_MONTH = "2024-04"
@@ -107,13 +108,13 @@ def make_corpus(folder: Path, **settings: Any) -> Workspace:
         _passage(paper, number, kind, TITLES[paper], path, text, cited[paper, text])
         for number, (paper, kind, path, text) in enumerate(PASSAGES)
     ]
-    write_table(workspace, tables.PASSAGES, MONTH, rows)
+    write_table(workspace.root, tables.PASSAGES, MONTH, rows)
     _write_references(workspace, MONTH, REFERENCES)
     ids = [f"2404.{number:05d}" for number in range(len(HOSTILE_TEXTS))]
     titles = dict(zip(ids, HOSTILE_TEXTS, strict=True))
     _write_papers(workspace, HOSTILE_MONTH, titles)
     write_table(
-        workspace,
+        workspace.root,
         tables.PASSAGES,
         HOSTILE_MONTH,
         [
@@ -146,7 +147,7 @@ def _write(
     empty = {
         field.name: [] if str(field.type).startswith("list") else None for field in table.schema
     }
-    write_table(workspace, table, month, [empty | dict(row) for row in rows])
+    write_table(workspace.root, table, month, [empty | dict(row) for row in rows])
 
 
 def _write_papers(workspace: Workspace, month: str, titles: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,48 +13,42 @@ from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter
+from tests.month_tables import write_table
 
 MONTH = "2024-03"
 PAPERS_OF_MONTH = 2 * tables.PAPERS.rows_per_group + 7
 
 
-def write_papers(workspace: Workspace, count: int) -> None:
-    """So many papers of one short and one long paragraph each."""
-    file = workspace.root.file(tables.PAPERS, MONTH)
-    with MonthWriter(tables.PAPERS, file) as writer:
-        for number in range(count):
-            texts = (
-                "Too short alone.",
-                " ".join(f"Paper {number} says it {time} times." for time in range(90)),
-            )
-            blocks = [
-                {
-                    "kind": "paragraph",
-                    "anchor": f"S1.p{place}",
-                    "section_path": ["One"],
-                    "text": text,
-                    "cited_keys": [],
-                }
-                for place, text in enumerate(texts)
-            ]
-            about = {
-                "arxiv_id": f"2403.{number:05}",
-                "title": f"Paper {number}",
-                "year": 2024,
-                "abstract": None,
-            }
-            writer.add(about | {"authors": [], "categories": ["cs.IR"], "blocks": blocks})
-        writer.commit(
-            Provenance(tables.PAPERS.name, MONTH, tables.PAPERS.version, 1, "0", "", {}, {})
-        )
+def paper(number: int) -> dict[str, Any]:
+    """A paper of one short and one long paragraph."""
+    texts = (
+        "Too short alone.",
+        " ".join(f"Paper {number} says it {time} times." for time in range(90)),
+    )
+    blocks = [
+        {
+            "kind": "paragraph",
+            "anchor": f"S1.p{place}",
+            "section_path": ["One"],
+            "text": text,
+            "cited_keys": [],
+        }
+        for place, text in enumerate(texts)
+    ]
+    return {
+        "arxiv_id": f"2403.{number:05}",
+        "title": f"Paper {number}",
+        "year": 2024,
+        "authors": [],
+        "categories": ["cs.IR"],
+        "blocks": blocks,
+    }
 
 
 def run(folder: Path, count: int, workers: int) -> tuple[Outcome, bytes]:
     """What came of the stage, and its file."""
     workspace = Workspace(load_settings(data=folder, workers=workers))
-    write_papers(workspace, count)
+    write_table(workspace.root, tables.PAPERS, MONTH, map(paper, range(count)))
     outcome = run_stage(PASSAGES, workspace, MONTH)
     return outcome, workspace.root.file(tables.PASSAGES, MONTH).read_bytes()
 

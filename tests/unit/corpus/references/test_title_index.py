@@ -17,8 +17,7 @@ from pipeline.corpus.references.title_index import TitleIndex, open_title_index
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter
+from tests.month_tables import write_table
 
 pytestmark = pytest.mark.slow
 
@@ -34,14 +33,9 @@ def row(month: str, title: str | None = None, **known: Any) -> dict[str, Any]:
     return told | {"authors": ["A. One"], "published": f"{month}-02", "doi": None} | known
 
 
-def write(
-    workspace: Workspace, month: str, *rows: dict[str, Any], digest: str | None = None
-) -> None:
-    """A month of metadata; its digest changes with its titles unless one is given."""
-    with MonthWriter(tables.METADATA, workspace.root.file(tables.METADATA, month)) as writer:
-        for one in rows or (row(month),):
-            writer.add(one)
-        writer.commit(Provenance("metadata", month, tables.METADATA.version, 1, "test", "", {}, {}))
+def write(workspace: Workspace, month: str, *rows: dict[str, Any]) -> None:
+    """A month of metadata: these papers, or one."""
+    write_table(workspace.root, tables.METADATA, month, rows or [row(month)])
 
 
 def item(title: str, year: int = 2023) -> dict[str, Any]:
