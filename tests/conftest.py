@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pytest_httpserver import HTTPServer
 
-from tests.fake_oai import FakeOai
+from tests.fake_arxiv import FakeOai
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DATA = PROJECT.parent / "shared" / "data"

@@ -20,7 +20,7 @@ from resources.dagster_home import dagster_home, open_instance
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, build_resources
 from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
-from tests.fake_oai import FakeOai, deleted, error, raw, record
+from tests.fake_arxiv import FakeOai, deleted, error, raw, record
 from tests.scripted_llm import ScriptedLlm
 
 LAST, NEW = "2024-05", "2024-06"

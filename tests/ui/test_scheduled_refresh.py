@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import ANSWERS, INDEX_RECEIPTS, PAPERS, SUMMARIES
-from tests.fake_oai import FakeOai
+from tests.fake_arxiv import FakeOai
 from tests.monthly_dump import write_monthly_dump
 from tests.processes import ask_graphql, wait_until
 from tests.scripted_llm import ScriptedLlm

@@ -8,18 +8,20 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from pipeline import tables
 from pipeline.engine.progress import Event, Notice
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
+from tests.fake_arxiv import FakeApi, FakeServer
 from tests.month_tables import write_table
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -66,7 +68,6 @@ CLIENT = """
     from pipeline.arxiv.rate_limited_client import Pace
     from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
-from tests.month_tables import write_table
 
     way, url, data, machine, gap = sys.argv[1:]
     settings = load_settings(arxiv_api_url=url, oai_url=url, data=data, metadata_snapshot=None)
@@ -90,14 +91,6 @@ def start_client(
     )
 
 
-class FakeServer(Protocol):
-    """What FakeArxiv and FakeOai have in common."""
-
-    url: str
-    script: list[Any]
-    usual: Callable[[Any], Response]
-
-
 def kill_in_third_request(server: FakeServer, way: str, data: Path) -> None:
     """Start a client, and kill it while the server holds its third request."""
     reached, released = threading.Event(), threading.Event()
@@ -113,6 +106,12 @@ def kill_in_third_request(server: FakeServer, way: str, data: Path) -> None:
     client.kill()
     client.wait()
     released.set()
+
+
+@pytest.fixture
+def arxiv(httpserver: HTTPServer) -> FakeApi:
+    """An API without papers."""
+    return FakeApi(httpserver)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pytest_httpserver import HTTPServer
 
 from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA, MetadataBuilder
@@ -19,10 +18,10 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.settings import load_settings
+from tests.fake_arxiv import FakeApi, entry
 from tests.month_tables import write_table
 
 from .conftest import line, write_members
-from .test_api import FakeArxiv, entry
 
 MONTH = "2024-03"
 
@@ -43,11 +42,6 @@ def asking(workspace: Workspace, url: str) -> Workspace:
     return Workspace(
         workspace.settings.model_copy(update={"arxiv_api": True, "arxiv_api_url": url})
     )
-
-
-@pytest.fixture
-def arxiv(httpserver: HTTPServer) -> FakeArxiv:
-    return FakeArxiv(httpserver)
 
 
 @pytest.fixture
@@ -90,7 +84,7 @@ def test_a_paper_that_nobody_knows_is_a_row_and_in_the_ledger(
 
 
 def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
-    workspace: Workspace, snapshot_file: Path, arxiv: FakeArxiv, unhurried: Stage
+    workspace: Workspace, snapshot_file: Path, arxiv: FakeApi, unhurried: Stage
 ) -> None:
     arxiv.papers = {"2403.00002": entry("2403.00002")}
     snapshot_file.write_text(line("2403.00001", comments="Withdrawn by the authors"))
@@ -120,7 +114,7 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
 
 
 def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
-    workspace: Workspace, snapshot_file: Path, arxiv: FakeArxiv, unhurried: Stage
+    workspace: Workspace, snapshot_file: Path, arxiv: FakeApi, unhurried: Stage
 ) -> None:
     names = [f"2403.{number:05}" for number in range(1, 251)]
     arxiv.papers = {name: entry(name) for name in names[:-1]}

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -35,6 +34,7 @@ from pipeline.corpus.parse.parsed_page import ParsedPage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP, load_settings
+from tests.fake_arxiv import FakeSite, Reply, reply, status
 from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
@@ -55,64 +55,15 @@ PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2026-10"
 FIRST, SECOND, THIRD = "2610.00001", "2610.00002", "2610.00003"
 BODY = section(para(f"We read margins {cite('bib.bib1')} of books with {math('x_1')}."))
-Reply = Callable[[Request], Response]
 
 
-class FakeSite:
-    """Has a page of every paper but those `without`; answers of `script` come first. Keeps what it
-    was asked.
-    """
-
-    def __init__(self, server: HTTPServer) -> None:
-        self.url = server.url_for("/html")
-        self.script: dict[str, list[Reply]] = {}
-        self.without: set[str] = set()
-        self.robots = "User-agent: *\nDisallow: /user"
-        self.asked: list[str] = []
-        self.times: list[float] = []
-        self.now: Callable[[], float] = time.time
-        server.expect_request("/robots.txt").respond_with_handler(
-            lambda _: self._note("robots", self.robots)
-        )
-        server.expect_request(_Below("/html/")).respond_with_handler(self._answer)
-
-    def _note(self, name: str, text: str) -> Response:
-        self.asked.append(name)
-        self.times.append(self.now())
-        return Response(text, content_type="text/plain")
-
-    def _answer(self, request: Request) -> Response:
-        name = request.path.removeprefix("/html/")
-        self._note(name, "")
-        waiting = self.script.get(name, [])
-        if waiting:
-            return waiting.pop(0)(request)
-        return Response("none", 404) if name in self.without else usual(name)
-
-
-class _Below(str):
-    """A path that stands for all below it, as pytest-httpserver compares them."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, str) and other.startswith(self)
-
-    __hash__ = str.__hash__
-
-
-def usual(name: str) -> Response:
-    return Response(
-        site_page(BODY, name.removesuffix("v2")), content_type="text/html; charset=utf-8"
-    )
-
-
-def text(body: bytes | str, kind: str = "text/html", code: int = 200, **headers: str) -> Reply:
-    told = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lambda _: Response(body, code, told, content_type=kind)
+def text(body: bytes | str, kind: str = "text/html") -> Reply:
+    return reply(body, kind=kind)
 
 
 @pytest.fixture
 def site(httpserver: HTTPServer) -> FakeSite:
-    return FakeSite(httpserver)
+    return FakeSite(httpserver, BODY)
 
 
 @pytest.fixture
@@ -234,7 +185,7 @@ def test_a_paper_without_html_is_asked_for_once_until_told_again(
 
 
 def test_a_server_that_asks_for_rest_gets_it(place: Workspace, site: FakeSite) -> None:
-    site.script = {FIRST: [text("", code=503, Retry_After="100"), text("", code=429)]}
+    site.script = [status(503, Retry_After="100"), status(429)]
     fake = FakeClock()
     site.now = fake.clock.now
     assert run(place, FIRST, fake=fake).fetched == 1
@@ -245,33 +196,33 @@ def test_a_server_that_asks_for_rest_gets_it(place: Workspace, site: FakeSite) -
 def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(
     place: Workspace, site: FakeSite
 ) -> None:
-    site.script = {SECOND: [text("", code=503)] * 3}
+    site.script = [None, *[status(503)] * 3]
     with pytest.raises(
         TransientFailure, match=r"status 503.*run citeloom fetch-html again to go on"
     ):
         run(place, FIRST, SECOND, THIRD)
-    site.asked.clear()
+    site.requests.clear()
     assert run(place, FIRST, SECOND, THIRD).fetched == 2
     assert site.asked == ["robots", THIRD, SECOND]
 
 
 @pytest.mark.parametrize(
-    ("reply", "reason"),
+    ("wrong", "reason"),
     [
         (text("%PDF-1.7", "application/pdf"), "not_html"),
         (text("all is well"), "not_html"),
         (text("<html><body>Are you a person?</body></html>"), "not_latexml"),
         (text(site_page(BODY)[:-30]), "cut"),
         (text(site_page(BODY * 200)), "too_large"),
-        (text("", code=302, Location="http://localhost:9/html/2610.00001"), "other_host"),
-        (text("", code=302, Location="/html/2610.00009"), "elsewhere"),
+        (status(302, Location="http://localhost:9/html/2610.00001"), "other_host"),
+        (status(302, Location="/html/2610.00009"), "elsewhere"),
     ],
     ids=["a PDF", "text", "another page", "cut", "too large", "another host", "another paper"],
 )
 def test_what_is_no_page_of_the_paper_is_left_out(
-    place: Workspace, site: FakeSite, dump: Path, reply: Reply, reason: str
+    place: Workspace, site: FakeSite, dump: Path, wrong: Reply, reason: str
 ) -> None:
-    site.script = {FIRST: [reply]}
+    site.script = [wrong]
     report = run(place, FIRST, largest=50_000)
     assert (report.fetched, report.left_out, names(dump)) == (0, {reason: 1}, [])
     passing = reason == "cut"
@@ -280,23 +231,23 @@ def test_what_is_no_page_of_the_paper_is_left_out(
 
 def test_a_page_whose_end_is_missing_is_asked_for_again(place: Workspace, site: FakeSite) -> None:
     def broken_off(request: Request) -> Response:
-        response = usual(FIRST)
+        response = site.usual(request)
         response.headers["Content-Length"] = "999999"
         return response
 
-    site.script = {FIRST: [broken_off]}
+    site.script = [broken_off]
     report = run(place, FIRST)
     assert (report.fetched, report.requests) == (1, 3)
 
 
 def test_a_redirection_within_the_host_is_followed(place: Workspace, site: FakeSite) -> None:
-    site.script = {FIRST: [text("", code=301, Location=f"/html/{FIRST}v2")]}
+    site.script = [status(301, Location=f"/html/{FIRST}v2")]
     report = run(place, FIRST)
     assert (report.fetched, detail(place, FIRST)) == (1, f"{site.url}/{FIRST}v2")
 
 
 def test_denied_access_ends_everything_at_once(place: Workspace, site: FakeSite) -> None:
-    site.script = {FIRST: [text("", code=403)]}
+    site.script = [status(403)]
     with pytest.raises(PermanentFailure, match=r"denies access \(status 403\): stop, because"):
         run(place, FIRST, SECOND)
     assert site.asked == ["robots", FIRST]
@@ -345,7 +296,7 @@ def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(
     run(place, FIRST, SECOND)
     file = place.cache("html_pages") / "fetched.jsonl"
     file.write_bytes(file.read_bytes()[:-20])
-    site.asked.clear()
+    site.requests.clear()
     assert run(place, FIRST, SECOND).left_out == {"no_html": 2}
     assert site.asked == ["robots", SECOND]
     assert run(place, FIRST, SECOND).requests == 0
@@ -389,9 +340,9 @@ def test_a_killed_fetch_goes_on_after_its_last_page(
     def hang(request: Request) -> Response:
         reached.set()
         released.wait()
-        return usual(SECOND)
+        return site.usual(request)
 
-    site.script = {SECOND: [hang]}
+    site.script = [None, hang]
     ids = [FIRST, SECOND, THIRD]
     command = [
         sys.executable,

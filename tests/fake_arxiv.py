@@ -1,0 +1,211 @@
+"""arXiv on loopback: its OAI-PMH server, its API and its site, and what they may answer."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from tests.unit.corpus.arxiv_site import site_page
+
+TODAY = "2024-11-20"
+Reply = Callable[[Request], Response]
+
+
+def reply(
+    body: str | bytes = "", code: int = 200, kind: str = "application/xml", **headers: str
+) -> Reply:
+    """An answer to any request; `_` in the name of a header stands for `-`."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda request: Response(body, code, named, content_type=kind)
+
+
+def status(code: int, **headers: str) -> Reply:
+    return reply("", code, **headers)
+
+
+class FakeServer:
+    """Gives its usual answers, or the next of `script`, and keeps the requests.
+
+    times: when each came, on the clock `now`.
+    """
+
+    def __init__(self, server: HTTPServer, path: str) -> None:
+        self.url = server.url_for(path)
+        self.script: list[Reply | None] = []
+        self.requests: list[Request] = []
+        self.times: list[float] = []
+        self.now: Callable[[], float] = time.time
+        server.expect_request(re.compile(f"{path}(/|$)")).respond_with_handler(self._answer)
+
+    def _answer(self, request: Request) -> Response:
+        self.note(request)
+        scripted = self.script.pop(0) if self.script else None
+        return scripted(request) if scripted else self.usual(request)
+
+    def note(self, request: Request) -> None:
+        self.requests.append(request)
+        self.times.append(self.now())
+
+    def usual(self, request: Request) -> Response:
+        raise NotImplementedError
+
+    @property
+    def agents(self) -> set[str]:
+        return {request.headers["User-Agent"] for request in self.requests}
+
+
+# Its OAI-PMH server
+
+
+def raw(arxiv_id: str, versions: int = 1, source: str = "", **told: str) -> str:
+    """The metadata of a paper in the format arXivRaw."""
+    content = {
+        "title": f"On\n  {arxiv_id}",
+        "authors": "A. One, B.C. Two",
+        "categories": "cs.CL cs.LG",
+        "abstract": " We say. ",
+    } | told
+    history = "".join(
+        f'<version version="v{number}"><date>Mon, {number} Apr 2024 09:00:00'
+        f" GMT</date>{source}</version>"
+        for number in range(1, versions + 1)
+    )
+    fields = "".join(f"<{name}>{value}</{name}>" for name, value in content.items())
+    return (
+        "<arXivRaw"
+        f' xmlns="http://arxiv.org/OAI/arXivRaw/"><id>{arxiv_id}</id>{history}{fields}</arXivRaw>'
+    )
+
+
+def record(arxiv_id: str, day: str = "2024-11-10", metadata: str | None = None) -> str:
+    """A record as arXiv's server writes it."""
+    header = f"<header><identifier>oai:arXiv.org:{arxiv_id}</identifier><datestamp>{day}</datestamp></header>"
+    return f"<record>{header}<metadata>{metadata or raw(arxiv_id)}</metadata></record>"
+
+
+def deleted(arxiv_id: str, day: str) -> str:
+    header = f"<identifier>oai:arXiv.org:{arxiv_id}</identifier><datestamp>{day}</datestamp>"
+    return f'<record><header status="deleted">{header}</header></record>'
+
+
+def answer(content: str, day: str = TODAY) -> Response:
+    body = (
+        '<?xml version="1.0" encoding="UTF-8"?><OAI-PMH'
+        ' xmlns="http://www.openarchives.org/OAI/2.0/">'
+        f"<responseDate>{day}T01:02:03Z</responseDate><request>here</request>{content}</OAI-PMH>"
+    )
+    return Response(body, content_type="application/xml")
+
+
+def page(
+    records: Sequence[str], token: str = "", expires: str = "2099-01-01T00:00:00Z", day: str = TODAY
+) -> Response:
+    more = f"<resumptionToken expires='{expires}'>{token}</resumptionToken>" if token else ""
+    return answer(f"<ListRecords>{''.join(records)}{more}</ListRecords>", day)
+
+
+def error(code: str) -> Response:
+    return answer(f'<error code="{code}">as it is</error>')
+
+
+class FakeOai(FakeServer):
+    """Answers the pages of `list` one after another."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        super().__init__(server, "/oai")
+        self.list: list[list[str]] = []
+
+    @property
+    def asked(self) -> list[dict[str, str]]:
+        return [request.args.to_dict() for request in self.requests]
+
+    def usual(self, request: Request) -> Response:
+        number = int(request.args.get("resumptionToken", "from=x&skip=0").rpartition("=")[2])
+        if number >= len(self.list):
+            return error("noRecordsMatch")
+        return page(
+            self.list[number],
+            f"from=x&amp;skip={number + 1}" if number + 1 < len(self.list) else "",
+        )
+
+
+# Its API
+
+FEED = (
+    '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom" '
+    'xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">'
+    "<opensearch:totalResults>{}</opensearch:totalResults>{}</feed>"
+)
+
+
+def entry(arxiv_id: str, version: int = 1) -> str:
+    """An entry as arXiv writes it."""
+    return (
+        f"<entry><id>http://arxiv.org/abs/{arxiv_id}v{version}</id><title>On\n "
+        f" {arxiv_id}</title><updated>2024-03-05T09:00:00Z</updated><summary> We say."
+        ' </summary><category term="cs.LG"/><category'
+        ' term="cs.CL"/><published>2024-03-04T09:00:00Z</published><arxiv:primary_category'
+        ' term="cs.CL"/><author><name>A. One</name></author></entry>'
+    )
+
+
+def feed(entries: Iterable[str]) -> Response:
+    """A whole answer."""
+    content = list(entries)
+    return Response(
+        FEED.format(len(content), "".join(content)), content_type="application/atom+xml"
+    )
+
+
+class FakeApi(FakeServer):
+    """Answers from `papers`: identifier → entry."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        super().__init__(server, "/api/query")
+        self.papers: dict[str, str] = {}
+
+    @property
+    def asked(self) -> list[list[str]]:
+        return [request.args["id_list"].split(",") for request in self.requests]
+
+    def usual(self, request: Request) -> Response:
+        """Those papers that it has, the last first: arXiv promises no order."""
+        ids = reversed(request.args["id_list"].split(","))
+        return feed(self.papers[name] for name in ids if name in self.papers)
+
+
+# Its site
+
+
+class FakeSite(FakeServer):
+    """Has a page of every paper but those `without`, all with the same body."""
+
+    def __init__(self, server: HTTPServer, body: str) -> None:
+        super().__init__(server, "/html")
+        self.body = body
+        self.without: set[str] = set()
+        self.robots = "User-agent: *\nDisallow: /user"
+        server.expect_request("/robots.txt").respond_with_handler(self._answer_robots)
+
+    @property
+    def asked(self) -> list[str]:
+        """The papers whose pages were requested, and "robots"."""
+        names = {"/robots.txt": "robots"}
+        return [
+            names.get(request.path, request.path.removeprefix("/html/"))
+            for request in self.requests
+        ]
+
+    def _answer_robots(self, request: Request) -> Response:
+        self.note(request)
+        return Response(self.robots, content_type="text/plain")
+
+    def usual(self, request: Request) -> Response:
+        name = request.path.removeprefix("/html/")
+        if name in self.without:
+            return Response("none", 404)
+        return Response(site_page(self.body, name.removesuffix("v2")), content_type="text/html")
