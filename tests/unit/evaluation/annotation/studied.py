@@ -49,50 +49,29 @@ def write_month(
 
 def _task(name: str, number: int, text: Text) -> Row:
     title = text(f"Weights for retrieval, part {number}")
-    cited = [
+    references = [
         {
             "number": i,
             "arxiv_id": f"2401.0000{i}",
-            "key": f"b{i}",
             "title": text(f"Cited work {i}"),
             "year": 2020 + i,
-            "source": "full_text",
-            "text": None,
         }
         for i in (1, 2)
     ]
-    description = (
-        f"# {title}\n\n## Abstract\n\n{text('We learn weights.')}\n\n## Introduction\n\nLong ago."
-    )
     return {
         "task_id": name,
         "arxiv_id": name.split("#")[0],
         "title": title,
-        "description": description,
-        "section_title": "Related Work",
-        "references": cited,
-        "outside": 0,
+        "description": f"# {title}\n\n## Abstract\n\n{text('We learn weights.')}\n\n"
+        "## Introduction\n\nLong ago.",
+        "references": references,
         "gold": text("The authors wrote this themselves [Reference 1]."),
     }
 
 
 def _section(name: str, system: str, place: int, text: Text) -> Row:
-    words = text(
-        f"Text number {place} on {name[:10]}. It builds on [Reference 1], and on [Reference 9]."
-    )
-    return {
-        "task_id": name,
-        "system": system,
-        "model": None,
-        "repeat": 0,
-        "settings": "{}",
-        "text": words,
-        "sentences": [],
-        "trace": "{}",
-        "calls": 3,
-        "prompt_tokens": 10,
-        "completion_tokens": 5,
-    }
+    words = f"Text number {place} on {name[:10]}. It builds on [Reference 1], and on [Reference 9]."
+    return {"task_id": name, "system": system, "repeat": 0, "text": text(words)}
 
 
 def exported(root: DataRoot, name: str = "pilot", **settings: Any) -> Export:
