@@ -18,17 +18,14 @@ from pipeline import tables
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Job, Workspace
-from pipeline.errors import CiteloomError
-from pipeline.evaluation.g_score.judge import CRITERIA, Judgement, judge
+from pipeline.evaluation.g_score.judge import CRITERIA
 from pipeline.evaluation.g_score.measures import named_judgement
-from pipeline.evaluation.g_score.sample import shown_orders, task_sections
+from pipeline.evaluation.g_score.sample import shown_orders
 from pipeline.evaluation.stages import G_SCORES
-from pipeline.llm.client import open_client
-from pipeline.llm.loop import run
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables.writers import short_names, writer_name
 from tests.models_file import write_models
-from tests.scripted_llm import Asked, Refusal, ScriptedLlm
+from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.made_up import same, summary, task, workspace, write_table
 
 pytestmark = pytest.mark.slow
@@ -186,21 +183,6 @@ def test_judges_together_keep_to_the_limit_on_calls_in_flight(tmp_path: Path) ->
         assert 1 < llm.at_once <= 3
 
 
-def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_count(
-    tmp_path: Path,
-) -> None:
-    def nonsense_until_repair(asked: Asked) -> str | None:
-        return None if len(asked.body["messages"]) > 2 else "I would rather not say."
-
-    with ScriptedLlm(nonsense_until_repair) as llm:
-        work = set_up(tmp_path, llm, judge_repeats=1)
-        rows, outcome = judged(work)
-    assert llm.generations == 4
-    assert ledger(work) == []
-    assert [row["calls"] for row in rows] == [2, 2]
-    assert outcome.notes == {"judged": {"together": 2}}
-
-
 def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path: Path) -> None:
     def nonsense_for_the_first_task(asked: Asked) -> str | None:
         return "no" if "The one that fails" in asked.prompt else None
@@ -243,30 +225,6 @@ def test_a_second_run_pays_nothing_and_more_repeats_pay_for_what_is_new_alone(
     assert llm.generations == paid + 2 * 2
 
 
-def test_a_run_that_broke_off_goes_on_where_it_was_and_ends_with_the_same_bytes(
-    tmp_path: Path,
-) -> None:
-    with ScriptedLlm() as llm:
-        whole = set_up(tmp_path / "whole", llm)
-        judged(whole)
-        needed = llm.generations
-    with ScriptedLlm() as llm:
-        llm.rules.append(
-            lambda asked: Refusal(400, "no more today") if llm.generations >= needed // 2 else None
-        )
-        broken = set_up(tmp_path / "broken", llm)
-        with pytest.raises(CiteloomError, match="no more today"):
-            judged(broken)
-        assert not broken.root.file(tables.G_SCORES, MONTH).exists()
-        llm.rules.clear()
-        judged(broken)
-        assert llm.generations == needed
-    first, second = (
-        work.root.file(tables.G_SCORES, MONTH).read_bytes() for work in (whole, broken)
-    )
-    assert first == second
-
-
 def test_a_month_without_sections_asks_nobody(tmp_path: Path, llm: ScriptedLlm) -> None:
     rows, outcome = judged(set_up(tmp_path, llm, systems=()))
     assert (rows, llm.requests, outcome.notes) == ([], [], {"judged": {}})
@@ -298,30 +256,6 @@ def test_what_there_is_no_room_for_is_in_the_ledger(tmp_path: Path, llm: Scripte
     rows, _ = judged(work)
     assert rows == []
     assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "no_room_for_judge")]
-
-
-def alone(work: Workspace) -> Judgement:
-    """One section that is in no table, judged by itself."""
-
-    async def ask() -> Judgement:
-        async with open_client(work) as client:
-            case = task_sections(task("2403.90001"), {"chatcite": "Both [Reference 1] and we."})
-            return await judge(client, case, ["chatcite"], work.settings.llm_context)
-
-    return run(ask())
-
-
-def test_one_section_that_cannot_be_judged_says_why(tmp_path: Path) -> None:
-    with ScriptedLlm(lambda asked: "no") as llm:
-        work = workspace(tmp_path, llm_url=llm.url, llm_model=llm.model)
-        unread = alone(work)
-        small = alone(workspace(tmp_path, llm_url=llm.url, llm_model=llm.model, llm_context=512))
-    assert [found.failure[0] if found.failure else None for found in (unread, small)] == [
-        "unreadable_judgement",
-        "no_room_for_judge",
-    ]
-    assert [found.spent.calls for found in (unread, small)] == [2, 0]
-    assert [found.marks for found in (unread, small)] == [{}, {}]
 
 
 def test_one_system_by_two_models_is_two_writers(tmp_path: Path, llm: ScriptedLlm) -> None:

@@ -98,17 +98,6 @@ def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
     assert set(paid.values()) == {1}
 
 
-def test_a_second_run_pays_nothing_and_writes_the_same_bytes(
-    repeated: tuple[Workspace, ScriptedLlm],
-) -> None:
-    place, llm = repeated
-    before, asked = place.root.file(tables.SUMMARIES, MONTH).read_bytes(), len(llm.requests)
-    settings = place.settings.model_copy(update={"llm_concurrency": 50})
-    run_stage(SUMMARIES, Workspace(settings), MONTH, force=True)
-    assert len(llm.requests) == asked
-    assert place.root.file(tables.SUMMARIES, MONTH).read_bytes() == before
-
-
 def test_repeats_are_marked_alone_by_each_judge_and_take_no_part_in_a_vote(
     repeated: tuple[Workspace, ScriptedLlm], tmp_path: Path
 ) -> None:

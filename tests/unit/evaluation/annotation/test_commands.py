@@ -11,18 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.cli.app import app
-from pipeline.tables import CRITERIA, G_SCORES, RELATED_WORK_TASKS
+from pipeline.tables import CRITERIA
 from tests.unit.evaluation.annotation import people_month
 from tests.unit.evaluation.annotation.people_month import always, fill
 from tests.unit.evaluation.annotation.studied import (
     MONTH,
-    SYSTEMS,
     sent_back,
     workspace,
     write_month,
 )
-from tests.unit.evaluation.annotation.test_rating_results import judgement
-from tests.unit.evaluation.made_up import write_table
 
 pytestmark = pytest.mark.slow
 
@@ -134,21 +131,6 @@ def test_every_command_gives_one_json_document(
     assert status["filled"] == {"annotator-1": status["cells"]}
     results = json.loads(citeloom("results", kind, "--json", "--months", MONTH).stdout)
     assert results[who][0].endswith("annotator-1")
-
-
-def test_the_judge_is_shown_beside_the_raters(citeloom: Callable[..., Any], tmp_path: Path) -> None:
-    export(citeloom, "ratings")
-    citeloom("import", rated(tmp_path / "out" / "sheet-1.csv", "A"))
-    root = workspace(tmp_path / "data").root
-    names = [row["task_id"] for row in root.rows(RELATED_WORK_TASKS, MONTH)]
-    rows = [judgement(name, (place + 1, 2), "one") for place, name in enumerate(names)]
-    for row in rows:
-        for mark, system in zip(row["marks"], SYSTEMS[:2], strict=True):
-            mark["system"] = system
-    write_table(root, G_SCORES, MONTH, rows)
-    words = " ".join(citeloom("results", "ratings").output.split())
-    assert "The judge against people: a-judge ┏" in words
-    assert "People less judge" in words
 
 
 @pytest.mark.parametrize(

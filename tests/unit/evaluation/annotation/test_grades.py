@@ -1,4 +1,4 @@
-"""Studies of grades: what graders receive, and their verdicts in the table. What every study does:
+"""Studies of grades: the sheets of graders, and their verdicts in the table. What every study does:
 `test_import`.
 """
 
@@ -16,26 +16,22 @@ from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people import MEANINGS
 from pipeline.evaluation.answers.people_measures import GradeResults, pool_months, read_month_grades
-from pipeline.evaluation.prose import printable
 from pipeline.report.judgements import grades_section
-from pipeline.tables import ANSWER_GRADES, ANSWERS, HUMAN_GRADES, QUESTIONS
+from pipeline.storage.writing import Row
+from pipeline.tables import ANSWERS, HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
     SYSTEMS,
     always,
     fill,
     give_out,
-    label_of,
     month_grades,
     rows_of,
     write_answers,
 )
 from tests.unit.evaluation.annotation.studied import imported
-from tests.unit.evaluation.annotation.test_export import assert_inert
 from tests.unit.evaluation.answers.graded import grade
-from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_table
-from tests.unit.report.test_pages import folded
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +50,10 @@ def results(work: Workspace, grades: list[Grade]) -> GradeResults:
     return pool_months({MONTH: read_month_grades(work.root, MONTH, grades)})
 
 
+def rows_in(work: Workspace) -> list[Row]:
+    return work.root.rows(HUMAN_GRADES, MONTH)
+
+
 def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(
     work: Workspace, tmp_path: Path
 ) -> None:
@@ -67,61 +67,37 @@ def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(
     assert export.notes[-1] == "each annotator has 28 claims of 12 answers to 8 questions to grade"
     for number, file in enumerate(files, 1):
         page = LexborHTMLParser((tmp_path / "out" / f"page-{number}.html").read_text())
-        lines = [
-            (each.css_first("span").text(), each.css_first("bdi").text())
-            for each in page.css(".lines li")
-        ]
-        assert lines == [(row["unit"], row["text"]) for row in rows_of(file)]
+        assert [
+            (line.css_first("span").text(), line.css_first("bdi").text())
+            for line in page.css(".lines li")
+        ] == [(row["unit"], row["text"]) for row in rows_of(file)]
         questions = [row["unit"][:3] for row in rows_of(file)]
         changes = sum(one != other for one, other in pairwise(questions))
         assert changes == 8 - 1, "answers to one question stand side by side"
 
 
-def test_page_and_sheet_say_what_may_be_written(work: Workspace, tmp_path: Path) -> None:
-    _, files = give_out(work.root, tmp_path / "out")
-    page = LexborHTMLParser((tmp_path / "out" / "page-1.html").read_text())
-    meanings = [
-        (name.text(), words.text())
-        for name, words in zip(page.css("dt"), page.css("dd"), strict=True)
-    ]
-    assert meanings == [pair for part in MEANINGS.values() for pair in part.items()]
-    assert "Boats, https://arxiv.org/abs/2403.00001" in page.text()
-    assert {(row["unit"].split("-")[2], row["allowed"]) for row in rows_of(files[0])} == {
-        ("claim", "one of correct, partly, wrong, not_checkable"),
-        ("gold", "one of held, partly, not"),
-    }
-
-
-def test_no_file_that_graders_get_names_a_system_a_verdict_of_the_judge_or_the_key(
+def test_the_files_of_graders_say_what_may_be_written_and_reveal_nothing(
     work: Workspace, tmp_path: Path
 ) -> None:
-    give_out(work.root, tmp_path / "out")
-    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
-        *(f"page-{n}.html" for n in (1, 2, 3)),
-        *(f"sheet-{n}.csv" for n in (1, 2, 3)),
+    _, files = give_out(work.root, tmp_path / "out")
+    page = LexborHTMLParser((tmp_path / "out" / "page-1.html").read_text())
+    terms = zip(page.css("dt"), page.css("dd"), strict=True)
+    assert [(name.text(), words.text()) for name, words in terms] == [
+        pair for part in MEANINGS.values() for pair in part.items()
     ]
-    for file in (tmp_path / "out").glob("*"):
-        text = file.read_text(encoding="utf-8-sig")
-        assert not [word for word in (*SYSTEMS, "control", "judge") if word in text]
-    assert {row["verdict"] for row in rows_of(tmp_path / "out" / "sheet-1.csv")} == {""}
-
-
-def test_hostile_texts_are_shown_and_do_nothing(work: Workspace, tmp_path: Path) -> None:
-    payloads = " ".join(HOSTILE)
-    write_answers(work.root, words=payloads)
-    rows = work.root.rows(ANSWER_GRADES, MONTH)
-    for row in rows:
-        for claim in (*row["claims"], *row["gold"]):
-            claim["claim"] = f"{payloads} {claim['claim']}"
-    write_table(work.root, ANSWER_GRADES, MONTH, rows)
-    export, _ = give_out(work.root, tmp_path / "out", 1)
-    page = tmp_path / "out" / "page-1.html"
-    assert_inert(page)
-    shown = folded(LexborHTMLParser(page.read_text()).text()).count(folded(printable(payloads)))
-    answers_of_direct = len(
-        {unit.label for unit in export.study.units.values() if unit.system == "direct"}
-    )
-    assert shown == len(export.study.units) + answers_of_direct
+    assert "Boats, https://arxiv.org/abs/2403.00001" in page.text()
+    rows = rows_of(files[0])
+    assert {(row["unit"].split("-")[2], row["allowed"], row["verdict"]) for row in rows} == {
+        ("claim", "one of correct, partly, wrong, not_checkable", ""),
+        ("gold", "one of held, partly, not", ""),
+    }
+    names = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert names == [
+        f"{kind}-{n}.{end}" for kind, end in (("page", "html"), ("sheet", "csv")) for n in (1, 2, 3)
+    ]
+    for name in names:
+        text = (tmp_path / "out" / name).read_text(encoding="utf-8-sig")
+        assert not [word for word in (*SYSTEMS, "judge") if word in text]
 
 
 def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_out(
@@ -133,104 +109,65 @@ def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_ou
     assert "1 answers of direct abstain or claim nothing: they need no grader" in export.notes
     assert len(rows_of(files[0])) == LINES
     alone, _ = give_out(work.root, tmp_path / "alone", name="alone", systems=["arxivbot"])
-    assert (len(alone.items), alone.notes[0]) == (
-        3,
-        "1 questions have nothing of arxivbot, and are left out",
-    )
-    abstaining = workspace(tmp_path / "abstaining")
-    write_answers(
-        abstaining.root,
-        grades=[grade(gold=["not"], number=1, system="direct", outcome="abstained")],
-    )
-    with pytest.raises(MissingInput, match="no answer has anything to grade"):
-        give_out(abstaining.root, tmp_path / "out")
+    assert len(alone.items) == 3
+    assert alone.notes[0] == "1 questions have nothing of arxivbot, and are left out"
 
 
 def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path: Path) -> None:
-    export, files = give_out(work.root, tmp_path / "out")
-    sheet = imported(work, fill(files[0], always("Correct", "held"), comment="Sure; quite sure."))
-    assert (sheet.study, sheet.annotator, sheet.rows) == ("pilot", "annotator-1", LINES)
-    rows = work.root.rows(HUMAN_GRADES, MONTH)
+    export, (sheet, other, _) = give_out(work.root, tmp_path / "out")
+    filled = fill(sheet, always(" Not Checkable ", "held"), comment="Sure; quite sure.")
+    done = imported(work, filled)
+    assert (done.study, done.annotator, done.rows) == ("pilot", "annotator-1", LINES)
+    rows = rows_in(work)
     systems = {unit.label: unit.system for unit in export.study.units.values()}
     assert all(systems[row["label"]] == row["system"] for row in rows)
-    assert {
-        (row["question_id"], row["system"], row["part"], row["text"], row["verdict"])
-        for row in rows
-    } == {
-        ("q1", "arxivbot", "claim", "Claim 1.", "correct"),
-        ("q1", "arxivbot", "claim", "Claim 2.", "correct"),
+    columns = ("question_id", "system", "part", "text", "verdict")
+    assert {tuple(row[name] for name in columns) for row in rows} == {
+        ("q1", "arxivbot", "claim", "Claim 1.", "not_checkable"),
+        ("q1", "arxivbot", "claim", "Claim 2.", "not_checkable"),
         ("q1", "arxivbot", "gold", "Fact 1.", "held"),
-        ("q1", "direct", "claim", "Claim 1.", "correct"),
+        ("q1", "direct", "claim", "Claim 1.", "not_checkable"),
         ("q1", "direct", "gold", "Fact 1.", "held"),
-        ("q2", "arxivbot", "claim", "Claim 1.", "correct"),
+        ("q2", "arxivbot", "claim", "Claim 1.", "not_checkable"),
         ("q2", "arxivbot", "gold", "Fact 1.", "held"),
     }
     assert [row["comment"] for row in rows if row["comment"]] == ["Sure; quite sure."]
-
-
-def test_who_grades_an_answer_again_replaces_it_and_no_other(
-    work: Workspace, tmp_path: Path
-) -> None:
-    _, files = give_out(work.root, tmp_path / "out")
-    imported(work, fill(files[0], always("correct", "held"), annotator="Ada"))
-    label = label_of(rows_of(files[0])[0])
-    again = fill(files[1], lambda row: "partly" if label_of(row) == label else "", annotator="ADA")
-    sheet = imported(work, again)
-    rows = work.root.rows(HUMAN_GRADES, MONTH)
-    assert len(rows) == LINES
-    assert {row["label"] for row in rows if row["verdict"] == "partly"} == {label}
-    assert {row["grader"] for row in rows} == {"Ada"}
-    assert (sheet.replaced, sheet.rows) == (
-        sheet.filled,
-        sum(row["label"] == label for row in rows),
-    )
+    # Again: one answer is replaced, and no other.
+    label = rows[0]["label"]
+    again = fill(other, lambda row: "partly" if row["unit"].startswith(label) else "")
+    imported(work, again, annotator="ANNOTATOR-1")
+    assert {row["label"] for row in rows_in(work) if row["verdict"] == "partly"} == {label}
+    assert len(rows_in(work)) == LINES
 
 
 def test_a_comment_alone_is_kept_without_a_verdict(work: Workspace, tmp_path: Path) -> None:
     _, files = give_out(work.root, tmp_path / "out")
     sheet = imported(work, fill(files[0], lambda row: "", comment="=cannot tell"))
-    assert [(row["verdict"], row["comment"]) for row in work.root.rows(HUMAN_GRADES, MONTH)] == [
-        (None, "=cannot tell")
-    ]
-    assert (sheet.filled, sheet.cells) == (0, 7)
-    assert (results(work, month_grades()).verdicts, results(work, month_grades()).comments) == (
-        0,
-        1,
-    )
-
-
-@pytest.mark.parametrize("written", ["Not checkable", "not_checkable", " NOT CHECKABLE "])
-def test_verdicts_are_read_as_people_write_them(
-    work: Workspace, tmp_path: Path, written: str
-) -> None:
-    _, files = give_out(work.root, tmp_path / "out")
-    imported(work, fill(files[0], always(written, "held")))
-    assert {
-        row["verdict"] for row in work.root.rows(HUMAN_GRADES, MONTH) if row["part"] == "claim"
-    } == {"not_checkable"}
+    assert [(row["verdict"], row["comment"]) for row in rows_in(work)] == [(None, "=cannot tell")]
+    assert (sheet.filled, sheet.cells) == (0, LINES)
+    found = results(work, month_grades())
+    assert (found.verdicts, found.comments) == (0, 1)
 
 
 def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(
     work: Workspace, tmp_path: Path
 ) -> None:
     _, (sheet, *_) = give_out(work.root, tmp_path / "out")
-    (done,) = import_files(work, [fill(sheet, always("correct", "correct"))])
-    assert done.rows == 4
-    assert {fault.partition(", ")[2] for fault in done.faults} == {
-        "column verdict: 'correct': write one of held, partly, not, or leave it empty"
-    }
-    (done,) = import_files(work, [fill(sheet, always("held", "held"))])
-    assert {fault.partition(", ")[2] for fault in done.faults} == {
-        "column verdict: 'held': write one of correct, partly, wrong, not_checkable, or leave it"
-        " empty"
-    }
-    assert {(row["part"], row["verdict"]) for row in work.root.rows(HUMAN_GRADES, MONTH)} == {
+    for verdict, allowed in (
+        ("correct", "held, partly, not"),
+        ("held", "correct, partly, wrong, not_checkable"),
+    ):
+        (done,) = import_files(work, [fill(sheet, always(verdict, verdict))])
+        assert {fault.partition(", ")[2] for fault in done.faults} == {
+            f"column verdict: '{verdict}': write one of {allowed}, or leave it empty"
+        }
+    assert {(row["part"], row["verdict"]) for row in rows_in(work)} == {
         ("claim", "correct"),
         ("gold", "held"),
     }
 
 
-def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(
+def test_grades_of_answers_that_were_written_or_split_anew_are_left_out(
     work: Workspace, tmp_path: Path
 ) -> None:
     _, files = give_out(work.root, tmp_path / "out")
@@ -261,10 +198,10 @@ def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(
     imported(work, fill(files[0], always("partly", "held")))
     found = results(work, [])
     assert (found.verdicts, found.outdated, found.accuracy) == (8, 0, {})
+    assert [system.system for system in found.systems] == list(SYSTEMS)
     for system in found.systems:
         assert (system.people["factual"].value, system.people["coverage"].value) == (0.5, 1.0)
         assert (system.judged["factual"].value, system.difference["factual"]) == (None, None)
-    assert [system.system for system in found.systems] == list(SYSTEMS)
     assert results(work, month_grades()).outdated == 4, "the judge split these answers otherwise"
     assert [grid.key for grid in grades_section(found).grids] == ["people_table_1"]
 
@@ -280,16 +217,17 @@ def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(
     export, files = give_out(work.root, tmp_path / "out", 1, systems=["arxivbot", "direct"])
     assert "2 answers of direct abstain or claim nothing: they need no grader" in export.notes
     imported(work, fill(files[0], always("correct", "held")))
-    found = {system.system: system.people for system in results(work, []).systems}
-    assert found["arxivbot"]["coverage"].value == 1.0
-    assert "direct" not in found, "nobody graded any answer of it"
+    (graded,) = results(work, []).systems  # nobody graded any answer of direct
+    assert (graded.system, graded.people["coverage"].value) == ("arxivbot", 1.0)
 
 
-def test_without_answers_or_with_a_question_of_two_months_there_are_no_sheets(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_where_there_is_nothing_to_grade_it_is_said_why(work: Workspace, tmp_path: Path) -> None:
+    empty, silent = (workspace(tmp_path / name).root for name in ("empty", "silent"))
     with pytest.raises(MissingInput, match="there is no answer: set CITELOOM_QUESTIONS"):
-        give_out(workspace(tmp_path / "empty").root, tmp_path / "out")
+        give_out(empty, tmp_path / "out")
+    write_answers(silent, grades=[grade(gold=["not"], outcome="abstained")])
+    with pytest.raises(MissingInput, match="no answer has anything to grade"):
+        give_out(silent, tmp_path / "out")
     write_answers(work.root, "2024-04")
     with pytest.raises(SettingError, match="question q1 is asked in 2024-03 and in 2024-04"):
         give_out(work.root, tmp_path / "out")

@@ -5,8 +5,6 @@ it out of date.
 from __future__ import annotations
 
 import json
-import weakref
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +12,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.engine.run import State, fingerprint, run_stage, state
+from pipeline.engine.run import fingerprint
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.citation_support import rows as support_rows
-from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, judge_request
-from pipeline.evaluation.citation_support.judge import JudgeRequest as Question
+from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS
 from pipeline.evaluation.citation_support.rows import inputs
 from pipeline.evaluation.citation_support.sample import MOST_REHEARSED
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
-from pipeline.llm.messages import Message
 from pipeline.llm.rehearsal import Rehearsal
 from pipeline.tables.writers import writer_name
 from tests.models_file import write_models
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import (
     CITED_MONTH,
     MONTH,
@@ -115,24 +110,6 @@ def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none_and_a_re
     assert same_rows == rows
     assert llm.generations == 2
     assert rerun.measured["llm_cached"] == rerun.measured["llm_calls"] == 2
-
-
-def test_rows_stand_by_task_system_sentence_and_number(tmp_path: Path) -> None:
-    text = "Both [Reference 2] and [Reference 1] weigh. So does [Reference 1]."
-    sections = [
-        section(text, NUMBERS, system, task_id)
-        for system in ("zero_shot", "chatcite")
-        for task_id in ("2403.90002#S2", TASK)
-    ]
-    with ScriptedLlm() as llm:
-        _, rows = judged(place_with(tmp_path, sections, REFERENCES, llm))
-    keys = [(row["task_id"], row["system"], row["sentence"], row["number"]) for row in rows]
-    assert keys == sorted(keys)
-    assert len(keys) == 12
-    assert {row["calls"] for row in rows} == {1}
-    assert (
-        llm.generations == 3
-    )  # four sections say the same of the same works: three questions, each asked once
 
 
 def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(
@@ -269,36 +246,6 @@ def test_sentences_on_one_work_are_asked_one_after_another(tmp_path: Path) -> No
     assert titles == ["1", "1", "2"]
 
 
-class Words(list[Message]):
-    """Messages to which there can be a weak reference."""
-
-
-def test_a_question_is_put_into_words_when_it_has_its_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put: list[weakref.ref[Words]] = []
-    held: list[int] = []
-
-    def watched(*arguments: Any) -> Question:
-        question = judge_request(*arguments)
-        words = Words(question.messages)
-        put.append(weakref.ref(words))
-        return replace(question, messages=words)
-
-    def counting(asked: Asked) -> None:
-        held.append(sum(words() is not None for words in put))
-
-    monkeypatch.setattr(support_rows, "judge_request", watched)
-    text = " ".join(f"Fact {number} is told [Reference 1]." for number in range(30))
-    with ScriptedLlm(counting) as llm:
-        _, rows = judged(
-            place_with(tmp_path, [section(text, {1})], REFERENCES, llm, llm_concurrency=2)
-        )
-    assert len(rows) == len(held) == len(put) == 30
-    # Two have their turn, and those before them may be on their way out.
-    assert max(held) <= 4
-
-
 @pytest.mark.parametrize("changed", [tables.PASSAGES, tables.EMBEDDINGS])
 def test_other_passages_or_vectors_of_what_is_cited_are_other_inputs(
     tmp_path: Path, changed: tables.Table
@@ -338,19 +285,6 @@ def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path: Path, claims:
         assert len(list(stage.build(job))) == claims
     assert rehearsal.count("calls") == claims
     assert job.notes["works_ranked"]["by_words_alone"] == (claims > 1)
-
-
-def test_a_change_of_judge_room_or_limits_puts_the_month_out_of_date(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES, llm)
-        run_stage(CITATION_SUPPORT, work, MONTH)
-    assert state(CITATION_SUPPORT, work, MONTH) is State.DONE
-    judge = {"models": write_models(tmp_path / "settings", llm.url, "x"), "judges": ("x",)}
-    for change in (judge, {"llm_context": 6000}, {"support_passages": 3}):
-        changed = Workspace(work.settings.model_copy(update=change))
-        assert state(CITATION_SUPPORT, changed, MONTH) is State.STALE, change
-    moved = Workspace(work.settings.model_copy(update={"llm_url": "http://127.0.0.1:2/v1"}))
-    assert state(CITATION_SUPPORT, moved, MONTH) is State.DONE
 
 
 def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path: Path) -> None:
