@@ -157,18 +157,3 @@ def ledger(workspace: Workspace, stage: str, month: str = MONTH) -> list[tuple[s
     """(subject, reason) of all that a stage left out of a month."""
     rows = pq.read_table(workspace.root.ledger_file(stage, month)).to_pylist()
     return [(row["subject"], row["reason"]) for row in rows]
-
-
-def listed(*items: str, kind: str = "itemize", tag: str = "•") -> str:
-    """A list with the same mark before each item."""
-    mark = f'<span class="ltx_tag ltx_tag_item">{tag}</span>'
-    return (
-        '<ul id="S1.I1"'
-        f' class="ltx_{kind}">{"".join(f"<li>{mark}{item}</li>" for item in items)}</ul>'
-    )
-
-
-def equation(*rows: str) -> str:
-    """A display equation of rows of cells."""
-    body = "".join(f'<tr class="ltx_equation ltx_eqn_row">{row}</tr>' for row in rows)
-    return f'<table id="S1.E1" class="ltx_equation ltx_eqn_table"><tbody>{body}</tbody></table>'
