@@ -1,4 +1,4 @@
-"""Cases of a parser, kept as tables of a TOML file."""
+"""Cases of a parser, kept in a TOML file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ TESTS = Path(__file__).resolve().parent
 def cases(file: str, group: str | None = None) -> pytest.MarkDecorator:
     """Run a test once for each case of a file below `tests/`, or of one group in it.
 
-    Each table is a case, which the test gets as `case`; its name is the test's id. A group may also
-    be a list of texts, each of which is a case.
+    A file or group is a table of cases by name, or a list of cases: texts, or rows that begin with
+    the text. The test gets each as `case`.
     """
     content = tomllib.loads((TESTS / file).read_text(encoding="utf-8"))
     chosen = content if group is None else content[group]
-    named = dict(zip(chosen, chosen, strict=True)) if isinstance(chosen, list) else chosen
+    if isinstance(chosen, list):
+        named = [(case if isinstance(case, str) else case[0], case) for case in chosen]
+    else:
+        named = list(chosen.items())
     return pytest.mark.parametrize(
-        "case", [pytest.param(case, id=name or "nothing") for name, case in named.items()]
+        "case", [pytest.param(case, id=name or "nothing") for name, case in named]
     )

@@ -21,6 +21,7 @@ from pipeline.arxiv.record import Record, is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine.progress import Event, listening
 from pipeline.errors import MissingInput, PermanentFailure
+from tests.cases import cases
 from tests.processes import wait_until
 
 from .conftest import PROJECT, line, messages
@@ -372,71 +373,20 @@ def test_names_stand_in_reading_order() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        (
-            "A. One (Lab, City), B. Two\n  (MIT (US)) and C. Three, and D. Four, et al.",
-            ("A. One", "B. Two", "C. Three", "D. Four"),
-        ),
-        ("A. One, Jr., B. Two, III and C. Ivanov", ("A. One Jr.", "B. Two III", "C. Ivanov")),
-    ],
-)
-def test_an_author_line_is_taken_apart(text: str, names: tuple[str, ...]) -> None:
-    assert split_author_line(text) == names
+@cases("unit/arxiv/names.toml", "author_lines")
+def test_an_author_line_is_taken_apart_and_accents_in_tex_are_letters(case: list[str]) -> None:
+    line, *names = case
+    assert split_author_line(line) == tuple(names)
 
 
-@pytest.mark.parametrize(
-    ("typed", "name"),
-    [
-        ("C. Bal\\'azs", "C. Balázs"),
-        ('Franz G\\"{a}hler', "Franz Gähler"),
-        ("Rastislav \\v{S}r\\'amek", "Rastislav Šrámek"),
-        ("Mikkel {\\O}bro", "Mikkel Øbro"),
-        ("D. Mar\\'{\\i}n-Barba", "D. Marín-Barba"),
-        ("{\\L}ukasz Stra{\\ss}e", "Łukasz Straße"),
-        ("Fran\\c{c}ois N.d'Ambrumenil", "François N. d'Ambrumenil"),
-        ("\\vec Strange", "\\vec Strange"),
-    ],
-)
-def test_accents_in_tex_are_letters(typed: str, name: str) -> None:
-    assert split_author_line(typed) == (name,)
+@cases("unit/arxiv/withdrawals.toml", "withdrawn")
+def test_a_notice_is_a_withdrawal(case: list[str]) -> None:
+    assert is_withdrawn(*case)
 
 
-@pytest.mark.parametrize(
-    ("comment", "abstract", "withdrawn"),
-    [
-        (
-            "This paper has been withdrawn by the author due to a crucial error in equation 1",
-            None,
-            True,
-        ),
-        ("Withdrawn", None, True),
-        ("withdrawn by the authors", None, True),
-        ("12 pages; this paper has been withdrawn", None, True),
-        (
-            "This submission has been withdrawn by arXiv administrators due to disputed authorship",
-            None,
-            True,
-        ),
-        ("The authors have withdrawn this paper", None, True),
-        ("Paper withdrawn, see 2301.00001", None, True),
-        (None, "This paper has been withdrawn by the authors.", True),
-        ("An earlier version of this paper was withdrawn", None, False),
-        ("Supersedes the withdrawn arXiv:0704.0001", None, False),
-        (
-            "10 pages",
-            "We study drugs withdrawn from the market. The paper finds that bids were withdrawn.",
-            False,
-        ),
-        (None, "Cash is withdrawn by authors of fraud in this work.", False),
-        (None, None, False),
-    ],
-)
-def test_a_notice_is_a_withdrawal_and_talk_of_withdrawing_is_none(
-    comment: str | None, abstract: str | None, withdrawn: bool
-) -> None:
-    assert is_withdrawn(comment, abstract) == withdrawn
+@cases("unit/arxiv/withdrawals.toml", "present")
+def test_talk_of_withdrawing_is_no_withdrawal(case: list[str]) -> None:
+    assert not is_withdrawn(*case)
 
 
 @pytest.mark.parametrize(
