@@ -40,7 +40,7 @@ pytestmark = pytest.mark.slow
 
 MONTH = "2024-03"
 ERRORS = "ar5iv-04-2024-errors.zip"
-NO_PAGE, NOT_HTML, TORN, WITHOUT_METADATA = (f"2403.9910{number}" for number in range(4))
+NO_PAGE, NOT_HTML, NO_TEXT, TORN, WITHOUT_METADATA = (f"2403.9910{number}" for number in range(5))
 
 # The columns that identify a row; the first column alone where a table is not listed.
 KEYS = {
@@ -133,12 +133,13 @@ class Corpus:
 
 
 def write_sources(folder: Path) -> dict[str, Path]:
-    """The sample corpus with a file that is no page, a page that is no HTML, one that is torn, and
-    one that no metadata describes.
+    """The sample corpus with a file that is no page, and pages without HTML, without text, torn,
+    and without metadata.
     """
     dump = Path(shutil.copytree(SAMPLE_DUMP, folder / "dump"))
     with zipfile.ZipFile(dump / ERRORS, "a", zipfile.ZIP_DEFLATED) as pages:
         pages.writestr(f"errors/2403/{NO_PAGE}.txt", b"notes")
+        pages.writestr(f"errors/2403/{NO_TEXT}.html", b"<!DOCTYPE html><html><body></body></html>")
         for identifier in (NOT_HTML, TORN, WITHOUT_METADATA):
             pages.writestr(f"errors/2403/{identifier}.html", b"%PDF-1.4" + bytes(range(256)))
         torn = pages.getinfo(f"errors/2403/{TORN}.html").header_offset
@@ -147,7 +148,9 @@ def write_sources(folder: Path) -> dict[str, Path]:
         file.write(b"\xff" * 20)
     lines = SAMPLE_SNAPSHOT.read_text().splitlines()
     described = next(line for line in lines if '"2403.90001"' in line)
-    lines += [described.replace("2403.90001", identifier) for identifier in (NOT_HTML, TORN)]
+    lines += [
+        described.replace("2403.90001", identifier) for identifier in (NOT_HTML, NO_TEXT, TORN)
+    ]
     snapshot = folder / "metadata.jsonl"
     snapshot.write_text("\n".join([*lines, "{broken"]))
     return {"dump_dir": dump, "metadata_snapshot": snapshot}
@@ -232,6 +235,7 @@ def test_broken_pages_are_in_the_ledger_and_the_others_are_papers(corpus: Corpus
     assert {
         (f"errors/2403/{NO_PAGE}.txt", "not_an_arxiv_page"),
         (NOT_HTML, "not_html"),
+        (NO_TEXT, "no_text"),
         (TORN, "corrupt_member"),
         (WITHOUT_METADATA, "no_metadata"),
     } <= left_out

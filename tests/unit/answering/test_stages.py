@@ -29,7 +29,6 @@ from tests.unit.answering.staging import (
     BEAM,
     ENTRIES,
     FUSION,
-    STAGES,
     answering_forms,
     answers_of,
     contents,
@@ -60,11 +59,6 @@ class Run:
             run_all(self.place)
             self.may = run_stage(QUESTIONS, self.place, MAY)
             self.written = contents(self.place)
-            requests = len(self.llm.requests)
-            self.again = run_all(self.place)
-            for stage in STAGES:
-                run_stage(stage, self.place, MARCH, force=True)
-            self.requests_again = len(self.llm.requests) - requests
 
 
 @pytest.fixture(scope="module")
@@ -201,12 +195,6 @@ def test_every_row_is_the_row_of_its_answer(done: Run) -> None:
             answer_row(row["question_id"], writer_of(row), again, json.loads(row["settings"]))
             == row
         )
-
-
-def test_a_rerun_asks_nothing_and_writes_the_same_bytes(done: Run) -> None:
-    assert all(outcome.skipped for outcome in done.again.values())
-    assert done.requests_again == 0
-    assert contents(done.place) == done.written
 
 
 def test_neither_order_nor_company_of_the_systems_nor_concurrency_changes_an_answer(

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.stages import QUESTIONS
-from pipeline.engine.run import fingerprint, run_stage
+from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from tests.folders import copy_folder
@@ -22,7 +22,6 @@ from tests.unit.answering.staging import (
     BEAM,
     ENTRIES,
     SHADE,
-    STAGES,
     entry,
     reading,
     run_all,
@@ -30,7 +29,6 @@ from tests.unit.answering.staging import (
     stale,
     write_set,
 )
-from tests.unit.settings_read import NO_ROW, READ, Read
 
 pytestmark = pytest.mark.slow
 
@@ -42,14 +40,6 @@ BOT, CHAT, ALONE, ELSEWHERE = (
 )
 QUOTING = "answers extractive"
 ALL_ASKING = {BOT, CHAT, ALONE, "answer_grades"}
-# How the index is stored, which of two embedders' options are set, and where: the same points come
-# of it.
-STORED = {
-    "dump_dir", "qdrant_url", "qdrant_api_key", "qdrant_private_network", "qdrant_grpc_port",
-    "qdrant_collection", "qdrant_on_disk", "qdrant_shards", "qdrant_replicas",
-    "qdrant_quantization", "embedder_path", "embedder_device", "embedder_precision",
-    "embedder_tokens", "embedder_colbert", "reranker",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +88,6 @@ def other(done: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
         ("max_questions", 1, {"questions"}),
         ("answer_systems", "direct", {BOT, CHAT, QUOTING}),
         ("llm_cutoff", "2024-03", set()),
-        ("llm_concurrency", 1, set()),
-        ("llm_budget_calls", 100000, set()),
-        ("llm_url", "http://127.0.0.1:9/v1", set()),
     ],
 )
 def test_a_setting_makes_stale_what_it_changes(
@@ -113,22 +100,6 @@ def test_a_setting_makes_stale_what_it_changes(
 ) -> None:
     models = write_models(tmp_path, llm.url, "another", context=whole.settings.llm_context)
     assert stale(other(whole, llm, **{"models": models, setting: value})) == changed
-
-
-def test_what_a_stage_reads_of_the_settings_can_put_its_month_out_of_date(
-    corpus: Workspace, tmp_path: Path
-) -> None:
-    with ScriptedLlm(reading, models=("scripted", "first", "second")) as llm:
-        models = write_models(tmp_path / "settings", llm.url, "first", "second")
-        settings = staged(corpus, tmp_path, llm, models=models, judges="first,second").settings
-        place = Workspace(Read(_env_file=None, **settings.model_dump()))  # type: ignore[call-arg]
-        for stage in STAGES:
-            READ.clear()
-            fingerprint(stage, place, MARCH)
-            wanted = READ | NO_ROW | STORED
-            READ.clear()
-            run_stage(stage, place, MARCH)
-            assert READ - wanted == set(), stage.name
 
 
 def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_changes_no_answer(

@@ -252,24 +252,6 @@ def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:
     ]
 
 
-def test_a_bad_member_goes_to_the_ledger_and_the_month_goes_on(workspace: Workspace) -> None:
-    """The good page comes first in the zip, and last in the table."""
-    file = put_papers(
-        workspace, {FOURTH: GOOD, FIRST: b"%PDF-1.4", SECOND: page(""), THIRD: GOOD * 3}
-    )
-    members = workspace.root.rows(tables.DUMP_MEMBERS, MONTH)
-    broken = bytearray(file.read_bytes())
-    broken[members[2]["offset"] + 60 : members[2]["offset"] + 80] = b"\xff" * 20
-    file.write_bytes(broken)
-    run_stage(PAPERS, workspace, MONTH)
-    assert parsed_ids(workspace) == [FOURTH]
-    assert ledger(workspace, "papers") == [
-        (FIRST, "not_html"),
-        (SECOND, "no_text"),
-        (THIRD, "corrupt_member"),
-    ]
-
-
 def test_what_was_read_is_measured(workspace: Workspace) -> None:
     put_papers(workspace, {FIRST: GOOD})
     outcome = run_stage(PAPERS, workspace, MONTH)
@@ -287,23 +269,6 @@ def test_both_parsers_write_the_same_rows(tmp_path: Path) -> None:
         for parser in ("fast", "reference")
     )
     assert fast == slow
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"categories": "cs.CL"},
-        {"category_match": "primary"},
-        {"parser": "reference"},
-        {"page_errors": "drop_page"},
-    ],
-)
-def test_a_setting_that_changes_rows_makes_papers_out_of_date(
-    workspace: Workspace, tmp_path: Path, setting: dict[str, str]
-) -> None:
-    one_paper(workspace)
-    assert state(PAPERS, workspace, MONTH) is State.DONE
-    assert state(PAPERS, workspace_for(tmp_path, **setting), MONTH) is State.STALE
 
 
 @pytest.mark.parametrize(
