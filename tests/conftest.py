@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from pytest_httpserver import HTTPServer
 
 from tests.fake_arxiv import FakeOai
+from tests.required_tools import tests_not_run
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DATA = PROJECT.parent / "shared" / "data"
@@ -72,6 +73,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(_group(item)))
         if _group(item).startswith("assets"):  # they share a data root on which every stage has run
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests that were not run because this machine lacks a tool."""
+    for reason, tests in tests_not_run(terminalreporter.stats.get("skipped", [])).items():
+        terminalreporter.write_sep("!", f"{len(tests)} TESTS NOT RUN", red=True, bold=True)
+        terminalreporter.write_line(reason, red=True)
+        for test in tests:
+            terminalreporter.write_line(f"  {test}")
 
 
 def _group(item: pytest.Item) -> str:

@@ -18,6 +18,7 @@ import pytest
 
 from tests.assets.conftest import MONTHS, Place, make_place
 from tests.faults.zygote import Zygote
+from tests.required_tools import missing_tool
 from tests.scripted_llm import ScriptedLlm
 
 FOLDER = Path(__file__).parent
@@ -75,9 +76,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
             check=True,
         )
     except (OSError, subprocess.CalledProcessError) as error:
-        if os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
-            raise
-        pytest.skip(f"no C compiler makes {FOLDER / 'faulty.c'}: {error}")
+        missing_tool(f"no C compiler makes {FOLDER / 'faulty.c'}: {error}")
     return made
 
 

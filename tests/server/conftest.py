@@ -1,7 +1,7 @@
 """A real Qdrant server on loopback, with an API key, random ports and storage that goes with it.
 
 `.ci/install-qdrant` installs the binary; CITELOOM_TEST_QDRANT names another. Without one these
-tests skip, or fail where CITELOOM_REQUIRE_TOOLS=1.
+tests are not run.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pipeline.index.opening import close_indexes
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
 from tests.processes import PATIENCE, end_with_tests
+from tests.required_tools import missing_tool
 from tests.unit.index.building import make_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -94,12 +95,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def qdrant_binary() -> Path:
     """The server's binary."""
     binary = Path(os.environ.get("CITELOOM_TEST_QDRANT", INSTALLED))
-    if binary.is_file():
-        return binary
-    reason = f"there is no Qdrant server at {binary}: run .ci/install-qdrant"
-    if os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    if not binary.is_file():
+        missing_tool(f"there is no Qdrant server at {binary}: run .ci/install-qdrant")
+    return binary
 
 
 @pytest.fixture(scope="session")

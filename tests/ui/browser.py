@@ -5,7 +5,6 @@ widths.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.processes import PATIENCE, end_with_tests, wait_until
+from tests.required_tools import missing_tool
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome, ChromeOptions
@@ -113,14 +113,10 @@ class Page:
 
 
 def tool(*names: str) -> str:
-    """The path of the first of some programs; without any the test skips, or fails where tools are
-    required.
-    """
+    """The path of the first of some programs; without any the test is not run."""
     found = next(filter(None, map(shutil.which, names)), None)
-    if found is None and os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
-        pytest.fail(f"{names[0]} is not here, and CITELOOM_REQUIRE_TOOLS is 1")
     if found is None:
-        pytest.skip(f"{names[0]} is not here: install Debian's chromium and chromium-driver")
+        missing_tool(f"{names[0]} is not here: install Debian's chromium and chromium-driver")
     return found
 
 

@@ -26,6 +26,7 @@ from tests.processes import (
     listening,
     wait_until,
 )
+from tests.required_tools import missing_tool
 from tests.ui.browser import (
     COLOURS,
     WIDTHS,
@@ -105,13 +106,13 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The script of axe-core, from npm."""
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("npm is not here, which brings axe-core")
+        missing_tool("npm is not here, which brings axe-core")
     folder = tmp_path_factory.mktemp("axe")
     packed = subprocess.run(
         [npm, "pack", AXE, "--silent"], cwd=folder, capture_output=True, text=True
     )
     if packed.returncode:
-        pytest.skip(f"npm could not bring {AXE}: {packed.stderr[-200:]}")
+        missing_tool(f"npm could not bring {AXE}: {packed.stderr[-200:]}")
     with tarfile.open(folder / packed.stdout.split()[-1]) as archive:
         return archive.extractfile("package/axe.min.js").read().decode()  # type: ignore[union-attr]
 
