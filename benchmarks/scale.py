@@ -1,0 +1,356 @@
+"""What a corpus of many months costs: loading, and every operation over it, at several sizes.
+
+    python -m benchmarks.scale [--months 12,100,424] [--papers 24] [--records 0] [--quick]
+                               [--folder FOLDER]
+
+A synthetic corpus (benchmarks.synthetic_corpus) grows month by month in one data root: pages are
+parsed, packed, given perturbed vectors and loaded into the embedded index by the product's stages.
+At each size every operation is run as a user runs it, as a process of its own: seconds of wall and
+of processor time, peak memory, bytes that the process read. From the sizes follows an exponent: 0
+for what does not depend on the months, 1 for what grows with them, 2 with their square.
+
+    exponent of an operation    slope of log(seconds) over log(months), first to last size
+    exponent of a load          1 + slope of log(seconds a month) over log(months)
+
+With --folder the corpus and the data root are kept, and a second call goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import httpx2
+import psutil
+
+from benchmarks.harness import Claim, report
+from benchmarks.serve import serving
+from benchmarks.synthetic_corpus import (
+    PerturbedEmbedder,
+    SyntheticCorpus,
+    months_until,
+    sample_texts,
+)
+from pipeline import tables
+from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
+from pipeline.engine.progress import Event, StageFailed, StageFinished, listening
+from pipeline.engine.stage import Stage, Workspace
+from pipeline.ops.run_months import run_months
+from pipeline.ops.services import release_services
+from pipeline.settings import load_settings
+from pipeline.stages import STAGES
+
+SIZES, QUICK_SIZES = (12, 100, 424), (3, 12)
+PAPERS, QUICK_PAPERS = 24, 4
+# Searches of one server, after its first.
+SEARCHES = 20
+# Months whose seconds are averaged at each end of a load.
+WINDOW = 6
+MOST_OF_LOAD, MOST_OF_SEARCH = 1.1, 0.2
+_COMMAND = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+QUERIES = (
+    "test collection for passage retrieval",
+    "how do judges agree on relevance",
+    "dense retrieval with section headings",
+    "limits of sparse attention in long documents",
+    "related work generation from references",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an operation cost. read_mb: bytes that its process read from files, cached or not."""
+
+    seconds: float
+    processor_seconds: float = 0.0
+    peak_mb: float = 0.0
+    read_mb: float = 0.0
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Grow the corpus, measure at each size, print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--months", default="", help="sizes, ascending, such as 12,100,424")
+    parser.add_argument("--papers", type=int, default=0, help="papers of a month")
+    parser.add_argument("--records", type=int, default=0, help="records of other archives")
+    parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
+    parser.add_argument("--quick", action="store_true", help="12 months of four papers")
+    options = parser.parse_args(arguments)
+    default_sizes = QUICK_SIZES if options.quick else SIZES
+    sizes = [int(size) for size in options.months.split(",") if size] or list(default_sizes)
+    papers = options.papers or (QUICK_PAPERS if options.quick else PAPERS)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        Measurement(folder, sizes, papers, options.records).run()
+
+
+class Measurement:
+    """One growing data root in a folder."""
+
+    def __init__(self, folder: Path, sizes: Sequence[int], papers: int, records: int) -> None:
+        self.folder, self.sizes, self.papers, self.records = folder, sizes, papers, records
+        self.corpus = SyntheticCorpus(months_until(max(sizes)), papers)
+        self.dump, self.snapshot = folder / "dump", folder / "snapshot.jsonl"
+        self.seconds_file = folder / "seconds.jsonl"
+        self.workspace = Workspace(
+            load_settings(
+                _env_file=None,
+                data=folder / "data",
+                dump_dir=self.dump,
+                metadata_snapshot=self.snapshot,
+                arxiv_api=False,
+            )
+        )
+
+    def run(self) -> None:
+        """Load up to each size, and measure there."""
+        self.dump.mkdir(parents=True, exist_ok=True)
+        if not self.snapshot.exists():
+            self.corpus.write_snapshot(self.snapshot, self.records)
+        stages = self._stages()
+        operations: dict[int, dict[str, Cost]] = {}
+        for size in sorted(self.sizes):
+            self._load(self.corpus.months[:size], stages)
+            operations[size] = self._measure(self.corpus.months[:size])
+            for name, cost in operations[size].items():
+                _say(f"{size} months, {name}: {cost}")
+        self._report(operations)
+
+    def _stages(self) -> list[Stage]:
+        """All stages; that of embeddings takes perturbed vectors."""
+        embedder = PerturbedEmbedder(self.workspace.settings, sample_texts())
+        build = partial(build_embeddings, make=lambda settings: embedder)
+        perturbed = replace(EMBEDDINGS, build=build)
+        return [perturbed if stage is EMBEDDINGS else stage for stage in STAGES]
+
+    def _load(self, months: Sequence[str], stages: Sequence[Stage]) -> None:
+        """Write the pages of the months and run all stages, one month after another."""
+        for month in months:
+            file = self.dump / f"ar5iv-{month}-no-problem.zip"
+            if file.exists():
+                continue
+            self.corpus.write_month(self.dump, month)
+            seconds: dict[str, float] = {}
+            with listening(partial(_record, seconds)):
+                started = time.perf_counter()
+                run_months(self.workspace, [month], stages)
+                whole = time.perf_counter() - started
+            with self.seconds_file.open("a") as lines:
+                lines.write(json.dumps({"month": month, "whole": whole, "stages": seconds}) + "\n")
+        release_services()
+
+    def _measure(self, months: Sequence[str]) -> dict[str, Cost]:
+        paper = self.corpus.paper(self.papers * len(months) // 2)
+        run = partial(self._command)
+        costs = {
+            "status": run("status", "--json"),
+            "run with nothing to do": run("run", "--months", "all", "--json"),
+            "refresh with nothing new": run("refresh", "--no-harvest", "--json"),
+            "audit": run("audit", "--json"),
+            "search, a process": run("search", QUERIES[0], "--json"),
+            "paper, a process": run("paper", paper.arxiv_id, "--cited-by", "--json"),
+        }
+        with serving(self.workspace) as (url, server):
+            costs |= _measure_server(url, server, paper.arxiv_id)
+        return costs
+
+    def _command(self, *arguments: str) -> Cost:
+        """Run a command of citeloom. Raises CalledProcessError where it fails."""
+        return cost_of([*_COMMAND, *arguments], self._environment())
+
+    def _environment(self) -> Mapping[str, str]:
+        settings = self.workspace.settings
+        return {
+            **{key: text for key, text in os.environ.items() if not key.startswith("CITELOOM_")},
+            "CITELOOM_DATA": str(settings.data_root),
+            "CITELOOM_DUMP_DIR": str(self.dump),
+            "CITELOOM_METADATA_SNAPSHOT": str(self.snapshot),
+            "CITELOOM_ARXIV_API": "false",
+        }
+
+    def _report(self, operations: Mapping[int, Mapping[str, Cost]]) -> None:
+        lines = [json.loads(line) for line in self.seconds_file.read_text().splitlines()]
+        figures: dict[str, object] = {"papers a month": self.papers, "records": self.records}
+        exponents = {}
+        for name in ["whole", *sorted({stage for line in lines for stage in line["stages"]})]:
+            seconds = [
+                line["whole"] if name == "whole" else line["stages"].get(name, 0.0)
+                for line in lines
+            ]
+            first, last = _ends(seconds)
+            figures[f"load, {name}: s a month, first and last"] = f"{first:.2f} {last:.2f}"
+            if first >= 0.05 or last >= 0.05:
+                exponents[f"load, {name}"] = 1 + _slope(WINDOW, first, len(seconds), last)
+        smallest, largest = min(operations), max(operations)
+        for name, first_cost in operations[smallest].items():
+            for size, costs in operations.items():
+                cost = costs[name]
+                figures[f"{name}, {size} months"] = (
+                    f"{cost.seconds:.2f} s, {cost.processor_seconds:.2f} s of processor,"
+                    f" {cost.peak_mb:.0f} MB, {cost.read_mb:.0f} MB read"
+                )
+            exponents[name] = _slope(
+                smallest, first_cost.seconds, largest, operations[largest][name].seconds
+            )
+        figures |= {f"exponent of {name}": round(value, 2) for name, value in exponents.items()}
+        figures["bytes a passage"] = self._bytes_a_passage()
+        report("scale", figures, _claims(exponents, operations[largest]))
+
+    def _bytes_a_passage(self) -> dict[str, int]:
+        """Bytes of each table and of the index, for each passage."""
+        root = self.workspace.settings.data_root
+        sizes: dict[str, int] = {}
+        for file in Path(str(root)).rglob("*"):
+            if file.is_file():
+                top = file.relative_to(str(root)).parts[0]
+                # Blocks, since Edge's files have holes.
+                sizes[top] = sizes.get(top, 0) + file.stat().st_blocks * 512
+        data = self.workspace.root
+        passages = sum(
+            data.read(tables.PASSAGES, month, ["passage_id"]).num_rows
+            for month in data.months(tables.PASSAGES)
+        )
+        return {top: size // passages for top, size in sorted(sizes.items())}
+
+
+def _record(seconds: dict[str, float], event: Event) -> None:
+    match event:
+        case StageFinished(outcome):
+            seconds[outcome.stage] = outcome.seconds
+        case StageFailed(stage, month, message, _):
+            raise SystemExit(f"{stage} of {month} failed: {message}")
+
+
+def cost_of(command: Sequence[str], environment: Mapping[str, str]) -> Cost:
+    """Run a command to its end. Raises CalledProcessError where its exit code is not 0."""
+    started = time.perf_counter()
+    process = psutil.Popen(
+        command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    with _watched(process) as peak:
+        output = process.communicate()[0]
+    seconds = time.perf_counter() - started
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, output)
+    return replace(peak[0], seconds=seconds)
+
+
+@contextmanager
+def _watched(process: psutil.Process) -> Iterator[list[Cost]]:
+    """Poll a process every 20 ms; the list holds what it has used so far."""
+    costs, ended = [Cost(0.0)], threading.Event()
+
+    def poll() -> None:
+        while not ended.wait(0.02):
+            try:
+                times, memory, io = (
+                    process.cpu_times(),
+                    process.memory_info(),
+                    process.io_counters(),
+                )
+            except psutil.Error:
+                return
+            costs[0] = Cost(
+                0.0,
+                times.user + times.system,
+                max(costs[0].peak_mb, memory.rss / 2**20),
+                io.read_chars / 2**20,
+            )
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield costs
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _measure_server(url: str, server: psutil.Process, arxiv_id: str) -> dict[str, Cost]:
+    """Requests to a server that has answered none yet: medians but for the first search."""
+
+    def seconds_of(path: str, **parameters: str) -> float:
+        started = time.perf_counter()
+        httpx2.get(f"{url}{path}", params=parameters or None, timeout=120).raise_for_status()
+        return time.perf_counter() - started
+
+    def median_of(path: str) -> float:
+        return statistics.median(seconds_of(path) for _ in range(5))
+
+    first = seconds_of("/api/search", q=QUERIES[0])
+    search = statistics.median(
+        seconds_of("/api/search", q=QUERIES[number % len(QUERIES)]) for number in range(SEARCHES)
+    )
+    quote = "annotators read the question and then the passage with its heading"
+    costs = {
+        "first search of a server": Cost(first),
+        "search": Cost(search),
+        "find-quote": Cost(seconds_of("/api/quotes", q=quote)),
+        "paper page": Cost(median_of(f"/paper/{arxiv_id}")),
+        "cited-by": Cost(median_of(f"/api/papers/{arxiv_id}/cited-by")),
+        "find papers by title": Cost(median_of("/api/papers?title=Tidepool")),
+    }
+    memory = server.memory_info().rss / 2**20
+    return {name: replace(cost, peak_mb=memory) for name, cost in costs.items()}
+
+
+def _ends(seconds: Sequence[float]) -> tuple[float, float]:
+    """Means over the first and the last months, without the very first, which loads libraries."""
+    return statistics.mean(seconds[1 : WINDOW + 1]), statistics.mean(seconds[-WINDOW:])
+
+
+def _slope(small: float, first: float, large: float, last: float) -> float:
+    return math.log(max(last, 1e-3) / max(first, 1e-3)) / math.log(large / small)
+
+
+def _claims(exponents: Mapping[str, float], largest: Mapping[str, Cost]) -> list[Claim]:
+    claims = [
+        Claim("exponent of a load", exponents["load, whole"], MOST_OF_LOAD, at_most=True),
+        Claim(
+            "exponent of refresh with nothing new",
+            exponents["refresh with nothing new"],
+            MOST_OF_LOAD,
+            at_most=True,
+        ),
+    ]
+    claims += [
+        Claim(f"exponent of {name}", exponents[name], MOST_OF_SEARCH, at_most=True)
+        for name in ("search", "paper page")
+    ]
+    claims += [
+        Claim(f"{name} over all months, s", largest[name].seconds, 3.0, at_most=True)
+        for name in ("status", "run with nothing to do", "refresh with nothing new")
+    ]
+    return [
+        *claims,
+        Claim(
+            "first search of a server, s",
+            largest["first search of a server"].seconds,
+            2.0,
+            at_most=True,
+        ),
+    ]
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
