@@ -49,8 +49,8 @@ from pipeline.embedding.verify import (
     EXACT,
     HALF,
     TEXTS,
-    Bounds,
     ReferenceVectors,
+    Tolerances,
     compare,
     reference_of,
 )
@@ -201,7 +201,7 @@ def _record_parity(
     name: str,
     vectors: Sequence[Vectors],
     references: Sequence[ReferenceVectors],
-    bounds: Bounds,
+    bounds: Tolerances,
 ) -> None:
     compared = [
         compare(str(place), one, other, bounds)

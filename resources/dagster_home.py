@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError, TransientFailure
-from pipeline.ops.doctor.findings import Finding, ok, problem, warning
+from pipeline.ops.doctor.findings import DoctorFinding, ok, problem, warning
 from pipeline.settings import PROJECT, Settings
 from pipeline.stages import STAGES
 from pipeline.storage.writing import write_whole
@@ -190,7 +190,7 @@ def examine(home: Path) -> InstanceState:
         )
 
 
-def probe_instance(workspace: Workspace) -> Iterator[Finding]:
+def probe_instance(workspace: Workspace) -> Iterator[DoctorFinding]:
     """What `citeloom doctor` says of the instance. Raises as `dagster_home` and `open_instance`
     do.
     """
@@ -201,7 +201,7 @@ def probe_instance(workspace: Workspace) -> Iterator[Finding]:
         yield from describe_state(home, examine(dagster_home(workspace)))
 
 
-def describe_state(home: Path, state: InstanceState) -> Iterator[Finding]:
+def describe_state(home: Path, state: InstanceState) -> Iterator[DoctorFinding]:
     """The schema of the databases, runs whose process is gone, and pools that they hold."""
     if state.outdated:
         message = f"its databases have an older schema ({', '.join(state.outdated)})"

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 from filelock import FileLock, Timeout
 
-from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, News, Page
+from pipeline.arxiv.harvest_store import STORE, Change, HarvestPage, HarvestStore, News
 from pipeline.arxiv.months import describe_months
 from pipeline.arxiv.rate_limited_client import (
     BrokenAnswer,
@@ -124,7 +124,7 @@ def harvest(
 
 
 @dataclass(slots=True)
-class _State:
+class _HarvestState:
     """How far a harvest is; stored with every page, as text."""
 
     url: str
@@ -147,14 +147,14 @@ class _State:
 
 def _first_state(
     store: HarvestStore, workspace: Workspace, since: str | None, until: str | None
-) -> _State:
+) -> _HarvestState:
     """Where to begin: where an interrupted harvest of the same days stopped, else at its first
     day.
     """
     url = workspace.settings.oai_url
     stored = store.state()
     interrupted = (
-        _State(**{name: stored.get(name, "") for name in _State.__slots__})
+        _HarvestState(**{name: stored.get(name, "") for name in _HarvestState.__slots__})
         if stored.get("begun")
         else None
     )
@@ -170,9 +170,9 @@ def _first_state(
     complete = stored.get("complete") or _newest_of_snapshot(workspace)
     if since is None:
         first = (date.fromisoformat(complete) - OVERLAP).isoformat() if complete else ""
-        return _State(url, since=first, until=until or "")
+        return _HarvestState(url, since=first, until=until or "")
     whole = since <= complete if complete else interrupted is None
-    return _State(url, since=since, until=until or "", whole="yes" if whole else "")
+    return _HarvestState(url, since=since, until=until or "", whole="yes" if whole else "")
 
 
 def _newest_of_snapshot(workspace: Workspace) -> str | None:
@@ -186,7 +186,7 @@ class _Harvest:
 
     store: HarvestStore
     client: RateLimitedClient
-    state: _State
+    state: _HarvestState
     news: News = field(default_factory=News)
 
     def run(self) -> HarvestReport:
@@ -219,7 +219,7 @@ class _Harvest:
         """
         return max(self.state.since, self.state.reached if self.state.ordered else "")
 
-    def _add(self, page: Page) -> None:
+    def _add(self, page: HarvestPage) -> None:
         state = self.state
         if page.token and page.token == state.token:
             raise TransientFailure(
@@ -247,7 +247,7 @@ class _Harvest:
         until = min(day, state.until) if state.until else day
         before = self.store.state().get("complete", "")
         complete = max(until, before) if state.whole else before
-        self.store.set_state(dict.fromkeys(_State.__slots__, "") | {"complete": complete})
+        self.store.set_state(dict.fromkeys(_HarvestState.__slots__, "") | {"complete": complete})
         counts: Counter[str] = self.news.counts
         return HarvestReport(
             **{kind: counts[kind] for kind in _KINDS},
@@ -271,7 +271,9 @@ class OaiClient:
         self._url, self._client = url, client
         self.answered_at = ""
 
-    def pages(self, since: str | None, until: str | None, token: str | None) -> Iterator[Page]:
+    def pages(
+        self, since: str | None, until: str | None, token: str | None
+    ) -> Iterator[HarvestPage]:
         """The pages of what changed in these days, both included, or those that follow a token.
 
         Yields nothing where nothing matches. A page is requested when the one before has been dealt
@@ -334,7 +336,7 @@ class OaiClient:
         return True
 
 
-def _read_page(root: Element, answered_at: str) -> Page:
+def _read_page(root: Element, answered_at: str) -> HarvestPage:
     changes: dict[str, Change] = {}
     broken: dict[str, str] = {}
     nameless = 0
@@ -356,7 +358,7 @@ def _read_page(root: Element, answered_at: str) -> Page:
     token = root.find(f"{_OAI}ListRecords/{_OAI}resumptionToken")
     attributes = {} if token is None else dict(token.attrib)
     size = attributes.get("completeListSize", "")
-    return Page(
+    return HarvestPage(
         tuple(changes.values()),
         broken,
         answered_at,

@@ -54,7 +54,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class HarvestPage:
     """One answer of OAI-PMH.
 
     token: leads to the next page until `expires` (ISO 8601, or None); None on the last page.
@@ -141,7 +141,7 @@ class HarvestStore:
             lambda store: dict(store.execute("select name, value from state").fetchall()), {}
         )
 
-    def add(self, page: Page, state: Mapping[str, str]) -> News:
+    def add(self, page: HarvestPage, state: Mapping[str, str]) -> News:
         """Store one page and how far the harvest is with it."""
         news = News()
         with self._transaction() as store:

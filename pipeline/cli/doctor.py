@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.embedding.verify import Verdict
-    from pipeline.ops.doctor.findings import Finding
+    from pipeline.ops.doctor.findings import DoctorFinding
 
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not checked": "dim"}
 
@@ -46,7 +46,7 @@ def doctor(
     return code
 
 
-def _examine(*, online: bool) -> tuple[list[Finding], int]:
+def _examine(*, online: bool) -> tuple[list[DoctorFinding], int]:
     """The findings and the exit code."""
     from pipeline.cli.console import spinner
     from pipeline.ops.doctor.checks import all_probes, invalid_settings
@@ -72,7 +72,7 @@ def _examine(*, online: bool) -> tuple[list[Finding], int]:
     return findings, 1 if any(finding.state is FindingState.PROBLEM for finding in findings) else 0
 
 
-def _findings_table(findings: Sequence[Finding]) -> Table:
+def _findings_table(findings: Sequence[DoctorFinding]) -> Table:
     from rich.text import Text
 
     from pipeline.cli.console import make_table

@@ -16,7 +16,7 @@ from pipeline.engine.progress import duration
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipeline.ops.estimate import Estimate, StageCost
+    from pipeline.ops.estimate import CostEstimate, StageCost
 
 # With more months, a row for each month replaces the table of stages.
 _MONTHS_IN_DETAIL = 6
@@ -195,7 +195,7 @@ def estimate(
     return 0
 
 
-def _estimate_table(estimate: Estimate) -> Table:
+def _estimate_table(estimate: CostEstimate) -> Table:
     """The cost of each stage that calls a language model, writer by writer, summed over the
     months.
     """

@@ -35,7 +35,7 @@ class Landed:
     colbert: NDArray[Any] | None
 
 
-class Model(Protocol):
+class EncodingModel(Protocol):
     """A model on one device. `launch` starts a pack and returns at once where the device is a
     GPU.
     """

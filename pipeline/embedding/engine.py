@@ -21,8 +21,8 @@ from pipeline.embedding.device import (
     CPU_BUDGET,
     GPU_BUDGET,
     INT8_BUDGET,
+    EncodingModel,
     Landed,
-    Model,
     pick_devices,
     pick_precision,
 )
@@ -46,7 +46,7 @@ _IN_FLIGHT = 2
 _AT_ONCE = 256
 
 
-class Budget:
+class PackBudget:
     """The tokens of a pack, shared by the workers; halved where a device runs out of memory, which
     is logged once.
     """
@@ -79,7 +79,7 @@ Prepare = Callable[[Sequence[str]], Window]
 class Engine:
     """A model on its devices. models: one per device, with the device's name."""
 
-    def __init__(self, models: Sequence[tuple[str, Model]], budget: Budget) -> None:
+    def __init__(self, models: Sequence[tuple[str, EncodingModel]], budget: PackBudget) -> None:
         self._models, self.budget = models, budget
 
     @property
@@ -99,9 +99,9 @@ class Engine:
 
         prepare: makes a window of texts, in another thread. window_texts, window_chars: a window's
         greatest size. Texts are taken from the iterator in the caller's thread. Any error of a
-        device is raised as it is, but for memory: see `Budget`.
+        device is raised as it is, but for memory: see `PackBudget`.
         """
-        free: queue.SimpleQueue[tuple[str, Model]] = queue.SimpleQueue()
+        free: queue.SimpleQueue[tuple[str, EncodingModel]] = queue.SimpleQueue()
         for pair in self._models:
             free.put(pair)
         stopped = threading.Event()
@@ -142,8 +142,8 @@ class Engine:
 def _encode_window(
     window: Window,
     device: str,
-    model: Model,
-    budget: Budget,
+    model: EncodingModel,
+    budget: PackBudget,
     *,
     half: bool,
     stopped: threading.Event | None = None,
@@ -181,7 +181,7 @@ def _encode_window(
     return vectors.batch()
 
 
-def _launch(pack: Pack, model: Model, *, half: bool) -> Callable[[], Landed] | None:
+def _launch(pack: Pack, model: EncodingModel, *, half: bool) -> Callable[[], Landed] | None:
     """Start a pack; None where memory does not hold its several texts."""
     if len(pack.places) < 2:
         return model.launch(pack, half=half)
@@ -296,7 +296,7 @@ class PackedEmbedder(ABC):
         """The texts as the model reads them; called from several threads."""
 
     @abstractmethod
-    def _model(self, device: str, precision: str) -> Model:
+    def _model(self, device: str, precision: str) -> EncodingModel:
         """The model's weights on a device."""
 
     @property
@@ -341,7 +341,9 @@ class PackedEmbedder(ABC):
                 models = [
                     (device, self._model(device, self._precision)) for device in self._devices
                 ]
-                self._loaded = Engine(models, Budget(self._wanted_tokens or self._usual_tokens()))
+                self._loaded = Engine(
+                    models, PackBudget(self._wanted_tokens or self._usual_tokens())
+                )
             return self._loaded
 
     @cached_property

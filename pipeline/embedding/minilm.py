@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.embedding.device import DeviceModel, Landed, torch_type
 from pipeline.embedding.encoder import Encoder, MeanHead, Shape, shape_of
-from pipeline.embedding.engine import Budget, Engine, PackedEmbedder
+from pipeline.embedding.engine import Engine, PackBudget, PackedEmbedder
 from pipeline.embedding.model_files import read_weights
 from pipeline.embedding.packing import Window, cut, plain, positions, tokenize
 from pipeline.errors import PermanentFailure, SettingError
@@ -71,7 +71,7 @@ class MiniLM(PackedEmbedder):
     def _queries(self) -> Engine:
         folder = _checked_folder()
         # A budget of one token: every query is a pack of its own.
-        return Engine([("cpu", QueryModel(folder / WEIGHTS, _shape(folder)))], Budget(1))
+        return Engine([("cpu", QueryModel(folder / WEIGHTS, _shape(folder)))], PackBudget(1))
 
     @cached_property
     def _tokenizer(self) -> Any:

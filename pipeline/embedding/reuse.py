@@ -44,7 +44,7 @@ _SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class RowGroup:
+class VectorRowGroup:
     """A row group of a Parquet file of vectors, read on demand. month: for messages.
 
     Reading raises PermanentFailure where the file is damaged.
@@ -76,7 +76,7 @@ class RowGroup:
 
 def groups_of_month(
     file: DataPath, model: str, vectors: str, stage_version: int
-) -> Iterator[RowGroup]:
+) -> Iterator[VectorRowGroup]:
     """The row groups of a month of embeddings; none where it is absent or its vectors are not those
     of today.
 
@@ -92,7 +92,7 @@ def groups_of_month(
     if (written.notes.get("model"), written.inputs.get("vectors")) == (model, vectors):
         with open_parquet(file) as parquet:
             count = parquet.metadata.num_row_groups
-        yield from (RowGroup(file, number, file.stem) for number in range(count))
+        yield from (VectorRowGroup(file, number, file.stem) for number in range(count))
 
 
 class KnownVectors:
@@ -102,7 +102,7 @@ class KnownVectors:
     order of their groups are read once. Of two rows of one text, the first is used.
     """
 
-    def __init__(self, groups: Sequence[RowGroup], text_sha256: pa.ChunkedArray) -> None:
+    def __init__(self, groups: Sequence[VectorRowGroup], text_sha256: pa.ChunkedArray) -> None:
         import numpy as np
 
         self._groups = groups
@@ -151,13 +151,13 @@ class Shards:
         self._schema = _SCHEMA.with_metadata(dict(made_by))
         self._waiting: list[pa.Table] = []
 
-    def whole(self) -> Iterator[RowGroup]:
+    def whole(self) -> Iterator[VectorRowGroup]:
         """The shards that an earlier run left, by name; whatever else lies in the folder is
         removed.
         """
         for file in sorted(self._folder.glob("*")) if self._folder.is_dir() else ():
             if self._is_whole(file):
-                yield RowGroup(file, 0, self._folder.name)
+                yield VectorRowGroup(file, 0, self._folder.name)
             else:
                 file.unlink()
 

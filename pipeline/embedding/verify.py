@@ -47,7 +47,7 @@ TEXTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Tolerances:
     """What still counts as the same: cosines of at least this, weights that differ by at most that.
 
     A token id that only one side has must weigh less than `faint` there.
@@ -60,14 +60,14 @@ class Bounds:
 
 
 # Both in float32: they differ by the order in which sums are taken.
-EXACT = Bounds(dense=0.9999, colbert=0.999, weights=1e-3, faint=0.0)
+EXACT = Tolerances(dense=0.9999, colbert=0.999, weights=1e-3, faint=0.0)
 # Ours in half precision: bfloat16 keeps 8 bits of a number, and a weight near 0 may fall on either
 # side of it.
-HALF = Bounds(dense=0.999, colbert=0.99, weights=0.02, faint=0.02)
+HALF = Tolerances(dense=0.999, colbert=0.99, weights=0.02, faint=0.02)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class TextComparison:
     """One text: cosine of the dense vectors, least cosine of ColBERT's, greatest difference of a
     weight, ids that only one side has, and whether all this is within the bounds.
     """
@@ -88,8 +88,8 @@ class Verdict:
     model: str
     devices: Sequence[str]
     precision: str
-    bounds: Bounds
-    texts: Sequence[Compared]
+    bounds: Tolerances
+    texts: Sequence[TextComparison]
 
     @property
     def holds(self) -> bool:
@@ -146,7 +146,9 @@ def reference_of(model: Any, text: str, longest: int) -> ReferenceVectors:
     return ReferenceVectors(found["dense_vecs"][0], weights, found["colbert_vecs"][0])
 
 
-def compare(name: str, ours: Vectors, theirs: ReferenceVectors, bounds: Bounds) -> Compared:
+def compare(
+    name: str, ours: Vectors, theirs: ReferenceVectors, bounds: Tolerances
+) -> TextComparison:
     """One text's vectors of both."""
     import numpy as np
 
@@ -164,7 +166,7 @@ def compare(name: str, ours: Vectors, theirs: ReferenceVectors, bounds: Bounds) 
     holds = (
         dense >= bounds.dense and colbert >= bounds.colbert and weights <= bounds.weights and faint
     )
-    return Compared(name, dense, colbert, weights, len(both), len(alone), holds)
+    return TextComparison(name, dense, colbert, weights, len(both), len(alone), holds)
 
 
 def _cosines(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:

@@ -45,7 +45,7 @@ class RunLost(PermanentFailure):
     """The run that a stage works for was ended by others, so nothing of it may be put in place."""
 
 
-class _State:
+class _ProcessState:
     """State of this process; signals belong to the whole of it."""
 
     requested = False
@@ -55,14 +55,14 @@ class _State:
 
 def requested() -> bool:
     """Whether this process was asked to end."""
-    return _State.requested
+    return _ProcessState.requested
 
 
 def end_if_asked() -> None:
     """Raise Interrupted where this process was asked to end; called where all work so far is
     saved.
     """
-    if _State.requested:
+    if _ProcessState.requested:
         raise Interrupted
 
 
@@ -90,7 +90,7 @@ def draining() -> Iterator[None]:
             signal.signal(number, handler)
         signal.set_wakeup_fd(previous_fd)
         os.close(writing)
-        if _State.requested:
+        if _ProcessState.requested:
             signal.setitimer(signal.ITIMER_REAL, KILL_SECONDS)
 
 
@@ -101,9 +101,9 @@ def _handle(number: int, frame: FrameType | None) -> None:
     and then no handler runs until the main thread wakes for a reason of its own, such as a model's
     answer.
     """
-    if _State.overdue:
+    if _ProcessState.overdue:
         raise Interrupted
-    _State.requested = True
+    _ProcessState.requested = True
     # SIGALRM then ends the process without any help of an interpreter that may be deep in a
     # library's loop.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -116,7 +116,7 @@ class _SignalWatch:
 
     def __init__(self, reading: int) -> None:
         self._reading = reading
-        self._already_requested = _State.requested
+        self._already_requested = _ProcessState.requested
         self.ended = threading.Event()
 
     def run(self) -> None:
@@ -134,7 +134,7 @@ class _SignalWatch:
                 os._exit(128 + number)
 
     def _ask_to_end(self) -> None:
-        _State.requested = True
+        _ProcessState.requested = True
         signal.setitimer(signal.ITIMER_REAL, DRAIN_SECONDS + KILL_SECONDS)
         publish(
             Notice(
@@ -147,7 +147,7 @@ class _SignalWatch:
         """By a signal of the system, which ends a wait for a socket; `_thread.interrupt_main` does
         not.
         """
-        _State.overdue = True
+        _ProcessState.overdue = True
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def _next_signal(self, seconds: float | None = None) -> int | None:
@@ -171,18 +171,18 @@ def fenced(fence: Fence) -> Iterator[None]:
     """Within it, `check_fence` calls `fence`: why the run is no longer this process's, or empty
     where it still is.
     """
-    _State.fences.append(fence)
+    _ProcessState.fences.append(fence)
     try:
         yield
     finally:
-        _State.fences.remove(fence)
+        _ProcessState.fences.remove(fence)
 
 
 def check_fence() -> None:
     """Raise RunLost where the run that this process works for was ended by others; called before a
     month is placed.
     """
-    for fence in _State.fences:
+    for fence in _ProcessState.fences:
         reason = fence()
         if reason:
             raise RunLost(f"nothing is put in place: {reason}")

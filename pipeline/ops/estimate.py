@@ -71,7 +71,7 @@ class StageCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """The cost of some months. notes: what the figures are based on, and what to do first."""
 
     parts: tuple[StageCost, ...]
@@ -109,7 +109,7 @@ def sum_parts(parts: Sequence[StageCost]) -> StageCost:
     )
 
 
-def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
+def estimate(workspace: Workspace, months: Sequence[str]) -> CostEstimate:
     """The cost of the LLM stages of these months with the current settings.
 
     Raises MissingInput where none of the months has its tasks; SettingError as the stages do.
@@ -135,7 +135,7 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
         )
     readiness = tuple(_readiness_notes(workspace, needed, ready, not_ready))
     if not calls_model(settings):
-        return Estimate((), ready, not_ready, priced=False, notes=(_NO_MODEL, *readiness))
+        return CostEstimate((), ready, not_ready, priced=False, notes=(_NO_MODEL, *readiness))
     answers: dict[tuple[str, int], Any] = {}
     rehearsed = [item for month in ready for item in _rehearse_month(workspace, month, answers)]
     parts = tuple(part for part, _ in rehearsed)
@@ -149,7 +149,7 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
         *_budget_notes(settings, sum_parts(parts)),
     )
     priced = any(model.prices.known for model in _models_used(settings))
-    return Estimate(parts, ready, not_ready, priced, notes)
+    return CostEstimate(parts, ready, not_ready, priced, notes)
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from pipeline.llm.client import check_model
 from pipeline.ops.doctor import servers
 from pipeline.ops.doctor.findings import (
     DATA_ROOT,
-    Finding,
+    DoctorFinding,
     Probe,
     not_checked,
     ok,
@@ -133,7 +133,7 @@ def all_probes(*, online: bool) -> list[Probe]:
     ]
 
 
-def refused_settings(workspace: Workspace) -> Iterator[Finding]:
+def refused_settings(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Settings that a stage would refuse when it starts."""
     settings = workspace.settings
     checks: Sequence[Callable[[], object]] = (
@@ -165,13 +165,13 @@ def _check_writers(settings: Settings) -> None:
         check_model(settings, model)
 
 
-def invalid_settings(error: SettingError) -> list[Finding]:
+def invalid_settings(error: SettingError) -> list[DoctorFinding]:
     """Settings that cannot be read at all, one finding for each line of the error."""
     way_out = "correct it, in the environment or in .env"
     return [problem(line, way_out, name="settings") for line in str(error).splitlines()]
 
 
-def data_root(workspace: Workspace) -> Iterator[Finding]:
+def data_root(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Whether the data root can be written, and which file system it is on."""
     check_data_root(workspace)
     root, local = workspace.root.path, workspace.local
@@ -201,7 +201,7 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
 
 def space(
     workspace: Workspace, free_of: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
-) -> Iterator[Finding]:
+) -> Iterator[DoctorFinding]:
     """Free space on the data root's disk; of a data root on an object store it is the local
     folder's.
     """
@@ -215,7 +215,7 @@ def space(
         yield ok(message)
 
 
-def dump(workspace: Workspace) -> Iterator[Finding]:
+def dump(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Whether the dump can be read, which zips are broken, and which months it has."""
     pages = read_dump(workspace.settings)
     for message in pages.broken.values():
@@ -230,7 +230,7 @@ def dump(workspace: Workspace) -> Iterator[Finding]:
     yield ok(f"{address}: {len(pages.zips)} zips, {count:,} pages of {len(months)} months ({span})")
 
 
-def snapshot(workspace: Workspace) -> Iterator[Finding]:
+def snapshot(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Whether there is a source of metadata, how old the snapshot is, and up to when the harvest
     reaches.
     """
@@ -311,7 +311,7 @@ def _size(count: float) -> str:
     return f"{count / 1024:,.0f} KB"
 
 
-def embedding_model(workspace: Workspace) -> Iterator[Finding]:
+def embedding_model(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Whether the embedder's files are there; nothing is downloaded."""
     settings = workspace.settings
     if settings.embedder == "minilm":
@@ -352,7 +352,7 @@ def _local_model(path: str) -> Path | None:
         return None
 
 
-def gpu(workspace: Workspace) -> Iterator[Finding]:
+def gpu(workspace: Workspace) -> Iterator[DoctorFinding]:
     """The devices that the embedder would use, and their capabilities."""
     import torch
 
@@ -385,7 +385,7 @@ def gpu(workspace: Workspace) -> Iterator[Finding]:
             yield ok(message)
 
 
-def cluster(workspace: Workspace) -> Iterator[Finding]:
+def cluster(workspace: Workspace) -> Iterator[DoctorFinding]:
     """The settings that the configured executor needs, and whether Ray's job server answers.
 
     Raises as `job_client` does if it does not.

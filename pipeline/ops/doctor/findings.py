@@ -31,7 +31,7 @@ class FindingState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """The result of one probe: a line on what was seen, and the way out where something is wrong.
 
     name: of the probe, or of what is examined where a probe examines several things.
@@ -51,29 +51,29 @@ class Probe:
 
     name: str
     question: str
-    run: Callable[[Workspace], Iterable[Finding]]
+    run: Callable[[Workspace], Iterable[DoctorFinding]]
     way_out: str
     writes: bool = False
 
 
-def ok(message: str, name: str = "") -> Finding:
+def ok(message: str, name: str = "") -> DoctorFinding:
     """Nothing is wrong."""
-    return Finding(name, FindingState.OK, message)
+    return DoctorFinding(name, FindingState.OK, message)
 
 
-def warning(message: str, way_out: str, name: str = "") -> Finding:
+def warning(message: str, way_out: str, name: str = "") -> DoctorFinding:
     """A run works, but perhaps not as expected."""
-    return Finding(name, FindingState.WARNING, message, way_out)
+    return DoctorFinding(name, FindingState.WARNING, message, way_out)
 
 
-def problem(message: str, way_out: str, name: str = "") -> Finding:
+def problem(message: str, way_out: str, name: str = "") -> DoctorFinding:
     """A run would fail."""
-    return Finding(name, FindingState.PROBLEM, message, way_out)
+    return DoctorFinding(name, FindingState.PROBLEM, message, way_out)
 
 
-def not_checked(message: str) -> Finding:
+def not_checked(message: str) -> DoctorFinding:
     """Not examined, because the settings or the options of the command do not ask for it."""
-    return Finding("", FindingState.NOT_CHECKED, message)
+    return DoctorFinding("", FindingState.NOT_CHECKED, message)
 
 
 def run_probes(
@@ -81,14 +81,14 @@ def run_probes(
     workspace: Workspace,
     on_question: Callable[[str], None] = lambda question: None,
     seconds: float = SECONDS,
-) -> list[Finding]:
+) -> list[DoctorFinding]:
     """The findings of all probes, which run one after another: two that import torch at once may
     see half of it.
 
     on_question: receives each question before its answer is looked for. seconds: the most that a
     probe may take.
     """
-    findings: list[Finding] = []
+    findings: list[DoctorFinding] = []
     writable = True
     for probe in probes:
         on_question(probe.question)
@@ -103,11 +103,11 @@ def run_probes(
     return [masked(finding, secrets) for finding in findings]
 
 
-def _run_in_time(probe: Probe, workspace: Workspace, seconds: float) -> list[Finding]:
+def _run_in_time(probe: Probe, workspace: Workspace, seconds: float) -> list[DoctorFinding]:
     """Run a probe in a thread, which is abandoned when its time is over: a dead network drive never
     answers.
     """
-    findings: list[Finding] = []
+    findings: list[DoctorFinding] = []
     thread = threading.Thread(
         target=lambda: findings.extend(_run(probe, workspace)), daemon=True, name=probe.name
     )
@@ -118,8 +118,8 @@ def _run_in_time(probe: Probe, workspace: Workspace, seconds: float) -> list[Fin
     return findings
 
 
-def _run(probe: Probe, workspace: Workspace) -> list[Finding]:
-    findings: list[Finding] = []
+def _run(probe: Probe, workspace: Workspace) -> list[DoctorFinding]:
+    findings: list[DoctorFinding] = []
     try:
         findings += probe.run(workspace)
     except (CiteloomError, OSError) as error:
@@ -130,7 +130,7 @@ def _run(probe: Probe, workspace: Workspace) -> list[Finding]:
     return findings
 
 
-def masked(finding: Finding, secrets: Collection[str]) -> Finding:
+def masked(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
     """The finding without secrets, and without user names and passwords in addresses: servers
     repeat what they get.
     """

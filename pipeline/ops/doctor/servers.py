@@ -27,7 +27,14 @@ from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
 from pipeline.llm.embedded import packaged_model
 from pipeline.llm.models import Model, get_model, judge_models, shown_url
-from pipeline.ops.doctor.findings import Finding, FindingState, not_checked, ok, problem, warning
+from pipeline.ops.doctor.findings import (
+    DoctorFinding,
+    FindingState,
+    not_checked,
+    ok,
+    problem,
+    warning,
+)
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +50,7 @@ _PAPER = "1706.03762"
 _OLDEST_QDRANT, _TESTED_QDRANT = (1, 16), "1.16.3"
 
 
-def arxiv_rate(workspace: Workspace, pace: Pace | None = None) -> Iterator[Finding]:
+def arxiv_rate(workspace: Workspace, pace: Pace | None = None) -> Iterator[DoctorFinding]:
     """When arXiv may be asked next."""
     rest = (pace or Pace()).rest()
     if rest > NOTED_WAIT_SECONDS:
@@ -53,7 +60,9 @@ def arxiv_rate(workspace: Workspace, pace: Pace | None = None) -> Iterator[Findi
         yield ok("arXiv may be asked, once in 3 s by all runs of this machine together")
 
 
-def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> Iterator[Finding]:
+def arxiv(
+    workspace: Workspace, pace: Pace | None = None, *, online: bool
+) -> Iterator[DoctorFinding]:
     """Whether arXiv's API and OAI-PMH answer; without `online` nothing is sent."""
     if not online:
         yield not_checked("with --online the doctor asks whether arXiv answers")
@@ -72,12 +81,12 @@ def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> It
 
 def _arxiv_service(
     settings: Settings, setting: str, url: str, query: str, expected: bytes, pace: Pace | None
-) -> Finding:
+) -> DoctorFinding:
     """Send one request. expected: bytes that every answer of the service contains."""
     way_out = f"check the network and {setting}; a snapshot and cached answers work without it"
     service = Service("arXiv", url, setting, way_out)
 
-    def read(answer: HttpAnswer) -> Finding:
+    def read(answer: HttpAnswer) -> DoctorFinding:
         if answer.status == 200 and expected in answer.body:
             return ok(f"{url} answers")
         return problem(f"{url} answers with status {answer.status}, and not as arXiv does", way_out)
@@ -91,7 +100,7 @@ def _arxiv_service(
         return problem(str(error).removesuffix(f": {way_out}"), way_out)
 
 
-def qdrant(workspace: Workspace) -> Iterator[Finding]:
+def qdrant(workspace: Workspace) -> Iterator[DoctorFinding]:
     """The vector store that the settings choose: the Qdrant server, or Edge in its folder."""
     if workspace.settings.qdrant_url is None:
         yield from _edge(workspace)
@@ -99,7 +108,7 @@ def qdrant(workspace: Workspace) -> Iterator[Finding]:
         yield from _server(workspace, workspace.settings.qdrant_url)
 
 
-def _edge(workspace: Workspace) -> Iterator[Finding]:
+def _edge(workspace: Workspace) -> Iterator[DoctorFinding]:
     folder = edge_folder(workspace)
     collections = open_collections(workspace)
     live = collections.live()
@@ -127,7 +136,7 @@ def _is_other_process(process: int) -> bool:
     return process != os.getpid()
 
 
-def _server(workspace: Workspace, url: str) -> Iterator[Finding]:
+def _server(workspace: Workspace, url: str) -> Iterator[DoctorFinding]:
     settings = workspace.settings
     connection = Connection(
         url,
@@ -148,7 +157,7 @@ def _server(workspace: Workspace, url: str) -> Iterator[Finding]:
             yield _collection(workspace, collections, collections.live())
 
 
-def _server_version(connection: Connection, http: httpx2.Client) -> Finding:
+def _server_version(connection: Connection, http: httpx2.Client) -> DoctorFinding:
     """Whether a Qdrant server answers, and whether its version is supported."""
     from httpx2 import HTTPError
 
@@ -183,7 +192,7 @@ def _major_minor(number: str) -> tuple[int, int]:
     return major, minor
 
 
-def _api_key(connection: Connection, http: httpx2.Client, *, has_key: bool) -> Finding:
+def _api_key(connection: Connection, http: httpx2.Client, *, has_key: bool) -> DoctorFinding:
     """Whether the server accepts the key, and whether it answers without one."""
     import httpx2
 
@@ -215,7 +224,7 @@ def _api_key(connection: Connection, http: httpx2.Client, *, has_key: bool) -> F
     return ok("accepted; without it the server refuses", name="qdrant key")
 
 
-def _grpc(connection: Connection) -> Iterator[Finding]:
+def _grpc(connection: Connection) -> Iterator[DoctorFinding]:
     """Whether points can be sent over gRPC."""
     port = connection.address.grpc_port
     slower = "points are sent over HTTP, which takes more than twice the time"
@@ -232,7 +241,7 @@ def _grpc(connection: Connection) -> Iterator[Finding]:
         )
 
 
-def _collection(workspace: Workspace, collections: Collections, live: str | None) -> Finding:
+def _collection(workspace: Workspace, collections: Collections, live: str | None) -> DoctorFinding:
     """Whether there is a collection, and whether it has the model and the layout of the
     settings.
     """
@@ -257,7 +266,7 @@ def _collection(workspace: Workspace, collections: Collections, live: str | None
     return ok(f"searches use {live} ({layout.describe()})", name="collection")
 
 
-def language_models(workspace: Workspace) -> Iterator[Finding]:
+def language_models(workspace: Workspace) -> Iterator[DoctorFinding]:
     """The writer's and each judge's endpoint, or the embedded model; one that serves several roles
     is asked once.
     """
@@ -281,7 +290,7 @@ def language_models(workspace: Workspace) -> Iterator[Finding]:
             yield replace(_probe_endpoint(model, model.url), name=role)
 
 
-def _probe_endpoint(model: Model, url: str) -> Finding:
+def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
     """Whether it can be reached, accepts the key, and lists the model: its list of models costs
     nothing.
     """

@@ -21,7 +21,7 @@ from pytest_httpserver import HTTPServer
 from typer.testing import CliRunner
 from werkzeug import Request, Response
 
-from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, Page
+from pipeline.arxiv.harvest_store import STORE, Change, HarvestPage, HarvestStore
 from pipeline.arxiv.rate_limited_client import GAP_SECONDS, Pace
 from pipeline.arxiv.record import Record
 from pipeline.corpus.dump.catalogue import read_dump
@@ -156,7 +156,7 @@ def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
     ]
     snapshot.write_text("\n".join(lines))
     newer = Record(THIRD, categories=("cs.IR",), primary_category="cs.IR", source="oai")
-    page_of_harvest = Page((Change(THIRD, "2026-11-01", newer),), {}, "2026-11-02T00:00:00Z")
+    page_of_harvest = HarvestPage((Change(THIRD, "2026-11-01", newer),), {}, "2026-11-02T00:00:00Z")
     HarvestStore(place.cache(STORE)).add(page_of_harvest, {})
     write_zip(dump / "warnings.zip", {f"warning/2610/{FIRST}.html": page(BODY)})
     known = Workspace(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.engine.stage import Workspace
-from pipeline.ops.doctor.findings import Finding, FindingState
+from pipeline.ops.doctor.findings import DoctorFinding, FindingState
 from pipeline.settings import load_settings
 
 MakeWorkspace = Callable[..., Workspace]
@@ -25,6 +25,6 @@ def workspace(tmp_path: Path) -> MakeWorkspace:
     )
 
 
-def one(findings: Iterable[Finding]) -> Finding:
+def one(findings: Iterable[DoctorFinding]) -> DoctorFinding:
     (finding,) = findings
     return finding

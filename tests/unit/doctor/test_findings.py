@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.ops.doctor.findings import DATA_ROOT, Finding, Probe, ok, problem, run_probes
+from pipeline.ops.doctor.findings import DATA_ROOT, DoctorFinding, Probe, ok, problem, run_probes
 from pipeline.settings import load_settings
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM
 
@@ -27,7 +27,7 @@ def workspace(tmp_path: Path) -> Workspace:
     )
 
 
-def _fine(workspace: Workspace) -> Iterator[Finding]:
+def _fine(workspace: Workspace) -> Iterator[DoctorFinding]:
     yield ok("seen")
 
 
@@ -35,11 +35,11 @@ FINE = Probe("fine", "Fine?", _fine, "")
 
 
 def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -> None:
-    def foreseen(workspace: Workspace) -> Iterator[Finding]:
+    def foreseen(workspace: Workspace) -> Iterator[DoctorFinding]:
         yield ok("half of it", name="first")
         raise PermanentFailure("the file x is broken")
 
-    def unforeseen(workspace: Workspace) -> Iterator[Finding]:
+    def unforeseen(workspace: Workspace) -> Iterator[DoctorFinding]:
         raise ZeroDivisionError("by zero")
         yield
 
@@ -61,7 +61,7 @@ def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -
 def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
     ended = threading.Event()
 
-    def hanging(workspace: Workspace) -> Iterator[Finding]:
+    def hanging(workspace: Workspace) -> Iterator[DoctorFinding]:
         ended.wait()
         yield ok("")
 
@@ -74,8 +74,10 @@ def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
 
 
 def test_no_finding_shows_a_secret(workspace: Workspace) -> None:
-    def repeating(workspace: Workspace) -> Iterator[Finding]:
-        yield Finding("a", PROBLEM, f"{KEY} is refused", f"not {KEY} at https://me:word@host/v1")
+    def repeating(workspace: Workspace) -> Iterator[DoctorFinding]:
+        yield DoctorFinding(
+            "a", PROBLEM, f"{KEY} is refused", f"not {KEY} at https://me:word@host/v1"
+        )
         raise RuntimeError(f"{PASSWORD} failed for postgresql://me:{PASSWORD}@127.0.0.1/runs")
 
     told = repr(run_probes([Probe("b", "B?", repeating, "")], workspace))

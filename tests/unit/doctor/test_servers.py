@@ -17,14 +17,14 @@ from werkzeug import Request, Response
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor import servers
-from pipeline.ops.doctor.findings import Finding, FindingState
+from pipeline.ops.doctor.findings import DoctorFinding, FindingState
 from tests.models_file import write_models
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING, MakeWorkspace
 
 KEY = "doctor-sentinel"
 
 
-def states(found: Iterable[Finding]) -> dict[str, FindingState]:
+def states(found: Iterable[DoctorFinding]) -> dict[str, FindingState]:
     return {each.name: each.state for each in found}
 
 

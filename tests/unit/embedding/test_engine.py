@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pipeline.embedding.device import Landed
-from pipeline.embedding.engine import Budget, Engine
+from pipeline.embedding.engine import Engine, PackBudget
 from pipeline.embedding.packing import Pack, TokenRows, Window, distinct, packs, positions
 
 DEVICE = "card"
@@ -62,7 +62,7 @@ class FakeModel:
 
 
 def _engine(*models: FakeModel, tokens: int = 50) -> Engine:
-    return Engine([(DEVICE, model) for model in models], Budget(tokens))
+    return Engine([(DEVICE, model) for model in models], PackBudget(tokens))
 
 
 def _stream(
@@ -154,7 +154,7 @@ def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_singl
 
 
 def test_another_workers_halving_is_not_repeated() -> None:
-    budget = Budget(100)
+    budget = PackBudget(100)
     (pack,) = packs(window_of(["a" * 90, "b" * 10]), 100)
     budget.too_large(pack, DEVICE)
     budget.too_large(pack, "another card")

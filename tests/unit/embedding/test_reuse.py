@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.embedding.reuse import KnownVectors, RowGroup
+from pipeline.embedding.reuse import KnownVectors
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def _digest(number: int) -> str:
 
 def _known(groups: list[Held], wanted: list[int]) -> KnownVectors:
     texts = pa.chunked_array([[_digest(number) for number in wanted]], pa.string())
-    return KnownVectors(cast("list[RowGroup]", groups), texts)
+    return KnownVectors(cast("list[VectorRowGroup]", groups), texts)
 
 
 numbers = st.integers(0, 30)
