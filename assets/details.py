@@ -84,10 +84,10 @@ def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
 def _picture(scores: RetrievalScores, month: str) -> str:
     from pipeline.report.corpus import METHODS, METRIC_NAMES, methods_of
 
-    found = {
+    scores_of = {
         METHODS[method]: scores.rows[method, _PICTURED_METRIC] for method in methods_of(scores)
     }
-    rows = {method: (row["value"], row["low"], row["high"]) for method, row in found.items()}
+    rows = {method: (row["value"], row["low"], row["high"]) for method, row in scores_of.items()}
     name = METRIC_NAMES[_PICTURED_METRIC]
     return intervals(
         name, rows, title=f"{name}: {month}: {scores.queries:,} citing sentences, 95 % intervals"
@@ -132,14 +132,14 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
         grid = leaderboard(figures)
         table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])
         details["systems"] = dg.MetadataValue.md(f"{grid.about}\n\n{table}")
-        drawn = {
+        bars = {
             f"{figure}, {words(system)}": interval
             for system in figures.systems
             for figure, interval in _figures_of(figures, system).items()
         }
-        if drawn:
+        if bars:
             title = f"{month}: {figures.tasks:,} related-work tasks, 95 % intervals"
-            picture = intervals("systems", drawn, title=f"{title}, shares")
+            picture = intervals("systems", bars, title=f"{title}, shares")
             details["picture"] = dg.MetadataValue.md(picture)
     return details
 

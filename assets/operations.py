@@ -102,14 +102,16 @@ def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeRes
     try:
         months, _ = months_of_status(workspace, "all")
         stages, name = stages_in_use(workspace), last_refresh(workspace.root)
-        left = {month: downstream(workspace, month, stages, redo=False).left for month in months}
+        deferred = {
+            month: downstream(workspace, month, stages, redo=False).deferred for month in months
+        }
         run = set(months_of_refresh(workspace.root, name))
         failures = [
             (failure.stage, failure.month, failure.message)
             for failure in all_failures(workspace.root)
             if failure.month in run
         ]
-        summary = summarize(workspace, name, left, failures)
+        summary = summarize(workspace, name, deferred, failures)
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
     return dg.MaterializeResult(metadata=summary_metadata(workspace, summary))

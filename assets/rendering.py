@@ -95,8 +95,8 @@ def _top(place: int) -> int:
 
 
 def _label(place: int, label: str) -> str:
-    shown = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
-    return _text(_LABELS - 8, _top(place) + _ROW / 2 + 4, shown, "end")
+    short_label = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
+    return _text(_LABELS - 8, _top(place) + _ROW / 2 + 4, short_label, "end")
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start") -> str:

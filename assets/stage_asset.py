@@ -195,8 +195,8 @@ def materialization(
 
 def _data_version(table: str, workspace: Workspace, month: str) -> dg.DataVersion | None:
     """The digest of a month's rows, so that Dagster's staleness agrees with the engine's."""
-    written = read_provenance(workspace.root.file(TABLES[table], month))
-    return dg.DataVersion(written.rows_sha256) if written and written.rows_sha256 else None
+    provenance = read_provenance(workspace.root.file(TABLES[table], month))
+    return dg.DataVersion(provenance.rows_sha256) if provenance and provenance.rows_sha256 else None
 
 
 def column_schema(table: Table) -> dg.TableSchema:

@@ -70,7 +70,7 @@ def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[
     """The stages of `select` alone, or every stage up to `until`, or all. Raises SettingError for
     an unknown name.
     """
-    chosen = [stage_named(name, "--select") for name in select]
-    if chosen:
-        return [stage for stage in STAGES if stage in chosen]
+    selected = [stage_named(name, "--select") for name in select]
+    if selected:
+        return [stage for stage in STAGES if stage in selected]
     return list(STAGES[: STAGES.index(stage_named(until, "--until")) + 1] if until else STAGES)

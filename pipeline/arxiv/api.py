@@ -136,13 +136,13 @@ class ArxivApi:
         server cannot be reached or does not answer well, PermanentFailure where another try cannot
         help, SettingError where the base URL is invalid.
         """
-        wanted = sorted(set(ids))
-        cached = self._cache.find(wanted)
-        unknown = [arxiv_id for arxiv_id in wanted if arxiv_id not in cached]
+        names = sorted(set(ids))
+        cached = self._cache.find(names)
+        unknown = [arxiv_id for arxiv_id in names if arxiv_id not in cached]
         lacking = self._request_all(unknown, 0, progress)
         absent_ids = self._request_all(lacking, len(unknown), progress)
         self._cache.add(absent(arxiv_id, "api", _now()) for arxiv_id in absent_ids)
-        return self._cache.find(wanted)
+        return self._cache.find(names)
 
     def _request_all(self, ids: Sequence[str], before: int, progress: Progress | None) -> list[str]:
         """Request and cache these papers; the identifiers that the answers lack."""

@@ -89,17 +89,15 @@ def is_category(category: str) -> bool:
 
 def nearest_categories(text: str) -> list[str]:
     """Up to three archives or categories that a wrong name may mean, the likeliest first."""
-    wanted = text.strip().lower()
-    archive, dot, _ = wanted.partition(".")
+    query = text.strip().lower()
+    archive, dot, _ = query.partition(".")
     if dot and SUBJECTS.get(archive):
         names = [f"{archive}.{subject}" for subject in SUBJECTS[archive].split()]
     else:
         names = [*SUBJECTS, *CLOSED_ARCHIVES]
     by_lowercase = {name.lower(): name for name in names}
-    near = [by_lowercase[name] for name in get_close_matches(wanted, by_lowercase, n=3, cutoff=0.6)]
+    near = [by_lowercase[name] for name in get_close_matches(query, by_lowercase, n=3, cutoff=0.6)]
     in_words = [
-        name
-        for name, words in _IN_WORDS.items()
-        if len(wanted) > 3 and words.startswith(wanted[:8])
+        name for name, words in _IN_WORDS.items() if len(query) > 3 and words.startswith(query[:8])
     ]
     return list(dict.fromkeys([*in_words, *near]))[:3]

@@ -36,13 +36,13 @@ def verdict(categories: Sequence[str], primary: str, settings: Settings) -> tupl
     return False, "not_computer_science" if settings.categories == ("cs",) else "other_category"
 
 
-def matches(category: str, wanted: Iterable[str]) -> bool:
-    """Whether a category is one of, or lies in an archive of, `wanted`, under any name that it
-    has.
+def matches(category: str, selection: Iterable[str]) -> bool:
+    """Whether a category is one of a selection, or lies in an archive of it, under any of its
+    names.
     """
     names = _names(category)
     archives = {name.partition(".")[0] for name in names}
-    return any(word in archives or not names.isdisjoint(_names(word)) for word in wanted)
+    return any(word in archives or not names.isdisjoint(_names(word)) for word in selection)
 
 
 def _names(category: str) -> frozenset[str]:

@@ -160,15 +160,12 @@ class HarvestStore:
 
     def _select(self, columns: str, table: str, ids: Collection[str]) -> list[tuple[Any, ...]]:
         """Rows of those papers, sorted; read by month, since a stage asks for all papers of one."""
-        wanted = frozenset(ids)
-        months = sorted({_month(name) for name in wanted})
+        names = frozenset(ids)
+        months = sorted({_month(name) for name in names})
         query = f"select arxiv_id, {columns} from {table} where month = ? order by arxiv_id"  # noqa: S608
         return self._query(
             lambda store: [
-                row
-                for month in months
-                for row in store.execute(query, (month,))
-                if row[0] in wanted
+                row for month in months for row in store.execute(query, (month,)) if row[0] in names
             ],
             [],
         )

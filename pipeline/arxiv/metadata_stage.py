@@ -34,11 +34,11 @@ class MetadataBuilder:
         From the snapshot, or from the harvest where that is newer; else from the API; else absent.
         A paper that arXiv has deleted counts as withdrawn.
         """
-        wanted = _wanted(job.workspace, job.month)
-        job.expect(len(wanted))
-        records = _from_files(job, wanted)
-        records |= self._from_api(job, [arxiv_id for arxiv_id in wanted if arxiv_id not in records])
-        rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in wanted]
+        ids = _ids_of_pages(job.workspace, job.month)
+        job.expect(len(ids))
+        records = _from_files(job, ids)
+        records |= self._from_api(job, [arxiv_id for arxiv_id in ids if arxiv_id not in records])
+        rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in ids]
         job.notes["sources"] = _count(record.source or "none" for record in rows)
         job.notes["status"] = _count(record.status for record in rows)
         for record in rows:
@@ -71,22 +71,22 @@ def records_of_month(workspace: Workspace, month: str) -> dict[str, Record]:
     cannot be read.
     """
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
-    wanted = snapshot.identifiers(month) if snapshot else []
-    return _newest(snapshot, wanted, store.find(store.identifiers(month)))
+    identifiers = snapshot.identifiers(month) if snapshot else []
+    return _newest(snapshot, identifiers, store.find(store.identifiers(month)))
 
 
-def _wanted(workspace: Workspace, month: str) -> list[str]:
+def _ids_of_pages(workspace: Workspace, month: str) -> list[str]:
     members = workspace.root.read(tables.DUMP_MEMBERS, month, ["arxiv_id"])
     return sorted(set(members["arxiv_id"].to_pylist()))
 
 
-def _from_files(job: Job, wanted: list[str]) -> dict[str, Record]:
+def _from_files(job: Job, ids: list[str]) -> dict[str, Record]:
     """The records of snapshot and harvest, each paper from the newer; broken harvested ones go to
     the ledger.
     """
     settings, workspace = job.settings, job.workspace
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
-    harvested = store.find(wanted)
+    harvested = store.find(ids)
     if not (snapshot or harvested or settings.arxiv_api):
         raise SettingError(
             "there is no source of metadata: set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or"
@@ -94,20 +94,20 @@ def _from_files(job: Job, wanted: list[str]) -> dict[str, Record]:
         )
     if snapshot:
         job.measured["snapshot"] = snapshot.facts()
-    for arxiv_id, reason in store.broken(wanted).items():
+    for arxiv_id, reason in store.broken(ids).items():
         job.leave_out(
             arxiv_id,
             "broken_harvested_record",
             f"its newest record over OAI-PMH cannot be read: {reason}",
         )
-    return _newest(snapshot, wanted, harvested)
+    return _newest(snapshot, ids, harvested)
 
 
 def _newest(
-    snapshot: Snapshot | None, wanted: Collection[str], harvested: Mapping[str, HarvestedPaper]
+    snapshot: Snapshot | None, ids: Collection[str], harvested: Mapping[str, HarvestedPaper]
 ) -> dict[str, Record]:
     """Each paper from the newer of snapshot and harvest."""
-    records = snapshot.find(wanted) if snapshot else {}
+    records = snapshot.find(ids) if snapshot else {}
     days = snapshot.update_days(harvested) if snapshot and harvested else {}
     for arxiv_id, paper in harvested.items():
         if arxiv_id not in records or paper.datestamp >= days[arxiv_id]:
@@ -115,15 +115,17 @@ def _newest(
     return records
 
 
-def _updated(arxiv_id: str, known: Record | None, paper: HarvestedPaper) -> Record:
-    """The record of a harvested paper; the known one where both say the same, so that its row stays
-    unchanged.
+def _updated(arxiv_id: str, earlier: Record | None, paper: HarvestedPaper) -> Record:
+    """The record of a harvested paper; the earlier one where both are the same, so that its row
+    stays unchanged.
     """
-    record = paper.record or known or Record(arxiv_id)
+    record = paper.record or earlier or Record(arxiv_id)
     if paper.deleted:
         return replace(record, source="oai", status="withdrawn")
-    same = known and replace(record, source=known.source, fetched_at=known.fetched_at) == known
-    return known if known and same else record
+    same = (
+        earlier and replace(record, source=earlier.source, fetched_at=earlier.fetched_at) == earlier
+    )
+    return earlier if earlier and same else record
 
 
 def _sources_tried(job: Job, record: Record) -> str:
@@ -144,10 +146,10 @@ def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
     """Digests of what snapshot and harvest say of the month's papers: news of other papers leave
     the month as it is.
     """
-    wanted, snapshot = _wanted(workspace, month), Snapshot.of(workspace)
+    ids, snapshot = _ids_of_pages(workspace, month), Snapshot.of(workspace)
     digests = {
-        "snapshot": snapshot.digest(wanted) if snapshot else None,
-        "harvest": HarvestStore(workspace.cache(STORE)).digest(wanted),
+        "snapshot": snapshot.digest(ids) if snapshot else None,
+        "harvest": HarvestStore(workspace.cache(STORE)).digest(ids),
     }
     return {name: digest for name, digest in digests.items() if digest}
 

@@ -37,17 +37,17 @@ def select_months(selection: str, available: Iterable[str]) -> list[str]:
     or several of these separated by commas. Raises SettingError if it is malformed or names no
     available month.
     """
-    known = sorted(set(available))
-    chosen: set[str] = set()
+    in_dump = sorted(set(available))
+    selected: set[str] = set()
     for part in _parts(selection):
         low, high = _bounds(part)
-        months = [month for month in known if low <= month <= high]
+        months = [month for month in in_dump if low <= month <= high]
         if not months and part != "all":
             raise SettingError(
-                f"no month of {part} is in the dump; it holds {describe_months(known)}"
+                f"no month of {part} is in the dump; it holds {describe_months(in_dump)}"
             )
-        chosen.update(months)
-    return sorted(chosen)
+        selected.update(months)
+    return sorted(selected)
 
 
 def _parts(selection: str) -> list[str]:

@@ -98,10 +98,10 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
 def _has_notice(comment: str) -> bool:
     if "withdr" not in comment.lower():
         return False  # as in 99 of 100 comments, which need not go through the patterns
-    found = any(
+    in_comment = any(
         not _EARLIER.search(comment[: match.start()]) for match in _NOTICE.finditer(comment)
     )
-    return found or _OPENING.match(comment) is not None
+    return in_comment or _OPENING.match(comment) is not None
 
 
 def _opens_with_notice(abstract: str) -> bool:

@@ -76,28 +76,28 @@ class Snapshot:
         file = workspace.settings.metadata_snapshot
         return cls(file, workspace.cache("snapshot")) if file else None
 
-    def find(self, wanted: Collection[str]) -> dict[str, Record]:
+    def find(self, ids: Collection[str]) -> dict[str, Record]:
         """The records of those identifiers that the snapshot holds; lines of another shape are
         skipped.
         """
         records: dict[str, Record] = {}
-        for row in self._rows(wanted, "line"):
+        for row in self._rows(ids, "line"):
             with contextlib.suppress(*_OTHER_SHAPE):
                 records[row["arxiv_id"]] = parse_record(orjson.loads(row["line"]))
         return records
 
-    def update_days(self, wanted: Collection[str]) -> dict[str, str]:
+    def update_days(self, ids: Collection[str]) -> dict[str, str]:
         """The day of each paper's last change of any kind (`YYYY-MM-DD`, as OAI-PMH's datestamp),
         or "".
         """
-        return {row["arxiv_id"]: row["updated"] for row in self._rows(wanted, "updated")}
+        return {row["arxiv_id"]: row["updated"] for row in self._rows(ids, "updated")}
 
-    def licences(self, wanted: Collection[str]) -> dict[str, str]:
+    def licences(self, ids: Collection[str]) -> dict[str, str]:
         """The address of the licence of each of those papers whose line has one; it is of the
         newest version.
         """
         licences: dict[str, str] = {}
-        for row in self._rows(wanted, "line"):
+        for row in self._rows(ids, "line"):
             with contextlib.suppress(*_OTHER_SHAPE):
                 licences[row["arxiv_id"]] = orjson.loads(row["line"])["license"].strip()
         return licences
@@ -116,12 +116,12 @@ class Snapshot:
         """The papers of a month, sorted."""
         return sorted(set(self._month(month, ["arxiv_id"])["arxiv_id"].to_pylist()))
 
-    def digest(self, wanted: Collection[str]) -> str:
+    def digest(self, ids: Collection[str]) -> str:
         """SHA-256 of the lines of those identifiers: equal while the snapshot says the same of
         them.
         """
         total = hashlib.sha256()
-        for row in sorted(self._rows(wanted, "digest"), key=lambda row: row["arxiv_id"]):
+        for row in sorted(self._rows(ids, "digest"), key=lambda row: row["arxiv_id"]):
             total.update(row["arxiv_id"].encode() + b"\0" + row["digest"])
         return total.hexdigest()
 
@@ -145,15 +145,15 @@ class Snapshot:
         today = datetime.now(UTC).date().isoformat()
         return max((day for day in days if is_day(day) and day <= today), default=None)
 
-    def _rows(self, wanted: Collection[str], *columns: str) -> Iterator[dict[str, Any]]:
+    def _rows(self, ids: Collection[str], *columns: str) -> Iterator[dict[str, Any]]:
         """A row for each of those identifiers that has any: of its last line."""
-        chosen = frozenset(wanted)
-        for month in sorted({month_of(name) or "" for name in chosen}):
+        names = frozenset(ids)
+        for month in sorted({month_of(name) or "" for name in names}):
             table = self._month(month, ["arxiv_id", "number", *columns])
             rows: dict[str, dict[str, Any]] = {}
             for row in table.to_pylist():
                 name, earlier = row["arxiv_id"], rows.get(row["arxiv_id"])
-                if name in chosen and (earlier is None or row["number"] > earlier["number"]):
+                if name in names and (earlier is None or row["number"] > earlier["number"]):
                     rows[name] = row
             yield from rows.values()
 

@@ -49,7 +49,7 @@ _OF_WINDOW = np.array(
 def fold(text: str) -> str:
     """The text in lower case, without accents and TeX marks."""
     if "\\" in text:
-        text = _LETTER.sub(r"\1", _ACCENT.sub(lambda found: found[1] or found[2], text))
+        text = _LETTER.sub(r"\1", _ACCENT.sub(lambda match: match[1] or match[2], text))
         text = _FORMAT.sub(" ", text)
     plain = text.translate(_BRACES)
     if plain.isascii():
@@ -98,10 +98,10 @@ def title_keys(words: Iterable[str]) -> list[int]:
     if len(longest) < 2:
         return []
     hashes = [_word_key(word) for word in longest]
-    chosen = combinations(hashes, max(2, len(hashes) - 1))
+    subsets = combinations(hashes, max(2, len(hashes) - 1))
     return [
         sum(one * factor for one, factor in zip(some, _OF_TITLE, strict=False)) & _MASK
-        for some in chosen
+        for some in subsets
     ]
 
 

@@ -83,24 +83,28 @@ def export(
     names = split_names(systems) if systems else None
     study_name = name or kind
     if kind == "ratings":
-        made = export_ratings(
+        sheets = export_ratings(
             root, study_name, months, names, items=items, seed=seed, with_gold=with_gold
         )
     elif not with_gold:
         raise SettingError("--without-gold is for ratings: leave it out for grades")
     else:
-        made = export_grades(root, study_name, months, names, items=items, seed=seed)
-    key = write_key(root, made.study)
-    files = write_files(made, to, annotators)
-    for note in made.notes:
+        sheets = export_grades(root, study_name, months, names, items=items, seed=seed)
+    key = write_key(root, sheets.study)
+    files = write_files(sheets, to, annotators)
+    for note in sheets.notes:
         print_note(note)
     if as_json:
-        counts = {"items": len(made.items), "units": len(made.study.units), "lacking": made.lacking}
+        counts = {
+            "items": len(sheets.items),
+            "units": len(sheets.study.units),
+            "lacking": sheets.lacking,
+        }
         print_json(
             {
                 "study": study_name,
                 "kind": kind,
-                "systems": made.systems,
+                "systems": sheets.systems,
                 **counts,
                 "files": files,
                 "key": key,
@@ -210,21 +214,23 @@ def results(
     root = open_workspace().root
     annotated = root.months(HUMAN_RATINGS if kind == "ratings" else HUMAN_GRADES)
     selected = select_months(months, annotated) if annotated else []
-    found = (
+    study_results = (
         read_rating_results(root, selected, name)
         if kind == "ratings"
         else _read_grades(root, selected, name)
     )
-    if found.empty:
+    if study_results.empty:
         of_study = "" if name is None else f" of study {name}"
         raise MissingInput(
             f"there are no {kind}{of_study} in {root.path}: run citeloom annotate import FILE"
         )
     if as_json:
-        print_json(found.as_json())
+        print_json(study_results.as_json())
         return 0
     section = (
-        rating_results_section(found) if isinstance(found, RatingResults) else grades_section(found)
+        rating_results_section(study_results)
+        if isinstance(study_results, RatingResults)
+        else grades_section(study_results)
     )
     print_section(section)
     return 0

@@ -194,8 +194,8 @@ def expected_seconds(
     usual: what each stage takes in general. One of which nothing is known counts as the mean of the
     others, or as 1 s where nothing is known at all.
     """
-    known = [seconds for stage in stages if (seconds := usual[stage])]
-    overall = sum(known) / len(known) if known else 1.0
+    timings = [seconds for stage in stages if (seconds := usual[stage])]
+    overall = sum(timings) / len(timings) if timings else 1.0
     return {(stage, month): usual[stage] or overall for month in months for stage in stages}
 
 
@@ -284,8 +284,8 @@ class RunProgress:
         progress = f"{month} {stage}: {clock.describe(done, total)}"
         self._bar.update(self._task, description=progress, left=self._time_left())
         if not err.is_terminal and clock.is_due():
-            left = self._time_left()
-            print_note(f"{progress}; {left}" if left else progress)
+            time_left = self._time_left()
+            print_note(f"{progress}; {time_left}" if time_left else progress)
 
     def _finish(self, outcome: Outcome) -> None:
         """Print what a stage did."""

@@ -51,36 +51,36 @@ def paper(
     if cited_by:
         _show_citing_papers(arxiv_id, read_citing_papers(root, arxiv_id), as_json=as_json)
         return 0
-    shown = read_paper(root, arxiv_id)
+    full_paper = read_paper(root, arxiv_id)
     if references:
-        _show_references(shown, as_json=as_json)
+        _show_references(full_paper, as_json=as_json)
     else:
-        citing = read_citing_papers(root, shown.arxiv_id) if not as_json else []
-        _show_paper(shown, citing, as_json=as_json)
+        citing = read_citing_papers(root, full_paper.arxiv_id) if not as_json else []
+        _show_paper(full_paper, citing, as_json=as_json)
     return 0
 
 
-def _show_paper(shown: FullPaper, citing: Sequence[CitingPaper], *, as_json: bool) -> None:
+def _show_paper(full_paper: FullPaper, citing: Sequence[CitingPaper], *, as_json: bool) -> None:
     from pipeline.cli.console import out, print_json
     from pipeline.index.output import PaperJson
     from pipeline.text import visible
 
     if as_json:
-        print_json(PaperJson.model_validate(shown).model_dump())
+        print_json(PaperJson.model_validate(full_paper).model_dump())
         return
-    known = sum(reference.arxiv_id is not None for reference in shown.references)
+    resolved = sum(reference.arxiv_id is not None for reference in full_paper.references)
     lines = [
-        visible(shown.title),
-        visible(", ".join(shown.authors)),
-        f"{shown.arxiv_id} · {', '.join(shown.categories)} · {shown.url}",
+        visible(full_paper.title),
+        visible(", ".join(full_paper.authors)),
+        f"{full_paper.arxiv_id} · {', '.join(full_paper.categories)} · {full_paper.url}",
         "",
-        visible(shown.abstract),
+        visible(full_paper.abstract),
         "",
-        *_outline(shown),
+        *_outline(full_paper),
         "",
         (
-            f"{len(shown.passages)} passages, {len(shown.references)} references, {known} of them"
-            f" known to arXiv; cited by {len(citing)} papers of the corpus"
+            f"{len(full_paper.passages)} passages, {len(full_paper.references)} references,"
+            f" {resolved} of them known to arXiv; cited by {len(citing)} papers of the corpus"
         ),
     ]
     for line in lines:
@@ -99,19 +99,20 @@ def _outline(paper: FullPaper) -> list[str]:
     return [f"{'  ' * len(path)}{visible(path[-1])}" for path in titles]
 
 
-def _show_references(shown: FullPaper, *, as_json: bool) -> None:
+def _show_references(full_paper: FullPaper, *, as_json: bool) -> None:
     from rich.text import Text
 
     from pipeline.cli.console import make_table, out, print_json
     from pipeline.text import visible
 
     if as_json:
-        print_json([asdict(reference) for reference in shown.references])
+        print_json([asdict(reference) for reference in full_paper.references])
         return
     table = make_table(
-        f"{len(shown.references)} references of {shown.arxiv_id}", ("arXiv", "year", "title")
+        f"{len(full_paper.references)} references of {full_paper.arxiv_id}",
+        ("arXiv", "year", "title"),
     )
-    for reference in shown.references:
+    for reference in full_paper.references:
         year = str(reference.year or "")
         table.add_row(
             reference.arxiv_id or "", year, Text(visible(reference.title or reference.raw))

@@ -162,9 +162,9 @@ def import_tasks(
     from pipeline.related_work.task import write_task_file
 
     parsed = None if month is None else parse_month(month)
-    written = []
+    files = []
     for imported in _imported(paths, data_set, parsed):
-        written.append(write_task_file(imported.task, output))
+        files.append(write_task_file(imported.task, output))
         if imported.uncited or imported.unmatched:
             print_note(
                 f"{imported.task.id}: {len(imported.uncited)} of"
@@ -173,9 +173,9 @@ def import_tasks(
                 f" {'; '.join(imported.unmatched) or 'none'}"
             )
     if as_json:
-        print_json([str(file) for file in written])
+        print_json([str(file) for file in files])
     else:
-        typer.echo("\n".join(map(str, written)))
+        typer.echo("\n".join(map(str, files)))
     return 0
 
 

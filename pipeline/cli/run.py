@@ -63,15 +63,17 @@ def run(
     workspace = open_workspace()
     if failed:
         failures = failures_in(workspace, months)
-        chosen = sorted({failure.month for failure in failures})
+        months_to_run = sorted({failure.month for failure in failures})
         if until is None and select is None:
             stages = failed_stages(workspace, failures)
     else:
-        chosen = known_months(workspace, months)
-    if not chosen:
+        months_to_run = known_months(workspace, months)
+    if not months_to_run:
         print_note(f"no failure is recorded in {workspace.root.path}")
-    report = run_and_report(workspace, chosen, stages, force=force) if chosen else RunReport()
-    if chosen or as_json:
+    report = RunReport()
+    if months_to_run:
+        report = run_and_report(workspace, months_to_run, stages, force=force)
+    if months_to_run or as_json:
         show_run(workspace, report, as_json=as_json)
     return report.exit_code
 
@@ -139,7 +141,7 @@ def _print_machinery(workspace: Workspace) -> None:
     references = [
         reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)
     ][:2]
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
         with spinner(f"ChatCite and arXivBot write with {EMBEDDED_MODEL}"):
             related = relate(
@@ -149,7 +151,7 @@ def _print_machinery(workspace: Workspace) -> None:
     except CiteloomError as error:
         print_error(f"the embedded model could not show ChatCite and arXivBot: {error}")
         return
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     texts = {
         f"ChatCite on {task['title']}": related.summary.text,
         f"arXivBot: {question}": reply.answer.text,

@@ -94,26 +94,26 @@ def status_report(rows: Sequence[StatusRow]) -> Iterator[Table | str]:
     """
     months = list(dict.fromkeys(row["month"] for row in rows))
     stages = list(dict.fromkeys(row["stage"] for row in rows))
-    shown = [
+    enabled = [
         row for row in rows if not row["off"] and (row["state"], row["rows"]) != ("done", None)
     ]
     reached = max(
-        (stages.index(row["stage"]) for row in shown if row["state"] != "missing"), default=-1
+        (stages.index(row["stage"]) for row in enabled if row["state"] != "missing"), default=-1
     )
-    wanted = [row for row in shown if stages.index(row["stage"]) <= reached]
-    if not wanted:
+    rows_in_use = [row for row in enabled if stages.index(row["stage"]) <= reached]
+    if not rows_in_use:
         yield (
             f"{_count(len(months), 'month')} found, no stage has run yet; citeloom run starts with"
             f" {stages[0]}."
         )
         return
     if len(months) > _MONTHS_IN_DETAIL:
-        yield _months_table(wanted, months)
+        yield _months_table(rows_in_use, months)
         yield "how many stages are done, stale, failed or missing; rows that they left out"
     else:
-        yield _stages_table(wanted, months)
+        yield _stages_table(rows_in_use, months)
         yield "rows · age · left out; green is done, yellow stale, red failed"
-    later = len({row["stage"] for row in shown} - {row["stage"] for row in wanted})
+    later = len({row["stage"] for row in enabled} - {row["stage"] for row in rows_in_use})
     if later:
         yield f"No month has reached the {_count(later, 'later stage')}."
 
@@ -210,10 +210,10 @@ def _estimate_table(estimate: CostEstimate) -> Table:
     money = ("money",) if estimate.priced else ()
     for name in ("calls", "answered", "to pay", "tokens read", "written", *money, "time"):
         table.add_column(name, justify="right", no_wrap=True)
-    shown = short_names(part.writer for part in estimate.parts)
+    display_names = short_names(part.writer for part in estimate.parts)
     by_name: dict[str, list[StageCost]] = {}
     for part in estimate.parts:
-        by_name.setdefault(f"{part.stage} {shown[part.writer]}".strip(), []).append(part)
+        by_name.setdefault(f"{part.stage} {display_names[part.writer]}".strip(), []).append(part)
     for name, parts in by_name.items():
         table.add_row(name, *_estimate_cells(sum_parts(parts), priced=estimate.priced))
     table.add_section()

@@ -95,8 +95,8 @@ class Stream:
                 )
             self._held = pa.concat_tables([self._held, vector_columns(batch)])
             self._arrived(batch)
-        taken, self._held = self._held.slice(0, count), self._held.slice(count)
-        return taken
+        rows, self._held = self._held.slice(0, count), self._held.slice(count)
+        return rows
 
     def finish(self) -> None:
         """Raises ValueError where the embedder gives more vectors than it was given texts."""

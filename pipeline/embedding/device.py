@@ -121,8 +121,8 @@ class DeviceModel:
 
         if self._device != "cpu":
             return array
-        found: NDArray[np.int32] = np.pad(array, (0, rounded(len(array)) - len(array)))
-        return found
+        padded: NDArray[np.int32] = np.pad(array, (0, rounded(len(array)) - len(array)))
+        return padded
 
     def _sent(self, array: NDArray[Any]) -> Tensor:
         import torch
@@ -157,7 +157,7 @@ def _landed(parts: list[Tensor | None]) -> Landed:
     return Landed(*(None if part is None else part.numpy() for part in parts))  # type: ignore[arg-type]
 
 
-def pick_devices(wanted: str) -> tuple[str, ...]:
+def pick_devices(setting: str) -> tuple[str, ...]:
     """The torch devices for CITELOOM_EMBEDDER_DEVICE: every GPU for auto and cuda, else those that
     are named.
 
@@ -165,11 +165,13 @@ def pick_devices(wanted: str) -> tuple[str, ...]:
     """
     import torch
 
-    if wanted == "auto" and not torch.cuda.is_available():
+    if setting == "auto" and not torch.cuda.is_available():
         return ("cpu",)
-    if wanted in ("auto", "cuda"):
-        wanted = ",".join(f"cuda:{number}" for number in range(torch.cuda.device_count())) or "cuda"
-    return tuple(_usable(part.strip()) for part in wanted.split(","))
+    if setting in ("auto", "cuda"):
+        setting = (
+            ",".join(f"cuda:{number}" for number in range(torch.cuda.device_count())) or "cuda"
+        )
+    return tuple(_usable(part.strip()) for part in setting.split(","))
 
 
 def _usable(device: str) -> str:
@@ -189,22 +191,22 @@ def _usable(device: str) -> str:
     return "cpu" if device.startswith("cpu") else device
 
 
-def pick_precision(wanted: str, device: str, preferred: Sequence[str]) -> str:
+def pick_precision(setting: str, device: str, preferred: Sequence[str]) -> str:
     """fp32, bf16, fp16 or int8 for CITELOOM_EMBEDDER_PRECISION on a device; auto is the first of
     `preferred` it has.
 
-    Raises SettingError where the device cannot compute in what is wanted, or not faster than in
+    Raises SettingError where the device cannot compute in that precision, or not faster than in
     fp32.
     """
     supported = _cpu_precisions() if device == "cpu" else {"fp32", "bf16", "fp16"}
-    if wanted == "auto":
+    if setting == "auto":
         return next(precision for precision in preferred if precision in supported)
-    if wanted not in supported:
+    if setting not in supported:
         raise SettingError(
-            f"CITELOOM_EMBEDDER_PRECISION: {device} here has no instructions for {wanted}; set it"
+            f"CITELOOM_EMBEDDER_PRECISION: {device} here has no instructions for {setting}; set it"
             f" to auto or to one of {', '.join(sorted(supported))}"
         )
-    return wanted
+    return setting
 
 
 def _cpu_precisions() -> set[str]:

@@ -200,8 +200,8 @@ def make_linear(
         return _packed(weight, bias, gelu=gelu)
 
     def multiply(rows: Tensor) -> Tensor:
-        found = torch.nn.functional.linear(rows.to(precision), weight, bias)
-        return torch.nn.functional.gelu(found) if gelu else found
+        product = torch.nn.functional.linear(rows.to(precision), weight, bias)
+        return torch.nn.functional.gelu(product) if gelu else product
 
     return multiply
 
@@ -278,7 +278,7 @@ def _has_onednn() -> bool:
 Attention = Callable[["Tensor", int, Tokens], "Tensor"]
 
 
-def _attention(device: str, kept: dtype) -> Attention:
+def _attention(device: str, precision: dtype) -> Attention:
     """Variable-length attention: flash kernels on a GPU that has them, else equal lengths
     together.
     """
@@ -287,7 +287,7 @@ def _attention(device: str, kept: dtype) -> Attention:
     halves = (torch.float16, torch.bfloat16)
     if (
         device.startswith("cuda")
-        and kept in halves
+        and precision in halves
         and torch.cuda.get_device_capability(device) >= (8, 0)
     ):
         return _flash
@@ -299,8 +299,8 @@ def _flash(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
 
     query, key, value = mixed.view(len(mixed), 3, heads, -1).unbind(1)
     longest = tokens.longest
-    found = varlen_attn(query, key, value, tokens.starts, tokens.starts, longest, longest)
-    return found.reshape(len(mixed), -1)  # type: ignore[union-attr]
+    attended = varlen_attn(query, key, value, tokens.starts, tokens.starts, longest, longest)
+    return attended.reshape(len(mixed), -1)  # type: ignore[union-attr]
 
 
 def _by_length(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
@@ -310,16 +310,16 @@ def _by_length(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
     import torch
 
     width = mixed.shape[1] // 3
-    found = torch.empty((len(mixed), width), dtype=mixed.dtype, device=mixed.device)
-    found[tokens.count :] = 0
+    attended = torch.empty((len(mixed), width), dtype=mixed.dtype, device=mixed.device)
+    attended[tokens.count :] = 0
     for first, texts, length in tokens.runs:
         last = first + texts * length
         query, key, value = (
             mixed[first:last].view(texts, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
         )
         states = torch.nn.functional.scaled_dot_product_attention(query, key, value)
-        found[first:last].view(texts, length, heads, -1).copy_(states.transpose(1, 2))
-    return found
+        attended[first:last].view(texts, length, heads, -1).copy_(states.transpose(1, 2))
+    return attended
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -87,13 +87,13 @@ class _FlagNetwork:
         ids[places] = tokens.ids[: tokens.count].long()
         mask[places] = 1
         shape = (texts, tokens.longest)
-        found: dict[str, Tensor] = self._network(
+        vectors: dict[str, Tensor] = self._network(
             {"input_ids": ids.view(shape), "attention_mask": mask.view(shape)},
             return_dense=True,
             return_sparse=True,
             return_colbert_vecs=self._colbert,
         )
-        return found
+        return vectors
 
     def heads(
         self, outputs: dict[str, Tensor], tokens: Tokens, slots: Tensor, terms: int, *, half: bool

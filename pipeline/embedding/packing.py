@@ -248,14 +248,14 @@ def _slots(window: Window, places: NDArray[np.int64]) -> tuple[NDArray[np.int64]
 
 def runs(starts: NDArray[np.int32]) -> list[tuple[int, int, int]]:
     """Neighbours of equal length in a pack, as (first token, texts, tokens of each)."""
-    found: list[tuple[int, int, int]] = []
+    groups: list[tuple[int, int, int]] = []
     edges: Sequence[int] = starts.tolist()
     for first, last in pairwise(edges):
-        if found and found[-1][2] == last - first:
-            found[-1] = (found[-1][0], found[-1][1] + 1, last - first)
+        if groups and groups[-1][2] == last - first:
+            groups[-1] = (groups[-1][0], groups[-1][1] + 1, last - first)
         else:
-            found.append((first, 1, last - first))
-    return found
+            groups.append((first, 1, last - first))
+    return groups
 
 
 def positions(rows: TokenRows, padding: int | None) -> NDArray[np.int32]:
@@ -271,5 +271,5 @@ def positions(rows: TokenRows, padding: int | None) -> NDArray[np.int32]:
     counted = rows.ids != padding
     total = offsets_of(counted)
     within = total[1:] - np.repeat(total[rows.offsets[:-1]], rows.lengths)
-    found: NDArray[np.int32] = (within * counted + padding).astype(np.int32)
-    return found
+    numbers: NDArray[np.int32] = (within * counted + padding).astype(np.int32)
+    return numbers

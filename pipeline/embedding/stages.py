@@ -47,16 +47,16 @@ def build_embeddings(
     embedder = make(job.settings)
     shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
     job.afterwards.append(shards.remove)
-    known = _known(job, embedder, shards)
+    earlier = _reusable_vectors(job, embedder, shards)
     account = _Account(job, embedder)
     with closing(
-        Stream(embedder.encode_stream(_fresh_texts(job, known)), account.count_encoded)
+        Stream(embedder.encode_stream(_fresh_texts(job, earlier)), account.count_encoded)
     ) as stream:
         try:
-            for passages, rows in _steps(job, known):
+            for passages, rows in _steps(job, earlier):
                 fresh = stream.take(int((rows < 0).sum()))
                 shards.keep(passages["text_sha256"].filter(pa.array(rows < 0)), fresh)
-                batch = _assemble(passages, embedder.name, fresh, rows, known)
+                batch = _assemble(passages, embedder.name, fresh, rows, earlier)
                 account.count_rows(batch)
                 yield batch
                 shutdown.end_if_asked()
@@ -67,7 +67,7 @@ def build_embeddings(
     account.close()
 
 
-def _known(job: Job, embedder: Embedder, shards: Shards) -> KnownVectors:
+def _reusable_vectors(job: Job, embedder: Embedder, shards: Shards) -> KnownVectors:
     """Vectors that need not be computed again."""
     root, groups = job.workspace.root, []
     if job.force:
@@ -83,15 +83,15 @@ def _known(job: Job, embedder: Embedder, shards: Shards) -> KnownVectors:
     )
 
 
-def _steps(job: Job, known: KnownVectors) -> Iterator[tuple[pa.RecordBatch, NDArray[Any]]]:
-    """The month's passages without their texts, STEP at a time, each with its row of `known` or
+def _steps(job: Job, earlier: KnownVectors) -> Iterator[tuple[pa.RecordBatch, NDArray[Any]]]:
+    """The month's passages without their texts, STEP at a time, each with its row of `earlier` or
     -1.
     """
     done = 0
     for passages in _passages(job, _IDENTITY):
         for start in range(0, passages.num_rows, STEP):
             step = passages.slice(start, STEP)
-            yield step, known.rows[done : done + step.num_rows]
+            yield step, earlier.rows[done : done + step.num_rows]
             done += step.num_rows
 
 
@@ -105,7 +105,7 @@ def _passages(job: Job, columns: list[str]) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _fresh_texts(job: Job, known: KnownVectors) -> Iterator[str]:
+def _fresh_texts(job: Job, earlier: KnownVectors) -> Iterator[str]:
     """The texts that must be encoded. The embedder pulls them, ahead of the rows and from threads
     of its own.
 
@@ -114,7 +114,7 @@ def _fresh_texts(job: Job, known: KnownVectors) -> Iterator[str]:
     """
     done = 0
     for passages in _passages(job, _TEXT):
-        rows = known.rows[done : done + passages.num_rows]
+        rows = earlier.rows[done : done + passages.num_rows]
         done += passages.num_rows
         for row in passages.filter(pa.array(rows < 0)).to_pylist():
             yield embedded_text(
@@ -123,20 +123,20 @@ def _fresh_texts(job: Job, known: KnownVectors) -> Iterator[str]:
 
 
 def _assemble(
-    passages: pa.RecordBatch, model: str, fresh: pa.Table, rows: NDArray[Any], known: KnownVectors
+    passages: pa.RecordBatch, model: str, fresh: pa.Table, rows: NDArray[Any], earlier: KnownVectors
 ) -> pa.RecordBatch:
     """The rows of some passages. `fresh` holds the vectors of those whose row is -1, in their
     order.
     """
     import numpy as np
 
-    made = rows < 0
+    is_fresh = rows < 0
     vectors = fresh
-    if not made.all():
+    if not is_fresh.all():
         order = np.empty(len(rows), np.int64)
-        order[made] = np.arange(fresh.num_rows)
-        order[~made] = np.arange(fresh.num_rows, len(rows))
-        vectors = pa.concat_tables([fresh, known.take(rows[~made])]).take(order)
+        order[is_fresh] = np.arange(fresh.num_rows)
+        order[~is_fresh] = np.arange(fresh.num_rows, len(rows))
+        vectors = pa.concat_tables([fresh, earlier.take(rows[~is_fresh])]).take(order)
     columns = {name: passages[name] for name in _IDENTITY}
     columns["model"] = pa.repeat(model, len(rows))
     columns |= {name: vectors.column(name) for name in vectors.column_names}
@@ -226,9 +226,9 @@ def _every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:
     columns = ["passage_id", "text_sha256"]
     passages = workspace.root.read(tables.PASSAGES, month, columns)
     embeddings = workspace.root.read(tables.EMBEDDINGS, month, columns)
-    written = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
+    provenance = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
     # Vectors whose length is not 1 ± 0.01: no text changes that, only a faulty model or GPU.
-    off_norm = written.notes.get("off_norm", 0) if written else 0
+    off_norm = provenance.notes.get("off_norm", 0) if provenance else 0
     missing = foreign = 0
     if not passages.equals(
         embeddings

@@ -140,10 +140,10 @@ def reference_of(model: Any, text: str, longest: int) -> ReferenceVectors:
     """One text alone by BGEM3FlagModel: nothing is padded, and it shows no progress of fewer texts
     than a batch has.
     """
-    wanted = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
-    found = model.encode([text], batch_size=2, max_length=longest, **wanted)
-    weights = {int(key): float(weight) for key, weight in found["lexical_weights"][0].items()}
-    return ReferenceVectors(found["dense_vecs"][0], weights, found["colbert_vecs"][0])
+    options = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
+    output = model.encode([text], batch_size=2, max_length=longest, **options)
+    weights = {int(key): float(weight) for key, weight in output["lexical_weights"][0].items()}
+    return ReferenceVectors(output["dense_vecs"][0], weights, output["colbert_vecs"][0])
 
 
 def compare(

@@ -21,12 +21,12 @@ def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
 
 def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) -> dict[str, str]:
     """A digest over the rows of each of these months of a table that is there, by `table month`."""
-    written = {
+    provenances = {
         month: read_provenance(workspace.root.file(table, month)) for month in sorted(months)
     }
     return {
         f"{table.name} {month}": provenance.rows_sha256
-        for month, provenance in written.items()
+        for month, provenance in provenances.items()
         if provenance
     }
 
@@ -44,5 +44,5 @@ def _rows(workspace: Workspace, table: Table, month: str) -> str:
 @lru_cache(maxsize=1 << 12)
 def _rows_sha256(file: DataPath, *identity: object) -> str:
     """Digest of the rows of a file. identity: differs after the file was rewritten."""
-    written = read_provenance(file)
-    return written.rows_sha256 if written else "absent"
+    provenance = read_provenance(file)
+    return provenance.rows_sha256 if provenance else "absent"

@@ -27,7 +27,7 @@ def month_lock(workspace: Workspace, stage: str, month: str) -> Iterator[None]:
     """Hold a stage's month for this process, so that a month has one writer; wait while another
     process holds it.
     """
-    with _held(workspace.cache("locks") / f"{stage}-{month}.lock", f"{stage} of {month}"):
+    with _file_lock(workspace.cache("locks") / f"{stage}-{month}.lock", f"{stage} of {month}"):
         yield
 
 
@@ -39,7 +39,7 @@ def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
     if pool is None or not _is_single(pool, workspace.settings):
         yield
         return
-    with _held(workspace.cache("locks") / f"pool-{pool}.lock", f"the pool {pool}"):
+    with _file_lock(workspace.cache("locks") / f"pool-{pool}.lock", f"the pool {pool}"):
         yield
 
 
@@ -59,7 +59,7 @@ def _is_single(pool: str, settings: Settings) -> bool:
 
 
 @contextmanager
-def _held(file: Path, name: str) -> Iterator[None]:
+def _file_lock(file: Path, name: str) -> Iterator[None]:
     lock = FileLock(file)
     try:
         _acquire(lock, name)

@@ -42,15 +42,15 @@ def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
 
 
 def _digest(workspace: Workspace, table: Table, month: str, part: str | None) -> str:
-    written = read_provenance(workspace.root.file(table, month))
-    if written is None:
+    provenance = read_provenance(workspace.root.file(table, month))
+    if provenance is None:
         raise MissingInput(
             f"{table.name} of {month} is not in {workspace.root.path}: "
             f"run citeloom run --months {month} --until {table.name}"
         )
     if part is None:
-        return written.rows_sha256
-    return str(written.notes.get("parts", {}).get(part, {}).get("rows_sha256", "absent"))
+        return provenance.rows_sha256
+    return str(provenance.notes.get("parts", {}).get(part, {}).get("rows_sha256", "absent"))
 
 
 def fingerprints(parts: Iterable[MonthPart], workspace: Workspace, month: str) -> dict[str, str]:
@@ -60,13 +60,13 @@ def fingerprints(parts: Iterable[MonthPart], workspace: Workspace, month: str) -
 
 def _earlier(job: Job) -> Mapping[str, Mapping[str, Any]]:
     stage = job.stage
-    written = read_provenance(job.workspace.root.file(stage.table, job.month))
-    if written is None or (written.schema_version, written.stage_version) != (
+    provenance = read_provenance(job.workspace.root.file(stage.table, job.month))
+    if provenance is None or (provenance.schema_version, provenance.stage_version) != (
         stage.table.version,
         stage.version,
     ):
         return {}
-    parts: Mapping[str, Mapping[str, Any]] = written.notes.get("parts", {})
+    parts: Mapping[str, Mapping[str, Any]] = provenance.notes.get("parts", {})
     return parts
 
 
@@ -82,15 +82,15 @@ def build_parts(job: Job) -> Iterator[Row | pa.RecordBatch]:
     job.notes["parts"] = records
     for part in job.stage.parts(job.workspace, job.month):
         fingerprint = fingerprint_of(part, job.workspace, job.month)
-        record = earlier.get(part.name)
-        if part.columns is not None and record is not None and record["fingerprint"] == fingerprint:
-            records[part.name] = record
+        before = earlier.get(part.name)
+        if part.columns is not None and before is not None and before["fingerprint"] == fingerprint:
+            records[part.name] = before
             job.ledger += entries[part.name]
             yield from _batches_of(part, job)
         else:
-            built: dict[str, Any] = {"fingerprint": fingerprint}
-            records[part.name] = built
-            yield from _build(job, part, built)
+            record: dict[str, Any] = {"fingerprint": fingerprint}
+            records[part.name] = record
+            yield from _build(job, part, record)
 
 
 def _earlier_entries(job: Job, earlier: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Row]]:
@@ -108,12 +108,12 @@ def _earlier_entries(job: Job, earlier: Mapping[str, Mapping[str, Any]]) -> dict
 
 
 def _batches_of(part: MonthPart, job: Job) -> Iterator[pa.RecordBatch]:
-    wanted = None
+    condition = None
     for column, value in (part.columns or {}).items():
         same = pc.field(column).is_null() if value is None else pc.field(column) == value
-        wanted = same if wanted is None else wanted & same
+        condition = same if condition is None else condition & same
     for batch in job.workspace.root.batches(job.stage.table, job.month):
-        rows = pa.Table.from_batches([batch]).filter(wanted) if wanted is not None else batch
+        rows = pa.Table.from_batches([batch]).filter(condition) if condition is not None else batch
         yield from rows.to_batches()
 
 

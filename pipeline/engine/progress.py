@@ -123,8 +123,10 @@ class StageClock:
         """How far the stage is, in words: `1,200 rows`, or `1,200 of 7,300, about 3 min left`."""
         if not total:
             return f"{done:,} rows"
-        left = (total - done) * (self._now() - self._began) / done if done else 0
-        return f"{done:,} of {total:,}" + (f", about {duration(left)} left" if left >= 1 else "")
+        seconds_left = (total - done) * (self._now() - self._began) / done if done else 0
+        return f"{done:,} of {total:,}" + (
+            f", about {duration(seconds_left)} left" if seconds_left >= 1 else ""
+        )
 
     def is_due(self) -> bool:
         """Whether it is time for another line of a log."""

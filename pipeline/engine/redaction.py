@@ -83,10 +83,10 @@ def redact_error(error: Exception, secrets: Collection[str]) -> Exception:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """The error and those that led to it, in the order in which a traceback follows them."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     link: BaseException | None = error
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
+    while link is not None and id(link) not in visited:
+        visited.add(id(link))
         yield link
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
 

@@ -156,8 +156,8 @@ class _SignalWatch:
         """
         latest = None if seconds is None else time.monotonic() + seconds
         while True:
-            left = None if latest is None else max(0.0, latest - time.monotonic())
-            if not select.select([self._reading], [], [], left)[0]:
+            timeout = None if latest is None else max(0.0, latest - time.monotonic())
+            if not select.select([self._reading], [], [], timeout)[0]:
                 return _NO_SIGNAL
             number = os.read(self._reading, 1)
             if not number or self.ended.is_set():

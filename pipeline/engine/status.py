@@ -42,17 +42,17 @@ def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) 
     names = (stage.name, check_name(stage.name)) if due else ()
     failure = next(filter(None, (read_failure(workspace, name, month) for name in names)), None)
     try:
-        written = read_provenance(file)
+        provenance = read_provenance(file)
     except CiteloomError as error:
-        written, failure = None, str(error)
+        provenance, failure = None, str(error)
     stale = State.STALE if file.exists() else State.MISSING
     return {
         "month": month,
         "stage": stage.name,
         "state": "failed" if failure else (stale if due else State.DONE).value,
-        "rows": written.rows if written else None,
-        "written_at": file.stat().st_mtime if written else None,
-        "left_out": dict(written.left_out) if written else {},
-        "off": str(written.notes.get("off", "")) if written else "",
+        "rows": provenance.rows if provenance else None,
+        "written_at": file.stat().st_mtime if provenance else None,
+        "left_out": dict(provenance.left_out) if provenance else {},
+        "off": str(provenance.notes.get("off", "")) if provenance else "",
         "failure": failure,
     }

@@ -120,9 +120,9 @@ class CallCache:
 
     def read(self, key: str, samples: Iterable[int]) -> dict[int, CachedAnswer]:
         """The stored answers, by sample number."""
-        wanted = set(samples)
+        numbers = set(samples)
         rows = self._sql.execute("SELECT sample, body FROM answers WHERE key = ?", (key,))
-        return {sample: json.loads(body) for sample, body in rows if sample in wanted}
+        return {sample: json.loads(body) for sample, body in rows if sample in numbers}
 
     def write(
         self,
@@ -174,10 +174,10 @@ class CallCache:
         """
         # Read first: a waiting process asks repeatedly, and an INSERT takes the lock even if it
         # changes nothing.
-        held = self._sql.execute(
+        claim_row = self._sql.execute(
             "SELECT host, pid, since FROM claims WHERE key = ? AND sample = ?", (key, sample)
         ).fetchone()
-        if held is None:
+        if claim_row is None:
             owner = (key, sample, self._host, self._pid, time.time())
             return (
                 self._sql.execute(
@@ -185,14 +185,14 @@ class CallCache:
                 ).rowcount
                 == 1
             )
-        if self._is_held(*held):
+        if self._is_held(*claim_row):
             return False
-        taken = self._sql.execute(
+        update = self._sql.execute(
             "UPDATE claims SET host = ?, pid = ?, since = ? WHERE key = ? AND sample = ? AND"
             " since = ?",
-            (self._host, self._pid, time.time(), key, sample, held[2]),
+            (self._host, self._pid, time.time(), key, sample, claim_row[2]),
         )
-        return taken.rowcount == 1
+        return update.rowcount == 1
 
     def release(self, key: str, sample: int) -> None:
         """Give up a claim of this process."""

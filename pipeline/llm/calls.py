@@ -130,24 +130,24 @@ class PaidCalls:
             self._release(claim)
         await self._transport.aclose()
 
-    async def obtain(self, call: Call, wanted: range) -> list[Completion]:
+    async def obtain(self, call: Call, samples: range) -> list[Completion]:
         """Completions of these samples: from the cache, from the process that is paying for them,
         or paid now.
         """
-        self.usage.calls += len(wanted)
+        self.usage.calls += len(samples)
         paid: set[int] = set()
         pause = _POLL_SECONDS
         while True:
-            stored = self._read(call, wanted)
-            missing = [sample for sample in wanted if sample not in stored]
+            stored = self._read(call, samples)
+            missing = [sample for sample in samples if sample not in stored]
             if not missing:
                 break
             paid |= await self._pay_or_wait(call, missing, pause)
             pause = min(1.5 * pause, _LONGEST_POLL)
-        self._count_cached([stored[sample] for sample in wanted if sample not in paid])
+        self._count_cached([stored[sample] for sample in samples if sample not in paid])
         # The text is that of the cache also if it was paid for now, so that all that asked at once
         # agree.
-        return [replace(stored[sample], cached=sample not in paid) for sample in wanted]
+        return [replace(stored[sample], cached=sample not in paid) for sample in samples]
 
     def _read(self, call: Call, samples: range) -> dict[int, Completion]:
         stored = self._cache.read(call.key, samples)

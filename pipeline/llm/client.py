@@ -214,8 +214,8 @@ class LlmClient:
         optional = {"max_tokens": max_tokens, "response_format": response_format}
         request |= {name: value for name, value in optional.items() if value is not None}
         key = call_key(request | ({"system": self._system} if self._system else {}))
-        written = max_tokens or max(self.model.context - count_read(request), 1)
-        return Call(request, key, _first_seed(self._system), written)
+        most_written = max_tokens or max(self.model.context - count_read(request), 1)
+        return Call(request, key, _first_seed(self._system), most_written)
 
 
 def _first_seed(system: str) -> int:
@@ -254,12 +254,12 @@ async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIt
 
     Raises SettingError as `check_model` does; an endpoint's faults show with the first call.
     """
-    chosen = check_model(workspace.settings, model)
+    language_model = check_model(workspace.settings, model)
     with contextlib.closing(_cache_of(workspace)) as cache:
         if isinstance(workspace, ClientWorkspace):
-            client = workspace.make_client(chosen, cache)
+            client = workspace.make_client(language_model, cache)
         else:
-            client = _make_client(chosen, cache, workspace.settings)
+            client = _make_client(language_model, cache, workspace.settings)
         try:
             yield client
         except BaseException as error:

@@ -77,9 +77,9 @@ def fit(text: str, tokens: int) -> Cut:
         (text.split("\n\n"), "\n\n"),
         (_sentences(text), " "),
     ):
-        kept = _longest_beginning(parts, joint, tokens)
-        if count_tokens(kept) * 2 >= tokens:
-            return Cut(kept, True)
+        beginning = _longest_beginning(parts, joint, tokens)
+        if count_tokens(beginning) * 2 >= tokens:
+            return Cut(beginning, True)
     return Cut(_longest_beginning(text.split(" "), " ", tokens), True)
 
 
@@ -100,11 +100,11 @@ def shares(lengths: Sequence[int], tokens: int) -> list[int]:
     """The tokens of each text, by its length in tokens: all of it, or an equal part of what shorter
     texts leave.
     """
-    parts, left = [0] * len(lengths), tokens
+    parts, remaining = [0] * len(lengths), tokens
     by_length = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for waiting, place in zip(range(len(lengths), 0, -1), by_length, strict=True):
-        parts[place] = min(lengths[place], max(left, 0) // waiting)
-        left -= parts[place]
+        parts[place] = min(lengths[place], max(remaining, 0) // waiting)
+        remaining -= parts[place]
     return parts
 
 

@@ -187,9 +187,12 @@ def settings_for(
     """
     if model is None:
         return settings
-    chosen = get_model(settings, model, setting)
-    update: dict[str, object] = {"llm_model": chosen.name, "llm_context": chosen.context}
-    if chosen.url is None:
+    language_model = get_model(settings, model, setting)
+    update: dict[str, object] = {
+        "llm_model": language_model.name,
+        "llm_context": language_model.context,
+    }
+    if language_model.url is None:
         limits = ("draft_tokens", "element_tokens")
         update |= {name: getattr(settings, name) or EMBEDDED_LLM[name] for name in limits}
     return settings.model_copy(update=update)

@@ -96,13 +96,13 @@ class _OverlayCache(CallCache):
         """Leave the file open: it is its owner's."""
 
     def read(self, key: str, samples: Iterable[int]) -> dict[int, CachedAnswer]:
-        wanted = list(samples)
+        numbers = list(samples)
         invented = {
             sample: self._invented[key, sample]
-            for sample in wanted
+            for sample in numbers
             if (key, sample) in self._invented
         }
-        return self._below.read(key, wanted) | invented
+        return self._below.read(key, numbers) | invented
 
     def write(
         self,
@@ -152,34 +152,37 @@ class _InventingSender:
         messages = [Message(**message) for message in body["messages"]]
         read, count = count_message_tokens(messages), body.get("n", 1)
         longest = body.get("max_tokens", 0)
-        written = self._written(longest)
-        seconds = self._seconds(longest, read, written, count)
+        completion_tokens = self._written(longest)
+        seconds = self._seconds(longest, read, completion_tokens, count)
         await asyncio.sleep(seconds)
         texts = [
-            self._text(body, messages, written, body["seed"] + place) for place in range(count)
+            self._text(body, messages, completion_tokens, body["seed"] + place)
+            for place in range(count)
         ]
         return EndpointReply(
-            [Completion(text, read, written, False, "stop") for text in texts], seconds
+            [Completion(text, read, completion_tokens, False, "stop") for text in texts], seconds
         )
 
     def _written(self, longest: int) -> int:
         kind = self._kinds.get(longest)
         return round(kind.written if kind else ASSUMED_SHARE * longest or ASSUMED_UNLIMITED)
 
-    def _seconds(self, longest: int, read: int, written: int, count: int) -> float:
+    def _seconds(self, longest: int, read: int, completion_tokens: int, count: int) -> float:
         kind = self._kinds.get(longest)
-        return kind.seconds if kind else self._slowness * self._assumed(read, written, count)
+        return (
+            kind.seconds if kind else self._slowness * self._assumed(read, completion_tokens, count)
+        )
 
-    def _assumed(self, read: float, written: float, count: float) -> float:
+    def _assumed(self, read: float, completion_tokens: float, count: float) -> float:
         """Assumed seconds of a request."""
         if self._model.url is not None:
-            return read / ASSUMED_READ + written / ASSUMED_WRITTEN
+            return read / ASSUMED_READ + completion_tokens / ASSUMED_WRITTEN
         # All streams share the cores: a request alone is faster.
         busy = max(self._model.concurrency / count, 1.0)
-        return busy * (read / EMBEDDED_READ + count * written / EMBEDDED_WRITTEN)
+        return busy * (read / EMBEDDED_READ + count * completion_tokens / EMBEDDED_WRITTEN)
 
     def _text(
-        self, body: Mapping[str, Any], messages: list[Message], written: int, seed: int
+        self, body: Mapping[str, Any], messages: list[Message], completion_tokens: int, seed: int
     ) -> str:
         prompt = "\n".join(message.content for message in messages)
         # Answers differ, as in a run: otherwise two systems would seem to make the same calls.
@@ -187,8 +190,8 @@ class _InventingSender:
         form = body.get("response_format")
         if form is not None:
             schema = form["json_schema"]["schema"]
-            return json.dumps(fill(schema, schema.get("$defs", {}), written, unique))
-        return self._rehearsal.make_text(prompt, written, unique)
+            return json.dumps(fill(schema, schema.get("$defs", {}), completion_tokens, unique))
+        return self._rehearsal.make_text(prompt, completion_tokens, unique)
 
 
 def words(tokens: int) -> str:

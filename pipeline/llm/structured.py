@@ -125,11 +125,11 @@ def parse_answer(text: str, schema: type[Form]) -> Form:
 
 def _repair_json(text: str) -> Any:
     try:
-        written = json.dumps(json_repair.loads(text), ensure_ascii=False)
+        repaired_text = json.dumps(json_repair.loads(text), ensure_ascii=False)
     except RecursionError:
         raise ValueError("the JSON object in the answer is nested too deeply") from None
     # An escape may stand for half of a surrogate pair, which no file can hold.
-    return json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return json.loads(repaired_text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:

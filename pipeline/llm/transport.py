@@ -319,10 +319,10 @@ def read_completions(response: ChatCompletion) -> list[Completion]:
     first_only = bool((response.model_extra or {}).get("timings"))
     # Some servers answer null where they do not count.
     read = usage.prompt_tokens or 0 if usage else 0
-    written = _shares(usage.completion_tokens or 0 if usage else 0, texts, first_only)
+    completion_tokens = _shares(usage.completion_tokens or 0 if usage else 0, texts, first_only)
     return [
         Completion(text, read, tokens, False, choice.finish_reason or "")
-        for text, tokens, choice in zip(texts, written, choices, strict=True)
+        for text, tokens, choice in zip(texts, completion_tokens, choices, strict=True)
     ]
 
 

@@ -167,10 +167,10 @@ def _report_skipped(workspace: Workspace, stages: Sequence[Stage], month: str) -
     """Report stages that are up to date, and forget their failures."""
     with listing_cache():
         for stage in stages:
-            written = read_provenance(workspace.root.file(stage.table, month))
-            if written is not None:
+            provenance = read_provenance(workspace.root.file(stage.table, month))
+            if provenance is not None:
                 forget_failure(workspace, stage.name, month)
-                publish(StageFinished(outcome_of(workspace, written, skipped=True)))
+                publish(StageFinished(outcome_of(workspace, provenance, skipped=True)))
 
 
 def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: bool) -> bool:

@@ -123,18 +123,18 @@ def read_env_file(file: Path) -> dict[str, str]:
 
 def check_names(places: Mapping[str, str]) -> Iterator[str]:
     """A message for each CITELOOM_ name that is no setting. places: where each name is set."""
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     in_kubernetes = "KUBERNETES_SERVICE_HOST" in places
     for name, place in sorted(
         (name.upper(), place) for name, place in places.items() if _is_ours(name)
     ):
         if (
-            name in known
+            name in names
             or name.startswith(TEST_PREFIXES)
             or (in_kubernetes and _KUBERNETES_SERVICE.search(name))
         ):
             continue
-        near = get_close_matches(name, known, n=1, cutoff=0.7)
+        near = get_close_matches(name, names, n=1, cutoff=0.7)
         hint = (
             f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists all settings"
         )
@@ -149,5 +149,5 @@ def _is_ours(name: str | None) -> bool:
 def _describe(location: tuple[int | str, ...], message: str, value: object) -> str:
     field = str(location[0]) if location else "*"
     hidden = is_secret(field) or _MAY_HOLD_SECRET.match(str(value))
-    shown = "" if hidden else f" (it is {str(value)!r})"
-    return f"{PREFIX}{field.upper()}: {message.removeprefix('Value error, ')}{shown}"
+    value_note = "" if hidden else f" (it is {str(value)!r})"
+    return f"{PREFIX}{field.upper()}: {message.removeprefix('Value error, ')}{value_note}"

@@ -13,16 +13,16 @@ from pipeline.errors import SettingError
 
 def split_url(setting: str, url: str, example: str) -> SplitResult:
     """The parts of an http(s) URL. Raises SettingError that names the setting if it is not one."""
-    shown = repr(re.sub(r"[^/\s]*@", "…@", url))
+    without_user = repr(re.sub(r"[^/\s]*@", "…@", url))
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises ValueError if it is not a number
     except ValueError as error:
         raise SettingError(
-            f"{setting}: {shown} is not an address ({error}): write it as {example}"
+            f"{setting}: {without_user} is not an address ({error}): write it as {example}"
         ) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", url):
-        raise SettingError(f"{setting}: {shown} is not an address: write it as {example}")
+        raise SettingError(f"{setting}: {without_user} is not an address: write it as {example}")
     return parts
 
 

@@ -30,16 +30,16 @@ class CsvRow:
     cells: Mapping[str, str]
 
 
-def read_content(file: Path, wanted: str) -> bytes:
-    """The bytes of a file. wanted: what it should be, for messages. Raises SettingError for one
+def read_content(file: Path, expected: str) -> bytes:
+    """The bytes of a file. expected: what it should be, for messages. Raises SettingError for one
     that is too large to be that, or cannot be read.
     """
     try:
         if file.stat().st_size > MOST_BYTES:
-            raise SettingError(f"{file} has over {MOST_BYTES:,} bytes: give {wanted}")
+            raise SettingError(f"{file} has over {MOST_BYTES:,} bytes: give {expected}")
         return file.read_bytes()
     except OSError as error:
-        raise SettingError(f"{file} cannot be read ({error.strerror}): give {wanted}") from error
+        raise SettingError(f"{file} cannot be read ({error.strerror}): give {expected}") from error
 
 
 def parse_csv(content: bytes, needed: Sequence[str]) -> list[CsvRow]:

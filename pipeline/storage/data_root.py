@@ -146,7 +146,7 @@ class DataRoot:
         returned. Ids are in no order, so that they alone would exclude no row group.
         """
         key, keys = (column, values) if passages is None else ("passage_id", passages)
-        read, wanted = list(dict.fromkeys([key, *columns])), pa.array(sorted(keys), pa.string())
+        read, key_values = list(dict.fromkeys([key, *columns])), pa.array(sorted(keys), pa.string())
         with self._open(table, month) as parquet:
             place = parquet.metadata.schema.names.index(column)
             for number in range(parquet.num_row_groups):
@@ -155,7 +155,7 @@ class DataRoot:
                 if bounds is None or any(bounds.min <= value <= bounds.max for value in values):
                     # A few columns of one row group: threads took longer to start than to read.
                     group = parquet.read_row_group(number, columns=read, use_threads=False)
-                    yield group.filter(pc.is_in(group[key], wanted)).select(columns)
+                    yield group.filter(pc.is_in(group[key], key_values)).select(columns)
 
     def count_groups(self, table: Table, month: str) -> int:
         """The number of row groups of a month. Raises as `read` does."""

@@ -389,7 +389,7 @@ def etag_of(info: Info) -> str:
 
 
 def _time_of(info: Info) -> float:
-    written = next((info[key] for key in _TIME_KEYS if info.get(key)), 0.0)
-    if isinstance(written, str):
-        written = datetime.fromisoformat(written)
-    return written.timestamp() if isinstance(written, datetime) else float(written)
+    time_value = next((info[key] for key in _TIME_KEYS if info.get(key)), 0.0)
+    if isinstance(time_value, str):
+        time_value = datetime.fromisoformat(time_value)
+    return time_value.timestamp() if isinstance(time_value, datetime) else float(time_value)

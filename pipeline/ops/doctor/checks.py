@@ -262,9 +262,9 @@ def snapshot(workspace: Workspace) -> Iterator[DoctorFinding]:
         )
         return
     updated = _last_update(file)
-    written = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
+    file_date = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
     message = f"{file}: {_size(file.stat().st_size)}, "
-    message += f"its last lines are of {updated}" if updated else f"the file is of {written}"
+    message += f"its last lines are of {updated}" if updated else f"the file is of {file_date}"
     harvested_until = harvest.get("complete")
     if harvested_until:
         message += f"; harvested until {harvested_until}"

@@ -145,14 +145,14 @@ def choose_tables(names: str) -> list[Table]:
     """The tables named in a comma-separated list, or all of them, in pipeline order. Raises
     SettingError for others.
     """
-    chosen = {name.strip() for name in names.split(",") if name.strip()}
-    unknown = sorted(chosen - TABLES.keys() - {"all"})
-    if unknown or not chosen:
+    selection = {name.strip() for name in names.split(",") if name.strip()}
+    unknown = sorted(selection - TABLES.keys() - {"all"})
+    if unknown or not selection:
         what = f"{', '.join(unknown)}, which is not a table" if unknown else "no table"
         raise SettingError(
             f"--tables names {what}: give some of {', '.join(TABLES)}, separated by commas, or all"
         )
-    return [table for name, table in TABLES.items() if name in chosen or "all" in chosen]
+    return [table for name, table in TABLES.items() if name in selection or "all" in selection]
 
 
 def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list[DataFile]:
@@ -162,8 +162,8 @@ def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list
     PermanentFailure for a file that is not a table of citeloom's.
     """
     available = {table.name: _months_of(root, table) for table in tables}
-    known = sorted({month for months in available.values() for month in months})
-    selected = select_months(selection, known) if known else []
+    months_available = sorted({month for months in available.values() for month in months})
+    selected = select_months(selection, months_available) if months_available else []
     months = [
         DataFile(table, month, _provenances(root, table, month))
         for table in tables

@@ -118,12 +118,12 @@ def licences_of(workspace: Workspace, month: str) -> Mapping[str, str]:
     if snapshot is None:
         return {}
     rows = workspace.root.iterate(METADATA, month, ["arxiv_id", "source", "status"])
-    known = [
+    arxiv_ids = [
         row["arxiv_id"]
         for row in rows
         if row["source"] == "snapshot" and row["status"] == "present"
     ]
-    return snapshot.licences(known)
+    return snapshot.licences(arxiv_ids)
 
 
 _SAMPLE = (

@@ -51,7 +51,7 @@ class Downstream:
     """
 
     run: tuple[Stage, ...]
-    left: tuple[Stage, ...]
+    deferred: tuple[Stage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +107,17 @@ def downstream(
     language models.
     """
     run: list[Stage] = []
-    left: list[Stage] = []
+    deferred: list[Stage] = []
     for stage in stages_due(stages, workspace, month):
         if (
             stage.disabled_reason(workspace.settings)
             and state(stage, workspace, month) is State.DONE
         ):
             continue  # an empty month is the same whatever is above it
-        below = {table.name for table in stage.upstream} & {other.name for other in left}
+        below = {table.name for table in stage.upstream} & {other.name for other in deferred}
         asks = stage in LLM_STAGES and not redo and not _asks_nothing(stage, workspace, month)
-        (left if below or asks else run).append(stage)
-    return Downstream(tuple(run), tuple(left))
+        (deferred if below or asks else run).append(stage)
+    return Downstream(tuple(run), tuple(deferred))
 
 
 def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
@@ -137,13 +137,13 @@ def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
     )
 
 
-def stale_of(workspace: Workspace, month: str, left: Sequence[Stage]) -> dict[str, int]:
+def stale_of(workspace: Workspace, month: str, stages: Sequence[Stage]) -> dict[str, int]:
     """The existing tables of language models among the stages that a refresh leaves, each with its
     rows.
     """
     stale = [
         stage
-        for stage in left
+        for stage in stages
         if stage in LLM_STAGES and workspace.root.file(stage.table, month).exists()
     ]
     return {stage.name: _rows(workspace, stage, month) for stage in stale}
@@ -161,7 +161,7 @@ def ceiling(settings: Settings) -> int:
 def _rows(workspace: Workspace, stage: Stage, month: str) -> int:
     """How many rows a month has; none where its file cannot be read."""
     try:
-        written = read_provenance(workspace.root.file(stage.table, month))
+        provenance = read_provenance(workspace.root.file(stage.table, month))
     except CiteloomError:
         return 0
-    return written.rows if written else 0
+    return provenance.rows if provenance else 0

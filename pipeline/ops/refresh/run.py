@@ -46,8 +46,8 @@ def refresh(
     stages = stages_in_use(workspace, until)
     plan = find_changes(workspace, months, stages, ask_arxiv=ask_arxiv)
     ran = _prepare(workspace, plan.months, months, stages)
-    left = _run_below(workspace, months, stages, ran, redo=redo)
-    summary = summarize(workspace, unfinished_refresh(workspace.root), left, ran.failures)
+    deferred = _run_below(workspace, months, stages, ran, redo=redo)
+    summary = summarize(workspace, unfinished_refresh(workspace.root), deferred, ran.failures)
     return RefreshReport(plan.harvest, plan.harvest_failure, summary)
 
 
@@ -83,7 +83,7 @@ def _run_below(
     """Run the later stages of months whose preparing stages are done; returns month → stages left
     out of date.
     """
-    left: dict[str, Sequence[Stage]] = {}
+    deferred: dict[str, Sequence[Stage]] = {}
     for month in months:
         below = downstream(workspace, month, stages, redo=redo)
         if below.run and month not in {failed for _, failed, _ in ran.failures}:
@@ -92,5 +92,5 @@ def _run_below(
             ran.add(run_months(workspace, [month], below.run))
         if below.run or redo:
             below = downstream(workspace, month, stages, redo=False)
-        left[month] = below.left
-    return left
+        deferred[month] = below.deferred
+    return deferred

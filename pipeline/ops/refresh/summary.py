@@ -142,15 +142,15 @@ def summary_file(root: DataRoot, name: str) -> DataPath:
 def summarize(
     workspace: Workspace,
     name: str,
-    left: Mapping[str, Sequence[Stage]],
+    deferred: Mapping[str, Sequence[Stage]],
     failures: Iterable[tuple[str, str, str]],
 ) -> RefreshSummary:
     """Compare the months of a refresh with what they were before, and write its summary unless it
     ran nothing.
 
-    name: of the last refresh; empty where nothing was run. left: the stages that the refresh leaves
-    out of date in each month. A summary that is there is replaced, since further runs of the
-    refresh may have ended.
+    name: of the last refresh; empty where nothing was run. deferred: the stages that the refresh
+    leaves out of date in each month. A summary that is there is replaced, since further runs of
+    the refresh may have ended.
     """
     summary = RefreshSummary(name)
     for month in months_of_refresh(workspace.root, name):
@@ -164,7 +164,7 @@ def summarize(
             summary.over_budget.append((stage, month))
         else:
             summary.failures.append((stage, month, message))
-    for month, stages in left.items():
+    for month, stages in deferred.items():
         stale = stale_of(workspace, month, stages)
         missing = [
             stage.name

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.embedding.reuse import KnownVectors
+from pipeline.embedding.reuse import KnownVectors, VectorRowGroup
 
 
 @dataclass(frozen=True)
