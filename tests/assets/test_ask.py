@@ -17,8 +17,8 @@ from pipeline.cli.app import app
 from tests.assets.conftest import Place
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.terminal import Terminal
-from tests.unit.answering.asking import form_of
 from tests.unit.answering.corpus import FERNS, QUILLNET, build_corpus
+from tests.unit.answering.scripted_answers import form_of
 
 PLANTS = "How do plants get energy from light?"
 LINK = f"https://arxiv.org/html/{FERNS}#S1.p1"

@@ -29,9 +29,9 @@ from pipeline.stages import LLM_STAGES
 from tests.models_file import write_models
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.asking import form_of
 from tests.unit.answering.corpus import MARCH, build_corpus
-from tests.unit.answering.staging import ASKING, BEAM, answers_of, reading, staged, write_set
+from tests.unit.answering.scripted_answers import form_of
+from tests.unit.answering.stage_runs import ASKING, BEAM, answers_of, reading, staged, write_set
 from tests.unit.evaluation.citation_support.building import passage_rows
 from tests.unit.evaluation.made_up import workspace as plain_workspace
 from tests.unit.related_work.building import workspace, write_corpus, write_month

@@ -11,7 +11,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.llm.budget import BudgetReached
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
-from tests.unit.answering.staging import ASKING, STAGES, contents, run_all, staged
+from tests.unit.answering.stage_runs import ASKING, STAGES, contents, run_all, staged
 
 pytestmark = pytest.mark.slow
 

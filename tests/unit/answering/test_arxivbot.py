@@ -20,22 +20,22 @@ from pipeline.errors import SettingError
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.asking import (
+from tests.unit.answering.scripted_answers import (
     QUESTION,
-    Shelf,
-    Tables,
+    FakeRetriever,
+    FakeTables,
     answer,
     answer_at,
-    answering,
     facts_in,
     faithful,
+    form_answer,
     form_of,
     forms,
+    more_searches,
     passage,
     shown_ids,
     stages,
     steps,
-    wanting,
 )
 
 pytestmark = pytest.mark.slow
@@ -72,15 +72,19 @@ def test_the_stages_run_in_order_and_one_hop_is_enough_where_the_model_says_so(
 def test_a_second_hop_runs_only_when_it_is_asked_for_and_shows_other_passages(
     tmp_path: Path,
 ) -> None:
-    shelf = Shelf()
+    retriever = FakeRetriever()
     answered, llm = answer(
-        tmp_path, "arxivbot", wanting("QuillNet fairness results"), faithful, shelf=shelf
+        tmp_path,
+        "arxivbot",
+        more_searches("QuillNet fairness results"),
+        faithful,
+        retriever=retriever,
     )
     assert stages(answered) == [*ONE_HOP, "reflect", "search", "rank", "claims", "answer"]
     assert forms(llm) == [*ONE_HOP_FORMS, "Thought", "Ranking", "Claims", "GroundedAnswer"]
     assert answered.queries == ("QuillNet fairness evaluation method", "QuillNet fairness results")
     assert shown_ids(answered) == [["p20", "p19", "p18"], ["p23", "p22", "p21"]]
-    assert [count for _, count in shelf.asked] == [
+    assert [count for _, count in retriever.searches] == [
         20,
         23,
     ]  # the three that were shown are asked for on top
@@ -95,28 +99,11 @@ def test_a_second_hop_runs_only_when_it_is_asked_for_and_shows_other_passages(
 
 def test_no_passage_is_shown_twice_whatever_is_searched_for(tmp_path: Path) -> None:
     query = "QuillNet fairness evaluation method"
-    more = wanting(*[query] * 5)
+    more = more_searches(*[query] * 5)
     answered, _ = answer(tmp_path, "arxivbot", more, faithful, answer_hops=5)
     shown = [each for hop in shown_ids(answered) for each in hop]
     assert len(shown) == len(set(shown)) == 15
     assert answered.queries == (query,) * 5
-
-
-def greedy(asked: Asked) -> str | None:
-    if form_of(asked) == "Claims":
-        told = [
-            {"passage": place, "claim": f"{place}.{n} of {facts_in(asked.prompt)}"}
-            for place in (1, 2, 3)
-            for n in range(4)
-        ]
-        return json.dumps({"relevant": [1, 2, 3], "claims": told})
-    return faithful(asked)
-
-
-def test_at_the_papers_setting_there_are_at_most_six_claims(tmp_path: Path) -> None:
-    answered, _ = answer(tmp_path, "arxivbot", wanting("more"), greedy)
-    assert len(answered.claims) == 6
-    assert [step["dropped"]["over"] for step in steps(answered, "claims")] == [9, 9]
 
 
 @pytest.mark.parametrize(
@@ -153,18 +140,25 @@ def test_at_the_papers_setting_there_are_at_most_six_claims(tmp_path: Path) -> N
             {"repeated": 1, "questions": 1, "headings": 1},
         ),
         ([], [(2, "Kept.")], [("Kept.", "p19")], {}),
+        (
+            [1],
+            [(1, f"Claim {number}.") for number in range(5)],
+            [(f"Claim {number}.", "p20") for number in range(3)],
+            {"over": 2},
+        ),
     ],
     ids=[
         "of passages not shown or filtered out",
         "said again, questions and headings",
         "beside no relevant passage",
+        "more than three of a hop",
     ],
 )
 def test_claims_that_cannot_stand_are_dropped_and_counted(
     tmp_path: Path, relevant: list[int], claims: list[Any], kept: list[Any], dropped: dict[str, int]
 ) -> None:
     told = [{"passage": number, "claim": text} for number, text in claims]
-    rule = answering("Claims", {"relevant": relevant, "claims": told})
+    rule = form_answer("Claims", {"relevant": relevant, "claims": told})
     answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
     assert [(claim.text, claim.passage_id) for claim in answered.claims] == kept
     (step,) = steps(answered, "claims")
@@ -199,9 +193,17 @@ def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path
             else None
         )
 
-    shelf = Shelf(passage(3), passage(4), second, first)  # more than are read are ranked, backwards
+    retriever = FakeRetriever(
+        passage(3), passage(4), second, first
+    )  # more than are read are ranked, backwards
     answered, _ = answer(
-        tmp_path, "arxivbot", telling, wanting("more"), faithful, shelf=shelf, answer_passages=2
+        tmp_path,
+        "arxivbot",
+        telling,
+        more_searches("more"),
+        faithful,
+        retriever=retriever,
+        answer_passages=2,
     )
     assert shown_ids(answered) == [["p1", "p2"], ["p3", "p4"]]
     assert [claim.passage_id for claim in answered.claims] == ["p1", "p1", "p1", "p3"]
@@ -221,7 +223,11 @@ def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> No
         "claims": [{"passage": place, "claim": "On Ferns"} for place in (2, 1)],
     }
     answered, _ = answer(
-        tmp_path, "arxivbot", answering("Claims", told), faithful, shelf=Shelf(front, body)
+        tmp_path,
+        "arxivbot",
+        form_answer("Claims", told),
+        faithful,
+        retriever=FakeRetriever(front, body),
     )
     assert [claim.passage_id for claim in answered.claims] == ["p1"]
 
@@ -268,7 +274,7 @@ def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(
     claims: list[tuple[int, ...]],
     dropped: list[str],
 ) -> None:
-    answered, _ = answer(tmp_path, "arxivbot", answering("GroundedAnswer", told), faithful)
+    answered, _ = answer(tmp_path, "arxivbot", form_answer("GroundedAnswer", told), faithful)
     assert (answered.text, answered.abstained) == (text, not claims)
     assert [sentence.claims for sentence in answered.sentences] == claims
     assert len(answered.claims) == 3
@@ -278,16 +284,18 @@ def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(
 
 
 def test_without_a_claim_nothing_is_asked_and_it_abstains(tmp_path: Path) -> None:
-    rule = answering("Claims", {"relevant": [], "claims": []})
+    rule = form_answer("Claims", {"relevant": [], "claims": []})
     answered, llm = answer(tmp_path, "arxivbot", rule, faithful)
     assert (answered.abstained, answered.text, answered.claims) == (True, ABSTAINED, ())
     assert forms(llm) == [*ONE_HOP_FORMS, "Thought"]
 
 
 def test_where_the_index_finds_nothing_it_abstains(tmp_path: Path) -> None:
-    shelf = Shelf()
-    shelf.passages.clear()
-    answered, llm = answer(tmp_path, "arxivbot", wanting("other words"), faithful, shelf=shelf)
+    retriever = FakeRetriever()
+    retriever.passages.clear()
+    answered, llm = answer(
+        tmp_path, "arxivbot", more_searches("other words"), faithful, retriever=retriever
+    )
     assert (answered.abstained, answered.hops, shown_ids(answered)) == (True, 2, [[], []])
     assert forms(llm) == ["Query", "Thought"]
 
@@ -296,7 +304,7 @@ def test_where_the_index_finds_nothing_it_abstains(tmp_path: Path) -> None:
 def test_an_answer_that_cannot_be_read_is_told_and_the_rest_goes_on(
     tmp_path: Path, form: str
 ) -> None:
-    answered, _ = answer(tmp_path, "arxivbot", answering(form, "Sorry, no."), faithful)
+    answered, _ = answer(tmp_path, "arxivbot", form_answer(form, "Sorry, no."), faithful)
     stage = {
         "Query": "query",
         "Ranking": "rank",
@@ -330,13 +338,13 @@ FOLLOW_UP = Question(
 def test_where_no_query_can_be_read_the_question_itself_is_searched_for(
     tmp_path: Path, question: Question, form: str, told: str | dict[str, Any], query: str
 ) -> None:
-    answered, _ = answer(tmp_path, "arxivbot", answering(form, told), faithful, question=question)
+    answered, _ = answer(tmp_path, "arxivbot", form_answer(form, told), faithful, question=question)
     assert answered.queries == (query,)
     assert steps(answered, "query")[0]["made"] == "question"
 
 
 def test_too_little_without_a_query_is_told_and_ends_the_search(tmp_path: Path) -> None:
-    rule = answering("Thought", {"reasoning": "More is missing.", "enough": False, "query": ""})
+    rule = form_answer("Thought", {"reasoning": "More is missing.", "enough": False, "query": ""})
     answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
     assert answered.hops == 1
     assert steps(answered, "reflect")[0]["silent"] is True
@@ -377,7 +385,7 @@ def test_hops_end_at_the_most_and_calls_are_those_that_are_planned(
     tmp_path: Path, candidates: int, windows: int, most: int, wanted: int, hops: int
 ) -> None:
     asked: dict[str, Any] = {"answer_hops": most, "answer_candidates": candidates}
-    more = wanting(*(f"more {number}" for number in range(wanted)))
+    more = more_searches(*(f"more {number}" for number in range(wanted)))
     answered, llm = answer(tmp_path, "arxivbot", more, faithful, **asked)
     assert answered.hops == hops
     settings = Settings(llm_url=llm.url, _env_file=None, **asked)  # type: ignore[call-arg]
@@ -404,11 +412,11 @@ FRONT = FrontMatter(
 def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_passage(
     tmp_path: Path,
 ) -> None:
-    tables = Tables(FRONT)
-    with ScriptedLlm(greedy) as llm:
-        answered = answer_at(llm, tmp_path, "arxivbot", WHO, Shelf(), facts=tables)
+    tables = FakeTables(FRONT)
+    with ScriptedLlm(faithful) as llm:
+        answered = answer_at(llm, tmp_path, "arxivbot", WHO, FakeRetriever(), facts=tables)
     first = answered.claims[0]
-    assert tables.asked == [("2403.00020",)]
+    assert tables.lookups == [("2403.00020",)]
     assert (
         first.text
         == '"Title 20" (arXiv:2403.00020) was written by Ada Okafor (Fenwick University); Ben Yang.'
@@ -422,8 +430,8 @@ def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_pass
 def test_a_question_on_what_a_paper_says_and_the_reports_own_system_read_no_tables(
     tmp_path: Path, system: str, question: Question
 ) -> None:
-    tables = Tables(FRONT)
+    tables = FakeTables(FRONT)
     with ScriptedLlm(faithful) as llm:
-        answered = answer_at(llm, tmp_path, system, question, Shelf(), facts=tables)
-    assert (tables.asked, [claim.source for claim in answered.claims]) == ([], ["passage"] * 3)
+        answered = answer_at(llm, tmp_path, system, question, FakeRetriever(), facts=tables)
+    assert (tables.lookups, [claim.source for claim in answered.claims]) == ([], ["passage"] * 3)
     assert stages(answered) == [*ONE_HOP, "reflect", "answer"]

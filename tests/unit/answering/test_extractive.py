@@ -13,7 +13,7 @@ from pipeline.corpus.parse.parsed_page import Author
 from pipeline.index.relevance import coverage
 from pipeline.llm.loop import run
 from pipeline.settings import load_settings
-from tests.unit.answering.asking import Shelf, Tables, passage, stages
+from tests.unit.answering.scripted_answers import FakeRetriever, FakeTables, passage, stages
 
 QUESTION = UserQuestion("How much fuel does the new hull save?")
 HULL = (
@@ -27,13 +27,17 @@ def shared_words(question: str, texts: Sequence[str]) -> list[float]:
     return [coverage(question, text) for text in texts]
 
 
-def answer(shelf: Shelf, question: UserQuestion = QUESTION, tables: Tables | None = None) -> Answer:
+def answer(
+    retriever: FakeRetriever, question: UserQuestion = QUESTION, tables: FakeTables | None = None
+) -> Answer:
     settings = load_settings(llm_context=4096, _env_file=None)
-    return run(extractive(question, Tools(None, shelf, settings, tables), shared_words))
+    return run(extractive(question, Tools(None, retriever, settings, tables), shared_words))
 
 
 def test_the_sentence_that_fits_is_quoted_with_its_passage() -> None:
-    answered = answer(Shelf(passage(1, HULL), passage(2, "Nets hold fish."), relevance="weak"))
+    answered = answer(
+        FakeRetriever(passage(1, HULL), passage(2, "Nets hold fish."), relevance="weak")
+    )
     assert answered.text.startswith("“The new hull saves half of the fuel.”")
     first = answered.claims[0]
     assert (first.passage_id, first.anchor, first.source) == ("p1", "S1.p1", "passage")
@@ -49,18 +53,18 @@ def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
 def test_nothing_is_answered_from_passages_that_do_not_fit_and_those_whose_fit_nobody_knows_are_read() -> (
     None
 ):
-    answered = answer(Shelf(passage(1, HULL), passage(2), relevance="none"))
+    answered = answer(FakeRetriever(passage(1, HULL), passage(2), relevance="none"))
     assert (answered.text, answered.abstained, answered.claims) == (ABSTAINED, True, ())
-    assert answer(Shelf(passage(1, HULL, kind="table"))).abstained
-    assert not answer(Shelf(passage(1, HULL))).abstained
+    assert answer(FakeRetriever(passage(1, HULL, kind="table"))).abstained
+    assert not answer(FakeRetriever(passage(1, HULL))).abstained
 
 
 def test_questions_for_facts_are_answered_from_tables() -> None:
     known = FrontMatter(
         passage(9, "Front."), (Author("Ada Quill", ("Nib University",)),), "2024-03-07"
     )
-    shelf = Shelf(passage(9, "We write."), relevance="strong")
-    answered = answer(shelf, UserQuestion("Who are the authors of Title 9?"), Tables(known))
+    retriever = FakeRetriever(passage(9, "We write."), relevance="strong")
+    answered = answer(retriever, UserQuestion("Who are the authors of Title 9?"), FakeTables(known))
     assert (
         answered.text == '"Title 9" (arXiv:2403.00009) was written by Ada Quill (Nib University).'
     )
@@ -71,7 +75,9 @@ def test_questions_for_facts_are_answered_from_tables() -> None:
 def test_at_most_three_quotations_and_two_of_a_passage() -> None:
     text = " ".join(f"The new hull number {number} saves much fuel." for number in range(5))
     answered = answer(
-        Shelf(*(passage(number, text.replace("number", f"no{number}")) for number in (1, 2, 3)))
+        FakeRetriever(
+            *(passage(number, text.replace("number", f"no{number}")) for number in (1, 2, 3))
+        )
     )
     assert len(answered.claims) == 3
     assert len({claim.passage_id for claim in answered.claims}) > 1

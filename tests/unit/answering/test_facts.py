@@ -12,7 +12,7 @@ from pipeline.answering.questions import read_questions
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.passage import Passage
 from pipeline.settings import SAMPLE_QUESTIONS
-from tests.unit.answering.asking import Tables, passage
+from tests.unit.answering.scripted_answers import FakeTables, passage
 
 PEOPLE = ("authors", "affiliations")
 
@@ -118,7 +118,7 @@ def test_the_papers_that_a_question_is_on_are_named_by_id_title_or_rank(
 
 
 def told(question: str, *known: FrontMatter, most: int = 3) -> list[tuple[str, Passage]]:
-    claims = asyncio.run(fact_claims(Tables(*known), question, FOUND, most))
+    claims = asyncio.run(fact_claims(FakeTables(*known), question, FOUND, most))
     assert {source for _, _, source in claims} <= {"front_matter"}
     return [(text, passage) for text, passage, _ in claims]
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from pipeline.answering.ranking import PASSAGE_CHARS, read_ranking, windows
 from tests.scripted_llm import Asked
-from tests.unit.answering.asking import (
-    Shelf,
+from tests.unit.answering.scripted_answers import (
+    FakeRetriever,
     answer,
-    answering,
     faithful,
+    form_answer,
     form_of,
     passage,
     shown_ids,
@@ -73,8 +73,10 @@ def test_the_last_of_forty_can_come_first(tmp_path: Path) -> None:
             (f"[{place}]" for place, text in enumerate(shown[1:], 1) if "fact 40." in text), "[1]"
         )
 
-    shelf = Shelf(*(passage(number) for number in range(1, 41)))
-    answered, _ = answer(tmp_path, "arxivbot", last_first, shelf=shelf, answer_candidates=40)
+    retriever = FakeRetriever(*(passage(number) for number in range(1, 41)))
+    answered, _ = answer(
+        tmp_path, "arxivbot", last_first, retriever=retriever, answer_candidates=40
+    )
     assert shown_ids(answered) == [["p40", "p1", "p2"]]
     told = steps(answered, "rank")[0]["windows"]
     assert [(each["from"], each["to"]) for each in told] == [(21, 40), (11, 30), (1, 20)]
@@ -83,23 +85,28 @@ def test_the_last_of_forty_can_come_first(tmp_path: Path) -> None:
 def test_a_ranking_reads_the_beginning_of_a_passage_and_fits_a_small_context(
     tmp_path: Path,
 ) -> None:
-    shelf = Shelf(*(passage(number, "word " * 500) for number in range(1, 21)))
-    with_room, llm = answer(tmp_path / "a", "arxivbot", faithful, shelf=shelf)
+    retriever = FakeRetriever(*(passage(number, "word " * 500) for number in range(1, 21)))
+    with_room, llm = answer(tmp_path / "a", "arxivbot", faithful, retriever=retriever)
     (asked,) = [
         str(body["messages"]) for body in llm.requests if "Rank the 20" in str(body["messages"])
     ]
     assert asked.count("word") == pytest.approx(20 * PASSAGE_CHARS / 5, rel=0.02)
     assert steps(with_room, "rank")[0]["windows"][0]["cut"] is False
     without, _ = answer(
-        tmp_path / "b", "arxivbot", faithful, shelf=shelf, llm_context=2048, answer_tokens=64
+        tmp_path / "b",
+        "arxivbot",
+        faithful,
+        retriever=retriever,
+        llm_context=2048,
+        answer_tokens=64,
     )
     assert steps(without, "rank")[0]["windows"][0]["cut"] is True
 
 
 def test_passages_that_are_all_wanted_are_not_ranked(tmp_path: Path) -> None:
-    shelf = Shelf(passage(1), passage(2), passage(1))
+    retriever = FakeRetriever(passage(1), passage(2), passage(1))
     answered, _ = answer(
-        tmp_path, "arxivbot", answering("Ranking", "[2] > [1]"), faithful, shelf=shelf
+        tmp_path, "arxivbot", form_answer("Ranking", "[2] > [1]"), faithful, retriever=retriever
     )
     assert shown_ids(answered) == [["p1", "p2"]]
     assert steps(answered, "rank") == []

@@ -21,8 +21,8 @@ from pipeline.index.fusion import By
 from pipeline.index.search import search
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
-from tests.unit.answering.asking import faithful, form_of
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, asking
+from tests.unit.answering.scripted_answers import faithful, form_of
 from tests.unit.index.building import make_workspace
 
 pytestmark = pytest.mark.slow

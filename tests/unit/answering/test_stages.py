@@ -23,13 +23,12 @@ from pipeline.errors import SettingError
 from pipeline.report.data import read_ledger
 from pipeline.tables.writers import writer_of
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.answering.asking import forms, wanting
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED
-from tests.unit.answering.staging import (
+from tests.unit.answering.scripted_answers import form_answer, forms, more_searches
+from tests.unit.answering.stage_runs import (
     BEAM,
     ENTRIES,
     FUSION,
-    answering_forms,
     answers_of,
     contents,
     entry,
@@ -42,7 +41,7 @@ from tests.unit.answering.staging import (
 pytestmark = pytest.mark.slow
 
 ORDER = ["beam", "fusion", "authors"]
-RULES = (wanting("ranked lists"), reading)
+RULES = (more_searches("ranked lists"), reading)
 ALL_SYSTEMS = ",".join(SYSTEMS)
 
 
@@ -221,7 +220,7 @@ def test_a_question_is_asked_of_the_papers_up_to_its_month(
         "early", "Photosynthesis in ferns on the forest floor", [QUILLNET], {"It is green.": ""}
     )
     with ScriptedLlm(
-        answering_forms("Query", '{"query": "photosynthesis ferns light"}'), reading
+        form_answer("Query", '{"query": "photosynthesis ferns light"}'), reading
     ) as llm:
         settings: dict[str, Any] = {
             "answer_candidates": 50,
@@ -241,11 +240,9 @@ def test_a_question_is_asked_of_the_papers_up_to_its_month(
 def test_abstentions_are_counted_and_odd_signs_in_answers_do_not_stop_the_month(
     corpus: Workspace, tmp_path: Path
 ) -> None:
-    nothing = answering_forms("Claims", '{"relevant": [], "claims": []}')
-    odd = answering_forms("Bullets", r'{"bullets": ["Half \ud83d and \u0000 and \u001b[31m."]}')
-    with ScriptedLlm(
-        nothing, odd, answering_forms("Text", "Null \x00 and \ud83d."), reading
-    ) as llm:
+    nothing = form_answer("Claims", '{"relevant": [], "claims": []}')
+    odd = form_answer("Bullets", r'{"bullets": ["Half \ud83d and \u0000 and \u001b[31m."]}')
+    with ScriptedLlm(nothing, odd, form_answer("Text", "Null \x00 and \ud83d."), reading) as llm:
         place = staged(
             corpus, tmp_path, llm, BEAM, FUSION, answer_systems="arxivbot,wikichat,direct"
         )

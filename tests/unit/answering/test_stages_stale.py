@@ -18,7 +18,7 @@ from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH, MAY, QUILLNET, asking
-from tests.unit.answering.staging import (
+from tests.unit.answering.stage_runs import (
     BEAM,
     ENTRIES,
     SHADE,

@@ -16,11 +16,12 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pipeline.answering.answer import Answer
-from pipeline.answering.model_calls import Tools
+from pipeline.answering.model_calls import PROMPTS, Tools
 from pipeline.answering.retriever import PassageSearch
 from pipeline.answering.systems import SYSTEMS
 from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.corpus.passage import Passage
+from pipeline.errors import SettingError
 from pipeline.index.scored import Scored
 from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run, side_by_side, without_waiting
@@ -28,15 +29,15 @@ from pipeline.llm.rehearsal import Rehearsal
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.answering.asking import (
+from tests.unit.answering.scripted_answers import (
     MARKS,
     QUESTION,
-    Shelf,
+    FakeRetriever,
     answer,
     answer_at,
     faithful,
     form_of,
-    wanting,
+    more_searches,
 )
 from tests.unit.related_work.building import workspace
 
@@ -56,6 +57,11 @@ def test_a_system_names_settings_that_there_are(name: str) -> None:
     ].calls_model
 
 
+def test_a_context_that_a_prompt_fills_is_refused_with_what_to_do() -> None:
+    with pytest.raises(SettingError, match=r"context of 600 tokens: .*CITELOOM_ANSWER_TOKENS"):
+        PROMPTS.room(600, 500, "answer", question="?", claims="", most=1, words=10, characters=10)
+
+
 def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
     for system in (name for name, system in SYSTEMS.items() if system.calls_model):
         _, llm = answer(tmp_path / system, system, faithful)
@@ -64,7 +70,9 @@ def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
 
 def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> None:
     def search(queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
-        return [[Scored(passage, 1.0) for passage in Shelf().passages[:count]] for _ in queries]
+        return [
+            [Scored(passage, 1.0) for passage in FakeRetriever().passages[:count]] for _ in queries
+        ]
 
     async def together(llm: ScriptedLlm) -> list[Answer]:
         place = workspace(llm, tmp_path / "together", llm_concurrency=12)
@@ -73,12 +81,12 @@ def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> No
             asked = [(system, question) for system in SYSTEMS.values() for question in QUESTIONS]
             return await side_by_side(system.answer(question, tools) for system, question in asked)
 
-    with ScriptedLlm(wanting("more of it"), latency=0.01) as llm:
+    with ScriptedLlm(more_searches("more of it"), latency=0.01) as llm:
         found = run(together(llm))
         assert 1 < llm.at_once <= 12
         llm.latency = 0.0
         alone = [
-            answer_at(llm, tmp_path / "alone", name, question, Shelf(), llm_concurrency=1)
+            answer_at(llm, tmp_path / "alone", name, question, FakeRetriever(), llm_concurrency=1)
             for name in SYSTEMS
             for question in QUESTIONS[:2]
         ]
@@ -114,7 +122,7 @@ def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path)
 
 async def _rehearse(place: ClientWorkspace, name: str) -> None:
     async with open_client(place) as client:
-        await SYSTEMS[name].answer(QUESTION, Tools(client, Shelf(), place.settings))
+        await SYSTEMS[name].answer(QUESTION, Tools(client, FakeRetriever(), place.settings))
 
 
 def hostile(seed: int) -> Rule:
@@ -186,7 +194,9 @@ def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
 ) -> None:
     with ScriptedLlm(hostile(seed)) as llm:
         for system in ("arxivbot", "wikichat"):
-            answered = answer_at(llm, tmp_path_factory.mktemp("hostile"), system, QUESTION, Shelf())
+            answered = answer_at(
+                llm, tmp_path_factory.mktemp("hostile"), system, QUESTION, FakeRetriever()
+            )
             shown = {passage.passage_id for hop in answered.shown for passage in hop}
             numbers = {claim.number for claim in answered.claims}
             assert all(claim.passage_id in shown for claim in answered.claims)

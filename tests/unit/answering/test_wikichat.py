@@ -14,14 +14,14 @@ from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.asking import (
+from tests.unit.answering.scripted_answers import (
     MARKS,
     QUESTION,
-    Shelf,
+    FakeRetriever,
     answer,
     answer_at,
-    answering,
     faithful,
+    form_answer,
     form_of,
     forms,
     shown_ids,
@@ -36,9 +36,9 @@ CHECKED = ["generate", "split", "verify", "verify"]
 
 
 def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_path: Path) -> None:
-    shelf = Shelf()
+    retriever = FakeRetriever()
     with ScriptedLlm(faithful, latency=0.02) as llm:
-        answered = answer_at(llm, tmp_path, "wikichat", QUESTION, shelf)
+        answered = answer_at(llm, tmp_path, "wikichat", QUESTION, retriever)
     assert llm.at_once > 1  # both branches run side by side
     assert stages(answered) == [*READ, *CHECKED, "draft", "refine"]
     assert [(claim.text, claim.passage_id, claim.source) for claim in answered.claims] == [
@@ -51,7 +51,7 @@ def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_pat
     assert answered.text == "Refined 1. Refined 2. Refined 3. Refined 4. Refined 5."
     assert shown_ids(answered) == [["p20", "p19", "p18", "p1", "p2"]]
     # The evidence of all claims is one search.
-    assert sorted(shelf.asked) == [
+    assert sorted(retriever.searches) == [
         (("QuillNet fairness method",), 20),
         (("QuillNet is fair.", "QuillNet is fast."), 2),
     ]
@@ -74,7 +74,7 @@ def test_a_claim_without_a_supporting_verdict_is_not_said(
     check: str | dict[str, Any] = (
         "It may be." if told is None else {"reasoning": "No.", "verdict": told, "passage": 1}
     )
-    answered, llm = answer(tmp_path, "wikichat", answering("Check", check), faithful)
+    answered, llm = answer(tmp_path, "wikichat", form_answer("Check", check), faithful)
     assert {claim.source for claim in answered.claims} == {"passage"}
     checks = steps(answered, "verify")
     assert [step["verdict"] for step in checks] == [verdict] * 2
@@ -90,7 +90,7 @@ def test_a_claim_without_a_supporting_verdict_is_not_said(
 def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_that_is_told(
     tmp_path: Path,
 ) -> None:
-    rule = answering("Check", {"reasoning": "Yes.", "verdict": "supported", "passage": 9})
+    rule = form_answer("Check", {"reasoning": "Yes.", "verdict": "supported", "passage": 9})
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
     assert [(step["verdict"], step["named"]) for step in steps(answered, "verify")] == [
         ("SUPPORTS", False)
@@ -102,22 +102,22 @@ def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_tha
 
 
 def test_where_no_search_is_wanted_only_the_models_claims_are_checked(tmp_path: Path) -> None:
-    rule = answering("Search", {"search": "no", "question": "", "query": "ignored"})
+    rule = form_answer("Search", {"search": "no", "question": "", "query": "ignored"})
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
     assert stages(answered) == ["query", *CHECKED, "draft", "refine"]
     assert (answered.queries, shown_ids(answered)) == ((), [["p1", "p2"]])
 
 
 def test_without_a_bullet_or_a_supported_claim_it_abstains(tmp_path: Path) -> None:
-    nothing = answering("Bullets", {"bullets": ["None.", " "]})
-    unknown = answering("Check", {"reasoning": "", "verdict": "NOT ENOUGH INFO", "passage": 0})
+    nothing = form_answer("Bullets", {"bullets": ["None.", " "]})
+    unknown = form_answer("Check", {"reasoning": "", "verdict": "NOT ENOUGH INFO", "passage": 0})
     answered, llm = answer(tmp_path, "wikichat", nothing, unknown, faithful)
     assert (answered.abstained, answered.text) == (True, ABSTAINED)
     assert "GroundedAnswer" not in forms(llm)
 
 
 def test_a_draft_that_abstains_is_not_refined(tmp_path: Path) -> None:
-    rule = answering("GroundedAnswer", {"answered": "no", "sentences": []})
+    rule = form_answer("GroundedAnswer", {"answered": "no", "sentences": []})
     answered, llm = answer(tmp_path, "wikichat", rule, faithful)
     assert answered.abstained
     assert "RefinedAnswer" not in forms(llm)
@@ -144,46 +144,49 @@ def test_a_draft_that_abstains_is_not_refined(tmp_path: Path) -> None:
 def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(
     tmp_path: Path, told: str, kept: str
 ) -> None:
-    answered, _ = answer(tmp_path, "wikichat", answering("RefinedAnswer", told), faithful)
+    answered, _ = answer(tmp_path, "wikichat", form_answer("RefinedAnswer", told), faithful)
     assert answered.sentences[0].text == "Sentence 1."
     assert steps(answered, "refine")[0]["kept"] == kept
 
 
-@pytest.mark.parametrize(("candidates", "windows", "checked"), [(2, 0, 8), (20, 1, 0), (25, 2, 1)])
-def test_calls_are_those_that_are_planned(
-    tmp_path: Path, candidates: int, windows: int, checked: int
+@pytest.mark.parametrize(
+    ("candidates", "windows", "made"), [(2, 0, 8), (20, 1, 0), (25, 2, 1), (3, 0, 11)]
+)
+def test_calls_are_those_that_are_planned_and_at_most_eight_claims_are_checked(
+    tmp_path: Path, candidates: int, windows: int, made: int
 ) -> None:
-    claims = answering(
-        "SplitClaims", {"claims": [f"Claim {number} is so." for number in range(checked)]}
+    claims = form_answer(
+        "SplitClaims", {"claims": [f"Claim {number} is so." for number in range(made)]}
     )
+    checked = min(made, 8)
     answered, llm = answer(tmp_path, "wikichat", claims, faithful, answer_candidates=candidates)
     settings = Settings(llm_url=llm.url, answer_candidates=candidates, _env_file=None)  # type: ignore[call-arg]
+    assert len(steps(answered, "verify")) == checked
+    assert steps(answered, "split")[0]["over"] == made - checked
     formula = 1 + windows + min(candidates, 3) + 2 + checked + 2
     planned = answering_calls("wikichat", settings, checked=checked)
     assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
 
 
-def test_more_claims_than_are_checked_are_counted(tmp_path: Path) -> None:
-    rule = answering("SplitClaims", {"claims": [f"Claim {number} is so." for number in range(11)]})
-    answered, _ = answer(tmp_path, "wikichat", rule, faithful)
-    assert len(steps(answered, "verify")) == 8
-    assert steps(answered, "split")[0]["over"] == 3
-
-
 def test_the_model_alone_is_asked_once_for_both_systems_that_read_it(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
-        alone = answer_at(llm, tmp_path, "direct", QUESTION, Shelf())
+        alone = answer_at(llm, tmp_path, "direct", QUESTION, FakeRetriever())
         before = llm.generations
-        answered = answer_at(llm, tmp_path, "wikichat", QUESTION, Shelf())
+        answered = answer_at(llm, tmp_path, "wikichat", QUESTION, FakeRetriever())
         assert llm.generations == before + answered.spent.calls - 1
     assert steps(answered, "generate")[0]["text"] == alone.text
 
 
 def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> None:
-    shelf = Shelf()
-    rule = answering("Text", "QuillNet reads margins. It is small, e.g. 3 MB.")
-    answered, _ = answer(tmp_path, "direct", rule, shelf=shelf)
-    assert (shelf.asked, answered.spent.calls, answered.claims, answered.hops) == ([], 1, (), 0)
+    retriever = FakeRetriever()
+    rule = form_answer("Text", "QuillNet reads margins. It is small, e.g. 3 MB.")
+    answered, _ = answer(tmp_path, "direct", rule, retriever=retriever)
+    assert (retriever.searches, answered.spent.calls, answered.claims, answered.hops) == (
+        [],
+        1,
+        (),
+        0,
+    )
     assert [sentence.text for sentence in answered.sentences] == [
         "QuillNet reads margins.",
         "It is small, e.g. 3 MB.",

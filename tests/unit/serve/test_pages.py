@@ -19,8 +19,8 @@ from pipeline.serve.api import ENDPOINTS, openapi
 from pipeline.serve.app import make_app
 from pipeline.serve.site import LiveAnswer, Site
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.asking import faithful, form_of
 from tests.unit.answering.corpus import asking
+from tests.unit.answering.scripted_answers import faithful, form_of
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 pytestmark = pytest.mark.slow

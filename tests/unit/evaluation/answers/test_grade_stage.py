@@ -24,9 +24,9 @@ from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.settings import Settings
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.asking import answering
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET
-from tests.unit.answering.staging import BEAM, ENTRIES, FUSION, ledger, reading, run_all, staged
+from tests.unit.answering.scripted_answers import form_answer
+from tests.unit.answering.stage_runs import BEAM, ENTRIES, FUSION, ledger, reading, run_all, staged
 from tests.unit.evaluation.answers.graded import fence, form_of
 
 pytestmark = pytest.mark.slow
@@ -126,7 +126,7 @@ def test_two_judges_have_the_same_claims_before_them_rows_of_their_own_and_one_p
     corpus: Workspace, tmp_path: Path
 ) -> None:
     events: list[Event] = []
-    nothing = answering("Claims", {"relevant": [], "claims": []})
+    nothing = form_answer("Claims", {"relevant": [], "claims": []})
     with ScriptedLlm(judging, nothing, reading, models=("scripted", "second")) as llm:
         models = write_models(tmp_path / "settings", llm.url, "second")
         place = staged(corpus, tmp_path, llm, BEAM, FUSION, models=models, judges="scripted,second")
@@ -166,7 +166,7 @@ def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(
             else None
         )
 
-    nothing = answering("Claims", {"relevant": [], "claims": []})
+    nothing = form_answer("Claims", {"relevant": [], "claims": []})
     with ScriptedLlm(broken, nothing, judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, FUSION, answer_systems="arxivbot,direct")
         outcome = run_all(place)["answer_grades"]

@@ -20,9 +20,9 @@ from pipeline.index.opening import close_indexes
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables.writers import parse_writer
 from tests.folders import copy_folder
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.answering.asking import faithful, form_of
+from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, UNSIGNED, asking
+from tests.unit.answering.scripted_answers import faithful, form_of
 
 STAGES: tuple[Stage, ...] = (QUESTIONS, ANSWERS, ANSWER_GRADES, ANSWER_SCORES)
 ASKING: tuple[Stage, ...] = (ANSWERS, ANSWER_GRADES)
@@ -174,8 +174,3 @@ def reading(asked: Asked) -> str | None:
     if form_of(asked) == "Bullets":
         return json.dumps({"bullets": [f"It says: {gist}." for gist in gists]})
     return faithful(asked)
-
-
-def answering_forms(name: str, text: str) -> Rule:
-    """A rule that answers one form always with this text."""
-    return lambda asked: text if form_of(asked) == name else None

@@ -20,6 +20,7 @@ from pipeline.answering.answer import (
     ClaimOrigin,
     plain_answer,
 )
+from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.rendering import (
     answer_lines,
     answer_notes,
@@ -32,14 +33,14 @@ from pipeline.answering.systems import SYSTEMS
 from pipeline.corpus.passage import Passage
 from pipeline.llm.messages import Prices, Usage
 from tests.scripted_llm import Rule, ScriptedLlm
-from tests.unit.answering.asking import (
+from tests.unit.answering.scripted_answers import (
     QUESTION,
-    Shelf,
+    FakeRetriever,
     answer_at,
-    answering,
     faithful,
+    form_answer,
+    more_searches,
     passage,
-    wanting,
 )
 
 HOSTILE = "\x1b[2J\x9b31m[red]Boo[/]\u202eoob\r\n[link=file:///etc]x[/link]"
@@ -143,6 +144,9 @@ def test_what_would_steer_a_terminal_is_a_sign() -> None:
         {"stage": "search", "query": HOSTILE, "found": ["p1"]},
         {"stage": "reflect", "query": HOSTILE, "reasoning": HOSTILE, "silent": False},
         {"stage": "generate", "text": HOSTILE},
+        {"stage": "facts", "claims": [HOSTILE]},
+        {"stage": "quote", "read": [passage_trace(found)], "quotes": [HOSTILE]},
+        {"stage": "quote", "read": [], "quotes": []},
         {"stage": "a stage of tomorrow", "text": HOSTILE},
     ]
     lines += [line for step in steps for line in step_lines(step, {"p1": found})]
@@ -174,15 +178,15 @@ def test_the_document_holds_claims_passages_and_links_and_the_steps_where_asked(
 def lines_of_steps(folder: Path, system: str, *rules: Rule) -> list[str]:
     """What is said of the steps of a question, while it is answered."""
     lines: list[str] = []
-    shelf = Shelf()
-    known = {passage.passage_id: passage for passage in shelf.passages}
+    retriever = FakeRetriever()
+    known = {passage.passage_id: passage for passage in retriever.passages}
     with ScriptedLlm(*rules, faithful) as llm:
         answer_at(
             llm,
             folder,
             system,
             QUESTION,
-            shelf,
+            retriever,
             on_step=lambda step: lines.extend(step_lines(step, known)),
         )
     return lines
@@ -210,7 +214,7 @@ MULTI_HOP_LINES = {"  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  cl
 def test_every_step_of_a_system_is_told_in_words(
     tmp_path: Path, system: str, wanted: set[str]
 ) -> None:
-    lines = lines_of_steps(tmp_path, system, wanting("another query"))
+    lines = lines_of_steps(tmp_path, system, more_searches("another query"))
     assert not [line for line in lines if "{" in line]
     assert wanted <= set(lines), lines
 
@@ -225,9 +229,9 @@ def test_what_was_dropped_is_told(tmp_path: Path) -> None:
     lines = lines_of_steps(
         tmp_path,
         "arxivbot",
-        answering("Claims", {"relevant": [1], "claims": told}),
-        answering("GroundedAnswer", {"answered": "partly", "sentences": loose}),
-        answering("Thought", "no JSON"),
+        form_answer("Claims", {"relevant": [1], "claims": told}),
+        form_answer("GroundedAnswer", {"answered": "partly", "sentences": loose}),
+        form_answer("Thought", "no JSON"),
     )
     assert (
         "  2 claims dropped: 1 of no passage that was shown, 1 of passages that the model called"

@@ -10,7 +10,7 @@ from pipeline.answering.claim_extraction import (
     find_support,
     particulars,
 )
-from tests.unit.answering.asking import passage
+from tests.unit.answering.scripted_answers import passage
 
 QUESTION = "How does QuillNet judge fairness?"
 FRONT = passage(1, "QuillNet\nAuthors: Noor Halabi (University of Brackwater)", section_path=())

@@ -1,4 +1,4 @@
-"""Answering a question by one system: plain passages, a scripted endpoint."""
+"""One question to one system, over plain passages and a scripted endpoint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.related_work.building import workspace
 
 MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
-"""What a refined answer is marked for."""
+"""Criteria of a refined answer."""
 QUESTION = Question("How does QuillNet judge fairness?")
 
 
@@ -42,32 +42,32 @@ def passage(number: int, text: str = "", **changed: Any) -> Passage:
     return replace(made, **changed)
 
 
-class Shelf:
+class FakeRetriever:
     """A retriever that finds its passages in the order that it has them, whatever it is asked."""
 
     def __init__(self, *passages: Passage, relevance: Relevance | None = None) -> None:
         self.relevance = relevance
         self.passages = list(passages) or [passage(number) for number in range(1, 31)]
-        self.asked: list[tuple[tuple[str, ...], int]] = []
+        self.searches: list[tuple[tuple[str, ...], int]] = []
 
     async def find(self, queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
         await asyncio.sleep(0)
         if queries:
-            self.asked.append((tuple(queries), count))
+            self.searches.append((tuple(queries), count))
         ranking = [Scored(passage, 1.0, self.relevance) for passage in self.passages[:count]]
         return [ranking for _ in queries]
 
 
-class Tables:
+class FakeTables:
     """Front matter of papers, by their ids."""
 
-    def __init__(self, *known: FrontMatter) -> None:
-        self.known = {each.passage.arxiv_id: each for each in known}
-        self.asked: list[tuple[str, ...]] = []
+    def __init__(self, *papers: FrontMatter) -> None:
+        self.papers = {front.passage.arxiv_id: front for front in papers}
+        self.lookups: list[tuple[str, ...]] = []
 
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
-        self.asked.append(tuple(arxiv_ids))
-        return [self.known[arxiv_id_] for arxiv_id_ in arxiv_ids if arxiv_id_ in self.known]
+        self.lookups.append(tuple(arxiv_ids))
+        return [self.papers[paper] for paper in arxiv_ids if paper in self.papers]
 
 
 def answer(
@@ -75,12 +75,14 @@ def answer(
     system: str,
     *rules: Rule,
     question: Question = QUESTION,
-    shelf: Shelf | None = None,
+    retriever: FakeRetriever | None = None,
     **settings: Any,
 ) -> tuple[Answer, ScriptedLlm]:
-    """What a system answers, and the endpoint that it asked."""
+    """The answer of a system, and the endpoint that it called."""
     with ScriptedLlm(*rules) as llm:
-        return answer_at(llm, folder, system, question, shelf or Shelf(), **settings), llm
+        return answer_at(
+            llm, folder, system, question, retriever or FakeRetriever(), **settings
+        ), llm
 
 
 def answer_at(
@@ -88,34 +90,32 @@ def answer_at(
     folder: Path,
     system: str,
     question: Question,
-    shelf: Shelf,
+    retriever: FakeRetriever,
     *,
-    facts: Tables | None = None,
+    facts: FakeTables | None = None,
     on_step: StepCallback | None = None,
     **settings: Any,
 ) -> Answer:
-    """What a system answers, asking an endpoint that is there."""
+    """The answer of a system by an endpoint that runs."""
 
     async def ask() -> Answer:
         place = workspace(llm, folder, **settings)
         async with open_client(place) as client:
-            tools = Tools(client, shelf, place.settings, facts, on_step)  # type: ignore[arg-type]
+            tools = Tools(client, retriever, place.settings, facts, on_step)  # type: ignore[arg-type]
             return await SYSTEMS[system].answer(question, tools)
 
     return run(ask())
 
 
 def form_of(asked: Asked) -> str:
-    """The name of the form that an answer is asked for in; for a ranking and plain text, which have
-    none, our own.
-    """
+    """The name of a request's form; for a ranking and plain text, which have none, our own."""
     if asked.schema is not None:
         return str(asked.schema["title"])
     return "Ranking" if "Rank the" in asked.prompt else "Text"
 
 
 def forms(llm: ScriptedLlm) -> list[str]:
-    """What was asked for, in order of arrival."""
+    """Forms of the requests, in order of arrival."""
     return [form_of(Asked(body, 0)) for body in llm.requests]
 
 
@@ -131,10 +131,10 @@ def shown_ids(answered: Answer) -> list[list[str]]:
     return [[each.passage_id for each in hop] for hop in answered.shown]
 
 
-def answering(name: str, text: str | dict[str, Any]) -> Rule:
-    """A rule that answers one form always alike."""
-    told = text if isinstance(text, str) else json.dumps(text)
-    return lambda asked: told if form_of(asked) == name else None
+def form_answer(name: str, text: str | dict[str, Any]) -> Rule:
+    """A rule that always gives the same answer in one form."""
+    content = text if isinstance(text, str) else json.dumps(text)
+    return lambda asked: content if form_of(asked) == name else None
 
 
 def facts_in(prompt: str) -> list[int]:
@@ -143,7 +143,7 @@ def facts_in(prompt: str) -> list[int]:
 
 
 def faithful(asked: Asked) -> str | None:
-    """A model that does as it is told: enough after one hop, and a sentence for every claim."""
+    """An obedient model: enough after one hop, and a sentence for every claim."""
     given = {
         "Query": {"query": "QuillNet fairness evaluation method"},
         "FollowUp": {"question": "How large is QuillNet?", "query": "QuillNet size"},
@@ -178,7 +178,7 @@ def _sentences(asked: Asked, word: str = "Sentence") -> dict[str, Any]:
     }
 
 
-def wanting(*queries: str) -> Rule:
+def more_searches(*queries: str) -> Rule:
     """A model that asks for one search after the other, then has enough."""
 
     def rule(asked: Asked) -> str | None:

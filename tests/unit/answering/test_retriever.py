@@ -1,0 +1,176 @@
+"""Searches of the index: one at a time, off the event loop, within a span of months."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import tables
+from pipeline.answering.retriever import (
+    ALL_MONTHS,
+    QUERY_CHARS,
+    MonthSpan,
+    PassageSearch,
+    index_search,
+    month_span,
+    searchable,
+)
+from pipeline.corpus.passage import Passage
+from pipeline.embedding.choice import make_embedder
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.index.scored import Scored
+from tests.month_tables import write_table
+from tests.unit.answering.corpus import FERNS, MARCH, MAY, TITLES
+from tests.unit.answering.scripted_answers import passage
+from tests.unit.index.building import TEXTS, make_workspace
+
+Rankings = Sequence[Sequence[Scored[Passage]]]
+
+
+def find(corpus: Workspace, *queries: str, count: int, span: MonthSpan = ALL_MONTHS) -> Rankings:
+    return asyncio.run(PassageSearch(index_search(corpus, span)).find(queries, count))
+
+
+def texts(rankings: Rankings) -> list[list[str]]:
+    return [[scored.item.text for scored in ranking] for ranking in rankings]
+
+
+def test_the_index_finds_the_passage_with_its_place_and_how_well_it_fits(
+    corpus: Workspace,
+) -> None:
+    plants, rare = find(corpus, "how do plants get energy from light?", "untranslated", count=3)
+    best = plants[0].item
+    assert (best.text, best.arxiv_id, best.title) == (TEXTS[5], FERNS, TITLES[FERNS])
+    assert (best.section_path, best.anchor, best.kind) == (("Method",), "S1.p1", "paragraph")
+    assert best.month == MAY
+    assert plants[0].relevance in ("strong", "weak", "none")
+    assert rare[0].item.text == TEXTS[1]
+    assert [len(plants), len(rare)] == [3, 3]
+
+
+def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_asked_for(
+    corpus: Workspace,
+) -> None:
+    (early,) = find(corpus, "plants and light", count=50, span=MonthSpan(last=MARCH))
+    assert {scored.item.month for scored in early} == {MARCH}
+    (every,) = find(corpus, "light", count=5_000)
+    assert len(every) == 10
+
+
+def test_searches_of_one_data_root_share_its_loaded_embedder(corpus: Workspace) -> None:
+    find(corpus, "light", count=1)
+    embedder = make_embedder(corpus.settings)
+    find(corpus, "shade", count=1)
+    assert make_embedder(corpus.settings) is embedder
+
+
+class SlowSearch:
+    """Finds as many passages as asked for, all of which name the query."""
+
+    def __init__(self) -> None:
+        self.threads: set[int] = set()
+        self._busy = threading.Lock()
+
+    def __call__(self, queries: Sequence[str], count: int) -> Rankings:
+        assert self._busy.acquire(blocking=False), "two searches at a time"
+        try:
+            self.threads.add(threading.get_ident())
+            time.sleep(0.01)
+            if "broken" in queries:
+                raise TransientFailure("the index does not answer")
+            passages = range(1, count + 1)
+            return [
+                [Scored(passage(number, query), 1.0) for number in passages] for query in queries
+            ]
+        finally:
+            self._busy.release()
+
+
+def test_searches_run_one_after_another_and_everyone_gets_their_own() -> None:
+    search = SlowSearch()
+
+    async def ask() -> list[Rankings]:
+        retriever = PassageSearch(search)
+        return await asyncio.gather(*(retriever.find([f"q{n}", "all"], 2) for n in range(9)))
+
+    rankings = asyncio.run(ask())
+    assert [texts(ranking) for ranking in rankings] == [
+        [[f"q{n}", f"q{n}"], ["all", "all"]] for n in range(9)
+    ]
+    assert threading.get_ident() not in search.threads
+
+
+def test_retrieved_passages_are_known_by_id_and_no_query_makes_no_search() -> None:
+    search = SlowSearch()
+    retriever = PassageSearch(search)
+    assert list(asyncio.run(retriever.find([], 2))) == []
+    assert search.threads == set()
+    asyncio.run(retriever.find(["q"], 2))
+    assert set(retriever.seen) == {"p1", "p2"}
+
+
+async def _beside_a_failure(retriever: PassageSearch) -> list[Rankings]:
+    broken = asyncio.create_task(retriever.find(["broken"], 1))
+    first = await retriever.find(["first"], 1)
+    with pytest.raises(TransientFailure):
+        await broken
+    return [first, await retriever.find(["last"], 1)]
+
+
+async def _beside_a_cancelled_search(retriever: PassageSearch) -> list[Rankings]:
+    first, cancelled, last = (
+        asyncio.create_task(retriever.find([query], 1)) for query in ("first", "cancelled", "last")
+    )
+    await asyncio.sleep(0.002)
+    cancelled.cancel()
+    return await asyncio.gather(first, last)
+
+
+@pytest.mark.parametrize("searches", [_beside_a_failure, _beside_a_cancelled_search])
+def test_a_search_that_fails_or_is_cancelled_does_not_hold_up_others(searches: Any) -> None:
+    made: Coroutine[Any, Any, list[Rankings]] = searches(PassageSearch(SlowSearch()))
+    assert [texts(rankings) for rankings in asyncio.run(made)] == [[["first"]], [["last"]]]
+
+
+@pytest.mark.parametrize(
+    ("months", "span"),
+    [
+        ("all", MonthSpan()),
+        (MARCH, MonthSpan(MARCH, MARCH)),
+        ("2024-01..2024-12", MonthSpan(MARCH, MAY)),
+        (MAY, MonthSpan(MAY, MAY)),
+    ],
+)
+def test_months_are_one_span(corpus: Workspace, months: str, span: MonthSpan) -> None:
+    assert month_span(corpus, months) == span
+
+
+@pytest.mark.parametrize(
+    ("months", "message"),
+    [
+        ("2024-13", "2024-13"),
+        ("2031-01", "it holds 2024-01, 2024-02, 2024-03"),
+        ("2024-01,2024-03", r"leaves out 2024-02.*2024-01\.\.2024-03"),
+    ],
+)
+def test_months_that_are_no_span_are_refused(tmp_path: Path, months: str, message: str) -> None:
+    workspace = make_workspace(tmp_path / "data")
+    for month in ("2024-01", "2024-02", "2024-03"):
+        write_table(workspace.root, tables.PASSAGES, month, [])
+    with pytest.raises(SettingError, match=message):
+        month_span(workspace, months)
+
+
+def test_a_query_is_one_line_without_controls_that_ends_with_a_word() -> None:
+    assert searchable(" a\n\x00b\ud800 ") == "a b"
+    long = searchable("word " * 90)
+    assert len(long) <= QUERY_CHARS
+    assert long.endswith("word")
+    assert len(searchable("x" * 900)) == QUERY_CHARS
