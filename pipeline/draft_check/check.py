@@ -64,12 +64,12 @@ class DraftCheck:
     @property
     def without_entry(self) -> list[tuple[str, CitingSentence]]:
         """(key, first sentence) of each key that is cited and has no entry."""
-        found: dict[str, CitingSentence] = {}
+        first: dict[str, CitingSentence] = {}
         for sentence in self.draft.sentences:
             for key in sentence.keys:
                 if key not in self.draft.entries:
-                    found.setdefault(key, sentence)
-        return list(found.items())
+                    first.setdefault(key, sentence)
+        return list(first.items())
 
     def counts(self) -> Counter[str]:
         """How many of each kind of `FAILURES` there are."""
@@ -134,8 +134,8 @@ def read_draft(file: Path, bibliography: Path | None = None) -> Draft:
     bbl = file.with_suffix(".bbl")
     if not files and bbl.is_file():
         files = [bbl]
-    for each in files:
-        _add_bibliography(draft, each)
+    for bibliography_file in files:
+        _add_bibliography(draft, bibliography_file)
     if draft.sentences and not draft.entries:
         draft.problems.append(
             f"{file.name} cites, and no bibliography was found: give it with --bib"
@@ -182,17 +182,17 @@ def _missing_papers(
     """For each paragraph the papers of the corpus that fit it best and that the draft never
     cites.
     """
-    known = {check.arxiv_id for check in references}
+    cited = {check.arxiv_id for check in references}
     places = [
         place for place, text in enumerate(draft.paragraphs) if len(text.split()) >= _FEWEST_WORDS
     ]
     queries = [draft.paragraphs[place] for place in places]
-    options = SearchOptions(limit=_MISSING_PAPERS + len(known), per_paper=True)
+    options = SearchOptions(limit=_MISSING_PAPERS + len(cited), per_paper=True)
     missing = []
     for place, ranking in zip(places, search_many(workspace, queries, options), strict=True):
         beginning = " ".join(draft.paragraphs[place].split()[:12])
         passages = [
-            scored.item for scored in ranking if scored.fits and scored.item.arxiv_id not in known
+            scored.item for scored in ranking if scored.fits and scored.item.arxiv_id not in cited
         ]
         missing += [
             MissingPaper(

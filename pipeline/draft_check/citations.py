@@ -70,7 +70,9 @@ class CitationCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class CitationCase:
+    """A citation that can be judged, with the passages of the cited paper to judge it by."""
+
     key: str
     sentence: CitingSentence
     claim: str
@@ -124,7 +126,7 @@ def _with_passages(
     pairs: Sequence[tuple[str, CitingSentence]],
     checks: Mapping[str, ReferenceCheck],
     make: Callable[[Settings], Embedder],
-) -> tuple[dict[int, _Case], dict[int, CitationCheck]]:
+) -> tuple[dict[int, CitationCase], dict[int, CitationCheck]]:
     """The citations that can be judged, by place, with the passages to judge them by; and the
     others with a reason.
     """
@@ -132,8 +134,8 @@ def _with_passages(
     for key, sentence in pairs:
         if (check := checks.get(key)) is not None and check.arxiv_id:
             claims[check.arxiv_id][sentence.claim(key)] = None
-    asked = {arxiv_id: list(texts) for arxiv_id, texts in claims.items()}
-    passages = search(workspace, asked, PASSAGES, make).passages if asked else {}
+    claims_by_paper = {arxiv_id: list(texts) for arxiv_id, texts in claims.items()}
+    passages = search(workspace, claims_by_paper, PASSAGES, make).passages if claims else {}
     cases, unchecked = {}, {}
     for place, (key, sentence) in enumerate(pairs):
         check = checks.get(key)
@@ -147,31 +149,25 @@ def _with_passages(
             continue
         claim = sentence.claim(key)
         of_paper = passages.get((check.arxiv_id, claim), ())
-        from_abstract = () if of_paper else _of_abstract(check.record.abstract, claim)
-        if not (of_paper or from_abstract):
+        of_abstract = among([check.record.abstract], claim, 1) if check.record.abstract else ()
+        if not (of_paper or of_abstract):
             reason = "neither the paper's text nor its abstract is here"
             unchecked[place] = CitationCheck(key, sentence, "not_checked", reason, check.arxiv_id)
             continue
-        title = check.record.title or check.arxiv_id
-        chosen = of_paper or from_abstract
-        cases[place] = _Case(
-            key,
-            sentence,
-            sentence.claim(key),
-            check.arxiv_id,
-            title,
-            chosen,
+        cases[place] = CitationCase(
+            key=key,
+            sentence=sentence,
+            claim=claim,
+            arxiv_id=check.arxiv_id,
+            title=check.record.title or check.arxiv_id,
+            passages=of_paper or of_abstract,
             abstract_only=not of_paper,
         )
     return cases, unchecked
 
 
-def _of_abstract(abstract: str | None, claim: str) -> tuple[EvidencePassage, ...]:
-    return among([abstract], claim, 1) if abstract else ()
-
-
 def _by_overlap(
-    settings: Settings, cases: Sequence[_Case], make: Callable[[Settings], Embedder]
+    settings: Settings, cases: Sequence[CitationCase], make: Callable[[Settings], Embedder]
 ) -> list[CitationCheck]:
     if not cases:
         return []
@@ -186,12 +182,12 @@ def _by_overlap(
 
 
 async def _by_model(
-    workspace: Workspace, model: str, cases: Sequence[_Case]
+    workspace: Workspace, model: str, cases: Sequence[CitationCase]
 ) -> list[CitationCheck]:
     context = get_model(workspace.settings, model, "CITELOOM_JUDGES").context
     async with open_client(workspace, model) as client:
 
-        async def one(case: _Case) -> CitationCheck:
+        async def check(case: CitationCase) -> CitationCheck:
             question = judge_request(case.title, case.passages, case.claim, context)
             answer = await judge(client, question)
             if answer.verdict is None:
@@ -204,10 +200,10 @@ async def _by_model(
             )
             return _checked(case, answer.verdict, answer.quote, against)
 
-        return await side_by_side(one(case) for case in cases)
+        return await side_by_side(check(case) for case in cases)
 
 
-def _checked(case: _Case, verdict: str, quote: str, against: str) -> CitationCheck:
+def _checked(case: CitationCase, verdict: str, quote: str, against: str) -> CitationCheck:
     """verdict, quote: the judge's. against: a sentence that contradicts the claim, which overrules
     both; or empty.
     """

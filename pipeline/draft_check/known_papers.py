@@ -68,8 +68,8 @@ class KnownPapers:
                 keys[number] = np.array(of_work, np.uint64)
         papers: list[dict[str, TitleCandidate]] = [{} for _ in works]
         for index in self._indexes:
-            for number, found in index.candidates(keys):
-                papers[number].update({paper.arxiv_id: paper for paper in found})
+            for number, candidates in index.candidates(keys):
+                papers[number].update({paper.arxiv_id: paper for paper in candidates})
         return [[of_work[name] for name in sorted(of_work)] for of_work in papers]
 
     def records(self, ids: Collection[str]) -> Mapping[str, Record]:
@@ -80,14 +80,11 @@ class KnownPapers:
         for name in ids:
             by_month[month_of(name) or ""].add(name)
         records: dict[str, Record] = {}
-        there = set(self._root.months(tables.METADATA))
-        for month, names in by_month.items():
-            if month in there:
-                for row in self._root.rows_with(
-                    tables.METADATA, month, "arxiv_id", names, _COLUMNS
-                ):
-                    if row["status"] != "absent":
-                        records[row["arxiv_id"]] = Record.from_row(row)
+        for month in sorted(by_month.keys() & set(self._root.months(tables.METADATA))):
+            names = by_month[month]
+            for row in self._root.rows_with(tables.METADATA, month, "arxiv_id", names, _COLUMNS):
+                if row["status"] != "absent":
+                    records[row["arxiv_id"]] = Record.from_row(row)
         if self._snapshot is not None:
             records |= self._snapshot.find(ids)
         return records

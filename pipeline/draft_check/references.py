@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rapidfuzz import fuzz
@@ -64,15 +64,16 @@ class ReferenceCheck:
     record: Record | None = None
 
 
-def check_references(draft: Draft, known: KnownPapers) -> list[ReferenceCheck]:
+def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
     """A check of every entry of a draft, in order."""
     entries = list(draft.entries.values())
-    candidates = known.candidates([(entry.title, split_dois(entry.doi)) for entry in entries])
-    ids = {name for papers in candidates for name in (paper.arxiv_id for paper in papers)}
-    ids |= {name for entry in entries if (name := _identifier(entry))}
-    records = known.records(ids)
+    candidates = papers.candidates([(entry.title, split_dois(entry.doi)) for entry in entries])
+    ids = {candidate.arxiv_id for of_entry in candidates for candidate in of_entry}
+    ids |= {identifier for entry in entries if (identifier := _identifier(entry))}
+    records = papers.records(ids)
     checks = [
-        _check(entry, papers, records) for entry, papers in zip(entries, candidates, strict=True)
+        _check(entry, of_entry, records)
+        for entry, of_entry in zip(entries, candidates, strict=True)
     ]
     return _with_duplicates(draft, checks)
 
@@ -143,9 +144,9 @@ def _by_doi(
     dois = set(split_dois(entry.doi))
     return next(
         (
-            records[p.arxiv_id]
-            for p in candidates
-            if dois & set(p.dois.split()) and p.arxiv_id in records
+            records[paper.arxiv_id]
+            for paper in candidates
+            if dois & set(paper.dois.split()) and paper.arxiv_id in records
         ),
         None,
     )
@@ -162,7 +163,10 @@ def _by_title(
             likeness, shares = _likeness(entry, record), not _authors_of_another(entry, record)
             if likeness >= (SAME_TITLE_ALONE if shares else 97):
                 ranked.append((likeness, shares, paper.arxiv_id))
-    return records[max(ranked, key=lambda each: (each[0], each[1], each[2]))[2]] if ranked else None
+    if not ranked:
+        return None
+    _, _, best = max(ranked)
+    return records[best]
 
 
 def _likeness(entry: Entry, record: Record) -> float:
@@ -265,14 +269,5 @@ def _with_duplicates(draft: Draft, checks: Sequence[ReferenceCheck]) -> list[Ref
             notes.append(f"the same work as {first[work]}")
         if check.key not in cited and "*" not in cited:
             notes.append("never cited")
-        result.append(
-            ReferenceCheck(
-                check.key,
-                check.status,
-                check.arxiv_id,
-                check.differences,
-                tuple(notes),
-                check.record,
-            )
-        )
+        result.append(replace(check, notes=tuple(notes)))
     return result

@@ -38,17 +38,17 @@ def relate_draft(
     ids = {key: arxiv_id for arxiv_id, key in keys.items() if arxiv_id in in_corpus}
     absent = [key for key in draft.entries if key not in ids]
     if references:
-        chosen = [_paper_of(reference, draft, ids, workspace) for reference in references]
+        papers = [_paper_of(reference, draft, ids, workspace) for reference in references]
         absent = []
     elif ids:
-        chosen = list(ids.values())
+        papers = list(ids.values())
     else:
         raise SettingError(
             f"{file}: none of the {len(draft.entries)} entries of its bibliography is a paper of"
             f" the corpus at {workspace.root.path}: name papers with --reference, or a bibliography"
             " with --bib"
         )
-    related = relate(workspace, _text(file, draft), chosen, system, keys)
+    related = relate(workspace, _text(file, draft), papers, system, keys)
     if absent:
         note = (
             "not cited, since the corpus lacks them or they repeat another entry:"

@@ -194,12 +194,12 @@ def _audit_and_record(workspace: Workspace, month: str) -> MonthAudit:
     with month_lock(workspace, INDEX_RECEIPTS.name, month):
         audit, row = audit_and_receipt(workspace, month)
         file = workspace.root.file(tables.INDEX_RECEIPTS, month)
-        written = read_provenance(file)
-        if written is None:
+        provenance = read_provenance(file)
+        if provenance is None:
             return audit
-        notes = {**written.notes, "points": audit.expected if audit.clean else None}
-        if workspace.root.rows(tables.INDEX_RECEIPTS, month) != [row] or notes != written.notes:
+        notes = {**provenance.notes, "points": audit.expected if audit.clean else None}
+        if workspace.root.rows(tables.INDEX_RECEIPTS, month) != [row] or notes != provenance.notes:
             with MonthWriter(tables.INDEX_RECEIPTS, file) as writer:
                 writer.add(row)
-                writer.commit(replace(written, notes=notes))
+                writer.commit(replace(provenance, notes=notes))
     return audit

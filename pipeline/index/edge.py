@@ -392,7 +392,7 @@ def edge_points(points: PointBatch) -> list[Any]:
     import numpy as np
     import qdrant_edge as edge
 
-    made, dense = [], np.ascontiguousarray(points.dense, np.float32)
+    edge_points, dense = [], np.ascontiguousarray(points.dense, np.float32)
     for number, identifier in enumerate(points.ids):
         vectors: dict[str, Any] = {
             DENSE: dense[number].data,
@@ -403,8 +403,8 @@ def edge_points(points: PointBatch) -> list[Any]:
         tokens = points.tokens(number)
         if tokens is not None:
             vectors[COLBERT] = [_view(token) for token in tokens]
-        made.append(edge.Point(identifier, vectors, dict(points.payloads[number])))
-    return made
+        edge_points.append(edge.Point(identifier, vectors, dict(points.payloads[number])))
+    return edge_points
 
 
 def _terms(vector: SparseVector) -> Any:

@@ -51,11 +51,11 @@ class SparseScores:
         rows, columns, weights = [], [], []
         for number, query in enumerate(queries):
             places = np.searchsorted(self._ids, query.ids)
-            known = places < len(self._ids)
-            known[known] = self._ids[places[known]] == query.ids[known]
-            columns.append(places[known])
-            weights.append(query.weights[known] * self._idf[places[known]])
-            rows.append(np.full(int(known.sum()), number))
+            is_indexed = places < len(self._ids)
+            is_indexed[is_indexed] = self._ids[places[is_indexed]] == query.ids[is_indexed]
+            columns.append(places[is_indexed])
+            weights.append(query.weights[is_indexed] * self._idf[places[is_indexed]])
+            rows.append(np.full(int(is_indexed.sum()), number))
         if not rows:
             return np.zeros((0, self._count), np.float32)
         cells = (np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns)))

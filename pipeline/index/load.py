@@ -185,16 +185,16 @@ def audit_month(index: PassageIndex, month: str, expected: Mapping[str, str]) ->
 
     Only ids and digests are compared: a digest covers the text that the vectors were made from.
     """
-    seen: set[PointId] = set()
+    listed: set[PointId] = set()
     listed_twice: list[PointId] = []
     unexpected: list[tuple[PointId, str | None]] = []
     for identifier, digest in index.contents(month):
-        if identifier in seen:
+        if identifier in listed:
             listed_twice.append(identifier)
         elif digest is None or expected.get(str(identifier)) != digest:
             unexpected.append((identifier, digest))
-        seen.add(identifier)
-    missing = sorted(expected.keys() - seen)
+        listed.add(identifier)
+    missing = sorted(expected.keys() - listed)
     kinds = _classify(unexpected, expected)
     changed = sum(identifier in expected for identifier, _ in unexpected)
     return MonthAudit(

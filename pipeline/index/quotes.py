@@ -78,14 +78,14 @@ def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | 
     text = without_markers(scored.item.text)
     spans = [match.span() for match in _WORD.finditer(text)]
     words = [_normalize(text[start:end]) for start, end in spans]
-    wanted, available = f" {' '.join(quote)} ", f" {' '.join(words)} "
+    quoted_words, available = f" {' '.join(quote)} ", f" {' '.join(words)} "
     match: Match = "exact"
-    start, end, similarity = available.find(wanted), 0, 1.0
+    start, end, similarity = available.find(quoted_words), 0, 1.0
     if start >= 0:
-        end = start + len(wanted)
+        end = start + len(quoted_words)
     else:
         alignment = fuzz.partial_ratio_alignment(
-            wanted, available, score_cutoff=100 * _LEAST_SIMILARITY
+            quoted_words, available, score_cutoff=100 * _LEAST_SIMILARITY
         )
         if alignment is None:
             return None

@@ -44,8 +44,8 @@ BOUNDS: Mapping[str, RelevanceBounds] = {
 
 def coverage(query: str, text: str) -> float:
     """The share of a query's distinct stems that a text has; 0 for a query without words."""
-    wanted = set(map(term_id, words_of(query)))
-    return len(wanted & set(map(term_id, words_of(text)))) / len(wanted) if wanted else 0.0
+    stems = set(map(term_id, words_of(query)))
+    return len(stems & set(map(term_id, words_of(text)))) / len(stems) if stems else 0.0
 
 
 def relevance_of(model: str, query: str, text: str, cosine: float | None) -> Relevance | None:

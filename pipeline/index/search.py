@@ -137,15 +137,15 @@ def _gather(
     """Each query's ranking, as deep as the options need: with per_paper, until there are enough
     papers.
     """
-    wanted = options.ranking()
-    rankings = rank(index, queries, wanted)
+    request = options.ranking()
+    rankings = rank(index, queries, request)
     while short := [
         number
         for number, ranking in enumerate(rankings)
-        if _is_short(ranking, options, wanted.limit)
+        if _is_short(ranking, options, request.limit)
     ]:
-        wanted = options.ranking(2 * wanted.limit)
-        deeper = rank(index, [queries[number] for number in short], wanted)
+        request = options.ranking(2 * request.limit)
+        deeper = rank(index, [queries[number] for number in short], request)
         for number, ranking in zip(short, deeper, strict=True):
             rankings[number] = ranking
     return rankings
@@ -153,9 +153,7 @@ def _gather(
 
 def _is_short(ranking: Sequence[ScoredPoint], options: SearchOptions, depth: int) -> bool:
     """Whether a ranking has too few papers and may go on."""
-    return (
-        options.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < options.wanted
-    )
+    return options.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < options.end
 
 
 def _papers_best(ranking: Sequence[ScoredPoint]) -> list[ScoredPoint]:
@@ -172,16 +170,16 @@ def _reranked(
     """The candidates by the reranker's scores, ties by id; those without text are left out. It
     reads headings too.
     """
-    known = [point for point in ranking if point.passage_id in texts]
+    with_text = [point for point in ranking if point.passage_id in texts]
     candidates = [
         embedded_text(
             point.payload["title"], point.payload["section_path"], texts[point.passage_id]
         )
-        for point in known
+        for point in with_text
     ]
     scores = reranker.score(query, candidates).tolist()
     return best_first(
-        [point._replace(score=score) for point, score in zip(known, scores, strict=True)]
+        [point._replace(score=score) for point, score in zip(with_text, scores, strict=True)]
     )
 
 
@@ -189,7 +187,7 @@ def _pages(
     rankings: Sequence[Sequence[ScoredPoint]], options: SearchOptions
 ) -> list[Sequence[ScoredPoint]]:
     ordered = [_papers_best(ranking) if options.per_paper else ranking for ranking in rankings]
-    return [ranking[options.offset : options.wanted] for ranking in ordered]
+    return [ranking[options.offset : options.end] for ranking in ordered]
 
 
 def _scored(point: ScoredPoint, text: str, query: str, layout: Layout) -> Scored[IndexedPassage]:

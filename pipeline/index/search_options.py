@@ -84,7 +84,7 @@ class SearchOptions:
         )
 
     @property
-    def wanted(self) -> int:
+    def end(self) -> int:
         """Number of results up to the end of the requested part."""
         return self.offset + self.limit
 
@@ -102,8 +102,8 @@ class SearchOptions:
 
     def _depth(self) -> int:
         if self.rerank == "cross-encoder":
-            return max(_CANDIDATES * self.wanted, _FEWEST)
-        needed = 2 * self.wanted if self.per_paper else self.wanted
+            return max(_CANDIDATES * self.end, _FEWEST)
+        needed = 2 * self.end if self.per_paper else self.end
         if self.rerank == "colbert":  # `Ranking.candidates` says how many it ranks again
             return needed
         depth = _STEP
@@ -140,7 +140,7 @@ class SearchOptions:
     def _check_numbers(self) -> None:
         if not 1 <= self.limit <= MOST:
             raise SettingError(f"--limit {self.limit} is not between 1 and {MOST}")
-        if self.offset < 0 or self.wanted > DEEPEST:
+        if self.offset < 0 or self.end > DEEPEST:
             raise SettingError(
                 f"--offset {self.offset} with --limit {self.limit}: results number 1 to"
                 f" {DEEPEST} are available"
@@ -255,7 +255,7 @@ def _kind(kind: str) -> str:
     return normalized
 
 
-def _one_of(option: str, value: str, known: Collection[str]) -> str:
-    if value not in known:
-        raise SettingError(f"{option}: {value!r} is none of {', '.join(known)}")
+def _one_of(option: str, value: str, choices: Collection[str]) -> str:
+    if value not in choices:
+        raise SettingError(f"{option}: {value!r} is none of {', '.join(choices)}")
     return value

@@ -78,13 +78,13 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
     Both come from the file's metadata, since a month may have no row. Raises MissingInput without
     the file, and PermanentFailure if its metadata lacks the layout.
     """
-    written = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
-    if written is None:
+    provenance = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
+    if provenance is None:
         raise MissingInput(
             f"there are no embeddings of {month}: run citeloom run --months {month} --until"
             " index_receipts"
         )
-    notes = written.notes
+    notes = provenance.notes
     try:
         layout = Layout(
             notes["model"],
@@ -99,7 +99,7 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
             f"embeddings of {month} do not record what made them (no {error}): "
             f"run citeloom run --months {month} --select embeddings --force"
         ) from error
-    return layout, written.rows
+    return layout, provenance.rows
 
 
 def audit_and_receipt(workspace: Workspace, month: str) -> tuple[MonthAudit, Row]:
@@ -115,7 +115,7 @@ def audit_and_receipt(workspace: Workspace, month: str) -> tuple[MonthAudit, Row
     return audit, receipt(collections.engine, index.name, layout, audit, digest_of(expected))
 
 
-def _points_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
+def _points_exist(workspace: Workspace, month: str, provenance: Provenance) -> bool:
     """Whether the index holds as many points of the month as its receipt says.
 
     Only a count, since `citeloom status` calls this for every month; `citeloom audit` compares ids.
@@ -123,7 +123,7 @@ def _points_exist(workspace: Workspace, month: str, written: Provenance) -> bool
     use, so its receipt is trusted. Raises
     nothing: the next run reports a wrong key or a broken folder.
     """
-    points = written.notes.get("points")
+    points = provenance.notes.get("points")
     if points is None:
         return False  # an audit found differences
     try:

@@ -218,11 +218,11 @@ ENDPOINTS = (
 
 def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
     """The response of an endpoint. Raises SettingError for a parameter that it does not have."""
-    known = [parameter.name for parameter in endpoint.parameters]
+    names = [parameter.name for parameter in endpoint.parameters]
     for name in request.query_params:
-        if name not in known:
+        if name not in names:
             raise SettingError(
-                f"{name[:50]!r} is not a parameter here: there are {', '.join(known) or 'none'}"
+                f"{name[:50]!r} is not a parameter here: there are {', '.join(names) or 'none'}"
             )
     value = endpoint.call(site, request)
     if isinstance(value, str):

@@ -274,9 +274,9 @@ class CorpusTools:
     def references(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> PaperResults:
         """List what a paper cites, and which of it this corpus holds."""
         paper = self._paper(arxiv_id)
-        chosen = paper.references[start : start + limit]
+        references = paper.references[start : start + limit]
         titles = titles_of(
-            self._site.root, (reference.arxiv_id for reference in chosen if reference.arxiv_id)
+            self._site.root, (reference.arxiv_id for reference in references if reference.arxiv_id)
         )
         entries = [
             PaperEntry(
@@ -287,7 +287,7 @@ class CorpusTools:
                 url=abstract_url(reference.arxiv_id) if reference.arxiv_id else None,
                 in_corpus=reference.arxiv_id in titles,
             )
-            for reference in chosen
+            for reference in references
         ]
         total = len(paper.references)
         return PaperResults(papers=entries, total=total, next_start=_next(start, limit, total))
@@ -412,16 +412,16 @@ def _quoted(
 
 def _bounded(passages: Sequence[QuotedPassage], start: int) -> PassageResults:
     """As many of the passages as a result may hold, at least one."""
-    chosen: list[QuotedPassage] = []
+    bounded: list[QuotedPassage] = []
     length = 0
     for passage in passages:
         length += len(passage.quoted_text)
-        if chosen and length > MOST_CHARACTERS:
+        if bounded and length > MOST_CHARACTERS:
             return PassageResults(
-                passages=chosen, next_start=start + len(chosen), note="cut at the longest result"
+                passages=bounded, next_start=start + len(bounded), note="cut at the longest result"
             )
-        chosen.append(passage)
-    return PassageResults(passages=chosen)
+        bounded.append(passage)
+    return PassageResults(passages=bounded)
 
 
 def _note(results: SearchResults) -> str:

@@ -221,19 +221,19 @@ def find_papers(
 
     Newest months first. Raises SettingError if none of the three is given.
     """
-    wanted = title_words(title)
+    words = title_words(title)
     names = title_words(author)
-    if not wanted and not names and year is None:
+    if not words and not names and year is None:
         raise SettingError("give words of a title, an author or a year")
     papers: list[Paper] = []
     for month in reversed(root.months(tables.PAPERS)):
         if year is not None and not month.startswith(f"{year}-"):
             continue
         columns = root.read(tables.PAPERS, month, PAPER_COLUMNS)
-        if wanted:
-            columns = columns.filter(_may_contain(columns["title"], max(wanted, key=len)))
+        if words:
+            columns = columns.filter(_may_contain(columns["title"], max(words, key=len)))
         for row in columns.to_pylist():
-            if _matches(wanted, row["title"]) and _names_author(names, row["authors"]):
+            if _matches(words, row["title"]) and _names_author(names, row["authors"]):
                 papers.append(Paper.from_row(row))
                 if len(papers) == limit:
                     return papers
@@ -249,8 +249,8 @@ def _may_contain(titles: pa.ChunkedArray, word: str) -> pa.ChunkedArray:
     return pc.fill_null(pc.or_(plain, to_fold), fill_value=False)
 
 
-def _matches(wanted: Sequence[str], text: str | None) -> bool:
-    return set(wanted) <= set(title_words(text or ""))
+def _matches(words: Sequence[str], text: str | None) -> bool:
+    return set(words) <= set(title_words(text or ""))
 
 
 def _names_author(names: Sequence[str], authors: Sequence[Mapping[str, Any]]) -> bool:
@@ -263,9 +263,9 @@ def section_passages(paper: FullPaper, section: str) -> list[Passage]:
     Case and punctuation do not matter. Raises MissingInput for a section that the paper does not
     have.
     """
-    wanted = title_words(section)
+    words = title_words(section)
     passages = [
-        passage for passage in paper.passages if wanted and _is_within(passage.section_path, wanted)
+        passage for passage in paper.passages if words and _is_within(passage.section_path, words)
     ]
     if not passages:
         titles = ", ".join(heading.title for heading in outline_of(paper)[:40])
@@ -275,8 +275,8 @@ def section_passages(paper: FullPaper, section: str) -> list[Passage]:
     return passages
 
 
-def _is_within(path: Sequence[str], wanted: list[str]) -> bool:
+def _is_within(path: Sequence[str], words: list[str]) -> bool:
     """Whether the words are those of consecutive titles of a section path."""
     titles = [title_words(title) for title in path]
     ranges = combinations(range(len(titles) + 1), 2)
-    return any(list(chain.from_iterable(titles[first:last])) == wanted for first, last in ranges)
+    return any(list(chain.from_iterable(titles[first:last])) == words for first, last in ranges)

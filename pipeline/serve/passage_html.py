@@ -61,8 +61,8 @@ def render_inline(
     parts: list[Markup] = []
     rest = text
     for sentence in marked:
-        before, found, after = rest.partition(sentence)
-        if found:
+        before, match, after = rest.partition(sentence)
+        if match:
             parts += [
                 _cited(before, numbers),
                 Markup("<mark>{}</mark>").format(_cited(sentence, numbers)),

@@ -114,13 +114,13 @@ def parse_form(pairs: Sequence[tuple[str, str]]) -> SearchForm:
 
     Raises SettingError for an unknown name, a wrong number, or a query that is too long.
     """
-    known = [field.alias for field in SearchForm.model_fields.values()]
+    names = [field.alias for field in SearchForm.model_fields.values()]
     values: dict[str, Any] = {}
     for name, text in pairs:
-        if name not in known:
+        if name not in names:
             raise SettingError(
                 f"{name[:50]!r} is not a parameter of a search: there are"
-                f" {', '.join(map(str, known))}"
+                f" {', '.join(map(str, names))}"
             )
         if name in _SEPARATORS:
             parts = [part.strip() for part in text.split(_SEPARATORS[name])]
