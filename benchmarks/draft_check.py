@@ -33,7 +33,7 @@ from benchmarks.harness import Claim, report
 from pipeline.draft_check.bibliography import read_names
 from pipeline.draft_check.check import check_draft, read_draft
 from pipeline.draft_check.citations import check_citations
-from pipeline.draft_check.draft import CitingSentence, Draft
+from pipeline.draft_check.draft import Draft, DraftSentence
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.references import ReferenceCheck, check_references
 from pipeline.engine.stage import Workspace
@@ -262,7 +262,7 @@ def _verdicts(
 ) -> list[str]:
     draft = Draft(Path("draft.tex"))
     draft.sentences = [
-        CitingSentence(f"{text} [@{paper}]", (paper,), "draft.tex", 1, 0) for text, paper in cases
+        DraftSentence(f"{text} [@{paper}]", (paper,), "draft.tex", 1, 0) for text, paper in cases
     ]
     references = [
         ReferenceCheck(paper, "verified", paper, record=records[paper]) for _, paper in cases

@@ -45,7 +45,7 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
 
 
 class Corpus:
-    """Papers, their index, and what is written from them. Made by `open_corpus`.
+    """Papers, their index, and texts written from them. Made by `open_corpus`.
 
     One process at a time can have the embedded index open: a corpus lets go of it after a second
     without a request or when another process waits, and at once at `close` or the end of a `with`

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.draft_check.bibliography import read_bbl, read_bibtex
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
-from pipeline.draft_check.draft import CitingSentence, Draft
+from pipeline.draft_check.draft import Draft, DraftSentence
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.latex import read_latex
 from pipeline.draft_check.markdown import read_markdown
@@ -30,7 +30,7 @@ DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".txt")
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
 FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
-"""What `--fail-on` knows: verdicts on citations, citations without an entry (`missing`), and
+"""Values of `--fail-on`: verdicts on citations, citations without an entry (`missing`), and
 statuses of references.
 """
 
@@ -62,9 +62,9 @@ class DraftCheck:
     judge: str
 
     @property
-    def without_entry(self) -> list[tuple[str, CitingSentence]]:
+    def without_entry(self) -> list[tuple[str, DraftSentence]]:
         """(key, first sentence) of each key that is cited and has no entry."""
-        first: dict[str, CitingSentence] = {}
+        first: dict[str, DraftSentence] = {}
         for sentence in self.draft.sentences:
             for key in sentence.keys:
                 if key not in self.draft.entries:
@@ -72,7 +72,7 @@ class DraftCheck:
         return list(first.items())
 
     def counts(self) -> Counter[str]:
-        """How many of each kind of `FAILURES` there are."""
+        """Number of each kind of `FAILURES`."""
         counts = Counter[str](check.status for check in self.references)
         counts.update(check.verdict for check in self.citations if check.verdict == "contradicted")
         counts["not_supported"] = sum(check.verdict == "not_found" for check in self.citations)
@@ -81,7 +81,7 @@ class DraftCheck:
 
     @property
     def problems(self) -> list[str]:
-        """What the author should know beside the checks, a sentence each."""
+        """Other problems of the draft, a sentence each."""
         return [
             *self.draft.problems,
             *(f"two entries have the key {key}" for key in self.draft.duplicate_keys),

@@ -1,6 +1,4 @@
-"""Whether cited papers say what the draft says they do: the best passages of each, and a verdict on
-them.
-"""
+"""Check whether cited papers support the draft, by a verdict on the best passages of each."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.draft_check.draft import CitingSentence, Draft
+from pipeline.draft_check.draft import Draft, DraftSentence
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import words_of
@@ -51,7 +49,7 @@ _SAME_SUBJECT = 0.6
 
 @dataclass(frozen=True, slots=True)
 class CitationCheck:
-    """What a cited paper says about a sentence; one for each key of each citing sentence.
+    """Whether a cited paper supports a sentence; one check for each key of each citing sentence.
 
     verdict: `supported`, `partly`, `contradicted`, `not_found` (the best passages do not say it),
     or `not_checked`, for `reason`. quote: the words of the paper that decide. url: of the passage.
@@ -59,7 +57,7 @@ class CitationCheck:
     """
 
     key: str
-    sentence: CitingSentence
+    sentence: DraftSentence
     verdict: Verdict
     reason: str = ""
     arxiv_id: str | None = None
@@ -74,7 +72,7 @@ class CitationCase:
     """A citation that can be judged, with the passages of the cited paper to judge it by."""
 
     key: str
-    sentence: CitingSentence
+    sentence: DraftSentence
     claim: str
     arxiv_id: str
     title: str
@@ -123,7 +121,7 @@ def check_citations(
 
 def _with_passages(
     workspace: Workspace,
-    pairs: Sequence[tuple[str, CitingSentence]],
+    pairs: Sequence[tuple[str, DraftSentence]],
     checks: Mapping[str, ReferenceCheck],
     make: Callable[[Settings], Embedder],
 ) -> tuple[dict[int, CitationCase], dict[int, CitationCheck]]:

@@ -1,4 +1,4 @@
-"""A draft as data: its sentences that cite, its bibliography, and what could not be read of it."""
+"""A draft as data: citing sentences, bibliography, and problems in reading it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class CitingSentence:
+class DraftSentence:
     """A sentence that cites, in plain text.
 
     text: formulas as `$TeX$`, citations as `[@key1; @key2]`. keys: in the order of the sentence,
@@ -57,8 +57,7 @@ class CitingSentence:
     paragraph: int
 
     def claim(self, key: str) -> str:
-        """What the sentence says with reference to a key: the words before its citation, back to
-        the citation before.
+        """The claim that cites a key: the words between the previous citation and its own.
 
         The whole sentence, without citations, where these are few words, as in "[@key] show that
         …".
@@ -95,7 +94,7 @@ class Draft:
 
     file: Path
     title: str | None = None
-    sentences: list[CitingSentence] = field(default_factory=list)
+    sentences: list[DraftSentence] = field(default_factory=list)
     paragraphs: list[str] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)
     listed: set[str] = field(default_factory=set)

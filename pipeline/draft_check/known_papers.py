@@ -1,6 +1,4 @@
-"""The papers that arXiv's metadata knows: those of the snapshot, and those of the data root's own
-table.
-"""
+"""Papers of arXiv's metadata: of the snapshot, and of the data root's own table."""
 
 from __future__ import annotations
 
@@ -73,9 +71,7 @@ class KnownPapers:
         return [[of_work[name] for name in sorted(of_work)] for of_work in papers]
 
     def records(self, ids: Collection[str]) -> Mapping[str, Record]:
-        """What arXiv says of those papers that it knows; from the snapshot, where both sources know
-        one.
-        """
+        """arXiv's records of these papers, of the snapshot where both sources have one."""
         by_month = defaultdict(set)
         for name in ids:
             by_month[month_of(name) or ""].add(name)

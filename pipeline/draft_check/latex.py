@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipeline.corpus.latex_text import LONGEST_PARAGRAPH, plain_field, plain_text
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.draft_check.draft import MOST_FILES, CitingSentence, Draft, read_text
+from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, read_text
 from pipeline.errors import SettingError
 from pipeline.text import one_line
 
@@ -228,7 +228,7 @@ def _read_paragraph(
         if keys:
             readable = _MARK.sub(as_marker, re.sub("\\[@(⟦\\d+⟧)\\]", r"\1", sentence))
             file, line = source.place(citations[places[0]][1])
-            draft.sentences.append(CitingSentence(readable, keys, file, line, number))
+            draft.sentences.append(DraftSentence(readable, keys, file, line, number))
 
 
 def _marker_keys(keys: tuple[str, ...]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.bibliography import read_item
-from pipeline.draft_check.draft import CitingSentence, Draft, read_text
+from pipeline.draft_check.draft import Draft, DraftSentence, read_text
 from pipeline.text import one_line
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
@@ -95,7 +95,7 @@ def _read_paragraph(draft: Draft, text: str, line: int, *, by_number: bool) -> N
         if keys:
             at = text.find(keys[0]) if not by_number else text.find("[")
             draft.sentences.append(
-                CitingSentence(
+                DraftSentence(
                     sentence, keys, draft.file.name, line + text.count("\n", 0, max(at, 0)), number
                 )
             )

@@ -124,7 +124,7 @@ def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
 
 
 def _remarks(check: ReferenceCheck) -> str:
-    """What differs, and the notes, in one text."""
+    """The differences and the notes in one text."""
     parts = [
         f"{difference.field}: {difference.draft!r}, arXiv has {difference.metadata!r}"
         for difference in check.differences

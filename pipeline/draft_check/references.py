@@ -1,4 +1,4 @@
-"""Whether the works of a bibliography exist and are as stated, by arXiv's metadata."""
+"""Check a bibliography by arXiv's metadata: does each work exist, and is it as stated?"""
 
 from __future__ import annotations
 
@@ -47,13 +47,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCheck:
-    """What the metadata says of an entry.
+    """An entry compared with the metadata.
 
     status: `verified` (as stated), `differs` (the same work with another title, author or year),
     `not_found` (not in arXiv's metadata, which is no proof that it does not exist), or `suspicious`
     (parts that belong to different works, or an identifier that cannot be). arxiv_id: of the paper
-    that the entry means; None if it is not known. notes: all else that the author should know, a
-    sentence each.
+    that the entry means; None if it is not known. notes: further remarks, a sentence each.
     """
 
     key: str

@@ -59,7 +59,7 @@ def relate_draft(
 
 
 def _paper_of(reference: str, draft: Draft, ids: Mapping[str, str], workspace: Workspace) -> str:
-    """The arXiv id of a key of the bibliography; what is no key is taken for an id."""
+    """The arXiv id of a key of the bibliography; any other text is an id."""
     if reference in draft.entries and reference not in ids:
         raise SettingError(
             f"--reference {reference}: its paper is not in the corpus at {workspace.root.path}"

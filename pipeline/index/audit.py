@@ -63,7 +63,7 @@ class IndexAudit:
         )
 
     def describe(self) -> str:
-        """For a message: what is wrong, in numbers."""
+        """Numbers of the differences, for a message."""
         counts = {kind: sum(len(getattr(month, kind)) for month in self.months) for kind in KINDS}
         counts["foreign"] += self.outside_count
         differences = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
@@ -116,8 +116,7 @@ def audit_months(
 def repair(
     workspace: Workspace, audit: IndexAudit, on_month: Callable[[str], None] = lambda month: None
 ) -> IndexAudit:
-    """Load every month again that the audit found wrong, remove points of no month, and audit those
-    months again.
+    """Reload every month that the audit found wrong, remove points of no month, and audit again.
 
     A load sends what is missing or changed and removes what should not be there, so it repairs a
     month completely. Raises as `audit_months` does.
@@ -184,7 +183,7 @@ def _ids_outside(workspace: Workspace, index: PassageIndex) -> tuple[PointId, ..
 
 
 def _audit_and_record(workspace: Workspace, month: str) -> MonthAudit:
-    """Audit a month while no run loads it, and rewrite its receipt if that disagrees.
+    """Audit a month while no run loads it, and rewrite its receipt if it disagrees.
 
     The receipt keeps its fingerprint, which covers what the load was made from. The number of
     points in its notes

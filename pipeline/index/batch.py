@@ -85,7 +85,7 @@ class PointBatch:
             start = end
 
     def _sizes(self) -> NDArray[np.int64]:
-        """Bytes of each point on the wire, about."""
+        """Approximate size of each point in a request, in bytes."""
         import numpy as np
 
         sizes = self.lexical.lengths * 8 + self.dense.shape[1] * 4 + _PAYLOAD_BYTES

@@ -228,7 +228,7 @@ def open_shard(folder: Path, patience: float) -> tuple[Any, float]:
 
 
 def _give_way(folder: Path, patience: float) -> None:
-    """Wait until a process that asked for the folder has it, so many seconds at most."""
+    """Wait until the process that requested the folder has it, for a limited time."""
     end = time.monotonic() + patience
     while _is_requested(folder) and time.monotonic() < end:
         time.sleep(0.02)
@@ -291,9 +291,7 @@ def check_disk_space(folder: Path, needed: int = _FREE_BYTES) -> None:
 
 
 def unusable(folder: Path, error: BaseException) -> str:
-    """The message for a folder that fails: the operating system's reason and what to do about it,
-    otherwise to load the folder again.
-    """
+    """The message for a folder that cannot be used: the reason, and what to do."""
     for reason, way_out in _WAYS_OUT.items():
         if reason in str(error):
             return f"the index in {folder} cannot be used: {reason} ({error}): {way_out}"

@@ -65,9 +65,7 @@ class SparseScores:
 
 
 def lexical_scores(texts: Sequence[str], queries: Sequence[str]) -> NDArray[np.float32]:
-    """BM25 of each text for each query, of shape (queries, texts), the texts being all that there
-    is.
-    """
+    """BM25 of each text for each query, of shape (queries, texts); the texts are the collection."""
     return SparseScores(lexical_rows(texts), idf=True).of(
         [lexical_query(query) for query in queries]
     )

@@ -212,7 +212,7 @@ def audit_month(index: PassageIndex, month: str, expected: Mapping[str, str]) ->
 def _classify(
     unexpected: Sequence[tuple[PointId, str | None]], expected: Mapping[str, str]
 ) -> dict[str, list[PointId]]:
-    """Ids of unexpected points, by what is wrong with them."""
+    """Ids of unexpected points, by kind of fault."""
     kinds: dict[str, list[PointId]] = {"stale": [], "duplicate": [], "foreign": []}
     expected_digests = frozenset(expected.values()) if unexpected else frozenset()
     for identifier, digest in unexpected:

@@ -41,10 +41,10 @@ COLBERT: VectorName = "colbert"
 class Layout:
     """A collection's identity.
 
-    model: whose vectors they are. dimensions: of the dense vector. sparse and colbert: whether
-    points have the model's sparse and ColBERT vectors too. form: what was above a passage in the
-    text that was embedded. mean_length: words of a passage that the weights of lexical vectors take
-    for usual. lexical: version of these weights.
+    model: the embedding model. dimensions: of the dense vector. sparse and colbert: whether
+    points have the model's sparse and ColBERT vectors too. form: the headings above a passage in
+    the embedded text. mean_length: words of an average passage, for lexical weights. lexical:
+    version of these weights.
     """
 
     model: str
@@ -300,7 +300,7 @@ class PassageIndex(ABC):
 
     @abstractmethod
     def build_graph(self, *, wait: bool = False) -> None:
-        """Build what speeds searches up, after a load; with `wait`, return when it is built."""
+        """Build the graph after a load; with `wait`, return when it is built."""
 
     @abstractmethod
     def close(self) -> None:

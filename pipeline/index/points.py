@@ -1,4 +1,4 @@
-"""Points of a month: its embeddings, joined with what its passages and papers say of them."""
+"""Points of a month: its embeddings, joined with its passages and papers."""
 
 from __future__ import annotations
 
@@ -83,8 +83,9 @@ def digests_of(root: DataRoot, month: str) -> dict[str, str]:
 def _joined(
     root: DataRoot, month: str, columns: list[str], *, texts: bool
 ) -> Iterator[tuple[pa.RecordBatch, list[dict[str, Any]], list[dict[str, Any]]]]:
-    """Batches of embeddings, and the passage and the payload of each row. texts: whether passages
-    have theirs.
+    """Batches of embeddings with the passage and the payload of each row.
+
+    texts: whether to read the texts of passages.
     """
     venues = _venues(root, month)
     papers = {
@@ -146,7 +147,7 @@ def _check_in_step(
 def _of_paper(
     month: str, paper: Mapping[str, Any], venues: Mapping[str, list[str]]
 ) -> dict[str, Any]:
-    """What all passages of a paper share."""
+    """The payload that all passages of a paper share."""
     archives = {category.partition(".")[0] for category in paper["categories"]}
     authors = sorted(
         {key for author in paper["authors"] or () for key in author_keys(author["name"]) if key}
@@ -170,9 +171,7 @@ def _payloads(
     vectors: pa.RecordBatch,
     month: str,
 ) -> Iterator[dict[str, Any]]:
-    """What a search restricts or shows. The text is not among it: it would double the index, and
-    lies in passages.
-    """
+    """The payload of each passage. The text is not in it: it would double the size of the index."""
     for passage, text_sha256 in zip(passages, vectors["text_sha256"].to_pylist(), strict=True):
         paper = papers.get(passage["arxiv_id"])
         if paper is None:

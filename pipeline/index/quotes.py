@@ -54,7 +54,7 @@ def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> list[QuoteSo
 
     Raises SettingError for a quote of fewer than four words, and as `search` does.
     """
-    words = _words(quote)
+    words = [_normalize(word) for word in _WORD.findall(without_markers(quote))]
     if len(words) < _FEWEST_WORDS:
         raise SettingError(f"the quote has {len(words)} words: give at least {_FEWEST_WORDS}")
     lexical = search_many(workspace, [quote], SearchOptions(limit=_CANDIDATES, by="lexical"))[0]
@@ -98,10 +98,6 @@ def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | 
     last = max(bisect_left(word_starts, end) - 1, first)
     hit = replace(Hit.of(scored), text=text)
     return QuoteSource(match, similarity, text[spans[first][0] : spans[last][1]], hit)
-
-
-def _words(text: str) -> list[str]:
-    return [_normalize(word) for word in _WORD.findall(without_markers(text))]
 
 
 def _normalize(word: str) -> str:

@@ -109,7 +109,7 @@ def layout_of_settings(workspace: Workspace) -> Layout:
 
 
 def check_layout(workspace: Workspace) -> None:
-    """Raise SettingError if a run would embed for hours what no search uses.
+    """Raise SettingError if a run would embed passages for a collection that no search uses.
 
     That is so if the live collection has another layout than the settings. A second collection with
     the layout of the settings changes nothing: it may be an old one, into which a run would load

@@ -1,4 +1,4 @@
-"""Relevance: whether a hit fits its query at all. Even random letters have a nearest passage.
+"""Relevance: whether a hit fits its query. Even random letters have a nearest passage.
 
 The evidence is the cosine plus the weighted share of the query's words in the passage, so that a
 name unknown to the model counts too. The bounds were fitted for each model on labelled sets
@@ -19,9 +19,7 @@ Relevance = Literal["strong", "weak", "none"]
 
 @dataclass(frozen=True, slots=True)
 class RelevanceBounds:
-    """weak and strong: the least evidence for each. coverage: what the share of the query's words
-    is multiplied by.
-    """
+    """weak, strong: the least evidence. coverage: weight of the share of the query's words."""
 
     weak: float
     strong: float

@@ -35,7 +35,7 @@ _CANDIDATES, _FEWEST = 4, 50
 class SearchOptions:
     """The options of a search.
 
-    limit and offset: which part of the ranking, in passages or, with per_paper, in papers.
+    limit and offset: the part of the ranking, in passages or, with per_paper, in papers.
     categories: the paper has one of them; cs.CL or a whole archive such as cs, in any case.
     first_month and last_month: YYYY-MM, both included. kinds: of passages, such as table. subsets:
     severities of the dump. worst_grade: of the page; better ones are included. authors: the paper
@@ -65,9 +65,9 @@ class SearchOptions:
     exact: bool = False
 
     def checked(self) -> SearchOptions:
-        """The same with categories, kinds and severities as the index spells them.
+        """The options with categories, kinds and severities as the index spells them.
 
-        Raises SettingError, naming the option, for what cannot be.
+        Raises SettingError, naming the option, for an invalid value.
         """
         self._check_numbers()
         self._check_months()

@@ -224,8 +224,8 @@ class ServerIndex(PassageIndex):
         )
 
     def _start_optimizer(self, info: models.CollectionInfo) -> None:
-        """Let the server build what was deferred. After a restart its status is grey until
-        something changes, so the threshold is set to the value that it has.
+        """Start the server's optimizer by setting its threshold to the value that it has: after a
+        restart the status stays grey until a setting changes.
         """
         from qdrant_client import models
 

@@ -40,9 +40,7 @@ _PAGES: Mapping[str, Handler] = {
 
 
 def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
-    """The application over a data root. token: what every request must bring; None for a server on
-    loopback.
-    """
+    """The application over a data root. token: required of every request; None on loopback."""
     site = Site(workspace)
     routes: list[BaseRoute] = [_route(path, handler, site) for path, handler in _PAGES.items()]
     routes += [_route(point.path, partial(api.answer, point), site) for point in api.ENDPOINTS]
@@ -130,7 +128,7 @@ def check_port(host: str, port: int) -> None:
 
 
 def run_server(workspace: Workspace, host: str, port: int, token: str | None) -> None:
-    """Serve until SIGINT or SIGTERM. token: what every request must bring; None for none."""
+    """Serve until SIGINT or SIGTERM. token: required of every request; None for no token."""
     import uvicorn
     from threadpoolctl import threadpool_limits
 

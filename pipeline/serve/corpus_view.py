@@ -1,4 +1,4 @@
-"""The corpus as a whole: months, counts, what was left out, and the audits of the index."""
+"""Overview of the corpus: months, counts, rows left out, and audits of the index."""
 
 from __future__ import annotations
 

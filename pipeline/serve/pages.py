@@ -70,7 +70,7 @@ def _passages_of(answer: Answer) -> dict[str, Passage]:
 
 
 def style_sheet() -> str:
-    """The style sheet of reports, and what the pages here need besides."""
+    """The style sheet of reports, followed by that of these pages."""
     return "\n".join(
         file.read_text() for file in (rendering.TEMPLATES / "style.css", TEMPLATES / "serve.css")
     )

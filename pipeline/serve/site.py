@@ -1,6 +1,4 @@
-"""What the requests of one server share: the workspace, limits of what runs at once, and an
-overview.
-"""
+"""State that the requests of one server share: the workspace, limits, and an overview."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import pytest
 
 from pipeline.draft_check.check import DraftCheck, MissingPaper
 from pipeline.draft_check.citations import CitationCheck
-from pipeline.draft_check.draft import CitingSentence, Draft
+from pipeline.draft_check.draft import Draft, DraftSentence
 from pipeline.draft_check.page import write_page
 from pipeline.draft_check.references import Difference, ReferenceCheck
 from pipeline.engine.run import run_stage
@@ -292,7 +292,7 @@ def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(
     draft = Draft(tmp_path / "paper.tex")
     citations = []
     for number, payload in enumerate(HOSTILE):
-        sentence = CitingSentence(f"{payload} [@{payload}]", (payload,), payload, number, 0)
+        sentence = DraftSentence(f"{payload} [@{payload}]", (payload,), payload, number, 0)
         draft.sentences.append(sentence)
         citations.append(
             CitationCheck(

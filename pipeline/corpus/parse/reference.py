@@ -62,7 +62,7 @@ def parse(html: bytes, authors: Sequence[str] = (), builder: str = "html.parser"
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     soup = BeautifulSoup(whole_text(page), builder)
     try:
-        found = _Reading(soup).read_page()
+        found = _PageReading(soup).read_page()
     except RecursionError:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
     if not found.bylines:
@@ -110,7 +110,7 @@ def _outermost(node: Tag, kinds: frozenset[str]) -> Iterator[Tag]:
             yield from _outermost(child, kinds)
 
 
-class _Reading:
+class _PageReading:
     """One page: first the policies on its soup, then its structure, then its text."""
 
     def __init__(self, soup: BeautifulSoup) -> None:
