@@ -66,9 +66,8 @@ def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> list[QuoteSo
             for scored in fused
             if scored.fits
         ]
-    return sorted(sources, key=lambda source: (-(source.similarity or 0), source.hit.passage_id))[
-        :limit
-    ]
+    sources.sort(key=lambda source: (-(source.similarity or 0), source.hit.passage_id))
+    return sources[:limit]
 
 
 def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | None:
@@ -78,26 +77,27 @@ def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | 
     text = without_markers(scored.item.text)
     spans = [match.span() for match in _WORD.finditer(text)]
     words = [_normalize(text[start:end]) for start, end in spans]
-    quoted_words, available = f" {' '.join(quote)} ", f" {' '.join(words)} "
+    needle, haystack = f" {' '.join(quote)} ", f" {' '.join(words)} "
     match: Match = "exact"
-    start, end, similarity = available.find(quoted_words), 0, 1.0
-    if start >= 0:
-        end = start + len(quoted_words)
-    else:
+    similarity = 1.0
+    start = haystack.find(needle)
+    end = start + len(needle)
+    if start < 0:
         alignment = fuzz.partial_ratio_alignment(
-            quoted_words, available, score_cutoff=100 * _LEAST_SIMILARITY
+            needle, haystack, score_cutoff=100 * _LEAST_SIMILARITY
         )
         if alignment is None:
             return None
+        match = "near"
         # A quote that ends in the middle of a passage's word is no exact match, though all its
         # characters are equal.
-        match, similarity = "near", min(alignment.score / 100, 0.999)
+        similarity = min(alignment.score / 100, 0.999)
         start, end = alignment.dest_start, alignment.dest_end
-    word_starts = [place + 1 for place, character in enumerate(available[:-1]) if character == " "]
+    word_starts = [place + 1 for place, character in enumerate(haystack[:-1]) if character == " "]
     first = max(bisect_right(word_starts, start + 1) - 1, 0)
     last = max(bisect_left(word_starts, end) - 1, first)
-    hit = replace(Hit.of(scored), text=text)
-    return QuoteSource(match, similarity, text[spans[first][0] : spans[last][1]], hit)
+    part = text[spans[first][0] : spans[last][1]]
+    return QuoteSource(match, similarity, part, replace(Hit.of(scored), text=text))
 
 
 def _normalize(word: str) -> str:
