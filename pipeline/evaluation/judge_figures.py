@@ -39,8 +39,8 @@ class MacroF1(NamedTuple):
 
 
 class SetFigures(BaseModel):
-    """A judge on one labelled set. three_classes: None where its verdicts do not tell the set's
-    labels apart.
+    """A judge on one labelled set. three_classes: None where its verdicts do not separate
+    the set's labels.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -99,12 +99,35 @@ def figures_digest() -> str:
 def judge_label(judge: str, task: TaskName) -> str:
     """The judge's name with its figures, or with "not verified"."""
     figures = _current_figures().get((judge, task))
-    return f"{judge} ({', '.join(map(_short, figures.sets)) if figures else NOT_VERIFIED})"
+    if figures is None:
+        return f"{judge} ({NOT_VERIFIED})"
+    parts = []
+    for on_set in figures.sets:
+        score, classes = next(_scores(on_set))
+        parts.append(f"macro-F1 {score.value:.2f} on {on_set.set}, {classes}")
+    return f"{judge} ({', '.join(parts)})"
 
 
 def judge_sentences(judges: Sequence[str], task: TaskName) -> list[str]:
     """For each judge a sentence on how good it is at a task."""
-    return [_sentence(judge, task) for judge in judges]
+    sentences = []
+    for judge in judges:
+        figures = _current_figures().get((judge, task))
+        if figures is None:
+            sentences.append(
+                f"The judge {judge} is {NOT_VERIFIED}: no figures on labelled claims are known of"
+                " it and its prompt."
+            )
+            continue
+        parts = []
+        for on_set in figures.sets:
+            scores = ", ".join(f"{score} for {classes}" for score, classes in _scores(on_set))
+            parts.append(f"macro-F1 {scores} on {on_set.claims:,} claims of {on_set.set}")
+        sentences.append(
+            f"On claims that other people labelled, {judge} reaches, with 95 % intervals:"
+            f" {'; '.join(parts)} (measured on {figures.date})."
+        )
+    return sentences
 
 
 @cache
@@ -117,31 +140,7 @@ def _current_figures() -> dict[tuple[str, str], JudgeFigures]:
     }
 
 
-def _sentence(judge: str, task: TaskName) -> str:
-    figures = _current_figures().get((judge, task))
-    if figures is None:
-        return (
-            f"The judge {judge} is {NOT_VERIFIED}: no figures on labelled claims are known of it"
-            " and its prompt."
-        )
-    parts = "; ".join(map(_long, figures.sets))
-    return (
-        f"On claims that other people labelled, {judge} reaches, with 95 % intervals: {parts} "
-        f"(measured on {figures.date})."
-    )
-
-
 def _scores(figures: SetFigures) -> Iterator[tuple[MacroF1, str]]:
     if figures.three_classes is not None:
         yield figures.three_classes, "three classes"
     yield figures.supported_or_not, "supported or not"
-
-
-def _short(figures: SetFigures) -> str:
-    score, classes = next(_scores(figures))
-    return f"macro-F1 {score.value:.2f} on {figures.set}, {classes}"
-
-
-def _long(figures: SetFigures) -> str:
-    scores = ", ".join(f"{score} for {classes}" for score, classes in _scores(figures))
-    return f"macro-F1 {scores} on {figures.claims:,} claims of {figures.set}"

@@ -1,4 +1,4 @@
-"""Jinja2 templates of HTML pages, which show what papers and models say."""
+"""Jinja2 templates of HTML pages, which show texts of papers and models."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def make_environment(*folders: Path) -> Environment:
 
 
 def policy_hash(text: str) -> str:
-    """What a page's policy names a style sheet or script within it by, after `sha256-`."""
+    """The hash of a style sheet or script within a page, as its policy has it after `sha256-`."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -25,7 +25,7 @@ from typing import Any
 from pipeline.related_work.summary import split_sentences
 
 FLOOR = "random_section"
-"""What scores name as the system that another task's gold section stands for."""
+"""The name in `scores` of the system for which another task's gold section stands."""
 METRICS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 

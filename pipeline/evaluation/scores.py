@@ -51,8 +51,8 @@ def build_scores(job: Job) -> Iterator[Row]:
 
 
 def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
-    """What follows from each section, its task and the verdicts on its citations; holds those of
-    one writer.
+    """Scores of each section by its text, its task and the verdicts on its citations. The verdicts
+    on one writer's sections are held at a time.
     """
     verdicts: dict[str, list[Row]] = {}
     writer: Writer | None = None

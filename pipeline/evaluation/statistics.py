@@ -37,7 +37,6 @@ _NORMAL = 1.96
 _SEED = 20_240_301
 
 Choice = TypeVar("Choice")
-Rows = Iterable[Mapping[str, Any]]
 Key = tuple[str, str]
 """Task and system."""
 
@@ -154,11 +153,9 @@ def paired_difference(
     these.
     """
     common = [task for task in first.keys() & second.keys() if first[task] and second[task]]
-    return _of_several({task: [fmean(first[task]) - fmean(second[task])] for task in common})
-
-
-def _of_several(values_by_task: Mapping[str, Sequence[float]]) -> Estimate | None:
-    return estimate(values_by_task) if len(values_by_task) > 1 else None
+    if len(common) < 2:
+        return None
+    return estimate({task: [fmean(first[task]) - fmean(second[task])] for task in common})
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -170,19 +167,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
     if len(first) < 3 or len(set(first)) < 2 or len(set(second)) < 2:
         return None
     return float(spearmanr(first, second).statistic)
-
-
-def _by_task(
-    first: Mapping[Key, float], second: Mapping[Key, float]
-) -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
-    """Task → the values of both for the systems that both have, tasks and systems by name."""
-    common: dict[str, list[Key]] = defaultdict(list)
-    for key in sorted(first.keys() & second.keys()):
-        common[key[0]].append(key)
-    return [
-        (task, tuple(first[key] for key in keys), tuple(second[key] for key in keys))
-        for task, keys in common.items()
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,31 +190,31 @@ def agreement(first: Mapping[Key, float], second: Mapping[Key, float]) -> Agreem
     """Agreement over the sections that both scored, (task, system) → score; None where there is
     none.
     """
-    tasks = _by_task(first, second)
-    if not tasks:
+    by_task: dict[str, list[Key]] = defaultdict(list)
+    for key in sorted(first.keys() & second.keys()):
+        by_task[key[0]].append(key)
+    if not by_task:
         return None
-    ones = [value for _, values, _ in tasks for value in values]
-    others = [value for _, _, values in tasks for value in values]
-    same = [verdict for _, one, other in tasks for verdict in _orders(one, other)]
+    same_order: list[bool] = []
+    for keys in by_task.values():
+        for one, other in combinations(keys, 2):
+            step, other_step = first[one] - first[other], second[one] - second[other]
+            if step and other_step:
+                same_order.append(step * other_step > 0)
+    sections = [key for keys in by_task.values() for key in keys]
+    ones, others = [first[key] for key in sections], [second[key] for key in sections]
     return Agreement(
-        tasks=len(tasks),
-        sections=len(ones),
+        tasks=len(by_task),
+        sections=len(sections),
         spearman=rank_correlation(ones, others),
-        same_order=fmean(same) if same else None,
-        compared=len(same),
+        same_order=fmean(same_order) if same_order else None,
+        compared=len(same_order),
         mean_difference=fmean(others) - fmean(ones),
     )
 
 
-def _orders(first: Sequence[float], second: Sequence[float]) -> list[bool]:
-    """For every two places that differ in both: whether they do so the same way."""
-    pairs = combinations(range(len(first)), 2)
-    steps = ((first[a] - first[b], second[a] - second[b]) for a, b in pairs)
-    return [one * other > 0 for one, other in steps if one and other]
-
-
 def clear_winner(votes: Iterable[Choice]) -> Choice | None:
-    """What has most votes; None without a vote, or where two have as many."""
+    """The choice with most votes; None without a vote, or where two have as many."""
     most = Counter(votes).most_common(2)
     if not most or (len(most) == 2 and most[0][1] == most[1][1]):
         return None
@@ -248,12 +232,11 @@ def alpha(
 
     K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E:
     coincidences and the ordinal difference. Undefined where no two annotators met, or all gave one
-    and the same value, so that chance alone would
-    agree as well. Intervals resample whole tasks: what lies within one is annotated side by side,
-    and so is not independent.
+    and the same value, so that chance alone would agree as well. Intervals resample whole tasks:
+    what lies within one is annotated side by side, and so is not independent.
 
-    units: the values that each unit got, missing ones left out; a unit with one value says nothing
-    and is passed over. Numbers, where the level is ordinal. tasks: the task of each unit. Raises
+    units: the values that each unit got, missing ones left out; a unit with one value is
+    passed over. Numbers, where the level is ordinal. tasks: the task of each unit. Raises
     ValueError if they differ in number.
     """
     import numpy as np

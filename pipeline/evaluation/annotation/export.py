@@ -1,8 +1,8 @@
 """Export of what annotators receive: each has a page to read and a CSV sheet to fill in.
 
 Texts come from papers and models. Jinja2 escapes them, and a page's policy allows nothing but its
-own style, not even a
-request. Names of tasks and questions are not shown: they may tell more than annotators should know.
+own style, not even a request. Names of tasks and questions are not shown: they may reveal more than
+annotators should know.
 """
 
 from __future__ import annotations

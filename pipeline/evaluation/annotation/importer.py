@@ -1,7 +1,7 @@
 """Import of the sheets that annotators send back: lines are checked, labels become systems, rows
 are stored.
 
-A sheet is of one study and one annotator. What is wrong is reported with file, line and column: a
+A sheet is of one study and one annotator. Faults are reported with file, line and column: a
 line that is wrong costs no other line, and a file that is no sheet costs no other file. A month's
 file is complete or as it was; an import that was killed is completed by the same command.
 """
@@ -171,7 +171,7 @@ def _settle_choices(
 
 @dataclass(frozen=True, slots=True)
 class ImportedSheet:
-    """What an import did with one file.
+    """The outcome of the import of one file.
 
     rows: how many were stored; replaced: how many that the same person had given before are gone;
     filled: cells that are filled in, of `cells`; faults: what is wrong and not imported, by line
@@ -193,8 +193,8 @@ def import_files(
 ) -> list[ImportedSheet]:
     """Import sheets that annotators sent back. annotator: as for `read_sheet`.
 
-    What a person gave to a group (a task, an answer) replaces what the same person gave to it
-    before, except for lines that are wrong or missing now; of two files, the later one counts.
+    A person's rows of a group (a task, an answer) replace earlier rows of the same person and
+    group, except for lines that are wrong or missing now; of two files, the later one counts.
     Lines without any entry are left out. Waits while another import runs.
     """
     with month_lock(workspace, "annotations", "all"):
@@ -206,25 +206,23 @@ def _import(root: DataRoot, file: Path, override: str | None) -> ImportedSheet:
         sheet = read_sheet(root, file, override)
     except (SettingError, MissingInput) as error:
         return ImportedSheet(str(file), faults=[str(error)])
-    study, row_class = sheet.study, sheet.study.row_class
-    stored = {month: _stored_rows(root, study, month) for month in study.months}
-    earlier = [row for rows in stored.values() for row in rows if _is_of(row, sheet)]
+    study = sheet.study
+    mine: dict[str, list[Row]] = defaultdict(list)
+    others: dict[str, list[Row]] = defaultdict(list)
+    for month in study.months:
+        for row in _stored_rows(root, study, month):
+            (mine if _is_of(row, sheet) else others)[month].append(row)
+    names = [row[study.row_class.annotator] for rows in mine.values() for row in rows]
     # Anna and anna are one: the first spelling stays.
-    annotator = earlier[0][row_class.annotator] if earlier else sheet.annotator
+    annotator = names[0] if names else sheet.annotator
     new = _table_rows(sheet, annotator)
     replaced = 0
     for month, rows in new.items():
-        stay = [row for row in stored[month] if not _is_of(row, sheet)]
-        kept = _rows_to_keep([row for row in stored[month] if _is_of(row, sheet)], rows, sheet)
-        replaced += len(stored[month]) - len(stay) - len(kept)
+        kept = _rows_to_keep(mine[month], rows, sheet)
+        replaced += len(mine[month]) - len(kept)
         # Files that come back often have the same name.
-        _write(
-            root,
-            study,
-            month,
-            [*stay, *kept, *rows],
-            {f"{file.name} {sheet.sha256[:8]}": sheet.sha256},
-        )
+        source = {f"{file.name} {sheet.sha256[:8]}": sheet.sha256}
+        _write(root, study, month, [*others[month], *kept, *rows], source)
     imported = [row for rows in new.values() for row in rows]
     nothing = [] if imported or sheet.faults else ["no line of it has an entry"]
     return ImportedSheet(

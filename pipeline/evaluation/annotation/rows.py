@@ -22,7 +22,7 @@ Kind = Literal["ratings", "grades"]
 
 
 class SheetRow(BaseModel):
-    """What one annotator filled in on one line; None for an empty cell.
+    """One line as an annotator filled it in; None for an empty cell.
 
     A field is a column of the sheet and of the table; its description says what may be written
     there. table: where rows are stored, with the columns `annotator` for the person, `item_id` for

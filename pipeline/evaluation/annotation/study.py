@@ -49,7 +49,7 @@ class Unit(BaseModel):
 
     @property
     def row_class(self) -> type[SheetRow]:
-        """What is filled in on its line."""
+        """The class of its line."""
         return ROW_CLASSES[self.part]
 
 
@@ -142,8 +142,7 @@ def select_items(
 def check_name(name: str, systems: Iterable[str]) -> str:
     """Return a name that a study of these systems may have.
 
-    Raises SettingError for one that is no name of a file, or that tells annotators a system or its
-    model.
+    Raises SettingError for one that is no name of a file, or that reveals a system or its model.
     """
     if not NAME.fullmatch(name):
         raise SettingError(

@@ -51,7 +51,7 @@ MEANINGS: Mapping[Part, Mapping[str, str]] = {
         "not": "it does not say it, or it says otherwise",
     },
 }
-"""What each verdict means, in the words that the judge is given."""
+"""The meaning of each verdict, in the words of the judge's prompt."""
 SILENT = ("abstained", "claims_nothing")
 """Outcomes that leave nothing to annotate."""
 NO_JUDGE = ""

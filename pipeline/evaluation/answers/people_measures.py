@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from pipeline.evaluation import statistics
 from pipeline.evaluation.answers.measures import Grade
 from pipeline.evaluation.answers.people import (
     NO_JUDGE,
@@ -24,25 +23,33 @@ from pipeline.evaluation.answers.people import (
     sentence_grades,
 )
 from pipeline.evaluation.marks import CLAIM_POINTS, GOLD_POINTS
-from pipeline.evaluation.statistics import Level, alpha
+from pipeline.evaluation.statistics import (
+    Estimate,
+    Level,
+    alpha,
+    clear_winner,
+    estimate,
+    mean_ends,
+    paired_difference,
+)
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables import HUMAN_GRADES
-from pipeline.tables.writers import with_shown_name
+from pipeline.tables.writers import writer_name
 
 COMPARED: Mapping[Part, tuple[str, Mapping[str, float]]] = {
     "claim": ("factual", CLAIM_POINTS),
     "gold": ("coverage", GOLD_POINTS),
 }
 """Part → its measure in `answer_measures`, and the points of its verdicts."""
-# What cannot be checked is neither more nor less than the other verdicts on claims; those on gold
+# `not_checkable` is neither more nor less than the other verdicts on claims; those on gold
 # claims have an order.
 _LEVELS: Mapping[Part, Level] = {"claim": "nominal", "gold": "ordinal"}
 _COLUMNS = [name for name in HUMAN_GRADES.schema.names if name not in ("label", "number")]
 
 
 class ClaimKey(NamedTuple):
-    """What is graded: a claim of a system's answer, or a gold claim beside it."""
+    """A claim of a system's answer, or a gold claim beside it."""
 
     question_id: str
     system: str
@@ -68,7 +75,7 @@ class Accuracy:
     same: float | None
     low: float | None
     high: float | None
-    alpha: statistics.Estimate
+    alpha: Estimate
     undecided: int
     confusion: Mapping[tuple[str, str], int]
 
@@ -83,14 +90,14 @@ class SystemComparison:
 
     judge: str
     system: str
-    people: Mapping[str, statistics.Estimate]
-    judged: Mapping[str, statistics.Estimate]
-    difference: Mapping[str, statistics.Estimate | None]
+    people: Mapping[str, Estimate]
+    judged: Mapping[str, Estimate]
+    difference: Mapping[str, Estimate | None]
 
 
 @dataclass(frozen=True, slots=True)
 class GradeResults:
-    """What people's grades say. outdated: rows on answers or claims that have changed since, left
+    """Results of people's grades. outdated: rows on answers or claims that have changed since, left
     out; agreement: of the graders; accuracy: judge → part → how often it is right.
     """
 
@@ -101,13 +108,13 @@ class GradeResults:
     verdicts: int
     comments: int
     outdated: int
-    agreement: Mapping[Part, statistics.Estimate]
+    agreement: Mapping[Part, Estimate]
     accuracy: Mapping[str, Mapping[Part, Accuracy]]
     systems: tuple[SystemComparison, ...]
 
     @property
     def empty(self) -> bool:
-        """Whether nobody graded anything, be it outdated."""
+        """Whether there are no grades, outdated ones included."""
         return not (self.graders or self.outdated)
 
     def as_json(self) -> dict[str, Any]:
@@ -125,107 +132,89 @@ class GradeResults:
 
 @dataclass(frozen=True, slots=True)
 class MonthGrades:
-    """A month's rows of people on what is still there, and the grades of its judges. outdated: rows
-    on what is not.
+    """A month's rows of people on answers that are still there, and the grades of its judges.
+    outdated: how many rows are on others.
     """
 
     rows: Sequence[Row]
     grades: Sequence[Grade]
     outdated: int = 0
 
-    def qualified(self, month: str) -> MonthGrades:
-        """The same with the month before each question's id: two sets of questions may use one
-        id.
-        """
-        return replace(
-            self,
-            rows=[{**row, "question_id": f"{month} {row['question_id']}"} for row in self.rows],
-            grades=[
-                {**grade, "question_id": f"{month} {grade['question_id']}"} for grade in self.grades
-            ],
-        )
-
 
 def read_month_grades(
-    root: DataRoot,
-    month: str,
-    grades: Sequence[Grade],
-    study: str | None = None,
-    shown: Mapping[str, str] | None = None,
+    root: DataRoot, month: str, grades: Sequence[Grade], study: str | None = None
 ) -> MonthGrades:
     """A month's rows, of one study or of all. Without grades of judges, those of people are on
     sentences of answers.
-    shown: name of a writer → the name that stands for it in the grades.
 
     Raises as `DataRoot.iterate` does.
     """
     if not root.file(HUMAN_GRADES, month).exists():
         return MonthGrades((), grades)
-    names = shown or {}
-    texts = question_texts(root, month)
-    if not grades:
-        grades = [
-            {**grade, "system": names.get(grade["system"], grade["system"])}
-            for grade in sentence_grades(texts.values())
-        ]
-    claims = {key for grade in grades for key in claims_of(grade)}
-    current = {
-        (question, names.get(system, system)): words.digest(system)
-        for question, words in texts.items()
-        for system in words.answers
+    questions = question_texts(root, month)
+    grades = grades or sentence_grades(questions.values())
+    claims = {key for grade in grades for key in _verdicts_of(grade)}
+    digests = {
+        (question_id, system): question.digest(system)
+        for question_id, question in questions.items()
+        for system in question.answers
     }
-    found = (
-        row for row in root.iterate(HUMAN_GRADES, month, _COLUMNS) if study in (None, row["study"])
-    )
-    rows = [with_shown_name(row, shown) for row in found]
-    up_to_date: list[Row] = [
-        row
-        for row in rows
-        if current.get((row["question_id"], row["system"])) == row["text_sha256"]
-        and _key(row) in claims
-    ]
-    return MonthGrades(up_to_date, grades, len(rows) - len(up_to_date))
+    current: list[Row] = []
+    outdated = 0
+    for stored in root.iterate(HUMAN_GRADES, month, _COLUMNS):
+        if study not in (None, stored["study"]):
+            continue
+        row = {**stored, "system": writer_name(stored)}
+        digest = digests.get((row["question_id"], row["system"]))
+        if digest == row["text_sha256"] and _key(row) in claims:
+            current.append(row)
+        else:
+            outdated += 1
+    return MonthGrades(current, grades, outdated)
 
 
 def pool_months(months: Mapping[str, MonthGrades]) -> GradeResults:
     """The results of some months together."""
-    read = [
-        grades.qualified(month) if len(months) > 1 else grades for month, grades in months.items()
-    ]
-    return grade_results(
-        [row for month in read for row in month.rows],
-        [grade for month in read for grade in month.grades],
-        sum(month.outdated for month in read),
-    )
+    rows: list[Row] = []
+    grades: list[Grade] = []
+    for month, read in months.items():
+        # Two sets of questions may use one id.
+        prefix = f"{month} " if len(months) > 1 else ""
+        rows += [{**row, "question_id": prefix + row["question_id"]} for row in read.rows]
+        grades += [{**grade, "question_id": prefix + grade["question_id"]} for grade in read.grades]
+    return grade_results(rows, grades, sum(month.outdated for month in months.values()))
 
 
 def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 0) -> GradeResults:
-    """What rows of `human_grades` say beside grades of judges."""
-    verdicts = verdicts_by_claim(rows)
+    """The results of rows of `human_grades` beside grades of judges."""
+    verdicts: dict[ClaimKey, dict[str, str]] = defaultdict(dict)
+    for row in sorted(rows, key=lambda row: (_key(row), _grader(row))):
+        if row["verdict"] is not None:
+            verdicts[_key(row)][_grader(row)] = row["verdict"]
     by_judge: dict[str, list[Grade]] = {
-        name: [] for name in sorted({grade["judge"] for grade in grades})
+        judge: [] for judge in sorted({grade["judge"] for grade in grades})
     }
     for grade in grades:
         by_judge[grade["judge"]].append(grade)
-    keys = {_key(row) for row in rows}
+    answers = {(row["question_id"], row["system"]) for row in rows}
     return GradeResults(
         studies=tuple(sorted({row["study"] for row in rows})),
         graders=tuple(sorted({_grader(row) for row in rows})),
-        questions=len({key.question_id for key in keys}),
-        answers=len({key[:2] for key in keys}),
-        verdicts=sum(len(by_grader) for by_grader in verdicts.values()),
+        questions=len({question_id for question_id, _ in answers}),
+        answers=len(answers),
+        verdicts=sum(map(len, verdicts.values())),
         comments=sum(row["comment"] is not None for row in rows),
         outdated=outdated,
-        agreement=graders_agreement(verdicts),
+        agreement=_graders_agreement(verdicts),
         accuracy={
-            judge: judge_accuracy(mine, verdicts)
+            judge: _judge_accuracy(mine, verdicts)
             for judge, mine in by_judge.items()
             if rows and judge
         },
         systems=tuple(
             system
             for judge, mine in by_judge.items()
-            for system in compare_systems(judge, mine, verdicts)
+            for system in _compare_systems(judge, mine, verdicts)
         ),
     )
 
@@ -239,16 +228,7 @@ def _key(row: Row) -> ClaimKey:
     return ClaimKey(row["question_id"], row["system"], row["part"], row["text"])
 
 
-def verdicts_by_claim(rows: Iterable[Row]) -> dict[ClaimKey, dict[str, str]]:
-    """Claim → grader → verdict, sorted; rows that only comment are passed over."""
-    verdicts: dict[ClaimKey, dict[str, str]] = defaultdict(dict)
-    for row in sorted(rows, key=lambda row: (_key(row), _grader(row))):
-        if row["verdict"] is not None:
-            verdicts[_key(row)][_grader(row)] = row["verdict"]
-    return dict(verdicts)
-
-
-def claims_of(grade: Grade) -> dict[ClaimKey, str | None]:
+def _verdicts_of(grade: Grade) -> dict[ClaimKey, str | None]:
     """Claim → the judge's verdict, of every claim and gold claim of a grade."""
     parts: tuple[tuple[Part, Sequence[Row]], ...] = (
         ("claim", grade["claims"]),
@@ -261,35 +241,29 @@ def claims_of(grade: Grade) -> dict[ClaimKey, str | None]:
     }
 
 
-def graders_agreement(verdicts: Verdicts) -> dict[Part, statistics.Estimate]:
+def _graders_agreement(verdicts: Verdicts) -> dict[Part, Estimate]:
     """Part → Krippendorff's alpha of the graders, with intervals over questions."""
-    agreement: dict[Part, statistics.Estimate] = {}
+    agreement: dict[Part, Estimate] = {}
     for part, names in VERDICTS.items():
         mine = {key: by_grader for key, by_grader in verdicts.items() if key.part == part}
-        codes = [
-            [names.index(verdict) for verdict in by_grader.values()] for by_grader in mine.values()
-        ]
+        codes = [[names.index(each) for each in by_grader.values()] for by_grader in mine.values()]
         agreement[part] = alpha(codes, [key.question_id for key in mine], _LEVELS[part])
     return agreement
 
 
-def majority(verdicts: Verdicts) -> dict[ClaimKey, str]:
-    """Claim → the verdict of most graders; a claim with two most frequent verdicts is left out."""
-    winners = {
-        key: statistics.clear_winner(by_grader.values()) for key, by_grader in verdicts.items()
-    }
-    return {key: verdict for key, verdict in winners.items() if verdict is not None}
-
-
-def judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, Accuracy]:
+def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, Accuracy]:
     """Part → how often one judge is right about the claims that people graded too."""
     judged = {
         key: verdict
         for grade in grades
-        for key, verdict in claims_of(grade).items()
+        for key, verdict in _verdicts_of(grade).items()
         if verdict is not None
     }
-    decided = majority(verdicts)
+    decided = {
+        key: verdict
+        for key, by_grader in verdicts.items()
+        if (verdict := clear_winner(by_grader.values())) is not None
+    }
     return {part: _accuracy(part, judged, decided, verdicts) for part in VERDICTS}
 
 
@@ -299,24 +273,24 @@ def _accuracy(
     import numpy as np
 
     both = sorted(key for key in judged.keys() & decided.keys() if key.part == part)
+    split = (verdicts.keys() & judged.keys()) - decided.keys()
     questions = [key.question_id for key in both]
-    same = np.array([decided[key] == judged[key] for key in both], dtype=float)
-    low, high = statistics.mean_ends(same, questions) if both else (None, None)
+    pairs = [(decided[key], judged[key]) for key in both]
+    same = np.array([people == judge for people, judge in pairs], dtype=float)
+    low, high = mean_ends(same, questions) if pairs else (None, None)
     return Accuracy(
         part=part,
-        units=len(both),
-        same=float(same.mean()) if both else None,
+        units=len(pairs),
+        same=float(same.mean()) if pairs else None,
         low=low,
         high=high,
-        alpha=alpha([(decided[key], judged[key]) for key in both], questions, "nominal"),
-        undecided=sum(
-            key.part == part for key in (verdicts.keys() & judged.keys()) - decided.keys()
-        ),
-        confusion=dict(sorted(Counter((decided[key], judged[key]) for key in both).items())),
+        alpha=alpha(pairs, questions, "nominal"),
+        undecided=sum(key.part == part for key in split),
+        confusion=dict(sorted(Counter(pairs).items())),
     )
 
 
-def compare_systems(
+def _compare_systems(
     judge: str, grades: Sequence[Grade], verdicts: Verdicts
 ) -> Iterator[SystemComparison]:
     """Each system that was graded. Every grader's verdicts count alike: an answer's share is the
@@ -331,10 +305,12 @@ def compare_systems(
             key: by_grader[grader] for key, by_grader in verdicts.items() if grader in by_grader
         }
         systems = {key.system for key in mine}
-        for grade in (grade for grade in grades if grade["system"] in systems):
-            theirs, of_judge = _verdicts_on_the_same(grade, mine)
-            for part, (measure, points) in COMPARED.items():
-                for values, given in ((people, theirs), (judged, of_judge)):
+        for grade in grades:
+            if grade["system"] not in systems:
+                continue
+            of_people, of_judge = _verdicts_on_the_same(grade, mine)
+            for values, given in ((people, of_people), (judged, of_judge)):
+                for part, (measure, points) in COMPARED.items():
                     marks = [points[verdict] for key, verdict in given.items() if key.part == part]
                     if marks:
                         values[grade["system"]][measure][grade["question_id"]].append(fmean(marks))
@@ -343,11 +319,10 @@ def compare_systems(
         yield SystemComparison(
             judge=judge,
             system=system,
-            people={name: statistics.estimate(values) for name, values in measures.items()},
-            judged={name: statistics.estimate(by_judge[name]) for name in measures},
+            people={name: estimate(values) for name, values in measures.items()},
+            judged={name: estimate(by_judge[name]) for name in measures},
             difference={
-                name: statistics.paired_difference(values, by_judge[name])
-                for name, values in measures.items()
+                name: paired_difference(values, by_judge[name]) for name, values in measures.items()
             },
         )
 
@@ -356,15 +331,18 @@ def _verdicts_on_the_same(
     grade: Grade, mine: Mapping[ClaimKey, str]
 ) -> tuple[Mapping[ClaimKey, str], Mapping[ClaimKey, str]]:
     """A grader's verdicts on an answer, and the judge's on the same claims; none of NO_JUDGE."""
-    judged = {key: verdict for key, verdict in claims_of(grade).items() if verdict is not None}
+    claims = _verdicts_of(grade)
+    judged = {key: verdict for key, verdict in claims.items() if verdict is not None}
     if grade["outcome"] in SILENT:
-        question = grade["question_id"]
-        graded = any(key.part == "gold" and key.question_id == question for key in mine)
-        theirs = judged if graded else {}
+        question_id = grade["question_id"]
+        graded = any(key.part == "gold" and key.question_id == question_id for key in mine)
+        of_people = judged if graded else {}
     else:
-        known = claims_of(grade) if grade["judge"] == NO_JUDGE else judged
-        theirs = {key: mine[key] for key in known if key in mine}
-    return theirs, {} if grade["judge"] == NO_JUDGE else {key: judged[key] for key in theirs}
+        known = claims if grade["judge"] == NO_JUDGE else judged
+        of_people = {key: mine[key] for key in known if key in mine}
+    if grade["judge"] == NO_JUDGE:
+        return of_people, {}
+    return of_people, {key: judged[key] for key in of_people}
 
 
 def _by_system() -> dict[str, dict[str, dict[str, list[float]]]]:

@@ -61,7 +61,7 @@ def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[System
 
     Raises ValueError where a judge graded a system's answer to one question twice.
     """
-    found = []
+    of_groups = []
     for (judge, system), mine in _by_judge_and_system(grades).items():
         groups: dict[QuestionGroup, list[Grade]] = {ALL: mine}
         groups |= {
@@ -72,8 +72,8 @@ def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[System
             QuestionGroup("age", name): [grade for grade in mine if age(grade) == name]
             for name in AGES
         }
-        found += [_result(judge, system, group, some) for group, some in groups.items() if some]
-    return found
+        of_groups += [_result(judge, system, group, some) for group, some in groups.items() if some]
+    return of_groups
 
 
 def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[Grade]]:
@@ -117,7 +117,7 @@ def difference(
 
 @dataclass(frozen=True, slots=True)
 class HopGain:
-    """What one hop of a system brought, over the questions that took it.
+    """Gains of one hop of a system, over the questions that took it.
 
     known: gold claims of these questions that have a gold passage. shown: those of which this hop
     showed one first. held: points that the answers have for these (one for held, a half for
@@ -137,11 +137,11 @@ class HopGain:
 
 def hop_gains(grades: Iterable[Grade]) -> list[HopGain]:
     """Gains by judge, system and hop; none for a system that searched for nothing."""
-    found = []
+    gains = []
     for (judge, system), mine in _by_judge_and_system(grades).items():
         most = max(len(grade["hops_shown"] or ()) for grade in mine)
-        found += [_gain(judge, system, hop, mine) for hop in range(1, most + 1)]
-    return found
+        gains += [_gain(judge, system, hop, mine) for hop in range(1, most + 1)]
+    return gains
 
 
 def _gain(judge: str, system: str, hop: int, grades: Iterable[Grade]) -> HopGain:

@@ -30,7 +30,7 @@ from pipeline.llm.structured import AtMost
 from pipeline.tables.writers import writer_name
 from pipeline.text import one_line
 
-# Fewer tokens than this of an answer or of passages tell nothing.
+# Fewer tokens than this of an answer or of passages are of no use.
 PROMPTS = PromptFolder(
     Path(__file__).parent / "prompts",
     fewest=96,

@@ -32,7 +32,7 @@ from pipeline.text import one_line
 _QUOTES = dict.fromkeys(map(ord, '‘’‚‛“”„‟«»‹›`´"'), "'")
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹣"), "-")
 _ALIKE = str.maketrans(_QUOTES | _DASHES)
-# What TeX has and prose has not: `$x_{i}$` may come back as x_i, \(x_i\) or xi.
+# Signs of TeX that prose has not: `$x_{i}$` may come back as x_i, \(x_i\) or xi.
 _DELIMITER = re.compile(r"\\[()\[\]]")
 _TEX = dict.fromkeys(map(ord, "$\\{}_^~"), "")
 # Control signs, which a prompt leaves out, and signs that no reader sees.
@@ -60,10 +60,10 @@ def place_of(quote: str, texts: Sequence[str]) -> int | None:
     """The first of the texts that the quote is in; None where none has it, or where it has no
     letter or digit.
     """
-    wanted = folded(quote).strip(_AROUND)
-    if not any(sign.isalnum() for sign in wanted):
+    needle = folded(quote).strip(_AROUND)
+    if not any(sign.isalnum() for sign in needle):
         return None
-    return next((place for place, text in enumerate(texts) if wanted in folded(text)), None)
+    return next((place for place, text in enumerate(texts) if needle in folded(text)), None)
 
 
 PROMPT = "judge"
@@ -85,7 +85,7 @@ TEMPERATURE = 0.0
 # Of what there is to read, the sentence has this part at most, the title so many tokens; the
 # passages have the rest.
 _SENTENCE_SHARE, _TITLE_TOKENS = 3, 64
-# Fewer tokens than this of one passage tell nothing.
+# Fewer tokens than this of one passage are of no use.
 _FEWEST_OF_ONE = 24
 
 
@@ -107,7 +107,7 @@ class Finding(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """What goes to the judge. `shown`: the passages as it reads them, best first; `cut`: how many
+    """The request to the judge. `shown`: the passages as it reads them, best first; `cut`: how many
     are cut, or left out for want of room.
     """
 
@@ -135,9 +135,9 @@ def judge_request(
 ) -> JudgeRequest:
     """The question whether these passages, best first, support a sentence, its citations marked.
 
-    What has no room in a context of so many tokens is cut, long passages before short ones; where
-    that would leave next to nothing of each, the best are shown alone. Raises SettingError where
-    there is no room for one.
+    Texts without room in a context of so many tokens are cut, long passages before short ones;
+    where that would leave next to nothing of each, the best are shown alone. Raises SettingError
+    where there is no room for one.
     """
     named = fit(title, _TITLE_TOKENS).text
     left = PROMPTS.room(

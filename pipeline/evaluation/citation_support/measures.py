@@ -31,8 +31,8 @@ MEASURES = (
 
 # A quote of fewer words is in nearly any paper: "the model" is no evidence.
 FEWEST_QUOTED_WORDS = 3
-# What `chatcite_grounded` does to a draft that lost a reference; what goes on cites all references
-# so far.
+# Corrections by `chatcite_grounded` of a draft that lost a reference; the corrected draft cites all
+# references so far.
 _CORRECTED = {"repaired", "patched"}
 
 
@@ -48,7 +48,7 @@ def citation_measures(
     rows, numbers = list(support_rows), {each["number"] for each in task_row["references"]}
     trace: Mapping[str, Any] = json.loads(summary_row["trace"] or "{}")
     retained = retention_by_round(trace)
-    found = {
+    measures = {
         **precision(rows),
         "citation_recall": recall(summary_row["sentences"], rows),
         "reference_coverage": coverage(summary_row["text"], numbers),
@@ -58,7 +58,7 @@ def citation_measures(
         "citation_exact": exactness(summary_row["text"], trace),
         "retention": fmean(retained) if retained else None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in measures.items() if value is not None}
 
 
 def precision(rows: Sequence[Row]) -> dict[str, float]:
@@ -78,8 +78,8 @@ def precision(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def is_quoted(row: Row) -> bool:
-    """Whether a verdict's quote is in a passage that was shown, and is long enough to tell
-    anything.
+    """Whether a verdict's quote is in a passage that was shown, and is long enough to be
+    evidence.
     """
     return bool(row["quote_found"]) and len(row["quote"].split()) >= FEWEST_QUOTED_WORDS
 
@@ -90,7 +90,7 @@ def recall(sentences: Sequence[Row], rows: Sequence[Row]) -> float | None:
 
     A sentence counts where one of its citations at least is supported; one whose citations are all
     out of range does
-    not. What was not judged, be it for want of a text or by the limit, says nothing: the share
+    not. Citations that were not judged, for want of a text or by the limit, do not count: the share
     among the sentences with a citation that was judged stands for those too.
     """
     cited = {each.sentence for each in citations_of(sentences)}
@@ -124,8 +124,8 @@ def is_heading(text: str) -> bool:
 
 def coverage(text: str, numbers: Iterable[int]) -> float | None:
     """The share of a task's references that a text cites at all."""
-    wanted = set(numbers)
-    return len(wanted & set(cited_numbers(text))) / len(wanted) if wanted else None
+    references = set(numbers)
+    return len(references & set(cited_numbers(text))) / len(references) if references else None
 
 
 def exactness(text: str, trace: Mapping[str, Any]) -> float | None:

@@ -143,7 +143,7 @@ async def _judge_by_model(
 
 
 def _note(job: Job, sample: Sequence[SampledCitation], verdicts: Verdicts) -> None:
-    """Notes of the month, and into the ledger what its rows do not tell: why an answer could not be
+    """Notes of the month, and into the ledger what its rows do not have: why an answer could not be
     read, and which papers have no passages.
     """
     unjudged = Counter(each.unjudged for each in sample if each.unjudged)

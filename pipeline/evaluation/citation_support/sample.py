@@ -50,8 +50,8 @@ class Citation:
 
     @property
     def marked(self) -> str:
-        """The sentence as a judge reads it: this citation told from the others, and no number that
-        would say which.
+        """The sentence as a judge reads it: this citation marked apart from the others, and no
+        number that would identify it.
         """
         return MARKER.sub(
             lambda marker: THIS if int(marker[1]) == self.number else OTHER, self.text

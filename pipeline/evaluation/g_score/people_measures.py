@@ -65,7 +65,7 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True)
 class RatingResults:
-    """What the ratings say. alpha: criterion → ordinal alpha of the raters; preference: nominal
+    """Results of ratings. alpha: criterion → ordinal alpha of the raters; preference: nominal
     alpha of which section they prefer; outdated: ratings of sections that have changed since, left
     out.
     """
@@ -137,7 +137,7 @@ def current_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> list[
 def rating_results(
     ratings: Iterable[Row], judgements: Iterable[Row] = (), outdated: int = 0
 ) -> RatingResults:
-    """What rows of `human_ratings` say, beside rows of `g_scores` in which systems were marked
+    """Results of rows of `human_ratings`, beside rows of `g_scores` in which systems were marked
     together.
 
     Two studies' ratings of one task are kept apart for agreement, and joined for means.

@@ -108,6 +108,6 @@ def _place(assignment: Assignment) -> str:
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """What judgements depend on besides tables and settings: the judges and their prompt."""
+    """Inputs besides tables and settings: the judges and their prompt."""
     judges = judges_fingerprint(workspace.settings)
     return {"prompt": PROMPTS.digest(PROMPT), "judges": judges}

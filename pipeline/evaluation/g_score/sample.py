@@ -42,7 +42,7 @@ class TaskSections:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one judge is to judge in one conversation: sections of a task in an order.
+    """One conversation of one judge: sections of a task in an order.
 
     repeat: of this conversation where sections are judged together, of the section where it is
     judged alone.

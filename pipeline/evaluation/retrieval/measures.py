@@ -30,14 +30,14 @@ def per_query(
     values = {name: np.zeros(len(rankings)) for name in METRICS}
     discounts = 1 / np.log2(np.arange(2, 12))
     for query, (ranking, papers) in enumerate(zip(rankings, relevant, strict=True)):
-        wanted = set(papers)
-        ranks = [rank for rank, paper in enumerate(ranking, 1) if paper in wanted]
+        cited = set(papers)
+        ranks = [rank for rank, paper in enumerate(ranking, 1) if paper in cited]
         if not ranks:
             continue
         for name, length in RECALLS.items():
-            values[name][query] = sum(rank <= length for rank in ranks) / len(wanted)
+            values[name][query] = sum(rank <= length for rank in ranks) / len(cited)
         if ranks[0] <= 50:
             values["RR@50"][query] = 1 / ranks[0]
         gain = sum(discounts[rank - 1] for rank in ranks if rank <= 10)
-        values["nDCG@10"][query] = gain / discounts[: len(wanted)].sum()
+        values["nDCG@10"][query] = gain / discounts[: len(cited)].sum()
     return values

@@ -204,7 +204,7 @@ def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.fl
     """
     import numpy as np
 
-    found = np.empty((len(rows), len(column[0])), np.float32)
+    matrix = np.empty((len(rows), len(column[0])), np.float32)
     order = np.argsort(rows)
     ends = np.cumsum([len(chunk) for chunk in column.chunks])
     bounds = np.searchsorted(rows[order], [0, *ends])
@@ -212,8 +212,8 @@ def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.fl
         mine = order[bounds[number] : bounds[number + 1]]
         if len(mine):
             numbers = chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1)
-            found[mine] = numbers[rows[mine] - (ends[number] - len(chunk))]
-    return found
+            matrix[mine] = numbers[rows[mine] - (ends[number] - len(chunk))]
+    return matrix
 
 
 def months_until(workspace: Workspace, month: str) -> list[str]:

@@ -68,7 +68,7 @@ def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
     """Rankings of the pool's papers by the vectors of its passages."""
     import numpy as np
 
-    found = Rankings()
+    rankings = Rankings()
     lexical = SparseScores(lexical_rows(pool.texts), idf=True)
     sparse = None if vectors.sparse is None else SparseScores(vectors.sparse, idf=False)
     for start in range(0, len(queries.texts), BLOCK):
@@ -78,17 +78,19 @@ def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
         for own, by_dense, words in zip(queries.own[block], dense, by_words, strict=True):
             fused = _without(fused_scores(by_dense, words) * pool.kind_weights, pool, own)
             best_fused = best(fused, pool.by_id, FUSED)
-            found.dense.append(papers_by_score(_without(by_dense, pool, own), pool))
-            found.lexical.append(papers_by_score(_without(only_positive(words), pool, own), pool))
-            found.fused.append(papers_in_order(best_fused, pool))
-            found.fused_passages.append(best_fused)
+            rankings.dense.append(papers_by_score(_without(by_dense, pool, own), pool))
+            rankings.lexical.append(
+                papers_by_score(_without(only_positive(words), pool, own), pool)
+            )
+            rankings.fused.append(papers_in_order(best_fused, pool))
+            rankings.fused_passages.append(best_fused)
         if sparse is not None:
             by_sparse = sparse.of([each.sparse for each in queries.vectors[block]])
             for own, scores in zip(queries.own[block], by_sparse, strict=True):
-                found.sparse.append(
+                rankings.sparse.append(
                     papers_by_score(_without(only_positive(scores), pool, own), pool)
                 )
-    return found
+    return rankings
 
 
 def only_positive(scores: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -144,16 +146,16 @@ def rank_again(rankings: Rankings, pool: Pool, score: Score) -> list[Ranking]:
     """
     import numpy as np
 
-    found = []
+    reranked = []
     for number, fused in enumerate(rankings.fused_passages):
         top, rest = fused[:RERANKED], fused[RERANKED:]
         scores = score(number, top.tolist()) if len(top) else np.empty(0, np.float32)
-        found.append(
+        reranked.append(
             papers_in_order(
                 np.concatenate([top[np.lexsort((pool.by_id[top], -scores))], rest]), pool
             )
         )
-    return found
+    return reranked
 
 
 def by_cross_encoder(reranker: Reranker, queries: Sequence[str], texts: Sequence[str]) -> Score:

@@ -114,12 +114,12 @@ def build_queries(job: Job) -> Iterator[Row]:
     hash of their ids.
     """
     most = job.settings.retrieval_queries
-    found = list(_distinct(job)) if most else []
+    queries = list(_distinct(job)) if most else []
     drawn = {
         query.query_id
-        for query in sorted(found, key=lambda query: text_digest(query.query_id))[:most]
+        for query in sorted(queries, key=lambda query: text_digest(query.query_id))[:most]
     }
-    for query in found:
+    for query in queries:
         if query.query_id in drawn:
             yield query.row()
         else:
@@ -172,14 +172,14 @@ def _candidates(job: Job) -> Iterator[CitingSentence]:
 def _resolved(job: Job) -> Mapping[tuple[str, str], str]:
     """(citing paper, key) → the paper of the corpus that it cites, of this month or one before."""
     rows = job.rows(tables.REFERENCES, ["arxiv_id", "key", "cited_arxiv_id"])
-    wanted = {row["cited_arxiv_id"] for row in rows if row["cited_arxiv_id"]}
-    there: set[str] = set()
-    for month in months_of(job.workspace, job.month, wanted):
-        there |= wanted & papers_with_passages(job.workspace, month)
+    cited = {row["cited_arxiv_id"] for row in rows if row["cited_arxiv_id"]}
+    readable: set[str] = set()
+    for month in months_of(job.workspace, job.month, cited):
+        readable |= cited & papers_with_passages(job.workspace, month)
     return {
         (row["arxiv_id"], row["key"]): row["cited_arxiv_id"]
         for row in rows
-        if row["cited_arxiv_id"] in there and row["cited_arxiv_id"] != row["arxiv_id"]
+        if row["cited_arxiv_id"] in readable and row["cited_arxiv_id"] != row["arxiv_id"]
     }
 
 

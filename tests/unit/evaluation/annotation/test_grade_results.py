@@ -6,14 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.evaluation.answers.people import Part
-from pipeline.evaluation.answers.people_measures import (
-    ClaimKey,
-    grade_results,
-    judge_accuracy,
-    majority,
-    verdicts_by_claim,
-)
+from pipeline.evaluation.answers.people_measures import grade_results
 from tests.unit.evaluation.answers.graded import grade
 
 GRADES = [
@@ -24,27 +17,9 @@ GRADES = [
 ]
 
 
-def unit(number: int, system: str, part: Part, place: int = 1) -> ClaimKey:
-    return ClaimKey(
-        f"q{number}", system, part, f"{'Claim' if part == 'claim' else 'Fact'} {place}."
-    )
-
-
-def row(
-    claim: ClaimKey, grader: int, verdict: str | None, comment: str | None = None
-) -> dict[str, Any]:
-    return {
-        **claim._asdict(),
-        "study": "pilot",
-        "grader": f"{grader}",
-        "verdict": verdict,
-        "comment": comment,
-    }
-
-
-def rows(*given: tuple[ClaimKey, str]) -> list[dict[str, Any]]:
-    """A letter for each grader: "ccw" are the verdicts correct, correct, wrong of graders 0, 1,
-    2.
+def rows(number: int, system: str, text: str, letters: str) -> list[dict[str, Any]]:
+    """A letter for each grader: "ccw" are the verdicts correct, correct, wrong of graders 0, 1, 2;
+    a dot is a comment without a verdict.
     """
     words = {
         "c": "correct",
@@ -53,44 +28,47 @@ def rows(*given: tuple[ClaimKey, str]) -> list[dict[str, Any]]:
         "x": "not_checkable",
         "h": "held",
         "n": "not",
+        ".": None,
     }
     return [
-        row(claim, n, words[letter]) for claim, letters in given for n, letter in enumerate(letters)
+        {
+            "question_id": f"q{number}",
+            "system": system,
+            "part": "claim" if text.startswith("Claim") else "gold",
+            "text": text,
+            "study": "pilot",
+            "grader": f"{grader}",
+            "verdict": words[letter],
+            "comment": "I cannot tell." if letter == "." else None,
+        }
+        for grader, letter in enumerate(letters)
     ]
 
 
-ROWS = rows(
-    (unit(1, "alpha", "claim", 1), "ccw"),
-    (unit(1, "alpha", "claim", 2), "ccp"),
-    (unit(1, "beta", "claim"), "cw"),
-    (unit(2, "alpha", "claim"), "xxx"),
-    (unit(1, "alpha", "gold"), "hhh"),
-    (unit(1, "beta", "gold"), "nnp"),
-)
-VERDICTS = verdicts_by_claim(ROWS)
+ROWS = [
+    *rows(1, "alpha", "Claim 1.", "ccw"),
+    *rows(1, "alpha", "Claim 2.", "ccp"),
+    *rows(1, "beta", "Claim 1.", "cw"),
+    *rows(2, "alpha", "Claim 1.", "xxx"),
+    *rows(1, "alpha", "Fact 1.", "hhh"),
+    *rows(1, "beta", "Fact 1.", "nnp"),
+]
 
 
 def test_a_verdict_that_is_not_there_counts_for_nothing() -> None:
-    comments = [row(claim, 3, None, "I cannot tell.") for claim in VERDICTS]
-    assert verdicts_by_claim([*ROWS, *comments]) == VERDICTS
-    assert grade_results([*ROWS, *comments], GRADES).comments == len(comments)
-    judge = judge_accuracy(GRADES, verdicts_by_claim(comments))["claim"]
-    assert (judge.undecided, judge.units, judge.same, judge.alpha.value) == (0, 0, None, None)
-    assert judge_accuracy(GRADES, {})["claim"].units == 0
+    found = grade_results([*ROWS, *rows(2, "alpha", "Fact 1.", "...")], GRADES)
+    assert (found.comments, found.verdicts) == (3, len(ROWS))
+    assert found.accuracy == grade_results(ROWS, GRADES).accuracy
+    comments = grade_results(rows(1, "alpha", "Claim 1.", "."), GRADES).accuracy["judge"]["claim"]
+    assert (comments.undecided, comments.units, comments.same) == (0, 0, None)
+    assert comments.alpha.value is None
 
 
-def test_most_graders_decide_and_a_tie_decides_nothing() -> None:
-    found = majority(VERDICTS)
-    assert found[unit(1, "alpha", "claim", 1)] == "correct"
-    assert unit(1, "beta", "claim") not in found
-    assert len(found) == 5
-
-
-def test_how_often_the_judge_is_right() -> None:
+def test_how_often_the_judge_is_right_where_most_graders_agree() -> None:
     """Of three decided claims the judge has two (it calls one wrong that people call correct); of
-    two gold claims both; one claim is undecided.
+    two gold claims both; on one claim graders are split.
     """
-    found = judge_accuracy(GRADES, VERDICTS)
+    found = grade_results(ROWS, GRADES).accuracy["judge"]
     claims, gold = found["claim"], found["gold"]
     assert (claims.units, claims.same, claims.undecided) == (3, 2 / 3, 1)
     assert claims.confusion == {
