@@ -1,12 +1,12 @@
 """Score bylines set in classes of TeX Live that the parser's rules were not made with: table in
 methods/references.md.
 
-    .venv/bin/python -m experiments.unseen_bylines FOLDER [--known] [--mistakes]
+    .venv/bin/python -m experiments.unseen_bylines FOLDER [--mistakes]
 
 Converts the documents of experiments/bylines, each with the author block that the documentation of
-its class asks for, with LaTeXML, and prints the share of each field that the parser reads as it is
-printed. FOLDER keeps the pages, so that a second run only scores them. Needs Debian's latexml and
-texlive-publishers.
+its class asks for, with LaTeXML, and prints the share of each field that the parser, given the
+names of the authors, reads as it is printed. FOLDER keeps the pages, so that a second run only
+scores them. Needs Debian's latexml and texlive-publishers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from tests.conformance.scoring import Score, score_byline
 
 BYLINES = Path(__file__).with_name("bylines")
 TRUTH = BYLINES / "truth.toml"
-KNOWN_NAMES = [author.name for author in truth.true_authors("aastex631", TRUTH)]
 
 
 def build_page(name: str, folder: Path) -> Path:
@@ -41,15 +40,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument(
-        "--known", action="store_true", help="give the parser the names, as from arXiv's metadata"
-    )
     parser.add_argument("--mistakes", action="store_true", help="list every mistake")
     arguments = parser.parse_args()
     score = Score()
     for name in truth.style_names(TRUTH):
         content = build_page(name, arguments.folder.resolve()).read_bytes()
-        paper = html.parse(content, KNOWN_NAMES if arguments.known else ())
+        paper = html.parse(content, truth.full_names(TRUTH))
         score_byline(score, name, paper, truth.true_authors(name, TRUTH), content.decode())
     if arguments.mistakes:
         print_mistakes(score.mistakes)

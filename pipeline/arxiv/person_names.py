@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 from pipeline.arxiv.titles import SUFFIXES, title_words
 from pipeline.text import one_line
@@ -65,6 +67,10 @@ _NICKNAME = re.compile(r"\s*(?:[“\"‘(][^“”\"‘’()]{1,30}[”\"’)])"
 _EAST_ASIAN = re.compile(
     r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:[ ·・][\u3040-\u9fff\uac00-\ud7af]+)?"
 )
+# A word as a name has it, without the digits of a mark behind it; its accent may be apart from it.
+_TOKEN = re.compile(rf"(?:{_LETTER}|[\u0300-\u036f])+")
+# Where a page lost the space behind a name: "Ann LeeUniversity of X".
+_STUCK = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LEADING_PARTICLES = re.compile(r"^(?:[a-z]+ )+")
 _COMMA = re.compile(r"\s*,\s*")
 _MOST_WORDS, _LONGEST_SUFFIX, _LONGEST_INITIALS = 7, 6, 14
@@ -80,6 +86,14 @@ class PersonName:
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.given, self.family, self.suffix)))
+
+
+class NamePlace(NamedTuple):
+    """Where a text prints a name, by offsets: `name` is that of metadata."""
+
+    start: int
+    end: int
+    name: str
 
 
 def parse_name(text: str) -> PersonName:
@@ -118,6 +132,12 @@ def without_titles(text: str) -> str:
     if "et" in text or "others" in text:
         text = _AND_OTHERS.sub("", text)
     return _TITLE.sub("", text) if _TITLE_LETTERS.search(text) else text
+
+
+def blank_titles(text: str) -> str:
+    """The text with spaces in place of what `without_titles` leaves out: offsets stay."""
+    text = _AND_OTHERS.sub(lambda title: " " * len(title[0]), text)
+    return _TITLE.sub(lambda title: " " * len(title[0]), text)
 
 
 def is_name(text: str) -> bool:
@@ -246,7 +266,11 @@ def same_person(one: str, other: str) -> bool:
     """Whether two prints can be one person's name: accents, hyphens, initials, middle names and
     order may differ.
     """
-    first, second = _words(one), _words(other)
+    return _same_words(_words(one), _words(other))
+
+
+def _same_words(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Whether the words of two prints can be those of one person's name."""
     if not first or not second:
         return False
     if "".join(first) == "".join(second) or sorted(first) == sorted(second):
@@ -277,6 +301,14 @@ def _agree(given: str, other: str) -> bool:
     return given.startswith(other) or other.startswith(given)
 
 
+def _ends_alike(name: tuple[str, ...], printed: tuple[str, ...]) -> bool:
+    return name[-1] == printed[-1]
+
+
+def _begins_alike(name: tuple[str, ...], printed: tuple[str, ...]) -> bool:
+    return printed[0] in name
+
+
 class KnownNames:
     """The authors of a paper as arXiv's metadata names them, to be found in what its page
     prints.
@@ -290,19 +322,67 @@ class KnownNames:
             for word in {*words[:1], *words[-1:], "".join(words)}:
                 self._by_word[word].append(name)
 
-    def holds(self, printed: str) -> bool:
-        """Whether a print is one of the names with its family name last, and nothing behind it."""
-        name = self.match(printed)
-        return name is not None and _words(name)[-1:] == _words(printed)[-1:]
-
     def match(self, printed: str) -> str | None:
         """The name that a print stands for, or None."""
-        words = _words(printed)
-        candidates = [
-            name for word in {*words, "".join(words)} for name in self._by_word.get(word, ())
-        ]
-        exact = next((name for name in candidates if _words(name) == words), None)
-        return exact or next((name for name in candidates if same_person(name, printed)), None)
+        return self._match(_words(printed))
+
+    def find(self, text: str) -> list[NamePlace]:
+        """The names in a text, which may be in a row with nothing between: "Ann Lee Bob Roe"."""
+        tokens = list(self._tokens(text))
+        places: list[NamePlace] = []
+        start = 0
+        while start < len(tokens):
+            words = tuple(word for _, _, word in tokens[start : start + _MOST_WORDS])
+            name, length = self._name_at_start(words)
+            if name is not None:
+                while length < len(words) and words[length] in SUFFIXES:
+                    length += 1
+                places.append(NamePlace(tokens[start][0], tokens[start + length - 1][1], name))
+            start += length
+        return places
+
+    def _tokens(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """The words of a text as (start, end, folded); what is stuck to a name is apart from it."""
+        for token in _TOKEN.finditer(text):
+            word = "".join(title_words(token[0]))
+            stuck = None if word in self._by_word else _STUCK.search(text, *token.span())
+            edges = [token.start(), *([stuck.start()] if stuck else []), token.end()]
+            for start, end in pairwise(edges):
+                yield start, end, "".join(title_words(text[start:end]))
+
+    def _name_at_start(self, words: tuple[str, ...]) -> tuple[str | None, int]:
+        """The name that some words begin with, and of how many of them; (None, 1) without one.
+
+        The longest that is a name word by word; else the shortest that can be one and ends, or else
+        begins, with a word of it.
+        """
+        if not any(word in self._by_word for word in words):
+            return None, 1
+        lengths = range(1, len(words) + 1)
+        for length in reversed(lengths):
+            name = self._exact(words[:length])
+            if name is not None:
+                return name, length
+        for is_whole in (_ends_alike, _begins_alike):
+            for length in lengths:
+                printed = words[:length]
+                for name in self._candidates(printed):
+                    if is_whole(_words(name), printed) and _same_words(_words(name), printed):
+                        return name, length
+        return None, 1
+
+    def _candidates(self, words: tuple[str, ...]) -> list[str]:
+        return [name for word in {*words, "".join(words)} for name in self._by_word.get(word, ())]
+
+    def _exact(self, words: tuple[str, ...]) -> str | None:
+        return next((name for name in self._candidates(words) if _words(name) == words), None)
+
+    def _match(self, words: tuple[str, ...]) -> str | None:
+        exact = self._exact(words)
+        if exact is not None:
+            return exact
+        candidates = self._candidates(words)
+        return next((name for name in candidates if _same_words(_words(name), words)), None)
 
 
 def count_differences(printed: Iterable[str], known: Iterable[str]) -> int:

@@ -55,7 +55,7 @@ def score_styles(names: Sequence[str] = ()) -> Score:
 def score_style(score: Score, style: str) -> None:
     """Score one page of the suite: its title, its byline, and every item of its bibliography."""
     page = (truth.STYLES / "pages" / f"{style}.html").read_bytes()
-    paper = html.parse(page)
+    paper = html.parse(page, truth.full_names())
     text = page.decode("utf-8")
     expected = truth.true_title()
     score.add(
@@ -79,7 +79,8 @@ def score_real_bylines(dump: Path = DUMP2) -> Score:
     score = Score()
     content = pages(dump)
     for paper_id, authors in truth.real_bylines(dump).items():
-        score_byline(score, paper_id, html.parse(content[paper_id]), authors, "")
+        paper = html.parse(content[paper_id], [author.name for author in authors])
+        score_byline(score, paper_id, paper, authors, "")
     for key in [key for key in score.total if key[1] == "e-mails"]:
         del score.total[key], score.right[key]
     score.mistakes = [mistake for mistake in score.mistakes if mistake.field != "e-mails"]

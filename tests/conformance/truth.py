@@ -57,6 +57,11 @@ def true_title() -> str:
     return str(_read()["title"])
 
 
+def full_names(file: Path = TRUTH) -> list[str]:
+    """The names of the authors, as arXiv's metadata would have them."""
+    return [author["name"] for author in _read(file)["authors"]]
+
+
 def true_authors(style: str, file: Path = TRUTH) -> list[TrueAuthor]:
     """The byline as a style prints it."""
     truth = _read(file)

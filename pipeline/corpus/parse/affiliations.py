@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from pipeline.corpus.parse.byline_rules import (
+from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of
+from pipeline.corpus.parse.byline_text import (
     EDGES,
     has_letters,
-    is_affiliation,
-    kinds_of,
     plain_line,
     split_marks,
     without_addresses,

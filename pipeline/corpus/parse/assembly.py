@@ -10,6 +10,7 @@ from itertools import chain
 
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
 from pipeline.corpus.parse.byline import read_bylines
+from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.front_matter import (
     affiliation_paragraphs,
     find_abstract,
@@ -40,7 +41,6 @@ from pipeline.corpus.parse.policies import (
     visible,
     without_markers,
 )
-from pipeline.corpus.parse.printed_byline import Byline
 
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 

@@ -22,13 +22,21 @@ from pipeline.corpus.parse.affiliations import (
     split_places,
     without_full_stop,
 )
-from pipeline.corpus.parse.byline_lines import AuthorGroup, LineReader, PrintedName, names_of
-from pipeline.corpus.parse.byline_rules import (
+from pipeline.corpus.parse.byline_lines import (
+    AuthorGroup,
+    LineReader,
+    NameFinder,
+    PrintedName,
+    join_split_bylines,
+    names_of,
+)
+from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of
+from pipeline.corpus.parse.byline_text import (
+    AFFILIATION_ROLES,
     EDGES,
+    Byline,
     doubled_marks,
     find_emails,
-    is_affiliation,
-    kinds_of,
     plain_line,
     split_marks,
     take_emails,
@@ -36,7 +44,6 @@ from pipeline.corpus.parse.byline_rules import (
 )
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import NOTE, fold
-from pipeline.corpus.parse.printed_byline import AFFILIATION_ROLES, Byline, join_split_bylines
 
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")
@@ -51,12 +58,12 @@ def read_bylines(
     """(authors in order, remarks that are no affiliation).
 
     institutes: affiliations and e-mails given for all authors at once (LNCS's `\\institute`).
-    known: the authors as arXiv's metadata names them; where a page prints most of them, they tell
-    names from anything else.
+    known: the authors as arXiv's metadata names them. Without them, or where a page prints none of
+    them, names are what the first line of a byline prints.
     """
-    known_names = KnownNames(known)
-    bylines = join_split_bylines(bylines, known_names)
-    reader = LineReader(bylines, institutes, known_names)
+    finder = NameFinder(KnownNames(known), bylines)
+    bylines = join_split_bylines(bylines, finder)
+    reader = LineReader(finder)
     linker = _Linker()
     for byline in bylines:
         linker.add(byline, *reader.read(byline))
@@ -181,20 +188,20 @@ class _Linker:
             waiting = [name for name in left if not name.affiliations and name not in thanked]
 
     def authors(self) -> tuple[Author, ...]:
-        """The authors in the order of the page, each once."""
-        names: dict[str, PrintedName] = {}
-        for name in names_of(self.groups):
-            names.setdefault(name.text, name)
+        """The authors in the order of the page, each once; a team where its name is all there
+        is.
+        """
+        names = names_of(self.groups)
         if not names:
-            places = [text for group in self.groups for _, text in group.affiliation_lines]
-            return (Author(places[0]),) if len(places) == len(self.contacts) == 1 else ()  # OpenAI
+            lines = [text for group in self.groups for _, text in group.affiliation_lines]
+            return (Author(lines[0]),) if len(lines) == len(self.contacts) == 1 else ()
         authors = [
             Author(
                 name.text,
                 tuple(dict.fromkeys(name.affiliations)),
                 tuple(dict.fromkeys(name.emails)),
             )
-            for name in names.values()
+            for name in names
         ]
         thanks = [
             (take_emails(text)[0], owner.text if owner else None) for text, owner in self.remarks

@@ -1,7 +1,7 @@
-"""Lines of a byline to groups of names and what is below them.
+"""Lines of a byline to groups of names and the affiliations below them.
 
-`byline_rules` says what a text is, `person_names` what a name is; the place of a line decides what
-they leave open.
+The names are those of arXiv's metadata. People whom it does not name are taken where a page prints
+names alone: in a row with known ones, or on the first line.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, takewhile, zip_longest
+from functools import cache
+from typing import NamedTuple
 
-from pipeline.arxiv.person_names import KnownNames, is_name, is_suffix, split_names, without_titles
+from pipeline.arxiv.person_names import KnownNames, NamePlace, blank_titles, is_name, is_suffix
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.affiliations import split_marked, without_full_stop
-from pipeline.corpus.parse.byline_rules import (
+from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of
+from pipeline.corpus.parse.byline_text import (
     EDGES,
-    find_emails,
+    Byline,
     has_letters,
-    is_affiliation,
-    kinds_of,
     normalize,
     plain_line,
     split_marks,
@@ -27,26 +27,26 @@ from pipeline.corpus.parse.byline_rules import (
     without_addresses,
     without_signs,
 )
-from pipeline.corpus.parse.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, PLACE, fold
-from pipeline.corpus.parse.printed_byline import AFFILIATION_ROLES, Byline
+from pipeline.corpus.parse.policies import AUTHOR, CELL, INNER, LINE, MARK, PLACE, fold
 
-# What separates authors: LaTeX's column sign left over from \And, as "&Ann Lee", or the macro
-# itself.
+# LaTeX's column sign left over from \And, as in "&Ann Lee", or the macro itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
-_BETWEEN_NAMES = re.compile(rf"\s*(?:[,;·•|{CELL}]|\band\b|&)\s*")
-# An affiliation in brackets behind a name: "Ann Lee (University of X)".
-_BRACKETED = re.compile(r"\(([^()]{3,300})\)")
-_ENDS_OPEN = re.compile(r"(?:,|;|&|·|\band)$")
-_SOURCE_BREAK = re.compile(r"[ \t]*\n[ \t\n]*")
+_BETWEEN_NAMES = re.compile(rf"{MARK}[^{MARK}]*{MARK}?|[,;:·•|()\[\]{CELL}{INNER}]|\band\b|&")
 _GAP = re.compile(r"\s*[\u2001\u2003\u3000]\s*|[ \xa0]{2,}")
-# A number or letter that was meant as a mark, before an affiliation or after a name: "1 University
-# of X", "Ann Lee1,2".
+_SOURCE_BREAK = re.compile(r"[ \t]*\n[ \t\n]*")
+# Marks behind a name: superscripts, but for the mark of the affiliation that follows them; or
+# numbers that were meant as such, as in "Ann Lee1,2".
+_SUPERSCRIPT = rf"[\s,]*{MARK}[^{MARK}]*{MARK}"
+_MARKS_BEHIND = re.compile(
+    rf"(?:{_SUPERSCRIPT}(?!\s*(?!and\b)[^\W\d_]))+|{_SUPERSCRIPT}"
+    r"|\s?\d{1,2}(?:,\s?\d{1,2})*(?=\s*(?:[,;]|$|and\b))"
+)
+# A number or letter that was meant as a mark before an affiliation: "1 University of X".
 _LEADING_MARK = re.compile(r"\s*[(\[]?(\d{1,2}|[a-z])[)\].]?\s*(?=[^\W\d_a-z])")
-_TRAILING_MARK = re.compile(r"(?<=[^\W\d_])\s?(\d{1,2}(?:,\s?\d{1,2})*)(?=\s*(?:,|;|$|\band\b))")
-_LONGEST_NAME, _LONGEST_AFFILIATION = 6, 600
-# Lists of thousands of authors name a few addresses; a line below names is compared with no more
-# than these.
-_MOST_ADDRESSES = 500
+_BEFORE_AFFILIATION = re.compile(r"^(?:[\s,;:·•|)\]]|and\b)+")
+_BEHIND_AFFILIATION = re.compile(r"(?:[\s,;:·•|(\[]|\band)+$")
+_ENDS_OPEN = re.compile(r"(?:,|;|&|·|\band)$")
+_LONGEST_AFFILIATION = 600
 _NO_LETTER = re.compile(r"[^a-z]+")
 
 
@@ -103,168 +103,225 @@ class AuthorGroup:
 
 
 def names_of(groups: Sequence[AuthorGroup]) -> list[PrintedName]:
-    """The names of some groups, in order."""
-    return [name for group in groups for name in group.names]
+    """The names of some groups, in order, each once."""
+    return list(dict.fromkeys(name for group in groups for name in group.names))
+
+
+class Person(NamedTuple):
+    """A name in a line, by offsets; `text` is the name as printed."""
+
+    start: int
+    end: int
+    text: str
+
+
+class NameFinder:
+    """Finds the names in the lines of one page's bylines.
+
+    A page that prints none of the known names has on its first lines whatever names a team or its
+    people: they are taken as printed.
+    """
+
+    def __init__(self, known: KnownNames, bylines: Sequence[Byline]) -> None:
+        self.find_known = cache(known.find)
+        printed = {
+            place.name
+            for byline in bylines
+            for line in byline.lines
+            for start, end in _parts(line)
+            for place in self.find_known(line[start:end])
+        }
+        self.missing_words = {
+            word
+            for name in known.names
+            if name not in printed
+            for word in title_words(name)
+            if len(word) > 2
+        }
+        """Words of known names that the page does not print so."""
+        self.prints_all = bool(known.names) and len(printed) == len(known.names)
+        self.prints_none = not printed
+
+    def find(self, line: str, *, is_list: bool = False) -> list[Person]:
+        """The names in a line.
+
+        is_list: whether names are expected, as on the first line of an author's own byline.
+        """
+        people: list[Person] = []
+        others: list[tuple[int, int]] = []
+        for start, end in _parts(line):
+            part = line[start:end]
+            places = self.find_known(part)
+            whole = fold(part)
+            if len(places) == 1 and is_name(whole) and _is_most_of(places[0], part):
+                people.append(Person(start, end, whole))
+            elif places and not is_affiliation(part[: places[0].start]):
+                people += [
+                    Person(start + first, start + last, fold(part[first:last]))
+                    for first, last, _ in places
+                ]
+            elif people and is_suffix(part):
+                name = people.pop()
+                people.append(Person(name.start, end, f"{name.text}, {fold(part)}"))
+            else:
+                others.append((start, end))
+        people += [
+            Person(*place, without_full_stop(fold(line[slice(*place)])).lstrip(". "))
+            for place in others
+            if self._is_unknown_person(line, place, people, is_list=is_list)
+        ]
+        return sorted(people)
+
+    def _is_unknown_person(
+        self, line: str, place: tuple[int, int], people: Sequence[Person], *, is_list: bool
+    ) -> bool:
+        """Whether a part of a line names somebody whom metadata does not name so."""
+        text = fold(line[slice(*place)])
+        if kinds_of(text):
+            return False
+        if self.prints_none:
+            return is_list
+        if not is_name(text):
+            return False
+        if line.lstrip().startswith(MARK):
+            return False
+        is_between = bool(people) and people[0].start < place[0] < people[-1].start
+        if is_between or (len(people) > 1 and not is_affiliation(plain_line(line[place[0] :]))):
+            return True
+        of_missing = not self.missing_words.isdisjoint(title_words(text))
+        return is_list or of_missing
+
+    def is_unknown_row(self, line: str) -> bool:
+        """Whether a line below names is a row of names too, on a page that prints no known one."""
+        texts = [fold(line[start:end]) for start, end in _parts(line)]
+        return (
+            self.prints_none
+            and len(texts) > 1
+            and all(is_name(text) and not kinds_of(text) for text in texts)
+        )
+
+
+def _is_most_of(place: NamePlace, part: str) -> bool:
+    """Whether a known name is at least half of a part: the page may print more of the name."""
+    return 2 * (place.end - place.start) >= len(part.strip())
+
+
+def _parts(line: str) -> Iterator[tuple[int, int]]:
+    """The parts of a line that may be a name each, by offsets; what is in a row is one part."""
+    start = 0
+    ends = [(match.start(), match.end()) for match in _BETWEEN_NAMES.finditer(line)]
+    for end, following in [*ends, (len(line), len(line))]:
+        yield from _whole_names(line, start, end)
+        start = following
+
+
+def _whole_names(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A part of a line, or the names in it that wide gaps separate; without digits behind them."""
+    gaps = [(start + gap.start(), start + gap.end()) for gap in _GAP.finditer(line[start:end])]
+    edges = [start, *(edge for gap in gaps for edge in gap), end]
+    pieces = [
+        place
+        for place in zip(edges[::2], edges[1::2], strict=True)
+        if has_letters(line[slice(*place)])
+    ]
+    if len(pieces) > 1 and not all(is_name(fold(line[slice(*place)])) for place in pieces):
+        pieces = [(pieces[0][0], pieces[-1][1])]
+    for first, last in pieces:
+        yield first, first + len(line[first:last].rstrip("0123456789 "))
 
 
 class LineReader:
-    """Reads the bylines of one page, one by one, since later lines follow the layout of earlier
-    ones.
-    """
+    """Reads the bylines of one page, one by one."""
 
-    def __init__(
-        self, bylines: Sequence[Byline], institutes: Sequence[str], known: KnownNames
-    ) -> None:
-        self.known, self.all_are_known = _trusted(known, bylines)
-        of_bylines = (
-            normalize(text) for byline in bylines for text in byline.texts() if "@" in text
-        )
-        self.addresses = find_emails(*institutes, *of_bylines)
-        self.has_several_bylines = len(bylines) > 1
-        self.one_author_a_block = False
-        """Whether each author has a block, so that a line below the name is no name."""
-        self.affiliations_beside_names = False
-        """Whether names and their affiliation are on one line: "Ann Lee, University of X"."""
-        self.expects_name = False
-        """Whether the line before says that a name follows: it was an e-mail, or ended with a comma
-        behind a name.
-        """
-        self.marks: set[str] = set()
-        """The marks of all names so far."""
+    def __init__(self, finder: NameFinder) -> None:
+        self.finder = finder
+        self.names: dict[str, PrintedName] = {}
         self.groups: list[AuthorGroup] = []
         self.remarks: list[str] = []
 
     def read(self, byline: Byline) -> tuple[list[AuthorGroup], list[str]]:
         """(groups, remarks) of the lines of one byline; at least one group."""
         self.groups, self.remarks = [], []
-        text, emails = take_emails(LINE.join(map(_lay_out, normalize(byline.names).split(LINE))))
-        blocks = [
-            block
-            for block in _NEXT_AUTHOR.sub(AUTHOR, text).split(AUTHOR)
-            if has_letters(block) or EMAIL in block
-        ]
-        self.one_author_a_block = self.has_several_bylines or len(blocks) > 1
-        list_of_names = not self.one_author_a_block and _is_list_of_names(text, byline)
-        addresses = iter(emails)
-        for block in blocks or [""]:
+        lines = map(self._lay_out, normalize(byline.names).replace(PLACE, LINE).split(LINE))
+        text = _NEXT_AUTHOR.sub(AUTHOR, LINE.join(lines))
+        blocks = [block for block in text.split(AUTHOR) if has_letters(block)]
+        for block in blocks:
             self.groups.append(AuthorGroup())
-            self._read_block(block, addresses, list_of_names=list_of_names)
-        return self.groups, self.remarks
+            is_of_one = len(blocks) > 1 or bool(byline.contacts)
+            self._read_block(block, is_list=is_of_one or not self.finder.prints_all)
+        return self.groups or [AuthorGroup()], self.remarks
 
-    def _read_block(self, block: str, addresses: Iterator[str], *, list_of_names: bool) -> None:
-        """Read the lines of one author, or of all; behind PLACE no name follows."""
-        block, _, address = block.partition(PLACE)
-        lines = block.split(LINE)
-        self.expects_name = False
-        for line, following in zip_longest(lines, lines[1:], fillvalue=""):
-            emails = list(islice(addresses, line.count(EMAIL)))
-            rest = without_addresses(line)
-            if has_letters(rest):
-                above_affiliation = self.groups[-1].is_complete and is_affiliation(
-                    plain_line(following)
-                )
-                self.expects_name |= list_of_names or (
-                    above_affiliation and not self.one_author_a_block
-                )
-                self._read_brackets(rest)
-                self.expects_name &= _ENDS_OPEN.search(plain_line(line)) is not None
-            elif emails:
-                self.expects_name = True
+    def _lay_out(self, line: str) -> str:
+        """A line of grids that are beside each other: authors where each begins with names, else
+        columns below names.
+        """
+        if INNER not in line:
+            return line
+        pieces = line.split(CELL)
+        cells = [cell for cell in pieces[1::2] if has_letters(cell)]
+        if not all(self.finder.find(cell.partition(INNER)[0], is_list=True) for cell in cells):
+            return line
+        return LINE.join(
+            [AUTHOR + AUTHOR.join(cells).replace(INNER, LINE), *filter(has_letters, pieces[::2])]
+        )
+
+    def _read_block(self, block: str, *, is_list: bool) -> None:
+        """Read the lines of one author, or of all; `is_list` is that of the first."""
+        count = 0
+        for line in block.split(LINE):
+            text, emails = take_emails(line)
+            text = without_addresses(text)
+            if has_letters(text):
+                is_list = is_list or (count > 1 and self.finder.is_unknown_row(text))
+                count = self._read_line(text, is_list=is_list)
+                ends_open = _ENDS_OPEN.search(plain_line(line)) is not None
+                is_list = count > 0 and ends_open and not self.finder.prints_all
             self.groups[-1].emails += emails
-        for line in address.replace(PLACE, LINE).split(LINE):
-            self.groups[-1].emails += islice(addresses, line.count(EMAIL))
-            if has_letters(line):
-                self._add_affiliation(without_addresses(line))
 
-    def _read_brackets(self, line: str) -> None:
-        """Read a line in which affiliations may be in brackets behind names."""
-        for bracketed in _BRACKETED.finditer(line):
-            before, _, rest = line.partition(bracketed[0])
-            if is_affiliation(bracketed[1]) and is_name(plain_line(before).strip(EDGES)):
-                self._read_line(before.strip(EDGES))
-                self._add_affiliation(bracketed[1])
-                line = rest.strip(EDGES)
-        self._read_line(line)
-
-    def _read_line(self, line: str) -> None:
-        """Sort a line: names open a group or go on with it, anything else is an affiliation of the
-        group.
+    def _read_line(self, line: str, *, is_list: bool) -> int:
+        """Sort a line and return how many names it has: they open a group or go on with it, and
+        anything else is an affiliation of the group.
         """
         kinds = kinds_of(plain_line(line))
         if "nothing" in kinds:
-            return
+            return 0
         if "remark" in kinds:
             self.remarks += [text for _, text in split_marked(line)]
-            return
-        names = self._names_in(line)
-        likely = self._likely_names(line, names, kinds)
-        affiliation = _behind_names(line, names, likely)
-        names = [name for name, is_likely in zip(names, likely, strict=True) if is_likely]
-        self.expects_name = bool(names) and not affiliation
-        if names:
-            if self.groups[-1].is_complete:
-                self.groups.append(AuthorGroup())
-            self.groups[-1].names += names
-            self.marks.update(*(name.marks for name in names))
-        if affiliation:
-            self._add_affiliation(affiliation)
+            return 0
+        # "MD" is a title behind a name, and Maryland behind a town: affiliations keep it.
+        bare = blank_titles(line)
+        people = self.finder.find(bare, is_list=is_list)
+        if not people:
+            self._add_affiliation(line)
+            return 0
+        ends = [*(person.start for person in people[1:]), len(line)]
+        for person, end in zip(people, ends, strict=True):
+            self._add_name(person.text)
+            self._read_behind_name(line[person.end : end], bare[person.end : end])
+        return len(people)
 
-    def _likely_names(
-        self, line: str, names: Sequence[PrintedName], kinds: frozenset[str]
-    ) -> list[bool]:
-        """Which of the texts that a line falls into are names."""
-        none, every = [False] * len(names), [True] * len(names)
-        if self.known is not None:
-            matched = [self.known.match(name.text) is not None for name in names]
-            if self.all_are_known:
-                return matched
-            if any(matched):
-                return [
-                    found or (not kinds and is_name(name.text))
-                    for found, name in zip(matched, names, strict=True)
-                ]
-        leading = _count_leading_names(names) if kinds else 1
-        if self.affiliations_beside_names and leading < len(names) and is_name(names[0].text):
-            return [place < leading for place in range(len(names))]
-        has_names = bool(self.groups[-1].names)
-        if kinds and has_names:
-            return none
-        if kinds:
-            self.affiliations_beside_names |= leading > 0 and not self.one_author_a_block
-            return [place < leading for place in range(len(names))]
-        is_marked = line.lstrip().startswith(MARK)
-        if not has_names and not is_marked:
-            return every if self._can_be_authors(names) else none
-        if is_marked and any(group.names for group in self.groups):
-            return none
-        are_names = bool(names) and all(is_name(name.text) for name in names)
-        return (
-            every
-            if are_names and (self.expects_name or self._is_next_author(line, names))
-            else none
-        )
+    def _add_name(self, text: str) -> None:
+        """Add a name to the group that is open, or open another."""
+        name = self.names.setdefault(text, PrintedName(text))
+        if self.groups[-1].is_complete or name in self.groups[-1].names:
+            self.groups.append(AuthorGroup())
+        self.groups[-1].names.append(name)
 
-    def _can_be_authors(self, names: Sequence[PrintedName]) -> bool:
-        """Whether texts that open a byline are names. Among several bylines a lone acronym or small
-        word is none.
+    def _read_behind_name(self, text: str, bare: str) -> None:
+        """Read the marks behind the last name, and its affiliation.
+
+        bare: the text with spaces in place of titles.
         """
-        if any(is_name(name.text) for name in names):
-            return True
-        if not self.has_several_bylines:
-            return all(name.text.count(" ") < _LONGEST_NAME for name in names)
-        return any(name.text[0].isupper() and not name.text.isupper() for name in names)
-
-    def _is_next_author(self, line: str, names: Sequence[PrintedName]) -> bool:
-        """Whether a line below names that looks like names is such, and no affiliation: "Ben
-        Gurion", "New York".
-        """
-        marked = MARK in line and any(name.marks for name in self.groups[-1].names)
-        several = not self.one_author_a_block and len(names) > 1
-        return (
-            several
-            or marked
-            or any(names[0].fits(email) for email in self.addresses[:_MOST_ADDRESSES])
-        )
+        marks = _MARKS_BEHIND.match(bare)
+        if marks:
+            self.groups[-1].names[-1].marks |= split_marks(marks[0])
+        rest = _BEHIND_AFFILIATION.sub("", bare[marks.end() if marks else 0 :])
+        end = len(rest) + (marks.end() if marks else 0)
+        rest = _BEFORE_AFFILIATION.sub("", rest)
+        if has_letters(rest):
+            affiliation = text[end - len(rest) : end]
+            bracketed = affiliation[0] == "(" and affiliation[-1] == ")"
+            self._add_affiliation(affiliation[1:-1] if bracketed else affiliation)
 
     def _add_affiliation(self, line: str) -> None:
         """Add a line of affiliations to the group that is open."""
@@ -279,7 +336,7 @@ class LineReader:
             return
         lines = split_marked(line.replace(CELL, " ").replace(INNER, ", "))
         lead = _LEADING_MARK.match(line)
-        if lead and lead[1] in self.marks and not lines[0][0]:
+        if lead and not lines[0][0] and any(lead[1] in name.marks for name in self.names.values()):
             lines = [(frozenset({lead[1]}), fold(line[lead.end() :]).strip(EDGES))]
         above_marks, above = (
             group.affiliation_lines[-1] if group.affiliation_lines else (frozenset(), "")
@@ -289,113 +346,42 @@ class LineReader:
             lines[0] = (above_marks, f"{above}, {lines[0][1]}")
         group.affiliation_lines += lines
 
-    def _names_in(self, line: str) -> list[PrintedName]:
-        """The texts of a line with their marks, split at marks, commas, "and", and gaps between
-        whole names.
-        """
-        found: list[PrintedName] = []
-        pieces = _TRAILING_MARK.sub(rf"{MARK}\1{MARK}", without_titles(line)).split(MARK)
-        for text, mark in zip_longest(pieces[::2], pieces[1::2], fillvalue=""):
-            for part in _BETWEEN_NAMES.split(_SOURCE_BREAK.sub(" ", text)):
-                for name in self._split_gaps(part):
-                    _append_name(found, name)
-            if found:
-                found[-1].marks |= split_marks(mark)
-        return found
 
-    def _split_gaps(self, text: str) -> list[str]:
-        parts = [fold(part) for part in _GAP.split(text) if fold(part)]
-        whole = len(parts) > 1 and all(" " in part or is_name(part) for part in parts)
-        return [
-            name for part in (parts if whole else [fold(text)]) for name in self._split_known(part)
-        ]
-
-    def _split_known(self, text: str) -> list[str]:
-        """Known names that are in a row with nothing between: "Ann Lee Bob Roe"."""
-        words = text.split()
-        if self.known is None or len(words) < 4:
-            return [text]
-        found: list[str] = []
-        while words:
-            ends = range(min(_LONGEST_NAME, len(words)), 1, -1)
-            name = next(
-                (name for end in ends if self.known.holds(name := " ".join(words[:end]))), None
-            )
-            if name is None:
-                return [text]
-            found.append(name)
-            del words[: name.count(" ") + 1]
-        return found
-
-
-def _trusted(known: KnownNames, bylines: Sequence[Byline]) -> tuple[KnownNames | None, bool]:
-    """The known names if the page prints at least half of them, and whether it prints all."""
-    printed = {
-        word
-        for byline in bylines
-        for word in title_words(plain_line(byline.names.replace(LINE, " ")))
-    }
-    ends = [title_words(name)[-1:] for name in known.names]
-    count = sum(not printed.isdisjoint(words) for words in ends)
-    return (known if count and 2 * count >= len(ends) else None), count == len(ends)
-
-
-def _is_list_of_names(text: str, byline: Byline) -> bool:
-    """Whether the lines of the only byline are a name each, as their affiliations are elsewhere or
-    nowhere.
+@dataclass(slots=True)
+class _Joined:
+    """A byline put together so far. ends_in_name: whether no affiliation is behind its last
+    name.
     """
-    lines = [plain_line(without_addresses(line)) for line in text.split(LINE)]
-    lines = [line for line in lines if line]
-    contacts = sum(role in AFFILIATION_ROLES for role, _ in byline.contacts)
-    return (len(lines) > 2 or len(lines) == contacts > 1) and all(
-        is_name(line) and not kinds_of(line) for line in lines
-    )
+
+    byline: Byline
+    is_one_name: bool
+    ends_in_name: bool
 
 
-def _lay_out(line: str) -> str:
-    """A line of grids that are beside each other: authors where each begins with names, else
-    columns below names.
+def join_split_bylines(bylines: Sequence[Byline], finder: NameFinder) -> list[Byline]:
+    """The bylines, each put together with those behind it that do not begin with a name.
+
+    A class that LaTeXML does not know has its authors split at every comma: "Ann Lee, University of
+    X, Oslo, Norway" is four bylines. Names alone on a line before the affiliation share it, so they
+    are one byline with it.
     """
-    if INNER not in line:
-        return line
-    pieces = line.split(CELL)
-    cells = [cell for cell in pieces[1::2] if has_letters(cell)]
-    for cell in cells:
-        first = plain_line(cell.partition(INNER)[0])
-        if kinds_of(first) or not all(map(is_name, split_names(first))):
-            return line
-    return LINE.join(
-        [AUTHOR + AUTHOR.join(cells).replace(INNER, LINE), *filter(has_letters, pieces[::2])]
-    )
-
-
-def _count_leading_names(names: Sequence[PrintedName]) -> int:
-    """How many texts of a line are before its affiliation, which is not a location alone."""
-    leading = list(
-        takewhile(lambda name: is_name(name.text) and not is_affiliation(name.text), names)
-    )
-    rest = names[len(leading) :]
-    is_located = bool(rest) and all(kinds_of(text.text) <= {"location", "street"} for text in rest)
-    return len(leading) - (is_located and len(leading) > 1)
-
-
-def _append_name(names: list[PrintedName], text: str) -> None:
-    """Add a text to those of a line; a suffix belongs to the one before."""
-    name = text.strip(" :,*-–—")
-    if is_suffix(name) and names:
-        names[-1].text += f", {name}"
-    elif has_letters(name):
-        names.append(PrintedName(without_signs(without_full_stop(name).lstrip(". "))))
-
-
-def _behind_names(line: str, names: Sequence[PrintedName], likely: Sequence[bool]) -> str:
-    """What follows the last name of a line: "University of X" of "Ann Lee, University of X"; all
-    where it has none.
-    """
-    if not any(likely):
-        return line
-    last = max(place for place, is_likely in enumerate(likely) if is_likely)
-    if last == len(names) - 1:
-        return ""
-    start = line.find(names[last + 1].text.split()[0], line.find(names[last].text.split()[-1]))
-    return line[start:] if start > 0 else ""
+    joined: list[_Joined] = []
+    for byline in bylines:
+        lines = byline.lines
+        is_list = bool(byline.contacts) or not finder.prints_all
+        ends_in_name = bool(lines) and bool(
+            finder.find(lines[-1], is_list=is_list and len(lines) == 1)
+        )
+        if not joined or not lines or finder.find(lines[0], is_list=is_list):
+            copy = Byline(byline.names, [*byline.contacts], [*byline.notes], [*byline.remarks])
+            names_only = ends_in_name and not byline.contacts
+            joined.append(_Joined(copy, names_only and len(lines) == 1, names_only))
+            continue
+        while len(joined) > 1 and joined[-1].is_one_name and joined[-2].ends_in_name:
+            name = joined.pop()
+            joined[-1].byline.append(name.byline, ", ")
+        last = joined[-1]
+        last.byline.append(byline, LINE if last.ends_in_name else ", ")
+        last.is_one_name = False
+        last.ends_in_name = ends_in_name and not last.byline.contacts
+    return [entry.byline for entry in joined]

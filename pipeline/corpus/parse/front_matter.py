@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from pipeline.arxiv.person_names import KnownNames, is_name
-from pipeline.corpus.parse.byline import read_bylines
-from pipeline.corpus.parse.byline_rules import is_affiliation, normalize, plain_line
-from pipeline.corpus.parse.parsed_page import Author, Block, Section
+from pipeline.arxiv.person_names import KnownNames
+from pipeline.corpus.parse.byline_rules import is_affiliation
+from pipeline.corpus.parse.byline_text import normalize, plain_line
+from pipeline.corpus.parse.parsed_page import Block, Section
 from pipeline.corpus.parse.policies import CELL, LINE
-from pipeline.corpus.parse.printed_byline import Byline
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")
@@ -34,25 +33,30 @@ def find_byline(
 ) -> tuple[str, str, str] | None:
     """(title, byline, letters of both) in the paragraphs before the first section, or None.
 
-    A title is first, in up to three lines; a line of names follows it, then nothing but names,
-    affiliations and e-mails. Where the page has its title elsewhere, names may be first.
+    A title is first, in up to three lines. The byline begins with the first known name and prints
+    at least half of them. Where the page has its title elsewhere, names may be first.
     """
     text = _ABSTRACT.split(LINE.join(paragraphs), maxsplit=1)[0]
     lines = [line for line in text.split(LINE) if letters_of(line)]
     lines = list(takewhile(_is_no_prose, lines[:_MOST_LINES]))
-    letters = letters_of("".join(lines))
-    if title is not None:
-        lines = [line for line in lines if letters_of(line) not in letters_of(title)]
-    for start in range(title is None, min(len(lines), _MOST_TITLE_LINES + 1)):
-        byline = LINE.join(lines[start:])
-        authors, _ = read_bylines([Byline(byline)], [], known)
-        if authors and _is_byline(authors, known):
-            return (
-                title or " ".join(plain_line(normalize(line)) for line in lines[:start]),
-                byline,
-                letters,
-            )
-    return None
+    of_title = [line for line in lines if title and letters_of(line) in letters_of(title)]
+    lines = [line for line in lines if line not in of_title]
+    names = KnownNames(known)
+    names_by_line = [
+        {place.name for place in names.find(plain_line(normalize(line)))} for line in lines
+    ]
+    start = next((place for place, in_line in enumerate(names_by_line) if in_line), None)
+    if (
+        start is None
+        or start > _MOST_TITLE_LINES
+        or 2 * len(set().union(*names_by_line)) < len(names.names)
+    ):
+        return None
+    byline = lines[start:]
+    if title is None:
+        of_title = lines[:start]
+        title = " ".join(plain_line(normalize(line)) for line in of_title)
+    return (title, LINE.join(byline), letters_of("".join(of_title + byline))) if title else None
 
 
 def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
@@ -71,20 +75,6 @@ def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
 def _is_no_prose(line: str) -> bool:
     text = plain_line(normalize(line))
     return len(text.split()) <= _MOST_WORDS and len(text) < _LONGEST_LINE
-
-
-def _is_byline(authors: Sequence[Author], known: Sequence[str]) -> bool:
-    """Whether what was read as authors are such: names only, known ones or most with an affiliation
-    or an e-mail.
-    """
-    names = KnownNames(known)
-    if not all(is_name(author.name) and not is_affiliation(author.name) for author in authors):
-        return False
-    sure = [
-        names.match(author.name) or author.emails or any(map(is_affiliation, author.affiliations))
-        for author in authors
-    ]
-    return 2 * sum(map(bool, sure)) > len(authors)
 
 
 def letters_of(text: str) -> str:

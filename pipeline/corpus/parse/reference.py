@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.assembly import Findings, assemble
 from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.grids import Cell, markdown_grid, span
 from pipeline.corpus.parse.html import read_front
 from pipeline.corpus.parse.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage, Section
 from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
-from pipeline.corpus.parse.printed_byline import Byline
 from pipeline.corpus.parse.source import (
     as_utf8,
     count_errors,

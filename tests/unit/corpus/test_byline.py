@@ -5,26 +5,54 @@ from __future__ import annotations
 import pytest
 
 from pipeline.corpus.parse.byline import read_bylines
-from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, Rule, find_emails, kinds_of
+from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, Rule, kinds_of
+from pipeline.corpus.parse.byline_text import Byline, find_emails
 from pipeline.corpus.parse.measures import characters_of_authors
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
-from pipeline.corpus.parse.printed_byline import Byline
+
+PEOPLE = (
+    "Ada Lovelace",
+    "Ann Lee",
+    "Bob Roe",
+    "Cid Moe",
+    "Dan Poe",
+    "David Wadden",
+    "Honglu Fan",
+    "Huiyi Wang",
+    "John Smith",
+    "Kyle Lo",
+    "Lina Yao",
+    "Llion Jones",
+    "Lucy Lu Wang",
+    "Madhavan",
+    "Noam Shazeer",
+    "Ryan Li",
+    "Tim Knappe",
+    "李娜",
+    "王伟",
+)
 
 
 def sup(mark: str) -> str:
     return f"{MARK}{mark}{MARK}"
 
 
+def read(bylines: list[Byline], *institutes: str) -> tuple[tuple[Author, ...], list[str]]:
+    """The authors and remarks of bylines whose authors metadata names as the page does."""
+    text = " ".join(byline.names for byline in bylines)
+    return read_bylines(bylines, institutes, [name for name in PEOPLE if name in text])
+
+
 def authors_of(names: str, *institutes: str) -> tuple[Author, ...]:
-    return read_bylines([Byline(names=names)], institutes)[0]
+    return read([Byline(names)], *institutes)[0]
 
 
 def test_contacts_are_apart_from_the_name() -> None:
     byline = Byline(
         "Ada Lovelace ", [("affiliation", "University of London"), ("email", "ada@london.uk")]
     )
-    authors, remarks = read_bylines([byline], [])
+    authors, remarks = read([byline])
     assert authors == (Author("Ada Lovelace", ("University of London",), ("ada@london.uk",)),)
     assert remarks == []
 
@@ -47,7 +75,7 @@ def test_grouped_addresses_are_several() -> None:
 def test_no_mark_of_the_parser_stays_in_an_address_or_an_affiliation() -> None:
     assert find_emails(f"{{a{sup('1')}nn, bob}}@x.edu") == ["ann@x.edu", "bob@x.edu"]
     byline = Byline(f"Ann Lee{sup(NOTE + 'a')}", notes=[("a", f"University of {sup('2')} X")])
-    assert read_bylines([byline], [])[0] == (Author("Ann Lee", ("University of X",)),)
+    assert read([byline])[0] == (Author("Ann Lee", ("University of X",)),)
     assert authors_of("Bob Roe", f"University of {MARK} Y") == (
         Author("Bob Roe", ("University of Y",)),
     )
@@ -99,12 +127,12 @@ def test_characters_of_bylines_count_as_often_as_they_stand_there() -> None:
     ],
 )
 def test_thanks_that_are_no_affiliation_are_remarks(thanks: str, remarks: list[str]) -> None:
-    assert read_bylines([Byline("Ann Lee", remarks=[thanks])], [])[1] == remarks
+    assert read([Byline("Ann Lee", remarks=[thanks])])[1] == remarks
 
 
 def test_an_author_named_twice_is_one() -> None:
     bylines = [Byline("Ann Lee"), Byline("Ann Lee")]
-    assert [author.name for author in read_bylines(bylines, [])[0]] == ["Ann Lee"]
+    assert [author.name for author in read(bylines)[0]] == ["Ann Lee"]
 
 
 def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
@@ -112,7 +140,7 @@ def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
         f"Ann Lee{sup('1,*')}, Bob Roe{sup('1')}{LINE}{sup('1')}University of"
         f" X{LINE}{sup('*')}Corresponding author"
     )
-    authors, remarks = read_bylines([Byline(names)], [])
+    authors, remarks = read([Byline(names)])
     assert authors == (
         Author("Ann Lee", ("University of X",)),
         Author("Bob Roe", ("University of X",)),
@@ -123,7 +151,7 @@ def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
 def test_a_note_on_a_name_that_says_where_work_was_done_is_no_affiliation() -> None:
     byline = Byline(f"Ann Lee{sup('†')}{LINE}University of X")
     byline.add_note("†", "Work done while at Google Research.")
-    authors, remarks = read_bylines([byline], [])
+    authors, remarks = read([byline])
     assert authors == (Author("Ann Lee", ("University of X",)),)
     assert remarks == ["Work done while at Google Research."]
 
@@ -133,7 +161,7 @@ def test_thanks_of_one_author_name_the_employer() -> None:
         Byline("Ann Lee", remarks=["Karst Group, Univ. of X. E-mail: ann@x.edu"]),
         Byline("Bob Roe", remarks=["We thank Google Research.", "Equal contribution."]),
     ]
-    authors, remarks = read_bylines(bylines, [])
+    authors, remarks = read(bylines)
     assert authors == (
         Author("Ann Lee", ("Karst Group, Univ. of X",), ("ann@x.edu",)),
         Author("Bob Roe"),
@@ -143,7 +171,7 @@ def test_thanks_of_one_author_name_the_employer() -> None:
 
 def test_the_same_thanks_of_two_authors_are_one_remark_and_the_employer_of_both() -> None:
     bylines = [Byline(name, remarks=["Institute of X."]) for name in ("Ann Lee", "Bob Roe")]
-    assert read_bylines(bylines, []) == (
+    assert read(bylines) == (
         (Author("Ann Lee", ("Institute of X",)), Author("Bob Roe", ("Institute of X",))),
         ["Institute of X."],
     )
@@ -362,12 +390,12 @@ def test_marks_lead_to_affiliations_of_another_byline() -> None:
         Byline(f"Ann Lee{sup('1')}"),
         Byline(f"Bob Roe{sup('2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA"),
     ]
-    assert [one.affiliations for one in read_bylines(bylines, [])[0]] == [("CWI",), ("INRIA",)]
+    assert [one.affiliations for one in read(bylines)[0]] == [("CWI",), ("INRIA",)]
 
 
 def test_addresses_below_the_last_author_are_given_out_in_order() -> None:
     contacts = [("address", UNIVERSITY), ("address", "Acme Corp."), ("email", "ann@x.edu")]
-    authors, _ = read_bylines([Byline("Ann Lee"), Byline("Bob Roe", contacts)], [])
+    authors, _ = read([Byline("Ann Lee"), Byline("Bob Roe", contacts)])
     assert authors == (
         Author("Ann Lee", (UNIVERSITY,), ("ann@x.edu",)),
         Author("Bob Roe", ("Acme Corp.",)),
@@ -380,7 +408,7 @@ def test_an_address_below_the_last_author_is_everybodys_who_has_none_in_thanks()
         Byline("Bob Roe"),
         Byline("Cid Moe", [("address", "CWI")]),
     ]
-    authors, _ = read_bylines(bylines, [])
+    authors, _ = read(bylines)
     assert [one.affiliations for one in authors] == [(INSTITUTE,), ("CWI",), ("CWI",)]
 
 
@@ -390,9 +418,7 @@ def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
         Byline("iSchool"),
         Byline("umiacs", [("affiliation", UNIVERSITY)]),
     ]
-    assert read_bylines(bylines, [])[0] == (
-        Author("Ann Lee", (f"cs, iSchool, umiacs, {UNIVERSITY}",)),
-    )
+    assert read(bylines)[0] == (Author("Ann Lee", (f"cs, iSchool, umiacs, {UNIVERSITY}",)),)
 
 
 def test_an_address_that_was_split_at_its_commas_is_one_again() -> None:
@@ -402,7 +428,7 @@ def test_an_address_that_was_split_at_its_commas_is_one_again() -> None:
         f"Bob Roe{LINE}Meridian Analytics{LINE}Toronto",
         " Canada",
     )
-    authors, _ = read_bylines([Byline(text) for text in names], [])
+    authors, _ = read([Byline(text) for text in names])
     assert [(one.name, one.affiliations) for one in authors] == [
         ("Ann Lee", (f"{UNIVERSITY}, Oslo, Norway",)),
         ("Bob Roe", (MERIDIAN,)),
@@ -419,7 +445,7 @@ def test_names_before_an_affiliation_that_was_split_at_commas_share_it() -> None
         "Dan Poe",
         INSTITUTE,
     )
-    authors, _ = read_bylines([Byline(text) for text in names], [])
+    authors, _ = read([Byline(text) for text in names])
     assert [(one.name, one.affiliations) for one in authors] == [
         *((name, (f"{UNIVERSITY}, New York, USA",)) for name in ("Ann Lee", "Bob Roe")),
         *((name, (INSTITUTE,)) for name in ("Cid Moe", "Dan Poe")),
@@ -431,20 +457,18 @@ def test_a_name_of_one_word_after_an_author_with_an_affiliation_is_an_author() -
         Byline("Ann Lee", [("affiliation", f"{UNIVERSITY}, Oslo, Norway")]),
         Byline("Madhavan"),
     ]
-    assert [one.name for one in read_bylines(bylines, [])[0]] == ["Ann Lee", "Madhavan"]
+    assert [one.name for one in read(bylines)[0]] == ["Ann Lee", "Madhavan"]
 
 
 def test_affiliations_of_a_note_are_several() -> None:
     byline = Byline(f"Ann Lee{sup(NOTE + '1')}")
     byline.add_note("1", f"{UNIVERSITY}, Oslo, Norway; {INSTITUTE}")
-    assert read_bylines([byline], [])[0] == (
-        Author("Ann Lee", (f"{UNIVERSITY}, Oslo, Norway", INSTITUTE)),
-    )
+    assert read([byline])[0] == (Author("Ann Lee", (f"{UNIVERSITY}, Oslo, Norway", INSTITUTE)),)
 
 
 def test_institutes_are_numbered() -> None:
     bylines = [Byline("Ann Lee", remarks=["11"]), Byline("Bob Roe", remarks=["1122"])]
-    authors, remarks = read_bylines(bylines, [UNIVERSITY, INSTITUTE])
+    authors, remarks = read(bylines, UNIVERSITY, INSTITUTE)
     assert [one.affiliations for one in authors] == [(UNIVERSITY,), (UNIVERSITY, INSTITUTE)]
     assert remarks == []
 
@@ -482,8 +506,42 @@ def test_names_are_found_with_the_help_of_known_ones(text: str, names: list[str]
     assert [author.name for author in read_bylines([Byline(text)], [], KNOWN)[0]] == names
 
 
-def test_without_known_names_a_line_without_separators_is_one_name() -> None:
-    assert len(authors_of("Ann Lee Robert Roe Cid Moe")) == 1
+def printed(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Names and affiliations of a byline whose page prints none of the names of metadata."""
+    return [
+        (one.name, one.affiliations) for one in read_bylines([Byline(text)], [], ["Eva Coe"])[0]
+    ]
+
+
+def test_people_whom_metadata_does_not_name_are_as_the_first_line_prints_them() -> None:
+    assert printed(f"Ann Lee, Bob Roe,{LINE}Cid Moe and Dan Poe{LINE}{UNIVERSITY}") == [
+        (name, (UNIVERSITY,)) for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")
+    ]
+    assert printed("Quill Research Team") == [("Quill Research Team", ())]
+    assert printed("Ann Lee Robert Roe Cid Moe") == [("Ann Lee Robert Roe Cid Moe", ())]
+
+
+def test_a_name_that_differs_from_metadata_in_part_is_found_below_an_affiliation() -> None:
+    names = f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bobby Roe{LINE}{INSTITUTE}"
+    authors, _ = read_bylines([Byline(names)], [], KNOWN[:2])
+    assert [(one.name, one.affiliations) for one in authors] == [
+        ("Ann Lee", (UNIVERSITY,)),
+        ("Bobby Roe", (INSTITUTE,)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "byline",
+    [
+        Byline("Ann Lee, Dan Poe, Bob Roe"),
+        Byline("Ann Lee, Bob Roe, Dan Poe"),
+        Byline(f"Ann Lee{LINE}&Bob Roe{LINE}&Dan Poe"),
+    ],
+    ids=["between known ones", "behind known ones", "in a block of its own"],
+)
+def test_a_name_that_metadata_lacks_is_kept(byline: Byline) -> None:
+    names = [author.name for author in read_bylines([byline], [], KNOWN[:2])[0]]
+    assert sorted(names) == ["Ann Lee", "Bob Roe", "Dan Poe"]
 
 
 def test_what_is_no_known_name_is_an_affiliation_once_all_are_found() -> None:

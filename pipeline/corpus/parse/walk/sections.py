@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.kinds import section_rank
 from pipeline.corpus.parse.parsed_page import Block, Section
 from pipeline.corpus.parse.policies import LINE, TEX
-from pipeline.corpus.parse.printed_byline import Byline
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.blocks import box, para
 from pipeline.corpus.parse.walk.state import (

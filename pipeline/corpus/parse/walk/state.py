@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.assembly import Findings
 from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.parsed_page import Block
 from pipeline.corpus.parse.policies import ERRED
-from pipeline.corpus.parse.printed_byline import Byline
 from pipeline.corpus.parse.tree import Node
 
 TOP, PARAGRAPH, GATHER = "top", "paragraph", "gather"
