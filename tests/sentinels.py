@@ -11,7 +11,7 @@ from typing import get_args
 from pydantic import SecretStr
 
 from pipeline.settings import Settings
-from tests.unpacked import contents
+from tests.file_contents import contents
 
 # Of every sentinel, so that one search finds all; even of a message that is cut short, no more is
 # needed.

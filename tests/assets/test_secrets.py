@@ -18,10 +18,10 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from tests.assets.conftest import SECRETS, Place
+from tests.file_contents import contents
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.sentinels import Search, sentinel
-from tests.unpacked import contents
 
 
 def test_no_secret_is_in_anything_that_a_whole_run_leaves(place: Place) -> None:

@@ -24,7 +24,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance
-from tests.unit.corpus import harmful
+from tests.unit.corpus import harmful_parser
 from tests.unit.corpus.building import (
     MONTH,
     byline,
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.slow
 APRIL = "2024-04"
 FIRST, SECOND, THIRD, FOURTH = (f"2403.0000{number}" for number in range(1, 5))
 GOOD = page(section(para("Words.")))
-HARMFUL = replace(PAPERS, build=PaperBuilder(harmful.parse, page_seconds=0.2))
+HARMFUL = replace(PAPERS, build=PaperBuilder(harmful_parser.parse, page_seconds=0.2))
 
 
 @pytest.fixture

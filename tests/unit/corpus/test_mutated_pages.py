@@ -19,7 +19,7 @@ from pipeline.corpus.stages import DUMP_MEMBERS, PAGE_SECONDS, PAPERS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from tests.unit.corpus.building import MONTH, ledger, put_metadata, workspace_for, write_zip
-from tests.unit.corpus.mutating import Mutated, mutated_pages, pages
+from tests.unit.corpus.page_mutations import Mutated, mutated_pages, pages
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.minilm import MiniLM
 from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
-from tests.unit.embedding.hashing import MARGINS, skip_without
+from tests.unit.embedding.hashing_embedder import MARGINS, skip_without
 
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,7 @@ from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
-from tests.unit.embedding.hashing import DIMENSIONS, HashingEmbedder, stage_with
+from tests.unit.embedding.hashing_embedder import DIMENSIONS, HashingEmbedder, stage_with
 from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, make_workspace, write_month
@@ -181,7 +181,7 @@ def test_a_killed_run_loses_at_most_one_shard(workspace: Workspace, tmp_path: Pa
     command = [
         sys.executable,
         "-m",
-        "tests.unit.embedding.interrupted",
+        "tests.unit.embedding.interruptible_run",
         str(workspace.root.path),
         MONTH,
         str(log),

@@ -12,7 +12,7 @@ from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.encoder import shape_of
 from pipeline.embedding.model_files import read_file
 from pipeline.errors import SettingError
-from tests.unit.embedding.planted import Planted
+from tests.unit.embedding.planted_code import Planted
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
 TEXT = "a quick brown fox"

@@ -17,7 +17,7 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.load import audit_month, digest_of, load_month
 from pipeline.index.passage_index import PointId
 from tests.unit.index.building import make_points, passage_id
-from tests.unit.index.fake import FakeIndex
+from tests.unit.index.fake_index import FakeIndex
 
 MONTH = "2024-03"
 

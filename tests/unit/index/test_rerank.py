@@ -19,7 +19,7 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.index.rerank import CrossEncoder, make_reranker
 from pipeline.settings import load_settings
-from tests.unit.embedding.planted import Planted
+from tests.unit.embedding.planted_code import Planted
 from tests.unit.index.tiny_reranker import POSITIONS, make_tiny_reranker
 
 QUERY = "which fox jumps over the lazy dog"

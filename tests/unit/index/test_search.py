@@ -37,7 +37,7 @@ from tests.unit.index.building import (
     make_workspace,
     write_month,
 )
-from tests.unit.index.fake import FakeIndex
+from tests.unit.index.fake_index import FakeIndex
 from tests.unit.index.tiny_reranker import make_tiny_reranker
 
 pytestmark = pytest.mark.slow

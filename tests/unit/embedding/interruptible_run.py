@@ -1,6 +1,6 @@
 """Embeds a month with a slow embedder, for a test to kill. Not a test; started as a program.
 
-python -m tests.unit.embedding.interrupted DATA MONTH LOG
+python -m tests.unit.embedding.interruptible_run DATA MONTH LOG
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from pipeline.engine.run import run_stage
-from tests.unit.embedding.hashing import HashingEmbedder, stage_with
+from tests.unit.embedding.hashing_embedder import HashingEmbedder, stage_with
 from tests.unit.index.building import make_workspace
 
 if __name__ == "__main__":

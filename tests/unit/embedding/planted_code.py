@@ -1,6 +1,6 @@
 """Code hidden in a pickle.
 
-Imported by name (`tests.unit.embedding.planted`).
+Imported by name (`tests.unit.embedding.planted_code`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An embedder without a model: vectors follow from a text's digest. It counts what it encodes, and
 may be slow.
 
-Imported by name (`tests.unit.embedding.hashing`), also by the process that a test kills.
+Imported by name (`tests.unit.embedding.hashing_embedder`), also by the process that a test kills.
 """
 
 from __future__ import annotations
