@@ -306,15 +306,19 @@ def test_a_server_that_hangs_is_asked_again(
     arxiv: FakeApi, settings: Settings, tmp_path: Path
 ) -> None:
     arxiv.papers = numbered(1)
-    released = threading.Event()
+    given_up = threading.Event()
 
     def hang(_: Request) -> Response:
-        released.wait()
+        given_up.wait()
         return feed([])
 
+    def pause(seconds: float) -> None:
+        """The client pauses before it asks again, and the server serves one request at a time."""
+        given_up.set()
+
     arxiv.script = [hang]
-    threading.Timer(1.0, released.set).start()
-    with opened(settings, tmp_path, silence=0.5) as api:
+    clock = Clock(time.time, pause)
+    with opened(settings, tmp_path, silence=1.0, clock=clock) as api:
         assert statuses(api, arxiv.papers) == ["present"]
         assert api.requests >= 2
 
