@@ -14,7 +14,11 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.report.stages import REPORT
 from pipeline.settings import load_settings
-from tests.unit.evaluation.made_up import workspace, write_month, write_table
+from tests.month_tables import write_table
+from tests.unit.evaluation.made_up import (
+    workspace,
+    write_month,
+)
 
 MONTH = "2024-03"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -17,9 +17,8 @@ from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter
-from pipeline.tables import CRITERIA, LEDGER, Table
+from pipeline.tables import CRITERIA, LEDGER
+from tests.month_tables import write_table
 
 Text = Callable[[str], str]
 Row = dict[str, Any]
@@ -51,40 +50,12 @@ def workspace(folder: Path, **settings: object) -> Workspace:
     return Workspace(load_settings(data=folder, _env_file=None, **settings))
 
 
-def write_table(
-    root: DataRoot,
-    table: Table,
-    month: str,
-    rows: Iterable[Mapping[str, Any]],
-    notes: Mapping[str, Any] | None = None,
-) -> None:
-    """Write a month of a table with a made-up provenance."""
-    _write(table, root.file(table, month), month, rows, notes)
-
-
 def write_ledger(
     root: DataRoot, stage: str, month: str, rows: Iterable[tuple[str, str, str]]
 ) -> None:
     """Write a stage's ledger: (subject, reason, detail)."""
     made = [{"subject": s, "stage": stage, "reason": r, "detail": d} for s, r, d in rows]
-    _write(LEDGER, root.ledger_file(stage, month), month, made)
-
-
-def _write(
-    table: Table,
-    file: Path,
-    month: str,
-    rows: Iterable[Mapping[str, Any]],
-    notes: Mapping[str, Any] | None = None,
-) -> None:
-    with MonthWriter(table, file) as writer:
-        for row in rows:
-            writer.add(row)
-        writer.commit(
-            Provenance(
-                table.name, month, table.version, 1, "0", "made up", {}, {}, notes=notes or {}
-            )
-        )
+    write_table(root, LEDGER, month, made, file=root.ledger_file(stage, month))
 
 
 def write_month(
@@ -154,7 +125,9 @@ def write_month(
         ]
         write_table(root, tables.HUMAN_RATINGS, month, rows)
     for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
-        write_table(root, table, month, [], {"off": "CITELOOM_QUESTIONS names no question set"})
+        write_table(
+            root, table, month, [], notes={"off": "CITELOOM_QUESTIONS names no question set"}
+        )
     _write_ledgers(root, month, ids, text, judged, task_rows)
 
 

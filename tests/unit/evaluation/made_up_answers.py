@@ -23,8 +23,13 @@ from pipeline.llm.client import Spent
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer
+from tests.month_tables import write_table
 from tests.unit.evaluation.answers import graded
-from tests.unit.evaluation.made_up import Row, Text, same, write_table
+from tests.unit.evaluation.made_up import (
+    Row,
+    Text,
+    same,
+)
 
 SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")
 QUOTE = "The weights are learned from clicks."

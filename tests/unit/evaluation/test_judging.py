@@ -25,8 +25,14 @@ from pipeline.evaluation.stages import G_SCORES
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables.writers import short_names, writer_name
 from tests.models_file import write_models
+from tests.month_tables import write_table
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.evaluation.made_up import same, summary, task, workspace, write_table
+from tests.unit.evaluation.made_up import (
+    same,
+    summary,
+    task,
+    workspace,
+)
 
 pytestmark = pytest.mark.slow
 

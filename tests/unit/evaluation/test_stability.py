@@ -21,8 +21,8 @@ from pipeline.evaluation.g_score.measures import spread
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from tests.models_file import write_models
+from tests.month_tables import write_table
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.evaluation.made_up import write_table
 from tests.unit.related_work.building import workspace, write_corpus
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,8 @@ from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter
 from pipeline.tables import Table
+from tests.month_tables import write_table
 
 BY = "http://creativecommons.org/licenses/by/4.0/"
 ARXIV = "http://arxiv.org/licenses/nonexclusive-distrib/1.0/"
@@ -92,13 +91,17 @@ def write(
         "systems": ["/home/somebody/a", "b"],
         "qdrant_url": "http://192.0.2.1:6333",
     }
-    made = Provenance(
-        table.name, month, table.version, 1, "1", "f", settings, {}, left_out=left_out or {}
+    write_table(
+        root,
+        table,
+        month,
+        rows,
+        file=file,
+        code_version="1",
+        fingerprint="f",
+        settings=settings,
+        left_out=left_out or {},
     )
-    with MonthWriter(table, file or root.file(table, month)) as writer:
-        for row in rows:
-            writer.add(row)
-        writer.commit(made)
 
 
 def _metadata(name: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from tests.models_file import write_models
+from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import (
     QUOTE,
     summary,
@@ -31,7 +32,6 @@ from tests.unit.evaluation.made_up import (
     workspace,
     write_ledger,
     write_month,
-    write_table,
 )
 from tests.unit.evaluation.made_up_answers import write_answers
 

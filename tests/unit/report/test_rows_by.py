@@ -10,7 +10,7 @@ from pipeline import tables
 from pipeline.errors import PermanentFailure
 from pipeline.report.data import rows_by
 from pipeline.storage.data_root import DataRoot
-from tests.unit.evaluation.made_up import write_table
+from tests.month_tables import write_table
 
 MONTH = "2024-03"
 

@@ -12,9 +12,12 @@ from pipeline.evaluation.annotation.export import Export, write_files
 from pipeline.evaluation.annotation.study import write_key
 from pipeline.evaluation.answers.people import export_grades
 from pipeline.storage.data_root import DataRoot
+from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studied import sent_back
 from tests.unit.evaluation.answers.graded import PAPER, grade
-from tests.unit.evaluation.made_up import Row, write_table
+from tests.unit.evaluation.made_up import (
+    Row,
+)
 
 MONTH = "2024-03"
 SYSTEMS = ("arxivbot", "direct")

@@ -15,7 +15,13 @@ from pipeline.evaluation.annotation.study import write_key
 from pipeline.evaluation.g_score.people import export_ratings
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, HUMAN_RATINGS, RELATED_WORK_TASKS, SUMMARIES
-from tests.unit.evaluation.made_up import Row, Text, same, workspace, write_table
+from tests.month_tables import write_table
+from tests.unit.evaluation.made_up import (
+    Row,
+    Text,
+    same,
+    workspace,
+)
 
 __all__ = ["Row", "same", "workspace"]
 

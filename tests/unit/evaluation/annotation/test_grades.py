@@ -19,6 +19,7 @@ from pipeline.evaluation.answers.people_measures import GradeResults, pool_month
 from pipeline.report.judgements import grades_section
 from pipeline.storage.writing import Row
 from pipeline.tables import ANSWERS, HUMAN_GRADES, QUESTIONS
+from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
     SYSTEMS,
@@ -31,7 +32,9 @@ from tests.unit.evaluation.annotation.people_month import (
 )
 from tests.unit.evaluation.annotation.studied import imported
 from tests.unit.evaluation.answers.graded import grade
-from tests.unit.evaluation.made_up import workspace, write_table
+from tests.unit.evaluation.made_up import (
+    workspace,
+)
 
 pytestmark = pytest.mark.slow
 

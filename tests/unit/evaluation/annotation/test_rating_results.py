@@ -21,8 +21,12 @@ from pipeline.evaluation.g_score.people_measures import (
 from pipeline.report.judgements import rating_results_section
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
+from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studied import MONTH
-from tests.unit.evaluation.made_up import Row, workspace, write_table
+from tests.unit.evaluation.made_up import (
+    Row,
+    workspace,
+)
 
 SYSTEMS = ("one", "two")
 

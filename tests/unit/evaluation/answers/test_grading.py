@@ -20,6 +20,7 @@ from pipeline.evaluation.answers.sample import (
     SampledAnswer,
     parts_of,
 )
+from tests.month_tables import write_table
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.answers.graded import (
     case,
@@ -33,7 +34,9 @@ from tests.unit.evaluation.answers.graded import (
     sentences_as_claims,
     verdicts,
 )
-from tests.unit.evaluation.made_up import workspace, write_table
+from tests.unit.evaluation.made_up import (
+    workspace,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,16 @@ from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.passages import RankedEvidence, among, best_places, search
 from pipeline.index.exact import lexical_scores
+from tests.month_tables import write_table
 from tests.unit.evaluation.citation_support.building import (
     CITED_MONTH,
     WordEmbedder,
     embedding_rows,
     passage_rows,
 )
-from tests.unit.evaluation.made_up import workspace, write_table
+from tests.unit.evaluation.made_up import (
+    workspace,
+)
 
 ONE, TWO = "2401.00001", "2401.00002"
 # The first shares the claim's words, the second what the vectors count.

@@ -23,6 +23,7 @@ from pipeline.llm.loop import without_waiting
 from pipeline.llm.rehearsal import Rehearsal
 from pipeline.tables.writers import writer_name
 from tests.models_file import write_models
+from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import (
     CITED_MONTH,
@@ -38,7 +39,6 @@ from tests.unit.evaluation.citation_support.building import (
     stage_with,
     verdict_on,
 )
-from tests.unit.evaluation.made_up import write_table
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from pipeline.embedding.columns import vector_columns
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-from tests.unit.evaluation.made_up import write_table
+from tests.month_tables import write_table
 
 MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
 WORDS = (
