@@ -82,13 +82,13 @@ def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def _picture(scores: RetrievalScores, month: str) -> str:
-    from pipeline.report.corpus import METHODS, METRIC_NAMES, methods_of
+    from pipeline.report.corpus import METHODS, methods_of
 
     scores_of = {
         METHODS[method]: scores.rows[method, _PICTURED_METRIC] for method in methods_of(scores)
     }
     rows = {method: (row["value"], row["low"], row["high"]) for method, row in scores_of.items()}
-    name = METRIC_NAMES[_PICTURED_METRIC]
+    name = _PICTURED_METRIC
     return intervals(
         name, rows, title=f"{name}: {month}: {scores.queries:,} citing sentences, 95 % intervals"
     )

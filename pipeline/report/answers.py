@@ -5,10 +5,10 @@ differences, a second judge, and the questions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+from typing import Any, get_args
 
-from pipeline.answering.questions import KINDS, Question
+from pipeline.answering.questions import KINDS
 from pipeline.evaluation.answers.measures import AGES, Grade, Outcome, answer_measures
 from pipeline.evaluation.answers.results import (
     ALL,
@@ -20,6 +20,7 @@ from pipeline.evaluation.answers.results import (
     hop_gains,
 )
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
+from pipeline.evaluation.statistics import Estimate
 from pipeline.report.costs import answers_cost
 from pipeline.report.data import AnswersData, ReportData, answering_order
 from pipeline.report.figures import BarFigure, answering_colour, bar
@@ -38,9 +39,7 @@ from pipeline.report.formatting import (
     question_file,
 )
 from pipeline.report.grid import (
-    Best,
     Cell,
-    Column,
     Grid,
     RowGroup,
     Section,
@@ -48,15 +47,22 @@ from pipeline.report.grid import (
     mean_cell,
     percent_cell,
     present,
-    table,
     with_rows,
 )
 from pipeline.report.judgements import grades_section
-from pipeline.report.measures import published
+from pipeline.report.measures import (
+    MeasuredRow,
+    measure_table,
+    published_rows,
+    select,
+    with_short_titles,
+)
 from pipeline.tables.writers import by_system
 
 _OLD, _RECENT = (QuestionGroup("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")
+_FACTUAL, _COVERAGE = select(*_SHARES)
+_MEANS = select(*_SHARES, "gold_shown_first_hop", "gold_shown", "coverage_of_shown", "claims")
 # Of the arXivBot report: its corpus, its questions, and the dividing line of old and recent papers,
 # GPT-4's knowledge cut-off.
 _CORPUS_PAPERS = 27_447
@@ -65,6 +71,7 @@ _PUBLISHED_BASIS = (
     " and recent 25 each"
 )
 _PUBLISHED_CUTOFF = "2023-12"
+_OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 _TABLE_SYSTEMS = ("direct", "wikichat", "arxivbot_report", "arxivbot")
 _DEFINITIONS = (
     (
@@ -146,58 +153,50 @@ def _basis(data: AnswersData) -> str:
     return f"{questions}, {month_range(data.months)}; {judge}{small}"
 
 
-def share_cell(result: SystemResult | None, measure: str) -> Cell:
-    """A mean with its interval; empty where it could not be computed."""
-    return mean_cell(result.measures.get(measure) if result else None, "percent")
+def coverage_of(data: AnswersData, system: str) -> Cell:
+    """A system's mean coverage over all questions; empty where nothing was graded."""
+    return _COVERAGE.cell(_means(data.result(system)).get("coverage"))
 
 
-def _share(measure: str, title: str, best: Best = "highest") -> Column[SystemResult]:
-    return Column(title, lambda result: share_cell(result, measure), best=best)
+def _means(result: SystemResult | None) -> Mapping[str, Estimate]:
+    return result.measures if result else {}
 
 
-def _outcome(outcome: Outcome, title: str) -> Column[SystemResult]:
-    """How many answers came to an outcome."""
-    return Column(title, lambda result: result.outcomes.get(outcome, 0))
+def _cells(result: SystemResult) -> dict[str, Any]:
+    """Metric → value of a system over some questions."""
+    cells: dict[str, Any] = {outcome: result.outcomes.get(outcome, 0) for outcome in _OUTCOMES}
+    for measure in _MEANS:
+        mean = result.measures.get(measure.metric)
+        cells[measure.metric] = measure.cell(mean)
+        cells[f"{measure.metric}_is_of"] = mean.count if mean else 0
+    return cells | {"questions": result.questions}
 
 
-_SYSTEM: Column[SystemResult] = Column("System", lambda result: answering_system(result.system))
-_QUESTIONS: Column[SystemResult] = Column("Questions", lambda result: result.questions)
-_FACTUAL, _COVERAGE = (_share(measure, measure.capitalize()) for measure in _SHARES)
-_ANSWERED, _ABSTAINED = _outcome("answered", "Answered"), _outcome("abstained", "Abstained")
-
-
-def _results(
+def _rows(
     data: AnswersData, group: QuestionGroup = ALL, judge: str | None = None
-) -> list[SystemResult]:
-    """The results of the systems that have any."""
-    results = (data.result(system, group, judge) for system in data.systems)
-    return [result for result in results if result is not None]
+) -> list[MeasuredRow]:
+    """The systems that have results over a group of questions."""
+    results = ((system, data.result(system, group, judge)) for system in data.systems)
+    return [
+        MeasuredRow(answering_system(system), _cells(result))
+        for system, result in results
+        if result
+    ]
 
 
 def leaderboard(data: AnswersData) -> Grid:
     """Every system with its shares over all questions, the highest coverage first."""
-
-    def abstained(system: str) -> int | None:
+    rows = []
+    for system in best_first(data):
         result = data.result(system)
-        return result.outcomes.get("abstained", 0) if result else None
-
-    columns = [
-        Column("System", answering_system),
-        Column("Model", data.model_of),
-        Column(
-            "Factual", lambda system: share_cell(data.result(system), "factual"), best="highest"
-        ),
-        Column(
-            "Coverage", lambda system: share_cell(data.result(system), "coverage"), best="highest"
-        ),
-        Column("Questions", lambda system: data.written[system].items),
-        Column("Abstained", abstained),
-    ]
-    return table(
+        cells = _cells(result) if result else {}
+        cells["questions"] = data.written[system].items
+        rows.append(MeasuredRow(answering_system(system), cells, data.model_of(system)))
+    return measure_table(
         "answers_leaderboard",
         "Answers: leaderboard",
-        columns,
-        best_first(data),
+        select("factual", "coverage", "questions", "abstained"),
+        rows,
         about=f"{_basis(data)}.",
         sortable=True,
     )
@@ -205,34 +204,35 @@ def leaderboard(data: AnswersData) -> Grid:
 
 def best_first(data: AnswersData) -> list[str]:
     """The systems, the highest coverage of all questions first."""
-
-    def coverage(system: str) -> float:
-        return float(share_cell(data.result(system), "coverage").value or 0)
-
-    return sorted(data.systems, key=lambda system: (-coverage(system), system))
+    coverage = {system: float(coverage_of(data, system).value or 0) for system in data.systems}
+    return sorted(data.systems, key=lambda system: (-coverage[system], system))
 
 
 def _published_and_ours(data: AnswersData) -> list[BarFigure]:
     """Factual and coverage as published for old and recent questions, beside ours over all."""
     groups = []
-    for measure in _SHARES:
-        theirs = [
+    for measure in (_FACTUAL, _COVERAGE):
+        halves = select(*(f"{measure.metric}_{age}" for age in AGES))
+        published = [
             bar(
-                f"{row['system']} ({row['model_old']}), {age}",
-                percent_cell(float(row[f"{measure}_{age}"]) / 100),
+                f"{row.label} ({row.model}), {age}",
+                percent_cell(row.cells[half.metric]),
                 8,
                 hollow=True,
             )
-            for row in published("arxivbot")
-            for age in ("old", "recent")
+            for row in published_rows("arxivbot", "table_1", halves)
+            for age, half in zip(AGES, halves, strict=True)
         ]
-        cells = [(system, share_cell(data.result(system), measure)) for system in data.systems]
         ours = [
-            bar(answering_system(system), cell, answering_colour(system, data.systems))
-            for system, cell in cells
-            if cell.value is not None
+            bar(
+                answering_system(system),
+                measure.cell(mean),
+                answering_colour(system, data.systems),
+            )
+            for system in data.systems
+            if (mean := _means(data.result(system)).get(measure.metric))
         ]
-        groups += [(measure.capitalize(), theirs + ours)] if ours else []
+        groups += [(measure.title, published + ours)] if ours else []
     about = (
         "Outlined: Table 1 of the arXivBot report, old and recent questions. Filled: ours over all"
         " questions, with 95 % intervals. Compare rankings, not absolute scores: models, questions"
@@ -277,46 +277,18 @@ def _age_note(data: AnswersData) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _TableRow:
-    """A row of Table 1. shares: (measure, age or all) → value."""
-
-    system: str
-    model: str
-    shares: Mapping[tuple[str, str], Cell]
-    questions: int
-
-
 def _paper_table(data: AnswersData) -> Grid:
-    theirs = []
-    for row in published("arxivbot"):
-        models = dict.fromkeys((row["model_old"], row["model_recent"]))
-        shares: dict[tuple[str, str], Cell] = {
-            (measure, age): percent_cell(float(row[f"{measure}_{age}"]) / 100)
-            for measure in _SHARES
-            for age in AGES
-        }
-        theirs.append(_TableRow(row["system"], ", ".join(models), shares, int(row["questions"])))
-    halves = (*AGES, "all")
-    ours = [
-        _TableRow(
-            answering_system(system),
-            data.model_of(system),
-            {
-                (measure, group.name or "all"): share_cell(data.result(system, group), measure)
-                for measure in _SHARES
-                for group in (_OLD, _RECENT, ALL)
-            },
-            data.written[system].items,
-        )
-        for system in data.systems
-    ]
-    columns: list[Column[_TableRow]] = [
-        Column("System", lambda row: row.system),
-        Column("Model", lambda row: row.model),
-        *(_share_of_row(measure, age) for age in halves for measure in _SHARES),
-        Column("Questions", lambda row: row.questions),
-    ]
+    halves = {"old": _OLD, "recent": _RECENT, "all": ALL}
+    shares = select(*(f"{share}_{half}" for half in halves for share in _SHARES))
+    columns = [*shares, *select("questions")]
+    ours = []
+    for system in data.systems:
+        cells: dict[str, Any] = {"questions": data.written[system].items}
+        for half, group in halves.items():
+            means = _means(data.result(system, group))
+            for share in _SHARES:
+                cells[f"{share}_{half}"] = mean_cell(means.get(share), "percent")
+        ours.append(MeasuredRow(answering_system(system), cells, data.model_of(system)))
     missing = [
         answering_system(system)
         for system in _TABLE_SYSTEMS
@@ -328,38 +300,28 @@ def _paper_table(data: AnswersData) -> Grid:
         " ChatGPT site. The report's recent half names WikiChat's model as GPT-4, its old half as"
         " GPT-4o."
     )
-    return table(
-        "answers_table_1",
-        "Table 1: answers to questions",
-        columns,
-        groups=[
-            RowGroup(theirs, PUBLISHED, _PUBLISHED_BASIS),
-            RowGroup(ours, OURS, _basis(data)),
-        ],
-        notes=notes,
-    )
-
-
-def _share_of_row(measure: str, age: str) -> Column[_TableRow]:
-    title = f"{measure.capitalize()}, {age}"
-    return Column(title, lambda row: row.shares.get((measure, age)), best="highest")
+    groups = [
+        RowGroup(published_rows("arxivbot", "table_1", columns), PUBLISHED, _PUBLISHED_BASIS),
+        RowGroup(ours, OURS, _basis(data)),
+    ]
+    title = "Table 1: answers to questions"
+    return measure_table("answers_table_1", title, columns, groups=groups, notes=notes)
 
 
 def _outcomes(data: AnswersData) -> Grid:
     """What became of the questions, and over how many each mean is."""
-    columns = [
-        _SYSTEM,
-        _QUESTIONS,
-        _ANSWERED,
-        _ABSTAINED,
-        _outcome("claims_nothing", "Claims nothing"),
-        _outcome("unreadable", "Unreadable"),
-        _basis_of("factual", "Factual is of"),
-        _basis_of("coverage", "Coverage is of"),
-        Column("Claims per answer", lambda result: mean_cell(result.measures.get("claims"), "one")),
-    ]
+    columns = select(
+        "questions",
+        "answered",
+        "abstained",
+        "claims_nothing",
+        "unreadable",
+        "factual_is_of",
+        "coverage_is_of",
+        "claims",
+    )
     groups = [
-        RowGroup(_results(data, group), title)
+        RowGroup(_rows(data, group), title)
         for title, group in (("All", ALL), ("Old", _OLD), ("Recent", _RECENT))
     ]
     about = (
@@ -368,33 +330,19 @@ def _outcomes(data: AnswersData) -> Grid:
         " columns: over how many questions the means are, and the mean number of claims."
     )
     title = "What the numbers rest on"
-    return table("answers_outcomes", title, columns, groups=groups, about=about)
-
-
-def _basis_of(measure: str, title: str) -> Column[SystemResult]:
-    """Over how many questions the mean of a measure is."""
-    return Column(
-        title,
-        lambda result: result.measures[measure].count if measure in result.measures else 0,
-    )
+    return measure_table("answers_outcomes", title, columns, groups=groups, about=about)
 
 
 def _kinds(data: AnswersData) -> Section | None:
     """The shares by kind of question; None where nothing was graded."""
-    columns = [
-        _SYSTEM,
-        _FACTUAL,
-        _COVERAGE,
-        _share("gold_shown", "Gold passages shown", best=""),
-        _QUESTIONS,
-        _ANSWERED,
-        _ABSTAINED,
-    ]
+    columns = with_short_titles(
+        select("factual", "coverage", "gold_shown", "questions", "answered", "abstained")
+    )
     groups = [
-        RowGroup(_results(data, QuestionGroup("kind", kind)), kind.capitalize()) for kind in KINDS
+        RowGroup(_rows(data, QuestionGroup("kind", kind)), kind.capitalize()) for kind in KINDS
     ]
     about = f"Each kind has few questions: read the intervals first. {_basis(data)}."
-    grid = table("answers_kinds", "By kind", columns, groups=groups, about=about)
+    grid = measure_table("answers_kinds", "By kind", columns, groups=groups, about=about)
     return Section("kinds", "By kind of question", (), (grid,)) if grid.rows else None
 
 
@@ -420,57 +368,56 @@ def _retrieval(data: AnswersData, *, linked: bool) -> Section | None:
 
 
 def _gold_shown(data: AnswersData) -> Grid:
-    columns = [
-        _SYSTEM,
-        _share("gold_shown_first_hop", "Shown by the first hop"),
-        _share("gold_shown", "Shown by the last hop"),
-        _share("coverage_of_shown", "Coverage of what was shown"),
-        _basis_of("gold_shown", "Questions"),
-    ]
-    shown = [result for result in _results(data) if "gold_shown" in result.measures]
-    return table("answers_shown", "Gold claims shown", columns, shown)
+    columns = select("gold_shown_first_hop", "gold_shown", "coverage_of_shown", "gold_shown_is_of")
+    searched = [row for row in _rows(data) if row.cells["gold_shown_is_of"]]
+    return measure_table("answers_shown", "Gold claims shown", columns, searched)
 
 
 def _hops(data: AnswersData) -> Grid:
-    def more_than_two(system: str) -> int:
-        return sum(questions for number, questions in data.hops[system].items() if number > 2)
-
-    def mean(system: str) -> float:
+    rows = []
+    for system in data.systems:
         hops = data.hops[system]
-        return sum(number * questions for number, questions in hops.items()) / hops.total()
-
-    columns = [
-        Column("System", answering_system),
-        Column("No search", lambda system: data.hops[system][0]),
-        Column("One hop", lambda system: data.hops[system][1]),
-        Column("Two hops", lambda system: data.hops[system][2]),
-        Column("Three and more", more_than_two),
-        Column("Hops per question", mean),
-    ]
-    searched = [system for system in data.systems if any(data.hops[system].keys() - {0})]
+        if any(hops.keys() - {0}):
+            more = sum(questions for number, questions in hops.items() if number > 2)
+            mean = sum(number * questions for number, questions in hops.items()) / hops.total()
+            rows.append([answering_system(system), hops[0], hops[1], hops[2], more, mean])
+    columns = ["System", "No search", "One hop", "Two hops", "Three and more", "Hops per question"]
     about = (
         "Questions by number of searches; a system searches again only where its model asks for it."
     )
-    return table("answers_hops", "Hops used", columns, searched, about=about)
+    return Grid("answers_hops", "Hops used", columns, rows, about=about)
 
 
 def _gains(gains: Sequence[HopGain]) -> Grid:
-    columns: list[Column[HopGain]] = [
-        Column("System", lambda gain: answering_system(gain.system)),
-        Column("Hop", lambda gain: gain.hop),
-        Column("Questions", lambda gain: gain.questions),
-        Column("Their gold claims", lambda gain: gain.known),
-        Column("First shown", lambda gain: gain.shown),
-        Column("Share", lambda gain: gain.shown / gain.known if gain.known else None, "percent"),
-        Column("Points", lambda gain: gain.held, "one"),
-        Column("Questions helped", lambda gain: len(gain.helped)),
+    rows = [
+        [
+            answering_system(gain.system),
+            gain.hop,
+            gain.questions,
+            gain.known,
+            gain.shown,
+            percent_cell(gain.shown / gain.known if gain.known else None),
+            Cell(gain.held, "one"),
+            len(gain.helped),
+        ]
+        for gain in gains
+    ]
+    columns = [
+        "System",
+        "Hop",
+        "Questions",
+        "Their gold claims",
+        "First shown",
+        "Share",
+        "Points",
+        "Questions helped",
     ]
     about = (
         "First shown: gold claims that this hop was the first to show. Points: what the answers"
         " earn for these, one for each claim held, a half for partly. The table does not show"
         " whether the model would have known them otherwise."
     )
-    return table("answers_gains", "Gain of each hop", columns, gains, about=about)
+    return Grid("answers_gains", "Gain of each hop", columns, rows, about=about)
 
 
 def _helped(data: AnswersData, gains: Sequence[HopGain]) -> Grid:
@@ -519,13 +466,13 @@ def _second_judge(data: AnswersData) -> Section | None:
     """The judges side by side, and their agreement; None for a single one."""
     if len(data.judges) < 2:
         return None
-    columns = [_SYSTEM, _FACTUAL, _COVERAGE, _ANSWERED]
-    groups = [RowGroup(_results(data, ALL, judge), judge) for judge in data.judges]
+    columns = select("factual", "coverage", "answered")
+    groups = [RowGroup(_rows(data, ALL, judge), judge) for judge in data.judges]
     about = (
         "No mean mixes verdicts of two judges. All judges graded the claims into which the first"
         " split the answers."
     )
-    beside = table("answers_judges", "Each judge", columns, groups=groups, about=about)
+    beside = measure_table("answers_judges", "Each judge", columns, groups=groups, about=about)
     return Section("judges", "A second judge", (), (beside, _agreement(data)))
 
 
@@ -565,32 +512,33 @@ def _question_list(data: AnswersData) -> Section:
         for grade in data.grades
         if grade["judge"] == data.judge
     }
-    columns: list[Column[Question]] = [
-        Column("Question", lambda posed: Cell(posed.question, page=question_file(posed.id))),
-        Column("Kind", lambda posed: posed.kind),
-        Column("Papers", lambda posed: len(posed.papers)),
-        Column("Newest", lambda posed: posed.date or posed.month),
+    systems = data.systems[::-1]
+    posed = sorted((posed.question for posed in data.questions), key=lambda question: question.id)
+    listed, notes = first_rows(posed, "the tables; each has its page")
+    rows = [
+        [
+            Cell(question.question, page=question_file(question.id)),
+            question.kind,
+            len(question.papers),
+            question.date or question.month,
+            *(
+                cell
+                for system in systems
+                for cell in _shares_of_answer(grades.get((question.id, system)))
+            ),
+        ]
+        for question in listed
     ]
-    for system in reversed(data.systems):
-        columns += [_share_of_answer(grades, system, measure) for measure in _SHARES]
-    questions = sorted((posed.question for posed in data.questions), key=lambda posed: posed.id)
-    listed, notes = first_rows(questions, "the tables; each has its page")
+    columns = ["Question", "Kind", "Papers", "Newest"]
+    columns += [f"{answering_system(system)}, {share}" for system in systems for share in _SHARES]
     about = f"{MISSING}: no such share; an answer that abstained has no factual share."
-    grid = table(
-        "answers_questions", "Questions", columns, listed, about=about, notes=notes, stacked=True
+    grid = Grid(
+        "answers_questions", "Questions", columns, rows, about=about, notes=notes, stacked=True
     )
     return Section("questions", "Questions", (), (grid,))
 
 
-def _share_of_answer(
-    grades: Mapping[tuple[str, str], Grade], system: str, measure: str
-) -> Column[Question]:
-    def share(question: Question) -> Cell:
-        grade = grades.get((question.id, system))
-        if grade is None:
-            return percent_cell(None)
-        abstained = measure == "factual" and grade["outcome"] == "abstained"
-        tag = "abstained" if abstained else ""
-        return Cell(answer_measures(grade).get(measure), "percent", tag=tag)
-
-    return Column(f"{answering_system(system)}, {measure}", share)
+def _shares_of_answer(grade: Grade | None) -> tuple[Cell, Cell]:
+    measures = answer_measures(grade) if grade else {}
+    tag = "abstained" if grade and grade["outcome"] == "abstained" else ""
+    return Cell(measures.get("factual"), "percent", tag=tag), percent_cell(measures.get("coverage"))

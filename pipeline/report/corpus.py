@@ -25,14 +25,13 @@ from pipeline.report.figures import BarFigure, bar
 from pipeline.report.formatting import FEW, count, month_name, number_of, words
 from pipeline.report.grid import (
     Cell,
-    Column,
     Details,
     Grid,
     Section,
     first_rows,
     percent_cell,
-    table,
 )
+from pipeline.report.measures import MeasuredRow, measure_table, select
 from pipeline.storage.data_root import DataRoot
 
 METHODS: Mapping[str, str] = {
@@ -43,14 +42,7 @@ METHODS: Mapping[str, str] = {
     "colbert": "fused, then ColBERT",
     "cross_encoder": "fused, then cross-encoder",
 }
-METRIC_NAMES: Mapping[str, str] = {
-    "R@1": "recall@1",
-    "R@5": "recall@5",
-    "R@10": "recall@10",
-    "R@50": "recall@50",
-    "RR@50": "MRR",
-    "nDCG@10": "nDCG@10",
-}
+METRICS = ("R@1", "R@5", "R@10", "R@50", "RR@50", "nDCG@10")
 # The one that tells methods apart where a pool is small: recall@10 of 20 papers is nearly 1 for
 # all.
 _DRAWN = "nDCG@10"
@@ -99,13 +91,12 @@ def _load_text(receipt: Mapping[str, Any]) -> str:
 def left_out_grid(key: str, title: str, items: Sequence[LeftOut], where: str) -> Grid:
     """Items one by one, as many as a page lists. where: the table that has the others."""
     listed, notes = first_rows(items, where)
-    columns: list[Column[LeftOut]] = [
-        Column("What", lambda item: Cell(item.subject, page=item.page)),
-        Column("Stage", lambda item: words(item.stage)),
-        Column("Reason", lambda item: words(item.reason)),
-        Column("Detail", lambda item: item.detail),
+    rows = [
+        [Cell(item.subject, page=item.page), words(item.stage), words(item.reason), item.detail]
+        for item in listed
     ]
-    return table(key, title, columns, listed, notes=notes, stacked=True)
+    columns = ["What", "Stage", "Reason", "Detail"]
+    return Grid(key, title, columns, rows, notes=notes, stacked=True)
 
 
 def papers_section(root: DataRoot, month: str) -> Section:
@@ -122,26 +113,35 @@ def papers_section(root: DataRoot, month: str) -> Section:
     cited = root.read(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"])
     references = _counts(cited["arxiv_id"])
     known = _counts(cited.filter(pc.is_valid(cited["cited_arxiv_id"]))["arxiv_id"])
-    columns: list[Column[Mapping[str, Any]]] = [
-        Column(
-            "Title",
-            lambda paper: Cell(paper["title"], tag="page truncated" if paper["truncated"] else ""),
-        ),
-        Column("Paper", lambda paper: Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"])),
-        Column("Category", lambda paper: paper["primary_category"]),
-        Column("Subset", lambda paper: words(paper["subset"])),
-        Column("Sections", lambda paper: len(paper["sections"])),
-        Column("Passages", lambda paper: passages[paper["arxiv_id"]]),
-        Column("References", lambda paper: references[paper["arxiv_id"]]),
-        Column("Known", lambda paper: known[paper["arxiv_id"]]),
-        Column("Kept", share_kept),
+    listed, notes = first_rows(papers, "the table papers")
+    rows = [
+        [
+            Cell(paper["title"], tag="page truncated" if paper["truncated"] else ""),
+            Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"]),
+            paper["primary_category"],
+            words(paper["subset"]),
+            len(paper["sections"]),
+            *(counts[paper["arxiv_id"]] for counts in (passages, references, known)),
+            share_kept(paper),
+        ]
+        for paper in listed
+    ]
+    columns = [
+        "Title",
+        "Paper",
+        "Category",
+        "Subset",
+        "Sections",
+        "Passages",
+        "References",
+        "Known",
+        "Kept",
     ]
     definition = (
         "References: items of the bibliography; known: those that are papers on arXiv. Kept: the"
         " share of the visible characters of the page that were kept, a formula counted as its TeX."
     )
-    listed, notes = first_rows(papers, "the table papers")
-    grid = table("papers", "Papers", columns, listed, about=definition, notes=notes, stacked=True)
+    grid = Grid("papers", "Papers", columns, rows, about=definition, notes=notes, stacked=True)
     if len(papers) <= _MOST_OPEN_PAPERS:
         return Section("papers", "Papers", (), [grid])
     return Section("papers", "Papers", (), [Details(f"All papers ({count(len(papers))})", [grid])])
@@ -165,14 +165,22 @@ def retrieval_section(scores: RetrievalScores) -> Section:
         text = f"How well search finds the papers that a sentence cites was not measured: {why}."
         return Section(key, title, (text,))
     methods = methods_of(scores)
-    metrics = [
-        metric for metric in METRIC_NAMES if any(measured == metric for _, measured in scores.rows)
+    measured = {metric for _, metric in scores.rows}
+    metrics = [metric for metric in METRICS if metric in measured]
+    rows = [
+        MeasuredRow(
+            METHODS[method], {metric: retrieval_cell(scores, method, metric) for metric in metrics}
+        )
+        for method in methods
     ]
-    columns = [
-        Column("Mean over sentences", METHODS.__getitem__),
-        *(_metric_column(scores, metric) for metric in metrics),
-    ]
-    grid = table(key, "Retrieval scores", columns, methods, notes=_retrieval_notes(scores))
+    grid = measure_table(
+        key,
+        "Retrieval scores",
+        select(*metrics),
+        rows,
+        first="Mean over sentences",
+        notes=_retrieval_notes(scores),
+    )
     colours = {method: colour for colour, method in enumerate(METHODS, start=1)}
     bars = [
         bar(METHODS[method], retrieval_cell(scores, method), colours[method]) for method in methods
@@ -193,19 +201,11 @@ def retrieval_cell(scores: RetrievalScores, method: str, metric: str = _DRAWN) -
     return Cell(row["value"], "two", row["low"], row["high"]) if row else Cell(None, "two")
 
 
-def _metric_column(scores: RetrievalScores, metric: str) -> Column[str]:
-    return Column(
-        METRIC_NAMES[metric],
-        lambda method: retrieval_cell(scores, method, metric),
-        best="highest",
-    )
-
-
 def _retrieval_notes(scores: RetrievalScores) -> list[str]:
     """The model of each way to search, and why some ways or metrics were not measured."""
     models = {method: row["model"] for (method, _), row in scores.rows.items()}
     skipped: Mapping[str, str] = scores.notes.get("not_measured", {})
-    names = {**METHODS, **METRIC_NAMES}
+    names = {**METHODS, **{measure.metric: measure.title for measure in select(*METRICS)}}
     return [
         *(f"{name}: {models[method]}." for method, name in METHODS.items() if method in models),
         *(

@@ -13,7 +13,7 @@ from pipeline.engine.run_stats import StageTiming, read_timings
 from pipeline.llm.messages import Prices
 from pipeline.report.data import AnswersData, Cost, RelatedWorkData, ReportData, Writings
 from pipeline.report.formatting import answering_system, words
-from pipeline.report.grid import Column, Grid, Section, table
+from pipeline.report.grid import Cell, Grid, Row, Section
 
 _BESIDE = {
     tables.KEY_ELEMENTS.name: "Key elements, for all systems that use them",
@@ -34,17 +34,28 @@ class CostLine:
     label: str
     cost: Cost
 
-    @property
-    def models(self) -> str:
-        return "" if self.label == _TOTAL else ", ".join(sorted(self.cost.models))
-
-    @property
-    def tokens(self) -> int:
-        return sum(self.cost.tokens.values())
-
     def per_item(self, number: float | None) -> float | None:
         items = self.cost.items
         return number / items if number is not None and items else None
+
+    def row(self, prices: Mapping[str, Prices]) -> Row:
+        """The line with its money where there are prices."""
+        cost = self.cost
+        read, written = cost.tokens_of("prompt_tokens"), cost.tokens_of("completion_tokens")
+        row = [
+            self.label,
+            "" if self.label == _TOTAL else ", ".join(sorted(cost.models)),
+            cost.items or None,
+            cost.calls,
+            Cell(self.per_item(cost.calls), "one"),
+            read,
+            written,
+            Cell(self.per_item(read + written), "count"),
+        ]
+        if not prices:
+            return row
+        money = cost.money(prices)
+        return [*row, Cell(money, "three"), Cell(self.per_item(money), "three")]
 
 
 def _lines(data: Writings, name: Callable[[str], str]) -> list[CostLine]:
@@ -93,34 +104,24 @@ def answers_cost(data: AnswersData) -> Section | None:
 def _cost_grid(
     key: str, title: str, about: str, lines: Sequence[CostLine], prices: Mapping[str, Prices]
 ) -> Grid:
-    columns: list[Column[CostLine]] = [
-        Column("Stage", lambda line: line.label),
-        Column("Model", lambda line: line.models),
-        Column("Items", lambda line: line.cost.items or None),
-        Column("Calls", lambda line: line.cost.calls),
-        Column("Calls per item", lambda line: line.per_item(line.cost.calls), "one"),
-        Column("Tokens read", lambda line: line.cost.tokens_of("prompt_tokens")),
-        Column("Tokens written", lambda line: line.cost.tokens_of("completion_tokens")),
-        Column("Tokens per item", lambda line: line.per_item(line.tokens), "count"),
+    columns = [
+        "Stage",
+        "Model",
+        "Items",
+        "Calls",
+        "Calls per item",
+        "Tokens read",
+        "Tokens written",
+        "Tokens per item",
+        *(["Money", "Money per item"] if prices else []),
     ]
-    if prices:
-        columns += [
-            Column("Money", lambda line: line.cost.money(prices), "three"),
-            Column("Money per item", lambda line: line.per_item(line.cost.money(prices)), "three"),
-        ]
     tokens = Counter[tuple[str, str]]()
     for line in lines:
         tokens.update(line.cost.tokens)
     total = CostLine("", _TOTAL, Cost(0, sum(line.cost.calls for line in lines), tokens))
-    return table(
-        key,
-        title,
-        columns,
-        [*lines, total],
-        about=about,
-        notes=_price_notes(total.cost, prices),
-        totals=(_TOTAL,),
-    )
+    rows = [line.row(prices) for line in (*lines, total)]
+    notes = _price_notes(total.cost, prices)
+    return Grid(key, title, columns, rows, about=about, notes=notes, totals=(_TOTAL,))
 
 
 def _price_notes(total: Cost, prices: Mapping[str, Prices]) -> list[str]:
@@ -154,49 +155,20 @@ def time_sections(data: ReportData) -> list[Section]:
     return sections
 
 
-@dataclass(frozen=True, slots=True)
-class _TimeLine:
-    """The longest run of a line of costs."""
-
-    line: CostLine
-    run: StageTiming
-
-    @property
-    def requests(self) -> float | None:
-        return self.run.measured.get("llm_requests")
-
-    @property
-    def waited(self) -> float | None:
-        """Seconds of all requests together."""
-        return self.run.measured.get("llm_request_seconds")
-
-    @property
-    def seconds_per_item(self) -> float | None:
-        measured = self.run.measured.get("seconds_a_question")
-        return measured or self.line.per_item(self.run.seconds)
-
-    @property
-    def seconds_per_request(self) -> float | None:
-        if self.waited is None or not self.requests:
-            return None
-        return self.waited / self.requests
-
-
 def _time_grid(key: str, lines: Sequence[CostLine], data: ReportData) -> Grid:
     (month,) = data.months
-    runs = [(line, read_timings(data.root, line.stage, month.month)) for line in lines]
-    longest = [
-        _TimeLine(line, max(timings, key=lambda run: run.seconds))
-        for line, timings in runs
-        if timings
-    ]
-    columns: list[Column[_TimeLine]] = [
-        Column("Stage", lambda time: time.line.label),
-        Column("Seconds", lambda time: time.run.seconds, "one"),
-        Column("Seconds per item", lambda time: time.seconds_per_item),
-        Column("Requests", lambda time: time.requests or None),
-        Column("Seconds per request", lambda time: time.seconds_per_request),
-        Column("Request seconds per item", lambda time: time.line.per_item(time.waited)),
+    rows = []
+    for line in lines:
+        runs = read_timings(data.root, line.stage, month.month)
+        if runs:
+            rows.append(_time_row(line, max(runs, key=lambda run: run.seconds)))
+    columns = [
+        "Stage",
+        "Seconds",
+        "Seconds per item",
+        "Requests",
+        "Seconds per request",
+        "Request seconds per item",
     ]
     about = (
         "Of the longest run of the stage on the month, since later runs take their answers from the"
@@ -204,4 +176,17 @@ def _time_grid(key: str, lines: Sequence[CostLine], data: ReportData) -> Grid:
         " seconds per item: the requests of one item one after another, which is what a single"
         " reader waits for."
     )
-    return table(key, "Time", columns, longest, about=about)
+    return Grid(key, "Time", columns, rows, about=about)
+
+
+def _time_row(line: CostLine, run: StageTiming) -> Row:
+    requests = run.measured.get("llm_requests")
+    waited = run.measured.get("llm_request_seconds")
+    return [
+        line.label,
+        Cell(run.seconds, "one"),
+        run.measured.get("seconds_a_question") or line.per_item(run.seconds),
+        requests or None,
+        waited / requests if waited is not None and requests else None,
+        line.per_item(waited),
+    ]

@@ -7,23 +7,22 @@ its month in the figures over all months.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.answering.questions import PosedQuestion, read_posed_questions
+from pipeline.answering.questions import read_posed_questions
 from pipeline.engine.parts import statistics_name
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.answers.measures import Grade, age_of, read_grades
 from pipeline.evaluation.answers.people_measures import (
     GradeResults,
-    MonthGrades,
     pool_months,
     read_month_grades,
 )
@@ -228,27 +227,37 @@ def _preferred_first(judged: Collection[str], preferred: Sequence[str]) -> list[
     )
 
 
-@dataclass(frozen=True)
 class Writings:
     """What systems wrote in one or several months, and what it cost."""
 
-    table: ClassVar[Table]
-    systems_known: ClassVar[Collection[str]]
-    """Those of citeloom; others were imported."""
-
-    months: Sequence[str]
-    prices: Mapping[str, Prices]
-    names: Mapping[str, str]
-    """Name of a writer → its name in the report, which is the `system` of everything below."""
-    written: Mapping[str, Cost]
-    """System → what its sections or answers cost."""
-    beside: Mapping[str, Cost]
-    """Name of a table → what extracting, judging or grading cost."""
+    def __init__(
+        self,
+        table: Table,
+        systems_known: Collection[str],
+        months: Sequence[MonthData],
+        prices: Mapping[str, Prices],
+    ) -> None:
+        """table: of what they wrote. systems_known: those of citeloom; others were imported."""
+        rows = _pooled(months, table)
+        self._table = table
+        self._systems_known = systems_known
+        self.months = [month.month for month in months]
+        self.prices = prices
+        self.names = short_names(with_writer_names(rows)["system"].to_pylist())
+        """Name of a writer → its name in the report, which is the `system` of everything else."""
+        self.rows = with_writer_names(rows, self.names)
+        self.written = {
+            system: _cost(self.rows.filter(pc.equal(self.rows["system"], system)), "model")
+            for system in sorted(set(self.rows["system"].to_pylist()))
+        }
+        """System → what its sections or answers cost."""
+        self.beside: dict[str, Cost] = {}
+        """Name of a table → what extracting, judging or grading cost."""
 
     @property
     def systems(self) -> list[str]:
         """Systems that wrote anything, by name."""
-        return sorted(self.written)
+        return list(self.written)
 
     @property
     def small_model(self) -> str:
@@ -258,43 +267,63 @@ class Writings:
 
     def model_of(self, system: str) -> str:
         """The model, or models, that a system wrote with; `elsewhere` for imported texts."""
-        known = parse_writer(system).system in self.systems_known
+        known = parse_writer(system).system in self._systems_known
         models = ", ".join(sorted(self.written[system].models))
         return models or ("no model" if known else "elsewhere")
 
     def statistics_of(self, system: str) -> str:
         """The name under which runs note what a system took."""
         writers = {shown: name for name, shown in self.names.items()}
-        return statistics_name(self.table.name, writers.get(system, system))
+        return statistics_name(self._table.name, writers[system])
 
 
-@dataclass(frozen=True)
 class RelatedWorkData(Writings):
     """Related work of one or several months. Judgements and ratings are those of a month's own
     report; the report over all months has none.
     """
 
-    table = tables.SUMMARIES
-    systems_known = RELATED_WORK_SYSTEMS
-
-    tasks: int
-    sections: Mapping[str, int]
-    """System → its sections, repeats not counted."""
-    scores: Scores
-    repeats: Sequence[Row]
-    """Scores of the tasks that were written repeatedly, of every repeat; those of the G-Score from
-    sections that were marked alone.
-    """
-    verdicts: Mapping[str, Counter[str]]
-    """System → its citations by verdict, `unjudged: <why>` for those without."""
-    unquoted: Mapping[str, int]
-    """System → its supported citations whose quote was not found."""
-    judgements: Sequence[Row]
-    ratings: Sequence[Row]
-    outdated_ratings: int
-    """Ratings of sections that have changed since."""
-    off: Mapping[str, str]
-    """Name of a table without rows → why, where its file says so."""
+    def __init__(
+        self, months: Sequence[MonthData], judges: Sequence[str], prices: Mapping[str, Prices]
+    ) -> None:
+        """judges: in order of preference."""
+        super().__init__(tables.SUMMARIES, RELATED_WORK_SYSTEMS, months, prices)
+        first_runs = self.rows.filter(pc.equal(self.rows["repeat"], 0))
+        support = with_writer_names(_pooled(months, tables.CITATION_SUPPORT), self.names)
+        judgements = _pooled(months, tables.G_SCORES)
+        compared, repeated = _scores_of(
+            with_writer_names(_pooled(months, tables.SCORES), self.names)
+        )
+        self.beside = {
+            tables.KEY_ELEMENTS.name: _cost(_pooled(months, tables.KEY_ELEMENTS), "model"),
+            tables.G_SCORES.name: _cost(judgements, "judge"),
+            tables.CITATION_SUPPORT.name: _cost(support, "judge"),
+        }
+        self.tasks = _pooled(months, tables.RELATED_WORK_TASKS).num_rows
+        self.sections = Counter[str](first_runs["system"].to_pylist())
+        """System → its sections, repeats not counted."""
+        self.scores = Scores(compared, judges)
+        self.repeats: list[Row] = repeated.to_pylist()
+        """Scores of the tasks that were written repeatedly, of every repeat; those of the G-Score
+        from sections that were marked alone.
+        """
+        self.verdicts, self.unquoted = _citations_by_verdict(support)
+        """System → its citations by verdict, `unjudged: <why>` for those without; and system → its
+        supported citations whose quote was not found.
+        """
+        self.judgements = [
+            named_judgement(row, self.names)
+            for row in judgements.to_pylist()
+            if row.get("mode") == TOGETHER
+        ]
+        self.ratings: list[Row] = [
+            {**row, "system": self.names.get(row["system"], row["system"])}
+            for month in months
+            for row in month.ratings
+        ]
+        self.outdated_ratings = sum(month.outdated_ratings for month in months)
+        """Ratings of sections that have changed since."""
+        self.off = {stage: why for month in months for stage, why in month.off.items()}
+        """Stage that was not run → why."""
 
     @cached_property
     def people(self) -> RatingResults | None:
@@ -307,23 +336,46 @@ class RelatedWorkData(Writings):
         return sorted(self.beside[tables.CITATION_SUPPORT.name].models)
 
 
-@dataclass(frozen=True)
 class AnswersData(Writings):
     """Questions and answers of one or several months."""
 
-    table = tables.ANSWERS
-    systems_known = ANSWERING_SYSTEMS
-
-    questions: Sequence[PosedQuestion]
-    grades: Sequence[Grade]
-    hops: Mapping[str, Counter[int]]
-    """System → number of searches → questions."""
-    judges: Sequence[str]
-    """Models that graded, the preferred ones first."""
-    cutoff: str
-    """The knowledge cut-off that divides old from recent questions."""
-    why_none: str
-    """Why there is no question."""
+    def __init__(
+        self,
+        months: Sequence[MonthData],
+        judges: Sequence[str],
+        prices: Mapping[str, Prices],
+        cutoff: str,
+    ) -> None:
+        """judges: in order of preference. cutoff: the knowledge cut-off that divides old from
+        recent questions.
+        """
+        super().__init__(tables.ANSWERS, ANSWERING_SYSTEMS, months, prices)
+        self.cutoff = cutoff
+        self.beside = {
+            tables.ANSWER_GRADES.name: _cost(_pooled(months, tables.ANSWER_GRADES), "judge")
+        }
+        self.questions = [question for month in months for question in month.questions]
+        self.why_none = next((m.why_no_question for m in months if m.why_no_question), "")
+        """Why there is no question."""
+        self.hops: dict[str, Counter[int]] = defaultdict(Counter)
+        """System → number of searches → questions."""
+        for system, hops in zip(
+            self.rows["system"].to_pylist(), self.rows["hops"].to_pylist(), strict=True
+        ):
+            self.hops[system][hops] += 1
+        # Two months may have a question of one id.
+        qualify = len(months) > 1
+        self.grades: list[Grade] = [
+            {
+                **grade,
+                "question_id": f"{month.month} " * qualify + grade["question_id"],
+                "system": self.names.get(grade["system"], grade["system"]),
+            }
+            for month in months
+            for grade in month.grades
+        ]
+        self.judges = _preferred_first({grade["judge"] for grade in self.grades}, judges)
+        """Models that graded, the preferred ones first."""
 
     @property
     def systems(self) -> list[str]:
@@ -369,29 +421,45 @@ class RetrievalScores:
         return int(next(iter(self.rows.values()))["queries"])
 
 
-@dataclass(frozen=True, slots=True)
 class MonthData:
     """What reports pool of a month; a table that is missing has no rows."""
 
-    month: str
-    finished: bool
-    """Whether its systems were scored, which every figure of the report needs."""
-    rows: Mapping[str, int]
-    """Stage of the funnel → the rows that come out of it."""
-    left_out: Counter[tuple[str, str]]
-    """(Stage of the funnel, reason) → how much was left out."""
-    sample: bool
-    """Whether it has papers of the sample corpus."""
-    tables: Mapping[str, pa.Table]
-    """Name of a table → the columns that reports pool."""
-    retrieval: RetrievalScores
-    questions: Sequence[PosedQuestion]
-    grades: Sequence[Grade]
-    people: MonthGrades
-    ratings: Sequence[Row]
-    outdated_ratings: int
-    off: Mapping[str, str]
-    why_no_question: str
+    def __init__(self, root: DataRoot, month: str, *, details: bool) -> None:
+        """details: single judgements and people's ratings too, which only the month's own report
+        shows.
+
+        Raises as `DataRoot.read` does for a file that is damaged or of another version.
+        """
+        self.month = month
+        self.finished = read_provenance(root.file(tables.SCORES, month)) is not None
+        """Whether its systems were scored, which every figure of the report needs."""
+        self.rows = {table.name: rows_out(root, month, table) for table, *_ in FUNNEL}
+        """Stage of the funnel → the rows that come out of it."""
+        self.left_out = count_left_out(root, month)
+        """(Stage of the funnel, reason) → how much was left out."""
+        self.sample = _is_sample(root, month)
+        """Whether it has papers of the sample corpus."""
+        columns = {table.name: names for table, names in _COLUMNS}
+        if details:
+            columns[tables.G_SCORES.name] = [*_JUDGEMENT, *USAGE]
+        self.tables = {
+            name: read_or_empty(root, tables.TABLES[name], month, names)
+            for name, names in columns.items()
+        }
+        """Name of a table → the columns that reports pool."""
+        self.retrieval = read_retrieval(root, month)
+        self.questions = read_posed_questions(_iterate(root, tables.QUESTIONS, month))
+        self.why_no_question = "" if self.questions else _why_no_question(root, month)
+        self.grades = read_grades(root, month)
+        self.people = read_month_grades(root, month, self.grades)
+        ratings = (
+            list(_iterate(root, tables.HUMAN_RATINGS, month, RATING_COLUMNS)) if details else []
+        )
+        self.ratings = current_ratings(root, month, ratings)
+        self.outdated_ratings = len(ratings) - len(self.ratings)
+        """Ratings of sections that have changed since."""
+        self.off = _stages_off(root, month)
+        """Stage that calls a model and was not run → why, where its file says so."""
 
 
 @dataclass(frozen=True)
@@ -446,103 +514,17 @@ class ReportData:
 
     @cached_property
     def related(self) -> RelatedWorkData:
-        months = self.finished
-        summaries = _pooled(months, tables.SUMMARIES)
-        names = _names(summaries)
-        summaries = with_writer_names(summaries, names)
-        first_runs = summaries.filter(pc.equal(summaries["repeat"], 0))
-        compared, repeated = _scores_of(with_writer_names(_pooled(months, tables.SCORES), names))
-        support = with_writer_names(_pooled(months, tables.CITATION_SUPPORT), names)
-        verdicts, unquoted = _citations_by_verdict(support)
-        judgements = _pooled(months, tables.G_SCORES)
-        return RelatedWorkData(
-            months=[month.month for month in months],
-            prices=self.prices,
-            names=names,
-            written=_written(summaries),
-            beside={
-                tables.KEY_ELEMENTS.name: _cost(_pooled(months, tables.KEY_ELEMENTS), "model"),
-                tables.G_SCORES.name: _cost(judgements, "judge"),
-                tables.CITATION_SUPPORT.name: _cost(support, "judge"),
-            },
-            tasks=_pooled(months, tables.RELATED_WORK_TASKS).num_rows,
-            sections=Counter(first_runs["system"].to_pylist()),
-            scores=Scores(compared, self.judges),
-            repeats=repeated.to_pylist(),
-            verdicts=verdicts,
-            unquoted=unquoted,
-            judgements=[
-                named_judgement(row, names)
-                for row in judgements.to_pylist()
-                if row.get("mode") == TOGETHER
-            ],
-            ratings=[
-                {**row, "system": names.get(row["system"], row["system"])}
-                for month in months
-                for row in month.ratings
-            ],
-            outdated_ratings=sum(month.outdated_ratings for month in months),
-            off={table: why for month in months for table, why in month.off.items()},
-        )
+        return RelatedWorkData(self.finished, self.judges, self.prices)
 
     @cached_property
     def answers(self) -> AnswersData:
-        months = self.finished
-        answers = _pooled(months, tables.ANSWERS)
-        names = _names(answers)
-        answers = with_writer_names(answers, names)
-        hops: dict[str, Counter[int]] = defaultdict(Counter)
-        for system, number in zip(
-            answers["system"].to_pylist(), answers["hops"].to_pylist(), strict=True
-        ):
-            hops[system][number] += 1
-        graded = {grade["judge"] for month in months for grade in month.grades}
-        return AnswersData(
-            months=[month.month for month in months],
-            prices=self.prices,
-            names=names,
-            written=_written(answers),
-            beside={
-                tables.ANSWER_GRADES.name: _cost(_pooled(months, tables.ANSWER_GRADES), "judge")
-            },
-            questions=[question for month in months for question in month.questions],
-            grades=list(self._grades(names)),
-            hops=hops,
-            judges=_preferred_first(graded, self.judges),
-            cutoff=self.cutoff,
-            why_none=next((m.why_no_question for m in months if m.why_no_question), ""),
-        )
-
-    def _grades(self, names: Mapping[str, str]) -> Iterator[Grade]:
-        """The grades of all months. Two months may have a question of one id, so that the month
-        goes before it where there are several.
-        """
-        for month in self.finished:
-            for grade in month.grades:
-                qualified = f"{month.month} " if len(self.finished) > 1 else ""
-                yield {
-                    **grade,
-                    "question_id": qualified + grade["question_id"],
-                    "system": names.get(grade["system"], grade["system"]),
-                }
+        return AnswersData(self.finished, self.judges, self.prices, self.cutoff)
 
 
 def _pooled(months: Sequence[MonthData], table: Table) -> pa.Table:
     if not months:
         return table.schema.empty_table()
     return pa.concat_tables([month.tables[table.name] for month in months])
-
-
-def _names(written: pa.Table) -> dict[str, str]:
-    return short_names(with_writer_names(written)["system"].to_pylist())
-
-
-def _written(rows: pa.Table) -> dict[str, Cost]:
-    """System → what its rows cost."""
-    return {
-        system: _cost(rows.filter(pc.equal(rows["system"], system)), "model")
-        for system in sorted(set(rows["system"].to_pylist()))
-    }
 
 
 def _scores_of(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -574,8 +556,8 @@ def _citations_by_verdict(support: pa.Table) -> tuple[dict[str, Counter[str]], C
 
 
 def read_month_report(workspace: Workspace, month: str) -> ReportData:
-    """What the report of a month shows. Raises as `read_month` does."""
-    return _report_data(workspace, [read_month(workspace.root, month, details=True)])
+    """What the report of a month shows. Raises as `DataRoot.read` does."""
+    return _report_data(workspace, [MonthData(workspace.root, month, details=True)])
 
 
 def read_overall_report(workspace: Workspace) -> ReportData:
@@ -585,7 +567,7 @@ def read_overall_report(workspace: Workspace) -> ReportData:
     months, unreadable = [], []
     for month in workspace.root.months(tables.DUMP_MEMBERS):
         try:
-            months.append(read_month(workspace.root, month, details=False))
+            months.append(MonthData(workspace.root, month, details=False))
         except CiteloomError:
             unreadable.append(month)
     return _report_data(workspace, months, unreadable)
@@ -605,41 +587,6 @@ def _report_data(
     )
 
 
-def read_month(root: DataRoot, month: str, *, details: bool) -> MonthData:
-    """A month. details: single judgements and people's ratings too, which only its own report
-    shows.
-
-    Raises as `DataRoot.read` does for a file that is damaged or of another version.
-    """
-    columns = {table.name: names for table, names in _COLUMNS}
-    if details:
-        columns[tables.G_SCORES.name] = [*_JUDGEMENT, *USAGE]
-    ratings = read_or_empty(root, tables.HUMAN_RATINGS, month, RATING_COLUMNS) if details else None
-    rated = ratings.to_pylist() if ratings else []
-    current = current_ratings(root, month, rated)
-    questions = read_posed_questions(_iterate(root, tables.QUESTIONS, month))
-    grades = read_grades(root, month)
-    return MonthData(
-        month=month,
-        finished=read_provenance(root.file(tables.SCORES, month)) is not None,
-        rows={table.name: rows_out(root, month, table) for table, *_ in FUNNEL},
-        left_out=count_left_out(root, month),
-        sample=_is_sample(root, month),
-        tables={
-            name: read_or_empty(root, tables.TABLES[name], month, wanted)
-            for name, wanted in columns.items()
-        },
-        retrieval=read_retrieval(root, month),
-        questions=questions,
-        grades=grades,
-        people=read_month_grades(root, month, grades),
-        ratings=current,
-        outdated_ratings=len(rated) - len(current),
-        off=stages_off(root, month),
-        why_no_question="" if questions else _why_no_question(root, month),
-    )
-
-
 def read_or_empty(
     root: DataRoot, table: Table, month: str, columns: list[str] | None = None
 ) -> pa.Table:
@@ -649,10 +596,12 @@ def read_or_empty(
     return root.read(table, month, columns)
 
 
-def _iterate(root: DataRoot, table: Table, month: str) -> Iterable[Row]:
+def _iterate(
+    root: DataRoot, table: Table, month: str, columns: list[str] | None = None
+) -> Iterable[Row]:
     if read_provenance(root.file(table, month)) is None:
         return ()
-    return root.iterate(table, month)
+    return root.iterate(table, month, columns)
 
 
 def rows_by(
@@ -714,7 +663,7 @@ def _ledger(root: DataRoot, month: str, stage: str, columns: list[str]) -> pa.Ta
     return read_table(file, columns=columns)
 
 
-def stages_off(root: DataRoot, month: str) -> dict[str, str]:
+def _stages_off(root: DataRoot, month: str) -> dict[str, str]:
     """Stage that calls a model → why it was not run, where its file says so."""
     notes = {stage: _notes(root, tables.TABLES[stage], month) for stage in MODEL_STAGES}
     return {stage: str(note["off"]) for stage, note in notes.items() if note.get("off")}

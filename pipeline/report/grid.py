@@ -1,16 +1,15 @@
 """Tables of a report as data, rendered from one definition as HTML and JSON.
 
 A grid has a title, columns, rows and notes. A row holds plain values, or cells with a form of their
-own, an interval, a tag or a link. `table` makes a grid of items, such as systems, with a function
-for each column.
+own, an interval, a tag or a link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pipeline.evaluation.prose import printable
 from pipeline.report.formatting import MISSING, count, fixed, percent
@@ -23,8 +22,6 @@ Form = Literal["text", "count", "percent", "one", "two", "three"]
 decimals.
 """
 
-Best = Literal["highest", "lowest", ""]
-"""Which value of a column is emphasised in each group of rows, unless all are equal."""
 Item = TypeVar("Item")
 # A month of the whole dump has 10,000 papers and more left out: a page of 1,000 rows is 0.5 MB and
 # still scrolls.
@@ -190,69 +187,6 @@ class Grid:
         ]
         head = {"title": self.title, "about": self.about, "notes": list(self.notes)}
         return head | ({"groups": groups} if groups else {}) | {"rows": rows}
-
-
-@dataclass(frozen=True, slots=True)
-class Column(Generic[Item]):
-    """A column of a table of items: its title, and the value that an item has in it.
-
-    form: of a value that is no cell; None: whole numbers as counts, others with two decimals.
-    """
-
-    title: str
-    value: Callable[[Item], Any]
-    form: Form | None = None
-    best: Best = ""
-
-    def cells(self, items: Iterable[Item]) -> list[Cell]:
-        """The cells of the items, the best one marked."""
-        values = [self.value(item) for item in items]
-        cells = [
-            value if isinstance(value, Cell) else Cell(value, self.form or _form(value))
-            for value in values
-        ]
-        numbers = [cell.value for cell in cells if isinstance(cell.value, int | float)]
-        if not self.best or len(set(numbers)) < 2:
-            return cells
-        best = max(numbers) if self.best == "highest" else min(numbers)
-        return [replace(cell, best=cell.value == best) for cell in cells]
-
-
-def table(
-    key: str,
-    title: str,
-    columns: Sequence[Column[Item]],
-    items: Iterable[Item] = (),
-    *,
-    groups: Iterable[RowGroup] = (),
-    about: str = "",
-    notes: Sequence[str] = (),
-    totals: Sequence[str] = (),
-    stacked: bool = False,
-    sortable: bool = False,
-) -> Grid:
-    """A table with a row for each item. groups: items, as their rows, under headings; one without
-    items is left out.
-    """
-    grouped = [replace(group, rows=_rows(columns, group.rows)) for group in groups if group.rows]
-    return Grid(
-        key,
-        title,
-        [column.title for column in columns],
-        _rows(columns, items),
-        grouped,
-        about,
-        notes,
-        totals,
-        stacked,
-        sortable,
-    )
-
-
-def _rows(columns: Sequence[Column[Item]], items: Iterable[Item]) -> list[Row]:
-    listed = list(items)
-    by_column = [column.cells(listed) for column in columns]
-    return [list(row) for row in zip(*by_column, strict=True)]
 
 
 def first_rows(items: Sequence[Item], others: str) -> tuple[Sequence[Item], list[str]]:

@@ -5,15 +5,14 @@ far they agree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from pipeline.evaluation.answers.people import VERDICTS, Part
-from pipeline.evaluation.answers.people_measures import COMPARED, Accuracy, GradeResults
+from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults
 from pipeline.evaluation.statistics import (
-    Agreement,
     Estimate,
     agreement,
     estimate,
@@ -30,14 +29,12 @@ from pipeline.report.formatting import (
 )
 from pipeline.report.grid import (
     Cell,
-    Column,
     Grid,
     Row,
     RowGroup,
     Section,
     mean_cell,
     percent_cell,
-    table,
     with_rows,
 )
 from pipeline.report.measures import (
@@ -48,6 +45,7 @@ from pipeline.report.measures import (
     basis,
     mean_cells,
     measure_table,
+    select,
 )
 from pipeline.tables import CRITERIA
 
@@ -80,12 +78,11 @@ def criteria(data: RelatedWorkData) -> Section | None:
     grid = measure_table(
         "criteria",
         "Marks by criterion",
-        [*CRITERIA_MEASURES, G_SCORE],
-        [
+        [*CRITERIA_MEASURES, G_SCORE, *select("tasks")],
+        groups=[
             RowGroup(list(by_judge.values()), f"Judge {data.scores.judge}"),
             RowGroup(list(by_people.values()), "People"),
         ],
-        models=False,
         about=(
             "Marks from 1 to 5; the judge saw all systems of a task in one conversation."
             f" {basis(data)}."
@@ -97,13 +94,13 @@ def criteria(data: RelatedWorkData) -> Section | None:
 
 def _marks_by_judge(data: RelatedWorkData) -> dict[str, MeasuredRow]:
     """System → its marks by the first judge."""
-    measures = [*CRITERIA_MEASURES, G_SCORE]
-    tasks = {system: len(data.scores.by_task(system, G_SCORE.metric)) for system in data.systems}
-    return {
-        system: MeasuredRow(words(system), "", mean_cells(data, system, measures), number)
-        for system, number in tasks.items()
-        if number
-    }
+    rows = {}
+    for system in data.systems:
+        tasks = len(data.scores.by_task(system, G_SCORE.metric))
+        cells = mean_cells(data, system, [*CRITERIA_MEASURES, G_SCORE])
+        if tasks:
+            rows[system] = MeasuredRow(words(system), cells | {"tasks": Cell(tasks, "count")})
+    return rows
 
 
 def _marks_by_people(data: RelatedWorkData) -> dict[str, MeasuredRow]:
@@ -114,8 +111,8 @@ def _marks_by_people(data: RelatedWorkData) -> dict[str, MeasuredRow]:
         marks[G_SCORE.metric] = rated.marks[MEAN]
         if any(mean.value is not None for mean in marks.values()):
             cells = {metric: mean_cell(mean, "two") for metric, mean in marks.items()}
-            tasks = max(mean.count for mean in marks.values())
-            rows[rated.system] = MeasuredRow(words(rated.system), "", cells, tasks)
+            cells["tasks"] = Cell(max(mean.count for mean in marks.values()), "count")
+            rows[rated.system] = MeasuredRow(words(rated.system), cells)
     return rows
 
 
@@ -220,18 +217,15 @@ def second_judge(data: RelatedWorkData) -> Section | None:
     judges = data.scores.judges
     if len(judges) < 2:
         return None
-    columns = [Column("System", words), *(_marks_of_judge(data, judge) for judge in judges)]
+    rows = []
+    for system in data.systems:
+        marks = {judge: data.scores.mean(system, G_SCORE.metric, judge) for judge in judges}
+        cells = {judge: G_SCORE.cell(mark) for judge, mark in marks.items()}
+        rows.append(MeasuredRow(words(system), cells))
+    columns = [replace(G_SCORE, metric=judge, title=judge) for judge in judges]
     about = "The G-Score, mean over tasks. No mean mixes marks of two judges."
-    beside = table("judges", "G-Score by judge", columns, data.systems, about=about)
+    beside = measure_table("judges", "G-Score by judge", columns, rows, about=about)
     return Section("judging", "A second judge", (), (beside, _agreement_of_judges(data, judges)))
-
-
-def _marks_of_judge(data: RelatedWorkData, judge: str) -> Column[str]:
-    return Column(
-        judge,
-        lambda system: G_SCORE.cell(data.scores.mean(system, G_SCORE.metric, judge)),
-        best="highest",
-    )
 
 
 def _agreement_of_judges(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
@@ -334,26 +328,30 @@ def _rating_grids(people: RatingResults) -> list[Grid]:
     agreement = _agreement_of_people(
         "people", "Agreement of raters", "rated", "task", people.tasks, agreed
     )
-    columns: list[Column[tuple[str, Agreement]]] = [
-        Column("Marks", lambda mark: _mark_name(mark[0])),
-        Column("Spearman", lambda mark: mark[1].spearman),
-        Column("Same order", lambda mark: mark[1].same_order, "percent"),
-        Column("People less judge", lambda mark: mark[1].mean_difference),
-        Column("Sections", lambda mark: mark[1].sections),
-    ]
     groups = []
     for judge in people.judges:
+        rows = [
+            [
+                _mark_name(name),
+                marks.spearman,
+                percent_cell(marks.same_order),
+                marks.mean_difference,
+                marks.sections,
+            ]
+            for name, marks in judge.marks.items()
+            if marks is not None
+        ]
         votes = (
             f"the same best section in {judge.same} of {judge.votes} tasks" if judge.votes else ""
         )
-        marks = [(name, agreed) for name, agreed in judge.marks.items() if agreed is not None]
-        groups.append(RowGroup(marks, judge.judge, votes))
+        groups += [RowGroup(rows, judge.judge, votes)] if rows else []
+    columns = ["Marks", "Spearman", "Same order", "People less judge", "Sections"]
     about = (
         "A section's mark is the mean over raters. Same order: of two sections of one task, the"
         " share that both put in one order."
     )
     title = "The judge against people"
-    compared = table("judge_and_people", title, columns, groups=groups, about=about)
+    compared = Grid("judge_and_people", title, columns, groups=groups, about=about)
     return [agreement, *with_rows(compared)]
 
 
@@ -422,26 +420,27 @@ def grades_section(people: GradeResults, names: Mapping[str, str] | None = None)
 
 def _accuracy(people: GradeResults) -> Grid:
     """How often each judge is right."""
-    columns: list[Column[Accuracy]] = [
-        Column("What was graded", lambda accuracy: _PARTS[accuracy.part]),
-        Column(
-            "Same verdict",
-            lambda accuracy: Cell(accuracy.same, "percent", accuracy.low, accuracy.high),
-        ),
-        Column("Alpha", lambda accuracy: mean_cell(accuracy.alpha, "two")),
-        Column("Compared", lambda accuracy: accuracy.units),
-        Column("Graders split", lambda accuracy: accuracy.undecided),
-    ]
-    groups = [
-        RowGroup([part for part in parts.values() if part.units or part.undecided], judge)
-        for judge, parts in people.accuracy.items()
-    ]
+    groups = []
+    for judge, parts in people.accuracy.items():
+        rows = [
+            [
+                _PARTS[part],
+                Cell(accuracy.same, "percent", accuracy.low, accuracy.high),
+                mean_cell(accuracy.alpha, "two"),
+                accuracy.units,
+                accuracy.undecided,
+            ]
+            for part, accuracy in parts.items()
+            if accuracy.units or accuracy.undecided
+        ]
+        groups += [RowGroup(rows, judge)] if rows else []
+    columns = ["What was graded", "Same verdict", "Alpha", "Compared", "Graders split"]
     about = (
         "Same verdict: how often the judge agrees with most graders, with its 95 % interval over"
         " questions. Alpha: Krippendorff's, nominal: agreement beyond chance, at most 1. Left out:"
         " claims on which graders are split, and claims without a readable verdict of the judge."
     )
-    return table("judge_accuracy", "The judge against people", columns, groups=groups, about=about)
+    return Grid("judge_accuracy", "The judge against people", columns, groups=groups, about=about)
 
 
 def _mistakes(people: GradeResults) -> list[Grid]:

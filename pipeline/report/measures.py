@@ -1,22 +1,21 @@
 """The measures that tables of reports show, and the figures that the two papers print.
 
-The tables of related work, the leaderboard, the figures and the page of a task all take title, form
-and direction of a measure from here.
+Title, form and direction of a measure are the same in every table, and one function renders all
+tables of measures.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pipeline.evaluation.statistics import Estimate
 from pipeline.report.data import RelatedWorkData
 from pipeline.report.formatting import criterion_name, month_range, number_of, words
-from pipeline.report.grid import Best, Cell, Column, Form, Grid, RowGroup, mean_cell, table
+from pipeline.report.grid import Cell, Form, Grid, RowGroup, mean_cell
 from pipeline.tables import CRITERIA
 
 _PUBLISHED = Path(__file__).parent / "published"
@@ -24,11 +23,12 @@ _PUBLISHED = Path(__file__).parent / "published"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of a section, as reports show it.
+    """A column of numbers.
 
-    metric: its name in the table `scores`. form: of its value times `scale`. group: the heading
-    that it is under on the page of a task, which lacks it without one. short: its title in the
-    table of its group. axis: the end of its axis in figures.
+    metric: its name in `scores`, among the measures of answers, or in `retrieval_scores`. form: of
+    its value times `scale`. group: the heading that it is under on the page of a task, which lacks
+    it without one. short: its title in the table of its group. best: which value is emphasised in
+    each group of rows, unless all are equal. axis: the end of its axis in figures.
     """
 
     metric: str
@@ -36,7 +36,7 @@ class Measure:
     form: Form
     group: str = ""
     short: str = ""
-    best: Best = "highest"
+    best: Literal["highest", "lowest", ""] = "highest"
     scale: float = 1
     axis: float = 1
 
@@ -48,6 +48,12 @@ class Measure:
         """A difference in the measure, of shares in percentage points."""
         return mean_cell(mean, "two", 100 if self.form == "percent" else self.scale)
 
+    def parse(self, printed: str) -> float:
+        """A value as the papers print it: shares in percent."""
+        if self.form == "count":
+            return int(printed)
+        return float(printed) / 100 if self.form == "percent" else float(printed)
+
 
 ROUGE, MARKS, CITATIONS, FORMAT = (
     "ROUGE",
@@ -55,13 +61,14 @@ ROUGE, MARKS, CITATIONS, FORMAT = (
     "Citations",
     "Citation format and length",
 )
+ROUGE_1 = Measure("rouge1", "R-1", "two", ROUGE, axis=60)
+G_SCORE = Measure("g_score", "G-Score", "two", MARKS, axis=5)
 CRITERIA_MEASURES = [
     Measure(f"g_{criterion}", criterion_name(criterion), "two", MARKS, axis=5)
     for criterion in CRITERIA
 ]
-G_SCORE = Measure("g_score", "G-Score", "two", MARKS, axis=5)
-ROUGE_1 = Measure("rouge1", "R-1", "two", ROUGE, axis=60)
 MEASURES = [
+    # Of sections.
     ROUGE_1,
     Measure("rouge2", "R-2", "two", ROUGE, axis=60),
     Measure("rougeLsum", "R-L by sentence", "two", ROUGE, axis=60),
@@ -78,6 +85,35 @@ MEASURES = [
     Measure("citation_exact", "Exact format", "percent", FORMAT),
     Measure("citation_out_of_range", "Out of range", "one", FORMAT, best="lowest"),
     Measure("words", "Words", "count", FORMAT, best=""),
+    Measure("tasks", "Tasks", "count", best=""),
+    # Of answers.
+    Measure("factual", "Factual", "percent"),
+    Measure("coverage", "Coverage", "percent"),
+    Measure("factual_old", "Factual, old", "percent"),
+    Measure("coverage_old", "Coverage, old", "percent"),
+    Measure("factual_recent", "Factual, recent", "percent"),
+    Measure("coverage_recent", "Coverage, recent", "percent"),
+    Measure("factual_all", "Factual, all", "percent"),
+    Measure("coverage_all", "Coverage, all", "percent"),
+    Measure("gold_shown_first_hop", "Shown by the first hop", "percent"),
+    Measure("gold_shown", "Shown by the last hop", "percent", short="Gold passages shown"),
+    Measure("coverage_of_shown", "Coverage of what was shown", "percent"),
+    Measure("claims", "Claims per answer", "one", best=""),
+    Measure("answered", "Answered", "count", best=""),
+    Measure("abstained", "Abstained", "count", best=""),
+    Measure("claims_nothing", "Claims nothing", "count", best=""),
+    Measure("unreadable", "Unreadable", "count", best=""),
+    Measure("questions", "Questions", "count", best=""),
+    Measure("factual_is_of", "Factual is of", "count", best=""),
+    Measure("coverage_is_of", "Coverage is of", "count", best=""),
+    Measure("gold_shown_is_of", "Questions", "count", best=""),
+    # Of ways to search.
+    Measure("R@1", "recall@1", "two"),
+    Measure("R@5", "recall@5", "two"),
+    Measure("R@10", "recall@10", "two"),
+    Measure("R@50", "recall@50", "two"),
+    Measure("RR@50", "MRR", "two"),
+    Measure("nDCG@10", "nDCG@10", "two"),
 ]
 
 
@@ -87,56 +123,74 @@ def select(*metrics: str) -> list[Measure]:
     return [by_metric[metric] for metric in metrics]
 
 
-TABLE_MEASURES = select("rouge1", "rouge2", "rougeLsum", "rougeL", "g_score", "g_vote")
-"""Of the ChatCite paper's Tables 1 and 2; the paper has no R-L of the whole."""
-MAIN_MEASURES = select(
-    "g_score", "rouge1", "rouge2", "rougeLsum", "citation_precision", "citation_recall"
-)
-"""Of the leaderboard and of differences."""
-CITATION_MEASURES = select(
-    "citation_precision",
-    "citation_precision_partly",
-    "citation_precision_quoted",
-    "citation_recall",
-    "reference_coverage",
-    "retention",
-    "citation_exact",
-    "citation_out_of_range",
-)
-STABILITY_MEASURES = [G_SCORE, *CRITERIA_MEASURES, ROUGE_1, *select("reference_coverage")]
-
-
-@cache
-def published(paper: Literal["chatcite", "arxivbot"]) -> list[dict[str, str]]:
-    """The figures that a paper prints, row by row of its tables: ChatCite (arXiv 2403.02574v1,
-    Tables 1 and 2) by metric, and the arXivBot report (Table 1) in percent.
-    """
-    with (_PUBLISHED / f"{paper}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+def with_short_titles(measures: Iterable[Measure]) -> list[Measure]:
+    """Measures as the table of their group names them."""
+    return [replace(measure, title=measure.short or measure.title) for measure in measures]
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """A row of a table of measures. cells: metric → value. tasks: over how many it is."""
+    """A row of a table of measures. cells: metric → a cell, or a plain value."""
 
-    system: str
-    model: str
-    cells: Mapping[str, Cell]
-    tasks: int
+    label: str
+    cells: Mapping[str, Any]
+    model: str = ""
 
 
-def measured_rows(
-    data: RelatedWorkData, systems: Iterable[str], measures: Sequence[Measure]
+def measure_table(
+    key: str,
+    title: str,
+    measures: Sequence[Measure],
+    rows: Sequence[MeasuredRow] = (),
+    *,
+    groups: Sequence[RowGroup] = (),
+    first: str = "System",
+    about: str = "",
+    notes: Sequence[str] = (),
+    sortable: bool = False,
+) -> Grid:
+    """A table with a column for each measure, and one for models where rows have any.
+
+    groups: of measured rows, those without rows left out. first: the title of the first column.
+    """
+    groups = [group for group in groups or [RowGroup(rows)] if group.rows]
+    models = any(row.model for group in groups for row in group.rows)
+    columns = [first, *(["Model"] if models else []), *(measure.title for measure in measures)]
+    filled = []
+    for group in groups:
+        heads = [[row.label, row.model] if models else [row.label] for row in group.rows]
+        values = zip(*(_column(measure, group.rows) for measure in measures), strict=True)
+        rendered = [[*head, *cells] for head, cells in zip(heads, values, strict=True)]
+        filled.append(replace(group, rows=rendered))
+    return Grid(key, title, columns, groups=filled, about=about, notes=notes, sortable=sortable)
+
+
+def _column(measure: Measure, rows: Iterable[MeasuredRow]) -> list[Cell]:
+    """The cells of a measure, the best one marked."""
+    values = [row.cells.get(measure.metric) for row in rows]
+    cells = [value if isinstance(value, Cell) else Cell(value, measure.form) for value in values]
+    numbers = [cell.value for cell in cells if isinstance(cell.value, int | float)]
+    if not measure.best or len(set(numbers)) < 2:
+        return cells
+    best = max(numbers) if measure.best == "highest" else min(numbers)
+    return [replace(cell, best=cell.value == best) for cell in cells]
+
+
+def published_rows(
+    paper: Literal["chatcite", "arxivbot"], table: str, measures: Sequence[Measure]
 ) -> list[MeasuredRow]:
-    """The means of systems over their tasks."""
+    """The rows of a table as a paper prints it: ChatCite (arXiv 2403.02574v1, Tables 1 and 2), or
+    the arXivBot report (Table 1).
+    """
+    with (_PUBLISHED / f"{paper}.csv").open(newline="") as file:
+        printed = [row for row in csv.DictReader(file) if row["table"] == table]
     return [
         MeasuredRow(
-            words(system),
-            data.model_of(system),
-            mean_cells(data, system, measures),
-            data.sections[system],
+            row["system"],
+            {m.metric: m.parse(row[m.metric]) for m in measures if m.metric in row},
+            row["model"],
         )
-        for system in systems
+        for row in printed
     ]
 
 
@@ -148,32 +202,22 @@ def mean_cells(data: RelatedWorkData, system: str, measures: Sequence[Measure]) 
     }
 
 
-def measure_table(
-    key: str,
-    title: str,
+def system_rows(
+    data: RelatedWorkData,
+    systems: Iterable[str],
     measures: Sequence[Measure],
-    groups: Sequence[RowGroup],
     *,
-    models: bool,
-    about: str = "",
-    notes: Sequence[str] = (),
-    sortable: bool = False,
-) -> Grid:
-    """A table with a column for each measure. groups: of `MeasuredRow`. models: whether it has a
-    column of them.
-    """
-    columns: list[Column[MeasuredRow]] = [Column("System", lambda row: row.system)]
-    if models:
-        columns.append(Column("Model", lambda row: row.model))
-    columns += map(_column, measures)
-    columns.append(Column("Tasks", lambda row: row.tasks))
-    return table(key, title, columns, groups=groups, about=about, notes=notes, sortable=sortable)
-
-
-def _column(measure: Measure) -> Column[MeasuredRow]:
-    return Column(
-        measure.title, lambda row: row.cells.get(measure.metric), measure.form, measure.best
-    )
+    models: bool = True,
+) -> list[MeasuredRow]:
+    """The means of systems over their tasks."""
+    return [
+        MeasuredRow(
+            words(system),
+            mean_cells(data, system, measures) | {"tasks": Cell(data.sections[system], "count")},
+            data.model_of(system) if models else "",
+        )
+        for system in systems
+    ]
 
 
 def basis(data: RelatedWorkData, judges: str | None = None) -> str:

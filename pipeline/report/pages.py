@@ -333,8 +333,7 @@ def _headline(data: ReportData) -> list[tuple[str, str, str]]:
         remark = f"{measure.title} {mean.plain()}"
         headline.append(("Best related work", words(related[0]), remark))
     if graded:
-        coverage = answers.share_cell(data.answers.result(graded[0]), "coverage")
-        remark = f"Coverage {coverage.plain()}"
+        remark = f"Coverage {answers.coverage_of(data.answers, graded[0]).plain()}"
         headline.append(("Best answers", answering_system(graded[0]), remark))
     return headline
 

@@ -5,7 +5,7 @@ stability, a second judge, and the tasks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -53,21 +53,18 @@ from pipeline.report.grid import (
 )
 from pipeline.report.judgements import criteria, preference, ratings_section, second_judge
 from pipeline.report.measures import (
-    CITATION_MEASURES,
     CRITERIA_MEASURES,
     G_SCORE,
-    MAIN_MEASURES,
     ROUGE_1,
-    STABILITY_MEASURES,
-    TABLE_MEASURES,
     Measure,
     MeasuredRow,
     basis,
     mean_cells,
     measure_table,
-    measured_rows,
-    published,
+    published_rows,
     select,
+    system_rows,
+    with_short_titles,
 )
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables import CITATION_SUPPORT, PAPERS, RELATED_WORK_TASKS
@@ -154,6 +151,22 @@ _CITATION_DEFINITIONS = (
         " range: citations of references that the task does not have, mean per section."
     ),
 )
+# The paper has no R-L of the whole.
+_TABLE_MEASURES = select("rouge1", "rouge2", "rougeLsum", "rougeL", "g_score", "g_vote")
+_MAIN_MEASURES = select(
+    "g_score", "rouge1", "rouge2", "rougeLsum", "citation_precision", "citation_recall"
+)
+_CITATION_MEASURES = select(
+    "citation_precision",
+    "citation_precision_partly",
+    "citation_precision_quoted",
+    "citation_recall",
+    "reference_coverage",
+    "retention",
+    "citation_exact",
+    "citation_out_of_range",
+)
+_STABILITY_MEASURES = [G_SCORE, *CRITERIA_MEASURES, ROUGE_1, *select("reference_coverage")]
 _VERDICTS = {"supported": "Supported", "partly": "Partly supported", "not": "Not supported"}
 
 
@@ -239,15 +252,14 @@ def month_intro(data: ReportData, ledger: Sequence[LeftOut]) -> Section:
 
 def leaderboard(data: RelatedWorkData) -> Grid:
     """Every system with its main measures and intervals; the best by the main measure first."""
-    measures = _measured(data, MAIN_MEASURES)
+    measures = _measured(data, _MAIN_MEASURES)
     floor = ROUGE_1.cell(data.scores.mean(FLOOR, ROUGE_1.metric))
     notes = [f"A random section reaches R-1 {floor.plain()}, the floor of ROUGE."]
     return measure_table(
         "leaderboard",
         "Related work: leaderboard",
-        measures,
-        [RowGroup(measured_rows(data, best_first(data), measures))],
-        models=True,
+        [*measures, *select("tasks")],
+        system_rows(data, best_first(data), measures),
         about=f"{basis(data)}.",
         notes=[] if floor.value is None else notes,
         sortable=True,
@@ -278,27 +290,27 @@ def main_measure(data: RelatedWorkData) -> Measure:
 
 def _published_and_ours(data: RelatedWorkData) -> list[BarFigure]:
     """R-1, R-L and G-Score as published beside ours."""
+    measures = select("rouge1", "rougeLsum", "g_score")
+    theirs = published_rows("chatcite", "table_1", measures)
     colours = {words(system): system_colour(system) for system in RELATED_WORK_SYSTEMS}
     groups = []
-    for measure in select("rouge1", "rougeLsum", "g_score"):
-        means = {system: data.scores.mean(system, measure.metric) for system in data.systems}
-        ours = [
-            bar(f"{words(system)}, ours", measure.cell(mean), system_colour(system), measure.axis)
-            for system, mean in means.items()
-            if mean.value is not None
-        ]
-        theirs = [
+    for measure in measures:
+        published = [
             bar(
-                f"{row['system']} ({row['model']})",
-                Cell(float(row[measure.metric]), measure.form),
-                colours[row["system"]],
+                f"{row.label} ({row.model})",
+                Cell(row.cells[measure.metric], measure.form),
+                colours[row.label],
                 measure.axis,
                 hollow=True,
             )
-            for row in published("chatcite")
-            if row["table"] == "table_1"
+            for row in theirs
         ]
-        groups += [(measure.title, theirs + ours)] if ours else []
+        ours = [
+            bar(f"{words(system)}, ours", measure.cell(mean), system_colour(system), measure.axis)
+            for system in data.systems
+            if (mean := data.scores.mean(system, measure.metric)).value is not None
+        ]
+        groups += [(measure.title, published + ours)] if ours else []
     about = (
         "Outlined: Table 1 of the ChatCite paper. Filled: ours, with 95 % intervals. ROUGE on an"
         " axis from 0 to 60, G-Score from 0 to 5. Compare rankings, not absolute scores: models and"
@@ -334,45 +346,26 @@ def _paper_table(key: str, title: str, data: RelatedWorkData, others: Sequence[s
     """The paper's rows, then ours by each model, and the floor. others: systems beside those of the
     table.
     """
+    columns = [*_TABLE_MEASURES, *select("tasks")]
     ran = {system: by_system(data.systems, [system]) for system in _SYSTEMS[key]}
     ours = [*(name for names in ran.values() for name in names), *others]
     missing = [words(system) for system, names in ran.items() if not names]
     notes = [f"Not run here (CITELOOM_SYSTEMS): {', '.join(missing)}."] if missing else []
     notes += [text for system, text in _SYSTEM_NOTES[key].items() if ran[system]]
-    groups = [RowGroup(_published_rows(key), PUBLISHED, _PUBLISHED_BASIS)]
+    groups = [RowGroup(published_rows("chatcite", key, columns), PUBLISHED, _PUBLISHED_BASIS)]
     if ours:
-        rows = measured_rows(data, ours, TABLE_MEASURES)
+        rows = system_rows(data, ours, _TABLE_MEASURES)
         groups += [RowGroup(rows, OURS, basis(data)), RowGroup(_floor_rows(data), "Floor")]
-    return measure_table(
-        key,
-        title,
-        TABLE_MEASURES,
-        groups,
-        models=True,
-        notes=[*notes, *_unmarked_sections(data, ours)],
-    )
-
-
-def _published_rows(key: str) -> list[MeasuredRow]:
-    """The rows of a table of the paper."""
-    rows = []
-    for row in published("chatcite"):
-        if row["table"] == key:
-            cells = {
-                measure.metric: Cell(float(row[measure.metric]), measure.form)
-                for measure in TABLE_MEASURES
-                if measure.metric in row
-            }
-            rows.append(MeasuredRow(row["system"], row["model"], cells, int(row["tasks"])))
-    return rows
+    notes += _unmarked_sections(data, ours)
+    return measure_table(key, title, columns, groups=groups, notes=notes)
 
 
 def _floor_rows(data: RelatedWorkData) -> list[MeasuredRow]:
     tasks = len(data.scores.by_task(FLOOR, ROUGE_1.metric))
     if not tasks:
         return []
-    cells = mean_cells(data, FLOOR, TABLE_MEASURES)
-    return [MeasuredRow(words(FLOOR), "another task's gold section", cells, tasks)]
+    cells = mean_cells(data, FLOOR, _TABLE_MEASURES) | {"tasks": Cell(tasks, "count")}
+    return [MeasuredRow(words(FLOOR), cells, "another task's gold section")]
 
 
 def _unmarked_sections(data: RelatedWorkData, systems: Sequence[str]) -> list[str]:
@@ -406,7 +399,7 @@ def differences(data: RelatedWorkData) -> Section | None:
             if parse_writer(first).system == parse_writer(second).system
         ],
     )
-    columns = ["System", "Less", *(measure.title for measure in MAIN_MEASURES), "Common tasks"]
+    columns = ["System", "Less", *(measure.title for measure in _MAIN_MEASURES), "Common tasks"]
     about = (
         "Mean differences over the tasks that both wrote, with 95 % intervals; where an interval"
         " includes 0, the tasks do not separate the two. G-Score in marks, the others in percentage"
@@ -432,7 +425,7 @@ def _difference_rows(data: RelatedWorkData, pairs: Iterable[tuple[str, str]]) ->
     rows: list[Row] = []
     for first, second in pairs:
         cells, tasks = [], set()
-        for measure in MAIN_MEASURES:
+        for measure in _MAIN_MEASURES:
             one, other = (
                 {
                     task: [value]
@@ -453,7 +446,7 @@ def _stability(data: RelatedWorkData) -> Section:
     """
     key, title = "stability", "Stability (Figure 3)"
     rows = [row for row in data.repeats if row["judge"] in (None, data.scores.judge)]
-    spreads = {measure.metric: spread(rows, measure.metric) for measure in STABILITY_MEASURES}
+    spreads = {measure.metric: spread(rows, measure.metric) for measure in _STABILITY_MEASURES}
     systems = sorted({item.system for of_metric in spreads.values() for item in of_metric})
     if not systems:
         text = (
@@ -499,7 +492,7 @@ def _marks_of_runs(spreads: Mapping[str, Sequence[Spread]]) -> BoxFigure:
 
 def _spread_grid(spreads: Mapping[str, Sequence[Spread]]) -> Grid:
     rows = []
-    for measure in STABILITY_MEASURES:
+    for measure in _STABILITY_MEASURES:
         for item in spreads[measure.metric]:
             values = (item.mean, item.low, item.median, item.high)
             rows.append(
@@ -528,21 +521,18 @@ def _spread_grid(spreads: Mapping[str, Sequence[Spread]]) -> Grid:
 def citations(data: RelatedWorkData, retention: Retention) -> Section:
     """Citation support by measure and by verdict, and retention by step."""
     judges = data.support_judges
-    measures = _measured(data, CITATION_MEASURES)
+    measures = _measured(data, _CITATION_MEASURES)
     parts: list[Any] = []
     if measures:
         labels = ", ".join(judge_label(judge, "citation_support") for judge in judges)
-        short = [replace(measure, title=measure.short or measure.title) for measure in measures]
-        parts.append(
-            measure_table(
-                "support",
-                "Citations by measure",
-                short,
-                [RowGroup(measured_rows(data, data.systems, short))],
-                models=False,
-                about=f"Means over tasks; {basis(data, labels)}.",
-            )
+        grid = measure_table(
+            "support",
+            "Citations by measure",
+            [*with_short_titles(measures), *select("tasks")],
+            system_rows(data, data.systems, measures, models=False),
+            about=f"Means over tasks; {basis(data, labels)}.",
         )
+        parts.append(grid)
     parts += with_rows(_verdict_grid(data))
     if retention:
         parts += [_retention_figure(retention), _retention_grid(retention)]
