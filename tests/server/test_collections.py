@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +15,7 @@ from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import INTEGERS, KEYWORDS, Layout, Request
 from pipeline.index.server import ServerCollections, ServerIndex
+from tests.processes import wait_until
 from tests.server.conftest import Server, open_collections, sweep
 from tests.unit.index.building import LAYOUT, find, make_points, query
 
@@ -165,14 +165,19 @@ def test_searches_during_a_swap_never_fail_and_never_mix(collections: ServerColl
             except BaseException as error:
                 failures.append(error)
 
+    def wait_for_hits(grade: str) -> None:
+        before = len(seen)
+        wait_until(lambda: failures or {grade} in seen[before:], f"hits of {grade}")
+
     searching = threading.Thread(target=search)
     searching.start()
-    for name in (new.name, old.name, new.name):
-        time.sleep(0.2)
-        collections.make_live(name)
-    time.sleep(0.2)
-    enough.set()
-    searching.join()
+    try:
+        for name, grade in ((old.name, "A"), (new.name, "B"), (old.name, "A"), (new.name, "B")):
+            collections.make_live(name)
+            wait_for_hits(grade)
+    finally:
+        enough.set()
+        searching.join()
     assert failures == []
     assert {frozenset(grades) for grades in seen} == {frozenset("A"), frozenset("B")}
 

@@ -19,6 +19,7 @@ from pipeline.evaluation.annotation.importer import import_files, read_sheet, re
 from pipeline.storage.csv_reader import MOST_BYTES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import CRITERIA, HUMAN_RATINGS
+from tests.processes import PATIENCE
 from tests.unit.evaluation.annotation.studied import (
     MONTH,
     SYSTEMS,
@@ -303,4 +304,4 @@ def test_an_import_waits_while_another_one_runs(
             with pytest.raises(TimeoutError):
                 waiting.result(0.3)
             assert not work.root.file(HUMAN_RATINGS, MONTH).exists()
-        assert waiting.result(30).rows == LINES
+        assert waiting.result(PATIENCE).rows == LINES
