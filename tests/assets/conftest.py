@@ -169,7 +169,7 @@ class Place:
         from pipeline.cli.app import app
 
         with self.entered():
-            return CliRunner().invoke(app, list(arguments))
+            return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
 
 
 @dataclass(frozen=True, slots=True)

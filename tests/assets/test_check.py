@@ -193,14 +193,14 @@ def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(
     finished: Finished, tmp_path: Path
 ) -> None:
     draft = str(EXAMPLE / "draft.tex")
-    ended = finished.place.citeloom(
+    ended = finished.place.invoke(
         "check", draft, "--json", "--fail-on", "contradicted", "--report", str(tmp_path / "page")
     )
-    assert ended.returncode == 1, ended.stderr
+    assert ended.exit_code == 1, ended.stderr
     assert json.loads(ended.stdout)["without_entry"][0]["key"] == FAULTS["without_entry"][0]
     assert (tmp_path / "page" / "index.html").is_file()
-    assert finished.place.citeloom("check", draft, "--fail-on", "nonsense").returncode == 2
-    assert finished.place.citeloom("check", "no-such.tex").returncode == 2
+    assert finished.place.invoke("check", draft, "--fail-on", "nonsense").exit_code == 2
+    assert finished.place.invoke("check", "no-such.tex").exit_code == 2
 
 
 def test_a_section_for_the_draft_cites_its_own_keys(workspace: Workspace, tmp_path: Path) -> None:

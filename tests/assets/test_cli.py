@@ -8,9 +8,9 @@ import json
 import shutil
 import socket
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
+from typer.testing import Result
 
 from pipeline.settings import SAMPLE_QUESTIONS
 from pipeline.stages import STAGES
@@ -18,11 +18,10 @@ from tests.assets.conftest import MONTHS, Place, digests
 from tests.scripted_llm import ScriptedLlm
 
 
-def one_message(done: CompletedProcess[str]) -> str:
+def one_message(done: Result) -> str:
     """The message with which a command ended, being all that it wrote on standard error but what it
     was at.
     """
-    assert "Traceback" not in done.stderr + done.stdout
     lines = [
         line for line in done.stderr.strip().splitlines() if line != "loading the model, searching"
     ]
@@ -31,7 +30,7 @@ def one_message(done: CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def errors_about(thing: str, done: CompletedProcess[str]) -> list[str]:
+def errors_about(thing: str, done: Result) -> list[str]:
     """The error messages of a run that name a thing."""
     return [
         line for line in done.stderr.splitlines() if line.startswith("error: ") and thing in line
@@ -83,8 +82,8 @@ def test_run_select_runs_these_stages_alone(own: Place) -> None:
 def test_a_wrong_argument_ends_with_2_and_names_it(
     empty: Place, arguments: list[str], named: str
 ) -> None:
-    done = empty.citeloom("run", *arguments)
-    assert done.returncode == 2
+    done = empty.invoke("run", *arguments)
+    assert done.exit_code == 2
     assert named in one_message(done)
 
 
@@ -92,8 +91,8 @@ def test_a_wrong_argument_ends_with_2_and_names_it(
     ("name", "value"), [("temperature", "warm"), ("dump_dir", "/nowhere/at/all")]
 )
 def test_a_wrong_setting_ends_with_2_and_names_it(empty: Place, name: str, value: str) -> None:
-    done = empty.with_settings(**{name: value}).citeloom("run", "--months", "2024-03")
-    assert done.returncode == 2
+    done = empty.with_settings(**{name: value}).invoke("run", "--months", "2024-03")
+    assert done.exit_code == 2
     assert f"CITELOOM_{name.upper()}" in one_message(done)
 
 
@@ -106,8 +105,8 @@ def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(
     before = digests(own.root)
     # The sample's questions belong to the sample's own folder, unless they are named.
     there = own.with_settings(dump_dir=dump, questions=SAMPLE_QUESTIONS)
-    done = there.citeloom("run", "--months", "all")
-    assert done.returncode == 1
+    done = there.invoke("run", "--months", "all")
+    assert done.exit_code == 1
     for name in bad:
         assert len(errors_about(f"ar5iv-04-2024-{name}.zip", done)) == 1, done.stderr
     after = digests(own.root)
@@ -124,8 +123,8 @@ def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(
 def test_zips_that_are_all_cut_off_end_the_run(empty: Place, dump: Path) -> None:
     for file in dump.glob("*.zip"):
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    done = empty.with_settings(dump_dir=dump).citeloom("run", "--months", "all", "--json")
-    assert done.returncode == 1
+    done = empty.with_settings(dump_dir=dump).invoke("run", "--months", "all", "--json")
+    assert done.exit_code == 1
     assert "2 more zips cannot be used either" in one_message(done)
     assert json.loads(done.stdout)["error"] == "MissingInput"
 
@@ -133,11 +132,10 @@ def test_zips_that_are_all_cut_off_end_the_run(empty: Place, dump: Path) -> None
 def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(
     empty: Place, tmp_path: Path
 ) -> None:
-    done = empty.with_settings(metadata_snapshot=tmp_path / "no.jsonl").citeloom(
+    done = empty.with_settings(metadata_snapshot=tmp_path / "no.jsonl").invoke(
         "run", "--months", "2024-03"
     )
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
+    assert done.exit_code != 0
     assert len(errors_about("no.jsonl", done)) == 1, done.stderr
 
 
@@ -148,9 +146,8 @@ def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own: Place
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         before = digests(own.root)
         elsewhere = own.with_settings(llm_url=url, llm_model="another")
-        done = elsewhere.citeloom("run", "--months", "2024-04", "--select", ",".join(asking))
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
+        done = elsewhere.invoke("run", "--months", "2024-04", "--select", ",".join(asking))
+    assert done.exit_code == 1
     assert len(errors_about(url, done)) == len(asking), done.stderr
     assert digests(own.root) == before
     told = json.loads(elsewhere.invoke("status", "--json").stdout)
@@ -235,6 +232,6 @@ def test_search_keeps_to_months_and_category(place: Place) -> None:
 def test_a_search_that_cannot_be_made_says_why(
     empty: Place, arguments: list[str], code: int, named: str
 ) -> None:
-    done = empty.citeloom("search", *arguments)
-    assert done.returncode == code
+    done = empty.invoke("search", *arguments)
+    assert done.exit_code == code
     assert named in one_message(done)

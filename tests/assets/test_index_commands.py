@@ -40,8 +40,8 @@ def test_an_audit_of_an_index_that_is_whole_ends_with_0(place: Place) -> None:
 
 def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own: Place) -> None:
     gone = lose_points(own, "2024-04", 7)
-    done = own.citeloom("audit")
-    assert done.returncode == 1
+    done = own.invoke("audit")
+    assert done.exit_code == 1
     assert "differs from the tables" in done.stdout
     assert f"2024-04 missing: {', '.join(gone[:5])} and 2 more" in done.stderr
     assert told(own, "audit", "--months", "2024-04", exit_code=1)["months"][0]["missing"] == gone
@@ -74,8 +74,8 @@ def test_the_check_of_the_index_asks_the_index_itself(own: Place) -> None:
 
 def test_settings_of_another_layout_are_refused_before_anything_runs(own: Place) -> None:
     changed = own.with_settings(qdrant_quantization="binary")
-    done = changed.citeloom("run", "--months", "2024-03", "--until", "index_receipts")
-    assert done.returncode == 2
+    done = changed.invoke("run", "--months", "2024-03", "--until", "index_receipts")
+    assert done.exit_code == 2
     assert "run citeloom reindex" in done.stderr
     assert "2024-03" not in done.stderr + done.stdout
 

@@ -40,8 +40,8 @@ def test_runs_are_kept_in_postgres_and_the_password_nowhere(empty: Place, url: s
 
 def test_months_of_the_command_line_are_reported_to_postgres(empty: Place, url: str) -> None:
     place = empty.with_settings(dagster_pg_url=url)
-    done = place.citeloom("run", "--months", MONTHS[1], "--until", "dump_members")
-    assert done.returncode == 0, done.stderr
+    done = place.invoke("run", "--months", MONTHS[1], "--until", "dump_members")
+    assert done.exit_code == 0, done.stderr
     with place.dagster() as instance:
         wanted = dg.AssetRecordsFilter(dg.AssetKey("dump_members"), asset_partitions=[MONTHS[1]])
         (record,) = instance.fetch_materializations(wanted, limit=10).records

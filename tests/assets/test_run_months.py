@@ -56,8 +56,8 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
     )
     assert disturbed.invoke("run", "--until", "dump_members").exit_code == 0
     whole = cut_short(monthly / MORE)
-    done = disturbed.citeloom("run", "--until", UNTIL, "--json")
-    assert done.returncode == 1, done.stderr
+    done = disturbed.invoke("run", "--until", UNTIL, "--json")
+    assert done.exit_code == 1, done.stderr
     report = json.loads(done.stdout)
     assert [(failure["stage"], failure["month"]) for failure in report["failures"]] == [
         ("dump", "all months"), ("dump_members", "2024-05"),
@@ -130,8 +130,8 @@ def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(
     empty: Place,
 ) -> None:
     there = empty.with_settings(dagster_pg_url=f"postgresql://citeloom:{PASSWORD}@127.0.0.1:1/runs")
-    done = there.citeloom("run", "--until", "metadata")
-    assert done.returncode == 0, done.stderr
+    done = there.invoke("run", "--until", "metadata")
+    assert done.exit_code == 0, done.stderr
     assert len(list(empty.root.glob("metadata/*.parquet"))) == len(MONTHS)
     notes = [line for line in done.stderr.splitlines() if "CITELOOM_DAGSTER_PG_URL" in line]
     assert len(notes) == 1, done.stderr
