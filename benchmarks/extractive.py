@@ -53,12 +53,11 @@ from pipeline.llm.loop import run
 from pipeline.related_work.extractive import (
     PreparedTask,
     encoder_of,
-    lead,
-    lexrank,
     prepare,
     write_section,
 )
 from pipeline.related_work.importers.deepscholar import import_deepscholar
+from pipeline.related_work.lead_lexrank import lead, lexrank
 from pipeline.related_work.task import Task
 from pipeline.related_work.task_reader import task_of
 from pipeline.settings import Settings, load_settings

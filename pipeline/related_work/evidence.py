@@ -1,5 +1,4 @@
-"""What `chatcite_grounded` knows before it writes: key elements with their passages, and references
-in groups.
+"""Key elements of references with the passages that support them, for `chatcite_grounded`.
 
 A passage is named for a model by its reference and place, R3P12: short enough to be copied without
 a slip, unlike an id of 36 characters.
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -46,13 +45,6 @@ _FRAME_TOKENS, _FRAME_PER_ANSWER = 60, 48
 NAME_CHARS = 12
 _NAME = re.compile(r"R[0-9]{1,4}P[0-9]{1,4}")
 
-_GROUP_CHARS = 80
-_OTHERS = "Other works"
-# A group with its name takes some 40 tokens as JSON, a number in it 3.
-_PER_GROUP, _PER_REFERENCE, _GROUPS_FRAME = 48, 4, 32
-# What the groups may take of a context at most, in parts of it.
-_GROUPS_SHARE = 4
-
 
 @dataclass(frozen=True, slots=True)
 class NamedPassage(ReferencePassage):
@@ -67,9 +59,7 @@ class NamedPassage(ReferencePassage):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of one reference: its key elements, and the passages that support them, the
-    first named first.
-    """
+    """The key elements of one reference and the passages that support them, as named."""
 
     reference: Reference
     elements: KeyElements
@@ -139,9 +129,7 @@ async def find_evidence(
 
 
 def passages_of(task: Task, reference: Reference) -> tuple[ReferencePassage, ...]:
-    """The passages of a reference: those of the corpus, else the paragraphs of what there is of
-    it.
-    """
+    """The passages of a reference: those of the corpus, else the paragraphs of its text."""
     if reference.passages:
         return reference.passages
     paragraphs = [part.strip() for part in reference.text.split("\n\n")]
@@ -163,9 +151,7 @@ def name_passages(number: int, passages: Sequence[ReferencePassage]) -> tuple[Na
 def passages_that_fit(
     named: Sequence[NamedPassage], tokens: int
 ) -> tuple[tuple[NamedPassage, ...], bool]:
-    """As many passages from the first on as fit, the first cut where it does not; and whether any
-    is left out.
-    """
+    """The first passages that fit, the very first cut if needed; and whether any is left out."""
     shown: list[NamedPassage] = []
     for passage in named:
         tokens -= count_tokens(passage.line()) + 1
@@ -206,9 +192,7 @@ def _texts(value: BaseModel) -> dict[str, str]:
 
 
 def names_in(texts: Sequence[str]) -> tuple[str, ...]:
-    """Names of passages in what a model wrote for them, each once; a text without a name stays as
-    it is, to be counted.
-    """
+    """Names of passages in a model's texts, each once; a text without one stays, to be counted."""
     return tuple(
         dict.fromkeys(
             names[0] if (names := _NAME.findall(text.upper())) else text for text in texts
@@ -223,151 +207,7 @@ def names_field(most: int | None) -> Any:
 
 @cache
 def evidence_model(characters: int | None) -> type[BaseModel]:
-    """The form of the answers; `characters` bounds it, so that a small model under constrained
-    decoding comes to an end.
-    """
+    """The form of the answers, bounded so that a small model under constrained decoding ends."""
     names = names_field(None if characters is None else _PER_ANSWER)
     element = make_form("Element", answer=at_most(str, characters), passages=names)
     return make_form("Evidence", **dict.fromkeys(ELEMENT_NAMES, element))
-
-
-# --- groups
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceGroup:
-    """Works that are discussed together: what they share, and their numbers in order."""
-
-    name: str
-    references: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """All references, each in one group; and what was wrong with the model's own groups."""
-
-    groups: tuple[ReferenceGroup, ...]
-    spent: Spent = field(default_factory=Spent)
-    dropped: tuple[int, ...] = ()
-    """Numbers that no reference has."""
-    repeated: tuple[int, ...] = ()
-    """References named again; the first place counts."""
-    added: tuple[int, ...] = ()
-    """References that were in no group; a last group has them."""
-    failure: str | None = None
-    cut: bool = False
-    """Whether target or references were cut to fit the context."""
-
-    def order(self) -> list[int]:
-        """All references in the order of the groups."""
-        return [number for group in self.groups for number in group.references]
-
-    def text(self) -> str:
-        return "\n".join(
-            f"{group.name}: {', '.join(f'[Reference {number}]' for number in group.references)}"
-            for group in self.groups
-        )
-
-    def trace(self) -> dict[str, Any]:
-        groups = [
-            {"name": group.name, "references": list(group.references)} for group in self.groups
-        ]
-        faults = {
-            "dropped": list(self.dropped),
-            "repeated": list(self.repeated),
-            "added": list(self.added),
-        }
-        return {"groups": groups, **faults, "failure": self.failure, "cut": self.cut}
-
-
-async def group_references(
-    client: LlmClient, target: str, references: str, count: int, settings: Settings
-) -> Grouping:
-    """The references 1 to `count` in groups, at temperature 0; one reference alone is a group,
-    without a call.
-
-    `references`: a line on each. A grouping that cannot be read leaves all references in one group,
-    in their order.
-    """
-    context, limited = settings.llm_context, bool(settings.draft_tokens)
-    if count == 1:
-        return Grouping((ReferenceGroup(_OTHERS, (1,)),))
-    needed = min(
-        _GROUPS_FRAME + _PER_GROUP * most_groups(count) + _PER_REFERENCE * count,
-        context // _GROUPS_SHARE,
-    )
-    values = {
-        "count": count,
-        "most": most_groups(count) if limited else None,
-        "characters": _GROUP_CHARS if limited else None,
-    }
-    left = PROMPTS.room(
-        context, needed + REPAIR_TOKENS, "group", target="", references="", **values
-    )
-    lines = fit(references, max(left * 2 // 3, left - count_tokens(target)))
-    about = fit(target, left - count_tokens(lines.text))
-    cut = lines.cut or about.cut
-    messages = PROMPTS.messages("group", target=about.text, references=lines.text, **values)
-    try:
-        answer = await client.answer(
-            messages,
-            grouping_model(count if limited else None),
-            max_tokens=needed if limited else None,
-        )
-    except LlmAnswerError as error:
-        return Grouping(
-            (ReferenceGroup(_OTHERS, tuple(range(1, count + 1))),),
-            error.spent,
-            failure=str(error),
-            cut=cut,
-        )
-    groups = [
-        ReferenceGroup(one_line(group.name), tuple(group.references))
-        for group in answer.value.groups
-    ]
-    return replace(complete_groups(groups, count), spent=answer.spent, cut=cut)
-
-
-def most_groups(count: int) -> int:
-    """More groups than half of the references and two are not useful."""
-    return count // 2 + 2
-
-
-def complete_groups(groups: Sequence[ReferenceGroup], count: int) -> Grouping:
-    """The groups with every reference from 1 to `count` in exactly one of them."""
-    seen: list[int] = []
-    dropped: list[int] = []
-    repeated: list[int] = []
-    complete: list[ReferenceGroup] = []
-    for group in groups:
-        members: list[int] = []
-        for number in group.references:
-            if not 1 <= number <= count:
-                dropped.append(number)
-            elif number in seen:
-                repeated.append(number)
-            else:
-                members.append(number)
-                seen.append(number)
-        if members:
-            complete.append(ReferenceGroup(group.name or _OTHERS, tuple(members)))
-    added = tuple(number for number in range(1, count + 1) if number not in seen)
-    if added:
-        complete.append(ReferenceGroup(_OTHERS, added))
-    return Grouping(
-        tuple(complete),
-        dropped=tuple(dict.fromkeys(dropped)),
-        repeated=tuple(dict.fromkeys(repeated)),
-        added=added,
-    )
-
-
-def grouping_model(count: int | None) -> type[Any]:
-    """The form of a grouping of so many references, bounded so that a small model under constrained
-    decoding comes to an end; None for no bounds.
-    """
-    name = at_most(str, None if count is None else _GROUP_CHARS)
-    group = make_form("Group", name=name, references=at_most(list[int], count))
-    groups = at_most(list[group], None if count is None else most_groups(count))  # type: ignore[valid-type]
-    return make_form("Groups", groups=groups)

@@ -1,12 +1,10 @@
-"""Related-work sections without a language model: `extractive`, the sentences of each reference on
-its contribution and findings, and the baselines LEAD and LexRank.
+"""`extractive`: sections without a language model, of the sentences of each reference on its
+contribution and findings.
 
-Candidates are the sentences of the reference's abstract, and those of its introduction and
-conclusion that speak of its contribution. Each is scored by its place, by cue words, by how central
+Each candidate (`quotable_works`) is scored by its place, by cue words, by how central
 it is to its paper and how close to the target (cosines of embeddings); the best becomes a sentence
 that cites its reference (`sentence_rewriting`). As long as there is room, references get further
-sentences, that on their findings first. References with similar contents share a paragraph. All
-three writers have the same number of words (`section_words`).
+sentences, that on their findings first. References with similar contents share a paragraph.
 
 Every sentence is one of the source's with its subject named, and carries the passage that it was
 taken from.
@@ -15,15 +13,19 @@ taken from.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.embedding.lexical import term_id, words_of
 from pipeline.llm.messages import Spent
-from pipeline.related_work.evidence import passages_of
+from pipeline.related_work.quotable_works import (
+    CONTRIBUTION,
+    QuotableWork,
+    quotable_works,
+    section_words,
+    usable_sections,
+)
 from pipeline.related_work.sentence_rewriting import (
     author_names,
     citable_sentence,
@@ -31,8 +33,7 @@ from pipeline.related_work.sentence_rewriting import (
     general_sentence,
 )
 from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
-from pipeline.related_work.task import Reference, ReferencePassage, Task
-from pipeline.text import one_line
+from pipeline.related_work.task import Task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,76 +45,18 @@ if TYPE_CHECKING:
 
 Encode = Callable[[Sequence[str]], "Vectors"]
 """Texts → vectors of unit length, float32 of shape (texts, dimensions)."""
-
-# Two sentences on each reference in a short section, one in a long one, where a title may stand for
-# a sentence. The published sections of DeepScholar have a median of 480 words for 26 references,
-# the sample's 290 for 5.5.
-_SHORT_RATE, _SHORT_SECTION, _LONG_RATE = 50, 250, 20
-# Sentences that are read of the beginning of a paper without an abstract; no abstract is longer.
-_MOST_CANDIDATES = 16
 _TARGET_WORDS = 250
 # Fewer references are one paragraph; fewer in a paragraph need no sentence on their subject.
 FEWEST_TO_GROUP, FEWEST_TO_OPEN = 5, 3
 _MOST_TITLES = 6
-_HEADING = re.compile(r"#{1,6} +(.*)")
-_ABSTRACT = re.compile(r"abstract\b", re.IGNORECASE)
-_SUMMARY_SECTION = re.compile(
-    r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I
-)
-
-_CONTRIBUTION = re.compile(
-    r"\b(?:we|paper|work|article|study|survey|authors) (?:\w+ly |also |first |then |further"
-    r" )?(?:propose|present"
-    r"|introduce|develop|describe|design|study|investigate|examine|explore|address|tackle|devise|formulate|formali[sz]e|extend"
-    r"|build|construct|review|survey|analy[sz]e|create|release|contribute|revisit|argue|offer|provide)(?:s|d|ed)?\b"
-    r"|\b(?:is|are) (?:proposed|presented|introduced|developed)\b",
-    re.IGNORECASE,
-)
 _FINDING = re.compile(
-    r"\b(?:outperform|achiev|improv|demonstrat|show|find|found|reveal|state-of-the-art|experiments?|results?|superior"
-    r"|reduc|speed|faster|accuracy|effective|surpass|exceed|competitive|significant)\w*",
+    r"\b(?:outperform|achiev|improv|demonstrat|show|find|found|reveal|state-of-the-art"
+    r"|experiments?|results?|superior|reduc|speed|faster|accuracy|effective|surpass|exceed"
+    r"|competitive|significant)\w*",
     re.IGNORECASE,
 )
-# LexRank: the probability of a jump lies between 0.1 and 0.2 in its paper.
-DAMPING = 0.15
-# Of two sentences more similar than this, the second repeats the first.
-REPEATED = 0.5
-_TOLERANCE, _MOST_STEPS = 1e-8, 1000
 # A sentence of fewer or more words is worth less.
 _TYPICAL_WORDS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateSentence:
-    """A sentence of a reference that may be used. place: 0 to 1 within its section; is_first: in
-    its abstract.
-    """
-
-    text: str
-    place: float
-    is_first: bool
-    passage_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuotableWork:
-    """A reference with its candidates, which may be none."""
-
-    reference: Reference
-    candidates: tuple[CandidateSentence, ...]
-    passage_id: str
-    """The passage that its title, or what is known of it, rests on."""
-
-    @property
-    def number(self) -> int:
-        return self.reference.number
-
-
-def section_words(references: int) -> int:
-    """Words of a section on so many references: 50 for each up to 250 in all, and 20 for each from
-    13 references on.
-    """
-    return max(min(_SHORT_RATE * references, _SHORT_SECTION), _LONG_RATE * references)
 
 
 def extractive(tasks: Sequence[Task], encode: Encode, words: int | None = None) -> list[Summary]:
@@ -156,7 +99,7 @@ class PreparedTask:
 def prepare(task: Task, encode: Encode) -> PreparedTask:
     """The task with its candidates embedded, in one call of the encoder."""
     works = tuple(quotable_works(task))
-    sections = _usable_sections(task.description)
+    sections = usable_sections(task.description)
     abstract = sections[0][1] if sections else task.description
     target = " ".join(f"{task.title}. {abstract}".split()[:_TARGET_WORDS])
     texts = [candidate.text for work in works for candidate in work.candidates]
@@ -181,73 +124,6 @@ def encoder_of(embedder: Embedder) -> Encode:
     return encode
 
 
-# --- reading
-# --------------------------------------------------------------------------------------------------
-
-
-def quotable_works(task: Task) -> Iterator[QuotableWork]:
-    """The references of a task, each with the sentences that may be used."""
-    for reference in task.references:
-        passages = passages_of(task, reference)
-        candidates = (
-            () if reference.source == "item" else tuple(_candidates(reference.text, passages))
-        )
-        yield QuotableWork(reference, candidates, passages[0].passage_id)
-
-
-def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[CandidateSentence]:
-    """The usable sentences of a paper, each with its passage; a sentence that is in no passage is
-    left out.
-    """
-    folded = [(passage.passage_id, one_line(passage.text)) for passage in passages]
-    for heading, text in _usable_sections(content):
-        sentences = [one_line(sentence) for sentence in split_sentences(text)]
-        usable = [
-            (place, text)
-            for place, text in enumerate(sentences)
-            if heading == "" or _CONTRIBUTION.search(text)
-        ]
-        for place, sentence in usable[:_MOST_CANDIDATES]:
-            passage_id = next(
-                (identifier for identifier, whole in folded if sentence in whole), None
-            )
-            if passage_id is not None:
-                yield CandidateSentence(
-                    sentence,
-                    place / max(len(sentences) - 1, 1),
-                    heading == "" and place == 0,
-                    passage_id,
-                )
-
-
-def _usable_sections(content: str) -> list[tuple[str, str]]:
-    """("", abstract) first, then introduction and conclusion; the beginning for the abstract where
-    there is none.
-    """
-    sections = _sections(content)
-    abstract = [("", text) for heading, text in sections if _ABSTRACT.match(heading)][:1]
-    summaries = [(heading, text) for heading, text in sections if _SUMMARY_SECTION.match(heading)]
-    return abstract + summaries if abstract else [("", text) for _, text in sections if text][:1]
-
-
-def _sections(content: str) -> list[tuple[str, str]]:
-    """(heading, text) of each section in order; what is before the first heading has the heading
-    "".
-    """
-    sections: list[tuple[str, list[str]]] = [("", [])]
-    for line in content.splitlines():
-        heading = _HEADING.fullmatch(line.strip())
-        if heading:
-            sections.append((heading[1], []))
-        else:
-            sections[-1][1].append(line)
-    return [(heading, "\n".join(lines).strip()) for heading, lines in sections]
-
-
-# --- choosing
-# --------------------------------------------------------------------------------------------------
-
-
 def first_scores(prepared: PreparedTask, place: int) -> list[float]:
     """How well each candidate of a work stands for it.
 
@@ -258,7 +134,7 @@ def first_scores(prepared: PreparedTask, place: int) -> list[float]:
     work, vectors = prepared.works[place], prepared.sentences[place]
     central, close = vectors @ prepared.documents[place], vectors @ prepared.target
     return [
-        bool(_CONTRIBUTION.search(candidate.text))
+        bool(CONTRIBUTION.search(candidate.text))
         + 0.1 * candidate.is_first
         - 0.1 * candidate.place
         + float(central[i])
@@ -306,10 +182,6 @@ def _further_sentences(
         for i in dict.fromkeys([*findings[:1], *ranked])
         if (text := texts[i])
     ]
-
-
-# --- writing
-# --------------------------------------------------------------------------------------------------
 
 
 def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
@@ -370,7 +242,7 @@ def _opening_sentence(
         if (
             not work.candidates
             or (used and used[0] == 0)
-            or _CONTRIBUTION.search(work.candidates[0].text)
+            or CONTRIBUTION.search(work.candidates[0].text)
         ):
             continue
         text = general_sentence(work.candidates[0].text, work.number)
@@ -470,131 +342,3 @@ def _chain(prepared: PreparedTask, group: Iterable[int]) -> list[int]:
         chain.append(following)
         left.remove(following)
     return chain
-
-
-# --- LEAD and LexRank
-# -------------------------------------------------------------------------------------------------
-
-
-def lead(task: Task, words: int | None = None) -> Summary:
-    """LEAD, the baseline that summarization compares with: the first sentences of each reference's
-    abstract.
-
-    Of each reference the first sentence as it is, in the order of the references, then of each the
-    second, as long as there are at most `words` words (`section_words`). Of a work without an
-    abstract it is the title.
-    """
-    works = list(quotable_works(task))
-    words = section_words(len(works)) if words is None else words
-    chosen = [[_quoted(work, 0)] for work in works]
-    left = words - sum(len(sentences[0].text.split()) for sentences in chosen)
-    for depth in range(1, max((len(work.candidates) for work in works), default=0)):
-        for work, sentences in zip(works, chosen, strict=True):
-            if depth < len(work.candidates):
-                following = _quoted(work, depth)
-                left -= len(following.text.split())
-                if left < 0:
-                    return _lead_summary(task, chosen)
-                sentences.append(following)
-    return _lead_summary(task, chosen)
-
-
-def _lead_summary(task: Task, chosen: list[list[SummarySentence]]) -> Summary:
-    sentences = tuple(sentence for group in chosen for sentence in group)
-    text = "\n\n".join(" ".join(sentence.text for sentence in group) for group in chosen)
-    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
-
-
-def _quoted(work: QuotableWork, depth: int) -> SummarySentence:
-    if not work.candidates:
-        return SummarySentence(
-            with_citation(work.reference.title, work.number), (work.number,), (work.passage_id,)
-        )
-    candidate = work.candidates[depth]
-    return SummarySentence(
-        with_citation(candidate.text, work.number), (work.number,), (candidate.passage_id,)
-    )
-
-
-def with_citation(sentence: str, number: int) -> str:
-    """The sentence with `[Reference number]` before its full stop."""
-    return f"{sentence.rstrip('. ')} [Reference {number}]."
-
-
-def lexrank(task: Task, words: int | None = None) -> Summary:
-    """The most salient sentences of all references, at most `words` words of them, in the order of
-    the references.
-
-    words: by default those of `section_words`.
-
-    Continuous LexRank (Erkan and Radev 2004, JAIR 22, section 3.3): the score of a sentence is the
-    stationary probability of a random walk between sentences whose steps are weighted by the cosine
-    of their TF-IDF vectors, with a jump to any sentence at DAMPING. As in the paper, a sentence
-    that repeats an earlier choice is skipped; the paper's MEAD uses cross-sentence informational
-    subsumption for that, here it is a bound on the cosine.
-
-    It need not cite every reference: a work without an abstract has its title for a sentence.
-    """
-    pool = [
-        (work.number, text, passage_id)
-        for work in quotable_works(task)
-        for text, passage_id in (
-            [(candidate.text, candidate.passage_id) for candidate in work.candidates]
-            or [(work.reference.title, work.passage_id)]
-        )
-    ]
-    chosen: list[int] = []
-    left = section_words(len(task.references)) if words is None else words
-    cosines = tfidf_cosines([text for _, text, _ in pool])
-    scores = lexrank_scores(cosines)
-    for place in sorted(range(len(pool)), key=lambda place: (-float(scores[place]), place)):
-        length = len(pool[place][1].split()) + 2
-        if length <= left and all(cosines[place, other] < REPEATED for other in chosen):
-            chosen.append(place)
-            left -= length
-    sentences = tuple(
-        SummarySentence(with_citation(text, number), (number,), (passage_id,))
-        for number, text, passage_id in (pool[place] for place in sorted(chosen))
-    )
-    text = " ".join(sentence.text for sentence in sentences)
-    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
-
-
-def tfidf_cosines(sentences: Sequence[str]) -> NDArray[np.float64]:
-    """Cosines of the sentences' TF-IDF vectors over word stems, of shape (sentences, sentences); 0
-    without words.
-    """
-    import numpy as np
-    from scipy.sparse import csr_matrix, diags
-
-    terms: dict[int, int] = {}
-    rows, columns = [], []
-    for row, sentence in enumerate(sentences):
-        for word in words_of(sentence):
-            rows.append(row)
-            columns.append(terms.setdefault(term_id(word), len(terms)))
-    shape = (len(sentences), max(len(terms), 1))
-    counts = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
-    frequency = np.asarray((counts > 0).sum(axis=0)).ravel()
-    weighted = counts @ diags(np.log(len(sentences) / np.maximum(frequency, 1)) + 1e-9)
-    length = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
-    unit = diags(1 / np.where(length > 0, length, 1)) @ weighted
-    return np.asarray((unit @ unit.T).todense())
-
-
-def lexrank_scores(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The stationary probabilities of the walk, which add up to 1, by the power method."""
-    import numpy as np
-
-    count = len(cosines)
-    if count == 0:
-        return np.zeros(0)
-    totals = cosines.sum(axis=1, keepdims=True)
-    walk = np.where(totals > 0, cosines / np.where(totals > 0, totals, 1), 1 / count)
-    scores = np.full(count, 1 / count)
-    for _ in range(_MOST_STEPS):
-        following = DAMPING / count + (1 - DAMPING) * scores @ walk
-        if np.abs(following - scores).sum() < _TOLERANCE:
-            return np.asarray(following)
-        scores = following
-    return scores

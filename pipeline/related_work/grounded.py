@@ -38,37 +38,33 @@ from pipeline.related_work.chatcite import (
 )
 from pipeline.related_work.evidence import (
     Evidence,
-    Grouping,
     NamedPassage,
     find_evidence,
-    group_references,
 )
 from pipeline.related_work.grounded_draft import (
     JSON_FACTOR,
     Faults,
-    Revision,
-    SupportCheck,
     TiedDraft,
     TiedSentence,
-    check_support,
     draft_model,
     lines_of,
     missing_references,
     most_sentences,
     patch_draft,
     read_draft,
-    revise,
     section_text,
     sentence_chars,
 )
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import PROMPTS, draft_length
+from pipeline.related_work.reference_groups import Grouping, group_references
 from pipeline.related_work.summary import (
     Summary,
     SummarySentence,
     citation_counts,
     truncated_counts,
 )
+from pipeline.related_work.support_check import Revision, SupportCheck, check_support, revise
 from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 from pipeline.text import one_line

@@ -11,9 +11,11 @@ from pipeline.engine.systems import System, Writers, in_order
 from pipeline.llm.client import LlmClient
 from pipeline.related_work import baselines, chatcite
 from pipeline.related_work.baselines import FEW_SHOT_EXAMPLES
-from pipeline.related_work.extractive import encoder_of, extractive, lead, lexrank
+from pipeline.related_work.extractive import encoder_of, extractive
 from pipeline.related_work.grounded import grounded
 from pipeline.related_work.key_elements import KeyElements
+from pipeline.related_work.lead_lexrank import lead, lexrank
+from pipeline.related_work.litllm import litllm
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
@@ -120,7 +122,7 @@ SYSTEMS = in_order(
         ),
         RelatedWorkSystem(
             name="litllm",
-            write=baselines.litllm,
+            write=litllm,
             settings=_WRITING,
             prompts=("summarize", "plan", "planned"),
         ),

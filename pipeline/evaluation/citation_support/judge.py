@@ -25,7 +25,7 @@ from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Messag
 from pipeline.llm.context import count_tokens, fit, shares
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
-from pipeline.related_work.grounded_draft import Verdict
+from pipeline.related_work.support_check import Verdict
 from pipeline.text import one_line
 
 # Kinds of quotes and dashes; translated before NFKC, which makes a space and an accent of ´.

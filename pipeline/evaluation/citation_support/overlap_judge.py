@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.related_work.grounded_draft import Verdict
+from pipeline.related_work.support_check import Verdict
 
 if TYPE_CHECKING:
     import numpy as np

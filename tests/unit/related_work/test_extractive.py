@@ -11,17 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.related_work.extractive import (
-    extractive,
-    group_references,
-    lead,
-    lexrank,
-    lexrank_scores,
-    prepare,
-    quotable_works,
-    section_words,
-    tfidf_cosines,
-)
+from pipeline.related_work.extractive import extractive, group_references, prepare
+from pipeline.related_work.lead_lexrank import lead, lexrank, lexrank_scores, tfidf_cosines
+from pipeline.related_work.quotable_works import quotable_works, section_words
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.related_work.task_reader import task_of

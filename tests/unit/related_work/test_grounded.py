@@ -13,13 +13,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.related_work.evidence import (
-    ReferenceGroup,
-    complete_groups,
-    name_passages,
-    passages_of,
-    passages_that_fit,
-)
+from pipeline.related_work.evidence import name_passages, passages_of, passages_that_fit
 from pipeline.related_work.grounded_draft import (
     Faults,
     TiedDraft,
@@ -28,6 +22,7 @@ from pipeline.related_work.grounded_draft import (
     patch_draft,
     section_text,
 )
+from pipeline.related_work.reference_groups import ReferenceGroup, complete_groups
 from pipeline.related_work.task import Reference, ReferencePassage
 from pipeline.settings import Settings
 from tests.scripted_llm import Asked, Rule

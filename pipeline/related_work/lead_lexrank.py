@@ -1,0 +1,148 @@
+"""The baselines LEAD and LexRank: sentences of the references, without a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pipeline.embedding.lexical import term_id, words_of
+from pipeline.llm.messages import Spent
+from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
+from pipeline.related_work.task import Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+from pipeline.related_work.quotable_works import (
+    QuotableWork,
+    quotable_works,
+    section_words,
+    with_citation,
+)
+
+# LexRank: the probability of a jump lies between 0.1 and 0.2 in its paper.
+DAMPING = 0.15
+# Of two sentences more similar than this, the second repeats the first.
+REPEATED = 0.5
+_TOLERANCE, _MOST_STEPS = 1e-8, 1000
+
+
+def lead(task: Task, words: int | None = None) -> Summary:
+    """LEAD, the baseline that summarization compares with: the first sentences of each reference's
+    abstract.
+
+    Of each reference the first sentence as it is, in the order of the references, then of each the
+    second, as long as there are at most `words` words (`section_words`). Of a work without an
+    abstract it is the title.
+    """
+    works = list(quotable_works(task))
+    words = section_words(len(works)) if words is None else words
+    chosen = [[_quoted(work, 0)] for work in works]
+    left = words - sum(len(sentences[0].text.split()) for sentences in chosen)
+    for depth in range(1, max((len(work.candidates) for work in works), default=0)):
+        for work, sentences in zip(works, chosen, strict=True):
+            if depth < len(work.candidates):
+                following = _quoted(work, depth)
+                left -= len(following.text.split())
+                if left < 0:
+                    return _lead_summary(task, chosen)
+                sentences.append(following)
+    return _lead_summary(task, chosen)
+
+
+def _lead_summary(task: Task, chosen: list[list[SummarySentence]]) -> Summary:
+    sentences = tuple(sentence for group in chosen for sentence in group)
+    text = "\n\n".join(" ".join(sentence.text for sentence in group) for group in chosen)
+    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
+
+
+def _quoted(work: QuotableWork, depth: int) -> SummarySentence:
+    if not work.candidates:
+        return SummarySentence(
+            with_citation(work.reference.title, work.number), (work.number,), (work.passage_id,)
+        )
+    candidate = work.candidates[depth]
+    return SummarySentence(
+        with_citation(candidate.text, work.number), (work.number,), (candidate.passage_id,)
+    )
+
+
+def lexrank(task: Task, words: int | None = None) -> Summary:
+    """The most salient sentences of all references, at most `words` words of them, in the order of
+    the references.
+
+    words: by default those of `section_words`.
+
+    Continuous LexRank (Erkan and Radev 2004, JAIR 22, section 3.3): the score of a sentence is the
+    stationary probability of a random walk between sentences whose steps are weighted by the cosine
+    of their TF-IDF vectors, with a jump to any sentence at DAMPING. As in the paper, a sentence
+    that repeats an earlier choice is skipped; the paper's MEAD uses cross-sentence informational
+    subsumption for that, here it is a bound on the cosine.
+
+    It need not cite every reference: a work without an abstract has its title for a sentence.
+    """
+    pool = [
+        (work.number, text, passage_id)
+        for work in quotable_works(task)
+        for text, passage_id in (
+            [(candidate.text, candidate.passage_id) for candidate in work.candidates]
+            or [(work.reference.title, work.passage_id)]
+        )
+    ]
+    chosen: list[int] = []
+    left = section_words(len(task.references)) if words is None else words
+    cosines = tfidf_cosines([text for _, text, _ in pool])
+    scores = lexrank_scores(cosines)
+    for place in sorted(range(len(pool)), key=lambda place: (-float(scores[place]), place)):
+        length = len(pool[place][1].split()) + 2
+        if length <= left and all(cosines[place, other] < REPEATED for other in chosen):
+            chosen.append(place)
+            left -= length
+    sentences = tuple(
+        SummarySentence(with_citation(text, number), (number,), (passage_id,))
+        for number, text, passage_id in (pool[place] for place in sorted(chosen))
+    )
+    text = " ".join(sentence.text for sentence in sentences)
+    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
+
+
+def tfidf_cosines(sentences: Sequence[str]) -> NDArray[np.float64]:
+    """Cosines of the sentences' TF-IDF vectors over word stems, of shape (sentences, sentences); 0
+    without words.
+    """
+    import numpy as np
+    from scipy.sparse import csr_matrix, diags
+
+    terms: dict[int, int] = {}
+    rows, columns = [], []
+    for row, sentence in enumerate(sentences):
+        for word in words_of(sentence):
+            rows.append(row)
+            columns.append(terms.setdefault(term_id(word), len(terms)))
+    shape = (len(sentences), max(len(terms), 1))
+    counts = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
+    frequency = np.asarray((counts > 0).sum(axis=0)).ravel()
+    weighted = counts @ diags(np.log(len(sentences) / np.maximum(frequency, 1)) + 1e-9)
+    length = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
+    unit = diags(1 / np.where(length > 0, length, 1)) @ weighted
+    return np.asarray((unit @ unit.T).todense())
+
+
+def lexrank_scores(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The stationary probabilities of the walk, which add up to 1, by the power method."""
+    import numpy as np
+
+    count = len(cosines)
+    if count == 0:
+        return np.zeros(0)
+    totals = cosines.sum(axis=1, keepdims=True)
+    walk = np.where(totals > 0, cosines / np.where(totals > 0, totals, 1), 1 / count)
+    scores = np.full(count, 1 / count)
+    for _ in range(_MOST_STEPS):
+        following = DAMPING / count + (1 - DAMPING) * scores @ walk
+        if np.abs(following - scores).sum() < _TOLERANCE:
+            return np.asarray(following)
+        scores = following
+    return scores

@@ -1,0 +1,159 @@
+"""LitLLM (arXiv 2402.01788, 2412.15249): a plan of the sentences, then the section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent, spent
+from pipeline.llm.context import fit
+from pipeline.llm.structured import make_form
+from pipeline.related_work.baselines import numbered_texts, read_papers
+from pipeline.related_work.key_elements import KeyElements
+from pipeline.related_work.prompt_files import (
+    PROMPTS,
+    AnswerLength,
+    at_most,
+    draft_length,
+)
+from pipeline.related_work.summary import Summary, make_summary
+from pipeline.related_work.task import Task
+from pipeline.settings import Settings
+from pipeline.text import one_line
+
+# A plan's line: the content of its sentence, in characters, and 30 to 50 tokens as JSON.
+_ABOUT_CHARS = 120
+_SENTENCE_TOKENS, _FRAME_TOKENS = 56, 32
+# A plan takes at most this part of the context, as an answer and as a text to follow.
+_PLAN_SHARE = 4
+_NO_REFERENCE = "how the target paper differs"
+
+
+class PlanLine(NamedTuple):
+    """One planned sentence: its content, and the numbers of the references that it cites."""
+
+    about: str
+    cites: list[int]
+
+    def text(self, place: int) -> str:
+        """The line in LitLLM's form: the sentence's content, `Cite [Reference 1] on line 2`."""
+        named = ", ".join(f"[Reference {number}]" for number in self.cites)
+        return f"Line {place}: {self.about}. " + (
+            f"Cite {named} on line {place}." if named else "Cite nothing."
+        )
+
+
+async def litllm(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
+) -> Summary:
+    """The section after a plan by the same model; without a plan, a line for each reference."""
+    papers = await read_papers(client, task, settings, _litllm_room(task, settings))
+    texts = {"target": papers.target(), "references": papers.references(task)}
+    lines, plan, planning = await _plan(client, task, settings, texts)
+    length = draft_length(settings, len(task.references))
+    plan_lines = "\n".join(line.text(place) for place, line in enumerate(lines, 1))
+    plan_text = fit(plan_lines, settings.llm_context // _PLAN_SHARE)
+    messages = PROMPTS.messages(
+        "planned", **texts, plan=plan_text.text, sentences=len(lines), words=length.words
+    )
+    section = await client.complete(
+        messages, temperature=settings.temperature, max_tokens=length.limit
+    )
+    trace = papers.trace | papers.truncated(section) | {"plan": plan | {"cut": plan_text.cut}}
+    return make_summary(
+        section.text, task.numbers, trace, planning + spent([*papers.completions, section])
+    )
+
+
+def _litllm_room(task: Task, settings: Settings) -> int:
+    """Tokens that the tighter of the two prompts leaves for the texts."""
+    references, count = numbered_texts(task, None), len(task.references)
+    planning = PROMPTS.room(
+        settings.llm_context,
+        _plan_length(count, settings).room + REPAIR_TOKENS,
+        "plan",
+        target="",
+        references=references,
+        **_plan_values(count, settings),
+    )
+    length = draft_length(settings, len(task.references))
+    values = {"plan": "", "sentences": most_lines(count), "words": length.words}
+    writing = PROMPTS.room(
+        settings.llm_context, length.room, "planned", target="", references=references, **values
+    )
+    return min(planning, writing - settings.llm_context // _PLAN_SHARE)
+
+
+def most_lines(references: int) -> int:
+    """Sentences of a plan: one for each reference, and two to begin and to end with."""
+    return references + 2
+
+
+def _plan_length(references: int, settings: Settings) -> AnswerLength:
+    needed = min(
+        _FRAME_TOKENS + _SENTENCE_TOKENS * most_lines(references),
+        settings.llm_context // _PLAN_SHARE,
+    )
+    return AnswerLength(needed if settings.draft_tokens else None, needed)
+
+
+def _plan_values(references: int, settings: Settings) -> dict[str, int | None]:
+    """Values of the prompt; a section without a limit has a plan without one."""
+    limited = bool(settings.draft_tokens)
+    return {
+        "count": references,
+        "most": most_lines(references) if limited else None,
+        "characters": _ABOUT_CHARS if limited else None,
+    }
+
+
+async def _plan(
+    client: LlmClient, task: Task, settings: Settings, texts: dict[str, str]
+) -> tuple[list[PlanLine], dict[str, Any], Spent]:
+    """The lines of the plan, its trace, and its cost."""
+    count = len(task.references)
+    values = _plan_values(count, settings)
+    messages = PROMPTS.messages("plan", **texts, **values)
+    schema = plan_model(values["most"], values["characters"])
+    try:
+        answer = await client.answer(
+            messages, schema, max_tokens=_plan_length(count, settings).limit
+        )
+    except LlmAnswerError as error:
+        return *complete_plan([], task, str(error)), error.spent
+    lines = [PlanLine(one_line(line.about), line.cites) for line in answer.value.sentences]
+    return *complete_plan(lines, task), answer.spent
+
+
+def plan_model(most: int | None, characters: int | None) -> type[Any]:
+    """The form of a plan, bounded so that a small model under constrained decoding ends."""
+    sentence = make_form(
+        "PlannedSentence", about=at_most(str, characters), cites=at_most(list[int], most)
+    )
+    return make_form("Plan", sentences=at_most(list[sentence], most))  # type: ignore[valid-type]
+
+
+def complete_plan(
+    lines: Sequence[PlanLine], task: Task, failure: str | None = None
+) -> tuple[list[PlanLine], dict[str, Any]]:
+    """The plan without numbers that no reference has, with a line for each reference that it left
+    out; and its trace.
+
+    failure: why the model's own plan could not be read.
+    """
+    titles = {reference.number: reference.title for reference in task.references}
+    planned = [number for line in lines for number in line.cites]
+    complete = [
+        PlanLine(line.about or _NO_REFERENCE, [n for n in dict.fromkeys(line.cites) if n in titles])
+        for line in lines
+    ]
+    added = [number for number in titles if number not in planned]
+    complete += [PlanLine(f"what {titles[number]} does", [number]) for number in added]
+    dropped = list(dict.fromkeys(number for number in planned if number not in titles))
+    trace = {
+        "lines": [line._asdict() for line in complete],
+        "dropped": dropped,
+        "added": added,
+        "failure": failure,
+    }
+    return complete, trace
