@@ -1,6 +1,4 @@
-"""What the UI shows of a finished month besides its outcome: numbers that it plots, a table, a
-figure.
-"""
+"""What the UI shows of a finished month besides its outcome: numbers, a table, a figure."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ def page_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def paper_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The share of visible characters that was kept, papers by grade, and characters lost by kind
-    of element.
-    """
+    """The share of visible characters kept, papers by grade, characters lost by element."""
     papers = workspace.root.rows(
         tables.PAPERS, month, ["chars_seen", "chars_kept", "losses", "grade"]
     )
@@ -64,9 +60,7 @@ def passage_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The scores as the report's table, and nDCG@10 as a figure with its intervals; nothing where
-    there are none.
-    """
+    """The scores as the report's table, and nDCG@10 as a figure; nothing without scores."""
     from pipeline.report.corpus import retrieval_section
     from pipeline.report.data import read_retrieval
 
@@ -95,8 +89,7 @@ def _picture(scores: RetrievalScores, month: str) -> str:
 
 
 def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """Mean ROUGE and G-Score of each writer over the month's tasks, each under a name that the UI
-    plots over months.
+    """Mean ROUGE and G-Score of each writer, under names that the UI plots over months.
 
     A G-Score is the mean of all judges that marked the systems of a task together.
     """
@@ -119,9 +112,7 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """Where the month's report lies, its systems' main figures, and a picture of them with their
-    intervals.
-    """
+    """The report's address, its systems' main figures, and a picture with intervals."""
     from pipeline.report.data import read_month_report
     from pipeline.report.formatting import words
     from pipeline.report.related_work import leaderboard
@@ -145,9 +136,7 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
-    """A system's G-Score as a share of the highest mark, and its citation support; only those that
-    were measured.
-    """
+    """A system's G-Score as a share of the highest mark, and its measured citation support."""
     mark = figures.scores.mean(system, "g_score")
     value, low, high = (
         None if figure is None else figure / _MARKS for figure in (mark.value, mark.low, mark.high)

@@ -1,6 +1,4 @@
-"""Jobs over the assets: one month through every stage, a harvest, and the checks over all
-months.
-"""
+"""Jobs over the assets: a month through every stage, a harvest, checks over all months."""
 
 from __future__ import annotations
 

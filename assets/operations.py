@@ -1,6 +1,4 @@
-"""The assets of operation: what arXiv changed, the summary of a refresh, and the checks over all
-months.
-"""
+"""Assets of operation: arXiv's changes, a refresh's summary, checks over all months."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -118,9 +116,7 @@ def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeRes
 
 
 def summary_metadata(workspace: Workspace, summary: RefreshSummary) -> dict[str, Any]:
-    """The counts, each under a name that the UI plots; the lists of the summary, and where its file
-    is.
-    """
+    """The counts under names that the UI plots, the summary's lists, and its file."""
     metadata: dict[str, Any] = {**asdict(summary.changes), "months_run": len(summary.months)}
     for name, value in as_json(summary).items():
         if isinstance(value, dict | list):
@@ -183,9 +179,7 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
 
 
 def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
-    """The rows of `month_status` that are failed or stale, and a failure to read the month's status
-    at all.
-    """
+    """The failed or stale rows of `month_status`, and a failure to read the status."""
     rows = month_status(STAGES, workspace, month)
     failure = read_failure(workspace, "run", month)
     whole_run = [{"stage": "run", "state": "failed", "failure": failure}] if failure else []

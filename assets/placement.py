@@ -1,6 +1,4 @@
-"""Where steps run, as the definitions need it: the executor, retries, and the GPUs that a step asks
-for.
-"""
+"""Where steps run: the executor, retries, and the GPUs that a step asks for."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ def definition_time_settings() -> Settings:
 
 
 def gpu_tags(settings: Settings) -> Mapping[str, str]:
-    """Tags of the step that embeds: the GPUs it requests, as dagster-ray and dagster-k8s read
-    them.
-    """
+    """Tags of the embedding step: the GPUs it requests, for dagster-ray and dagster-k8s."""
     gpus = settings.embedding_gpus
     if not gpus or not settings.on_cluster:
         return {}

@@ -45,9 +45,7 @@ def report_page(workspace: Workspace, file: str) -> dict[str, dg.MetadataValue]:
 def markdown_table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], longest: int = LONGEST_CELL
 ) -> str:
-    """A Markdown table; text from papers is data, so whatever could be markup in a cell is
-    escaped.
-    """
+    """A Markdown table; whatever could be markup in a cell is escaped."""
     lines = [
         list(head),
         ["---"] * len(head),
@@ -104,9 +102,7 @@ def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
 
 
 def _image(name: str, title: str, rows: int, shapes: Iterable[str]) -> str:
-    """An SVG as a Markdown image: the same data give the same bytes, and it needs no library that
-    takes 0.4 s each.
-    """
+    """An SVG as a Markdown image; the same data give the same bytes."""
     height = _top(rows) + 8
     picture = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}"'

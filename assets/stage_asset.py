@@ -1,6 +1,4 @@
-"""How a stage becomes a Dagster asset: versions, partitions, column schema, metadata of a finished
-month, retries.
-"""
+"""Make a stage a Dagster asset: versions, partitions, schema, metadata, retries."""
 
 import hashlib
 import json
@@ -58,8 +56,7 @@ class StageAsset:
         return [table.name for table in self.stage.upstream if table.name not in disabled]
 
     def code_version(self, settings: Settings) -> str:
-        """The versions of the table and the stage, and a digest of the settings that change its
-        rows.
+        """The versions of table and stage, and a digest of the settings that change its rows.
 
         So a month is out of date in Dagster after a changed setting, as in `citeloom status`.
         """
@@ -144,9 +141,7 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
 
 
 def disabled_reason(stage: Stage, settings: Settings) -> str:
-    """Why the settings do not ask for a stage; empty where they do, or where one of them is
-    invalid.
-    """
+    """Why the settings do not ask for a stage; empty where they do, or are invalid."""
     try:
         return stage.disabled_reason(settings)
     except CiteloomError:
@@ -154,9 +149,7 @@ def disabled_reason(stage: Stage, settings: Settings) -> str:
 
 
 def _write_disabled_months(stage: Stage, workspace: Workspace, month: str) -> None:
-    """Write the empty months of disabled stages before a stage, as `citeloom run` does: they have
-    no asset to do so.
-    """
+    """Write the empty months of disabled stages before a stage, as they have no asset."""
     for earlier in STAGES[: STAGES.index(stage)] if stage in STAGES else ():
         if earlier.disabled_reason(workspace.settings):
             run_stage(earlier, workspace, month)
@@ -248,9 +241,7 @@ def _run(
 
 
 def _reason_run_is_lost(context: dg.AssetExecutionContext) -> str:
-    """Why the step's run is no longer its own, as after a termination in the Dagster UI; empty
-    where it still is.
-    """
+    """Why the step's run was lost, as after a termination in the UI; empty where it was not."""
     run = context.instance.get_run_by_id(context.run_id)
     if run is None or run.is_finished:
         reason = run.status.value.lower() if run else "it was deleted"
@@ -300,9 +291,7 @@ def _metadata_value(value: Any) -> Any:
 
 
 def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
-    """The first rows as a Markdown table; text from papers is data, so whatever could be markup is
-    escaped.
-    """
+    """The first rows as a Markdown table; whatever could be markup is escaped."""
     columns = [column.name for column in stage.table.schema if is_readable(column)]
     rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
     return {

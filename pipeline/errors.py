@@ -26,9 +26,7 @@ def unexpected(error: Exception, file: object) -> str:
 
 
 class PermanentFailure(CiteloomError):
-    """A failure that running again cannot clear: a file is broken, a table is of another
-    version.
-    """
+    """A failure that a rerun cannot clear: a file is broken, a table of another version."""
 
 
 class MissingInput(PermanentFailure):

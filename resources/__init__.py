@@ -1,3 +1,1 @@
-"""What citeloom talks to, as Dagster resources: thin adapters over objects of `pipeline` that know
-no Dagster.
-"""
+"""What citeloom talks to, as Dagster resources: thin adapters over `pipeline`."""

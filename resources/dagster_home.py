@@ -1,5 +1,4 @@
-"""Dagster's instance of a data root: its folder, its dagster.yaml, opening it, and what state it is
-in.
+"""Dagster's instance of a data root: its folder, dagster.yaml, opening, and state.
 
 Postgres replaces SQLite where CITELOOM_DAGSTER_PG_URL is set. The URL holds a password, so
 dagster.yaml names the variable and never its value, and no message shows it.

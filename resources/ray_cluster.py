@@ -1,6 +1,4 @@
-"""The executor that runs each step of a Dagster run as a job of a Ray cluster, built of
-dagster-ray's own parts.
-"""
+"""The executor that runs each step of a Dagster run as a job of a Ray cluster."""
 
 from __future__ import annotations
 

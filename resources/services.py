@@ -61,9 +61,7 @@ class ArxivResource(ServiceResource):
 
 
 class WorkspaceResource(dg.ConfigurableResource[Workspace]):
-    """Gives assets a `pipeline.engine.stage.Workspace`; stops at the run's end what the run has
-    started.
-    """
+    """Gives assets a `Workspace`; stops at the run's end what the run has started."""
 
     data_root: DataRootResource
     qdrant: QdrantResource

@@ -21,9 +21,7 @@ from pipeline.text import one_line
 def failed_runs(
     context: dg.RunFailureSensorContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.SkipReason:
-    """Sends a message for each run that failed, with what failed and how to go on, where an address
-    is set.
-    """
+    """Sends a message for each failed run where an address is set."""
     url = workspace.settings.webhook_url
     if url is None:
         return dg.SkipReason("CITELOOM_WEBHOOK_URL is not set")
@@ -40,9 +38,7 @@ def failed_runs(
 
 
 def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.DagsterEvent) -> str:
-    """The message for a failed run: its month, each asset that failed with the reason, and what to
-    do.
-    """
+    """The message for a failed run: month, failed assets with reasons, and what to do."""
     month = run.tags.get("dagster/partition")
     lines = [f"citeloom: {run.job_name} failed" + (f" for {month}" if month else "")]
     lines += [f"• {event.step_key or run.job_name}: {_reason(event)}" for event in steps or [ended]]
@@ -53,9 +49,7 @@ def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.D
 
 
 def _reason(event: dg.DagsterEvent) -> str:
-    """What a step raised, without what Dagster wrapped around it; the event's own message where
-    that is not known.
-    """
+    """What a step raised, without Dagster's wrapping; the event's message if unknown."""
     if not event.is_step_failure:
         return str(event.message)
     failure = event.step_failure_data

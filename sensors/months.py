@@ -1,6 +1,4 @@
-"""The sensors that start runs of new and changed months and offer months, and the schedule that
-checks all.
-"""
+"""Sensors that run new and changed months and offer months; the schedule of the checks."""
 
 import json
 

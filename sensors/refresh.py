@@ -55,9 +55,7 @@ def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
 def refreshed_months(
     context: dg.RunStatusSensorContext, workspace: dg.ResourceParam[Workspace]
 ) -> list[dg.RunRequest] | dg.SkipReason:
-    """Starts the next part of a refresh: months that changed, stages below their index, the
-    summary.
-    """
+    """Starts the next part of a refresh: changed months, stages below the index, summary."""
     run = context.dagster_run
     if run.job_name == find_changes.name:
         stages = stages_in_use(workspace)
@@ -91,8 +89,7 @@ def failed_refreshes(context: dg.RunFailureSensorContext) -> list[dg.RunRequest]
 
 
 def _request_summary(context: dg.RunStatusSensorContext) -> list[dg.RunRequest] | dg.SkipReason:
-    """Request the summary where the run belongs to a refresh and no other of its runs is
-    unfinished.
+    """Request the summary where no other run of the refresh is unfinished.
 
     A run that is requested in the same tick is not seen: the summary is written again at its end.
     """

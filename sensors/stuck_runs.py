@@ -1,5 +1,4 @@
-"""The sensor that fails runs whose process is gone, as after a crash of the machine or of the code
-server.
+"""The sensor that fails runs whose process is gone, as after a crash of the machine.
 
 Dagster's default launcher has no health check, so such a run would stay STARTED and hold its pools'
 slots. Once it has failed, run monitoring frees the slots (`free_slots_after_run_end_seconds` in
@@ -24,9 +23,7 @@ from resources.dagster_home import dead_runs
     tags={"citeloom/starts": "nothing"},
 )
 def stuck_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-    """Fails runs that are unfinished though their process is gone; a run that was being cancelled
-    is cancelled.
-    """
+    """Fails unfinished runs whose process is gone; cancels those that were being cancelled."""
     dead = dead_runs(context.instance)
     for run in dead:
         if run.status is dg.DagsterRunStatus.CANCELING:

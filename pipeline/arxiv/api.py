@@ -61,8 +61,7 @@ _SCHEMA = (
 
 
 class ApiCache:
-    """One SQLite file in a folder, with a record for each identifier; `absent` where arXiv has no
-    such paper.
+    """An SQLite file with a record per identifier; `absent` where arXiv has no such paper.
 
     Delete the folder to request everything again. Raises PermanentFailure where the file is damaged
     or cannot be written.
@@ -103,8 +102,7 @@ class ListRefused(CiteloomError):
 
 
 class ArxivApi:
-    """Looks up papers by identifier: a context manager that holds one connection and the cache of
-    answers.
+    """Looks up papers by identifier; a context manager with one connection and the cache.
 
     `cache` is the folder of the cache. A pace other than arXiv's rules is for tests.
     """

@@ -64,8 +64,7 @@ _IN_WORDS = {
 
 
 def normalize_category(category: str) -> str | None:
-    """A category as arXiv writes it, given in any case; None if the text has not the form of a
-    category.
+    """A category as arXiv writes it, from any case; None if the text has another form.
 
     Archives are in small letters, subjects of two letters in capitals (cs.CL), longer ones in small
     letters (physics.optics). Whether arXiv has such a category is for `is_category` to say.

@@ -13,9 +13,7 @@ def plain_doi(doi: str | None) -> str | None:
 
 
 def split_dois(text: str | None) -> list[str]:
-    """The DOIs of a field, lower case and without an address; arXiv's own field may hold
-    several.
-    """
+    """The DOIs of a field, lower case, without an address; arXiv's field may hold several."""
     if not text:
         return []
     bare = text.lower().replace("doi:", " ").replace(",10.", " 10.")

@@ -1,5 +1,4 @@
-"""Harvest what changed at arXiv since the last time over OAI-PMH, so that a refresh needs no new
-snapshot.
+"""Harvest changes at arXiv over OAI-PMH, so that a refresh needs no new snapshot.
 
 The package oaipmh-scythe (0.16) is not used: it repeats status 503 alone, reads a Retry-After in
 seconds only, shares no rate limit between processes, and takes a truncated answer for a whole one.
@@ -214,9 +213,7 @@ class _Harvest:
                 self.state.token = ""
 
     def _since(self) -> str:
-        """The day to begin at without a token: the last one reached, since more of its records may
-        come.
-        """
+        """The day to begin at without a token: the last one reached, of which more may come."""
         return max(self.state.since, self.state.reached if self.state.ordered else "")
 
     def _add(self, page: HarvestPage) -> None:
@@ -263,9 +260,7 @@ class TokenRefused(CiteloomError):
 
 
 class OaiClient:
-    """Lists records page by page. `answered_at` is the time of the last answer by the server's
-    clock.
-    """
+    """Lists records page by page. `answered_at`: time of the last answer by the server's clock."""
 
     def __init__(self, url: str, client: RateLimitedClient) -> None:
         self._url, self._client = url, client
@@ -387,8 +382,7 @@ def _read_change(element: Element, arxiv_id: str) -> Change:
 
 
 def _read_record(metadata: Element | None) -> Record:
-    """The record in an element `metadata`, which says what a line of the snapshot says;
-    `fetched_at` is None.
+    """The record in an element `metadata`, as of a line of the snapshot; `fetched_at` is None.
 
     Raises ValueError, TypeError or AttributeError where it has another format or shape.
     """

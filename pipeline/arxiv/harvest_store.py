@@ -1,5 +1,4 @@
-"""Records harvested over OAI-PMH, and how far the harvest is: one SQLite file in the data root's
-cache.
+"""Records harvested over OAI-PMH, and the harvest's progress, in one SQLite file.
 
 A page and the token of the next one are stored in one transaction, so a kill loses one request at
 most.
@@ -44,9 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A paper as it is since the day `datestamp`; `record` is None where arXiv deleted it on that
-    day.
-    """
+    """A paper as it is since the day `datestamp`; `record` is None where arXiv deleted it."""
 
     arxiv_id: str
     datestamp: str
@@ -73,9 +70,7 @@ class HarvestPage:
 
 @dataclass(frozen=True, slots=True)
 class HarvestedPaper:
-    """A paper as last harvested; `record` is None where it was deleted before any record of it
-    came.
-    """
+    """A paper as last harvested; `record` is None if it was deleted before any came."""
 
     datestamp: str
     deleted: bool
@@ -84,9 +79,7 @@ class HarvestedPaper:
 
 @dataclass(slots=True)
 class News:
-    """What pages changed in the store: papers by kind of news, and the months of the changed
-    papers.
-    """
+    """What pages changed in the store: papers by kind of change, and their months."""
 
     counts: Counter[str] = field(default_factory=Counter)
     months: set[str] = field(default_factory=set)
@@ -127,8 +120,7 @@ class HarvestStore:
         return dict(self._select("reason", "broken", ids))
 
     def digest(self, ids: Collection[str]) -> str | None:
-        """SHA-256 of the records of those papers, without the time of harvest; None where there is
-        none.
+        """SHA-256 of those papers' records, without the time of harvest; None without any.
 
         A record that cannot be read counts, since the ledger of its month names it.
         """
@@ -247,8 +239,6 @@ def _kind(record: Record | None, before: Record | None, *, is_new: bool) -> str:
 
 
 def _digest(record: Record | None) -> str:
-    """Digest of the record without the time of harvest: a record that comes again unchanged makes
-    no month due.
-    """
+    """Digest of the record without the time of harvest, so that a repeat makes no month due."""
     content = json.dumps(record.as_row(), sort_keys=True) if record else "deleted"
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()

@@ -1,5 +1,4 @@
-"""arXiv identifiers: parsed from names of dump members and from running text, and the month of
-each.
+"""arXiv identifiers: parsed from names of dump members and from text, and their months.
 
 Forms and dates: https://info.arxiv.org/help/arxiv_identifier.html.
 """
@@ -62,9 +61,7 @@ def strip_version(identifier: str) -> str:
 
 
 def normalize_arxiv_id(identifier: str) -> str | None:
-    """An identifier in its standard form, without version, `arXiv:` and subject class; None if it
-    is not one.
-    """
+    """An identifier in standard form, without version and `arXiv:`; None if it is not one."""
     bare = strip_version(identifier.strip())
     bare = re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE)
     if _NEW.fullmatch(bare):
@@ -88,9 +85,7 @@ def month_of(identifier: str) -> str | None:
 
 
 def read_member_name(name: str) -> MemberName | NotAPage:
-    """Parse the name of a dump member: `error/9802/quant-ph9802040.html`, or the same without the
-    first folder.
-    """
+    """Parse the name of a dump member, such as `error/9802/quant-ph9802040.html`."""
     match = _MEMBER.fullmatch(name)
     if match is None:
         return NotAPage("it is not <yymm>/<id>.html", _claimed_month(name))

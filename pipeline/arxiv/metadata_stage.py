@@ -1,6 +1,4 @@
-"""The stage `metadata`: what arXiv says of each paper, from the snapshot, the harvest and the
-API.
-"""
+"""The stage `metadata`: each paper's record, from the snapshot, the harvest and the API."""
 
 from __future__ import annotations
 
@@ -81,9 +79,7 @@ def _ids_of_pages(workspace: Workspace, month: str) -> list[str]:
 
 
 def _from_files(job: Job, ids: list[str]) -> dict[str, Record]:
-    """The records of snapshot and harvest, each paper from the newer; broken harvested ones go to
-    the ledger.
-    """
+    """The newer of snapshot and harvest for each paper; broken records go to the ledger."""
     settings, workspace = job.settings, job.workspace
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
     harvested = store.find(ids)
@@ -116,9 +112,7 @@ def _newest(
 
 
 def _updated(arxiv_id: str, earlier: Record | None, paper: HarvestedPaper) -> Record:
-    """The record of a harvested paper; the earlier one where both are the same, so that its row
-    stays unchanged.
-    """
+    """The record of a harvested paper, or the earlier one where nothing else changed."""
     record = paper.record or earlier or Record(arxiv_id)
     if paper.deleted:
         return replace(record, source="oai", status="withdrawn")
@@ -143,9 +137,7 @@ def _count(values: Iterable[str]) -> dict[str, int]:
 
 
 def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of what snapshot and harvest say of the month's papers: news of other papers leave
-    the month as it is.
-    """
+    """Digests of the records of the month's papers in snapshot and harvest."""
     ids, snapshot = _ids_of_pages(workspace, month), Snapshot.of(workspace)
     digests = {
         "snapshot": snapshot.digest(ids) if snapshot else None,

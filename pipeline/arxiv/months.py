@@ -72,9 +72,7 @@ def _bounds(part: str) -> tuple[str, str]:
 
 
 def describe_months(months: list[str]) -> str:
-    """The months in words: all of them if there are at most six, else their number, the first and
-    the last.
-    """
+    """The months in words: at most six by name, else their number, the first and the last."""
     if not months:
         return "no month at all"
     if len(months) <= 6:

@@ -57,8 +57,7 @@ def machine_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Spaces requests over all processes that share a folder: one connection at a time, and a pause
-    after a request.
+    """Spaces requests over all processes that share a folder: one connection, then a pause.
 
     A process holds the lock while it talks to arXiv; a file holds the time at which the next
     request may start.
@@ -144,9 +143,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A server of arXiv: its name, base URL and setting, and what a user can do where it does not
-    answer.
-    """
+    """A server of arXiv: name, base URL, setting, and the way out where it does not answer."""
 
     name: str
     url: str
@@ -182,9 +179,7 @@ class OutOfBounds(PermanentFailure):
 
 
 class _RetryableError(CiteloomError):
-    """A try that failed and may be repeated after the pause that the server asked for, in
-    seconds.
-    """
+    """A failed try that may be repeated after the server's pause, in seconds."""
 
     def __init__(self, message: str, pause: float = 0.0) -> None:
         super().__init__(message)
@@ -192,8 +187,7 @@ class _RetryableError(CiteloomError):
 
 
 class RateLimitedClient:
-    """One connection to a service at the pace of arXiv; a context manager. `requests` counts what
-    was sent.
+    """One connection to a service at arXiv's pace. `requests`: how many were sent.
 
     largest: of answers, in bytes. same_host: refuse redirects to other hosts. A pace other than
     arXiv's rules is for tests.
@@ -327,9 +321,7 @@ class RateLimitedClient:
         ), response.next_request
 
     def _read_body(self, response: httpx2.Response) -> bytes:
-        """The body, bounded in size and time: a server may send single bytes for hours within the
-        read time-out.
-        """
+        """The body, bounded in size and time: a server may send single bytes for hours."""
         body, until = bytearray(), time.monotonic() + LONGEST_ANSWER_SECONDS
         for chunk in response.iter_bytes():
             body += chunk
@@ -349,9 +341,7 @@ class RateLimitedClient:
 
 
 def _requested_pause(error: BaseException) -> float | None:
-    """Seconds that the server asks to wait; None for an error that is final, or a pause that is too
-    long.
-    """
+    """Seconds that the server asks to wait; None for a final error or too long a pause."""
     return (
         error.pause
         if isinstance(error, _RetryableError) and error.pause <= LONGEST_WAIT_SECONDS
@@ -369,9 +359,7 @@ def _checked_user_agent(user_agent: str) -> str:
 
 
 def _is_same_host(before: httpx2.URL, after: httpx2.URL) -> bool:
-    """Whether a redirect stays on its host; http to https on the standard ports does, the way back
-    does not.
-    """
+    """Whether a redirect stays on its host; http may become https, not the reverse."""
     if (
         (before.scheme, after.scheme) == ("http", "https")
         and before.port is None
@@ -382,8 +370,7 @@ def _is_same_host(before: httpx2.URL, after: httpx2.URL) -> bool:
 
 
 def parse_xml(body: bytes, root: str) -> Element:
-    """The root element of a whole document; `root` is the name that it must have, as
-    `{namespace}name`.
+    """The root element of a whole document. root: its required name, `{namespace}name`.
 
     Raises BrokenAnswer where the body is HTML, truncated, not XML, too large or has another root,
     PermanentFailure where it declares a document type: arXiv never does, and entities make a long

@@ -1,5 +1,4 @@
-"""The public metadata snapshot of arXiv, one paper per JSON line, plain or gzip, and its conversion
-to Parquet.
+"""arXiv's public metadata snapshot (JSON lines, plain or gzip) and its Parquet conversion.
 
 Its form: https://www.kaggle.com/datasets/Cornell-University/arxiv. The first use converts the file
 once, into row groups of few months; a month then reads its own row groups alone. The lines are
@@ -58,8 +57,7 @@ _WAY_OUT = (
 
 
 class Snapshot:
-    """A snapshot file, and its conversion in the folder `cache`; made again when the file's size or
-    time changes.
+    """A snapshot file and its conversion in `cache`, made again when size or time change.
 
     A line that is no JSON or names no paper is skipped; of several lines of a paper the last
     counts. Every method but `of` raises MissingInput where the file is missing, PermanentFailure
@@ -77,9 +75,7 @@ class Snapshot:
         return cls(file, workspace.cache("snapshot")) if file else None
 
     def find(self, ids: Collection[str]) -> dict[str, Record]:
-        """The records of those identifiers that the snapshot holds; lines of another shape are
-        skipped.
-        """
+        """The records of those identifiers that the snapshot holds; skips malformed lines."""
         records: dict[str, Record] = {}
         for row in self._rows(ids, "line"):
             with contextlib.suppress(*_OTHER_SHAPE):
@@ -87,15 +83,11 @@ class Snapshot:
         return records
 
     def update_days(self, ids: Collection[str]) -> dict[str, str]:
-        """The day of each paper's last change of any kind (`YYYY-MM-DD`, as OAI-PMH's datestamp),
-        or "".
-        """
+        """The day of each paper's last change (`YYYY-MM-DD`, as OAI-PMH's datestamp), or ""."""
         return {row["arxiv_id"]: row["updated"] for row in self._rows(ids, "updated")}
 
     def licences(self, ids: Collection[str]) -> dict[str, str]:
-        """The address of the licence of each of those papers whose line has one; it is of the
-        newest version.
-        """
+        """The address of each paper's licence, of its newest version, where its line has one."""
         licences: dict[str, str] = {}
         for row in self._rows(ids, "line"):
             with contextlib.suppress(*_OTHER_SHAPE):
@@ -117,9 +109,7 @@ class Snapshot:
         return sorted(set(self._month(month, ["arxiv_id"])["arxiv_id"].to_pylist()))
 
     def digest(self, ids: Collection[str]) -> str:
-        """SHA-256 of the lines of those identifiers: equal while the snapshot says the same of
-        them.
-        """
+        """SHA-256 of the lines of those identifiers."""
         total = hashlib.sha256()
         for row in sorted(self._rows(ids, "digest"), key=lambda row: row["arxiv_id"]):
             total.update(row["arxiv_id"].encode() + b"\0" + row["digest"])
@@ -167,9 +157,7 @@ class Snapshot:
         return pq.read_table(self._converted(), columns=columns, filters=filters)
 
     def _target(self) -> Path:
-        """The conversion's file for the snapshot as it is now; its name has the snapshot's size and
-        time.
-        """
+        """The conversion's file; its name has the snapshot's size and time."""
         if not self._file.is_file():
             raise MissingInput(f"the metadata snapshot {self._file} is not there: {_WAY_OUT}")
         status = self._file.stat()
@@ -178,9 +166,7 @@ class Snapshot:
         )
 
     def _converted(self) -> Path:
-        """The conversion, made where it is missing; of several processes one makes it, and the
-        others wait.
-        """
+        """The conversion, made where it is missing; one process makes it, the others wait."""
         target = self._target()
         if not target.exists():
             with FileLock(self._cache / f"{self._name}.lock"):
@@ -340,8 +326,6 @@ def _authors(content: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _name(parts: list[str]) -> str:
-    """A name in reading order from [family, given, suffix, …]; what follows the suffix are
-    affiliations.
-    """
+    """A name in reading order from [family, given, suffix, affiliation, …]."""
     family, given, suffix = [*parts, "", "", ""][:3]
     return one_line(f"{given} {family} {suffix}")

@@ -1,5 +1,4 @@
-"""Titles and names folded so that two prints of one are equal, and the keys by which a title is
-looked for.
+"""Fold titles and names so that two prints are equal; keys to look titles up.
 
 Keys are 64-bit numbers that every process and every run gives alike. Two works may share one: a key
 finds candidates, never the answer.
@@ -73,9 +72,7 @@ def title_words(text: str) -> list[str]:
 
 
 def surname(name: str) -> str | None:
-    """The last word of a name that is no suffix, folded; None where that is a single letter or
-    nothing.
-    """
+    """The last word of a name that is no suffix, folded; None for a single letter or nothing."""
     words = [word for word in title_words(name) if word not in SUFFIXES]
     return words[-1] if words and len(words[-1]) > 1 else None
 
@@ -91,9 +88,7 @@ def doi_key(doi: str) -> int:
 
 
 def title_keys(words: Iterable[str]) -> list[int]:
-    """The keys of a title: one for each choice of its longest words but one; none for a title of
-    one word.
-    """
+    """The keys of a title: one per choice of its longest words but one; none for one word."""
     longest = sorted(sorted(set(words), key=lambda word: (-len(word), word))[:LONGEST_WORDS])
     if len(longest) < 2:
         return []
@@ -115,9 +110,7 @@ def window_keys(words: Sequence[str]) -> np.ndarray:
 
 
 def window_key(words: Sequence[str]) -> int | None:
-    """The key of the one window by which a title is found in running text; None for a title of
-    fewer words.
-    """
+    """The key of the window that finds a title in running text; None for too few words."""
     if len(words) < WINDOW:
         return None
     longest = max(range(len(words)), key=lambda place: (len(words[place]), -place))

@@ -1,6 +1,4 @@
-"""The command `citeloom`: a module for each group of commands, which `pipeline.cli.app`
-registers.
-"""
+"""The command `citeloom`: a module per group of commands, registered by `app`."""
 
 
 def main() -> None:

@@ -1,6 +1,4 @@
-"""The commands `citeloom annotate`: pages and sheets for people, import of what they fill in,
-status and results.
-"""
+"""The commands `citeloom annotate`: pages and sheets for people, import, status, results."""
 
 from __future__ import annotations
 

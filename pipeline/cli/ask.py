@@ -1,6 +1,4 @@
-"""The commands `citeloom ask` and `chat`: answers from the corpus to one question, or to a
-conversation.
-"""
+"""The commands `citeloom ask` and `chat`: answers from the corpus."""
 
 from __future__ import annotations
 
@@ -171,9 +169,7 @@ def _answer(conversation: Conversation, question: str, *, show_work: bool) -> Re
 
 
 def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepObserver:
-    """A callback after each step: names its stage in the spinner and, with `show_work`, prints it
-    on standard error.
-    """
+    """A callback after each step: it updates the spinner and, with `show_work`, prints the step."""
     from pipeline.answering.rendering import step_lines
     from pipeline.cli.console import print_note
 
@@ -209,9 +205,7 @@ def _print_json_line(value: Mapping[str, Any]) -> None:
 
 
 def _piped_lines(lines: Iterable[bytes]) -> Iterator[str]:
-    """The lines of a pipe as they arrive; bytes that are not UTF-8 are refused where the question
-    is read.
-    """
+    """The lines of a pipe as they arrive; bytes that are not UTF-8 are refused later."""
     for number, line in enumerate(lines):
         text = line.decode("utf-8", "surrogateescape")
         yield text.removeprefix("\ufeff") if number == 0 else text

@@ -120,9 +120,7 @@ def open_workspace(**overrides: Any) -> Workspace:
 
 
 def export_settings(settings: Settings) -> None:
-    """Write the settings that a command may override to the environment, from which child processes
-    read theirs.
-    """
+    """Write overridable settings to the environment, from which child processes read theirs."""
     os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
     os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
     os.environ["CITELOOM_DATA"] = str(settings.data_root)

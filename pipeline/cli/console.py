@@ -81,9 +81,7 @@ def make_table(
 
 
 def print_section(section: Section) -> None:
-    """Print a section of a report: its paragraphs as notes, and a table for each group of rows of
-    its grids.
-    """
+    """Print a section: its paragraphs as notes, and a table per group of rows of its grids."""
     from pipeline.text import visible
 
     for paragraph in section.paragraphs:
@@ -116,9 +114,7 @@ def spinner(message: str) -> Iterator[Callable[[str], None]]:
 
 
 class RunTime:
-    """Estimate of the time that a run still needs, from what its stages took before, at the pace of
-    this run so far.
-    """
+    """Estimate of a run's remaining time, from earlier runs and the pace so far."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._planned: dict[tuple[str, str], float] = {}
@@ -129,9 +125,7 @@ class RunTime:
         self._expected_done = self._seconds_done = 0.0
 
     def plan(self, expected: Mapping[tuple[str, str], float]) -> None:
-        """Add (stage, month) → expected seconds to the run; what was planned before stays as it
-        is.
-        """
+        """Add (stage, month) → expected seconds to the run; keep what was planned before."""
         new = {step: seconds for step, seconds in expected.items() if step not in self._planned}
         self._planned |= new
         self._left |= new
@@ -201,9 +195,7 @@ def expected_seconds(
 
 @contextmanager
 def showing(root: DataRoot) -> Iterator[None]:
-    """Show the progress of the stages that run on a data root within the block, and the time left
-    for those planned.
-    """
+    """Show the progress of the stages that run within the block, and the time left."""
     progress = RunProgress(root)
     with progress, listening(progress.show):
         yield
@@ -275,9 +267,7 @@ class RunProgress:
         self._bar.update(self._task, description=f"{month} {stage}")
 
     def _advance(self, stage: str, month: str, done: int, total: int | None) -> None:
-        """Show how far the stage is and the time left; without a terminal, in a line of its own
-        every half minute.
-        """
+        """Show how far the stage is and the time left; without a terminal, every half minute."""
         clock = self._clocks.setdefault((stage, month), StageClock())
         if total:
             self._run_time.advance(stage, month, done / total)

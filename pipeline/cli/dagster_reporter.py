@@ -1,6 +1,4 @@
-"""Reports what the command line computes to Dagster, so that the Dagster UI shows it beside
-Dagster's own runs.
-"""
+"""Reports what the command line computes to Dagster, so that its UI shows it."""
 
 from __future__ import annotations
 
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
 
 
 class DagsterReporter:
-    """Records each computed month as a materialization and each check as an evaluation, outside any
-    run (15 ms each).
+    """Records computed months and checks in Dagster, outside any run (15 ms each).
 
     Where Dagster's storage cannot be reached the work goes on, and one message says so.
     """

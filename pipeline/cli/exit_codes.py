@@ -30,8 +30,7 @@ def with_exit_code(function: Callable[P, int | None]) -> Callable[P, None]:
 
 
 def run_command(function: Callable[P, int | None], *arguments: P.args, **options: P.kwargs) -> int:
-    """Call a command's function and return its exit code; print errors with secrets redacted, and
-    stop its services.
+    """Call a command's function; print errors redacted, stop services, return the exit code.
 
     If `as_json` is among the options, an error is a JSON document too. The option `months` is
     checked first, so that a malformed one is an error of its own, whatever else is wrong.
@@ -74,9 +73,7 @@ def _redact(error: Exception) -> Exception:
 
 
 def _write_traceback(error: Exception) -> str:
-    """Write the traceback of an unexpected error to a file of its own; returns the message for the
-    user.
-    """
+    """Write an unexpected error's traceback to a file; returns the message for the user."""
     import tempfile
     import traceback
 

@@ -1,6 +1,4 @@
-"""The commands `citeloom relate` and `import-tasks`: related work for a draft, tasks of another
-data set.
-"""
+"""The commands `citeloom relate` and `import-tasks`."""
 
 from __future__ import annotations
 

@@ -241,9 +241,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
 
 
 def _describe_paper(hit: Hit) -> Text:
-    """The title, which a terminal may link to the passage, and where in the paper the passage
-    is.
-    """
+    """The title, which a terminal may link to the passage, and the place in the paper."""
     from rich.style import Style
     from rich.text import Text
 

@@ -126,9 +126,7 @@ def ui(
 
 
 def _refuse_taken(port: int) -> None:
-    """Raise SettingError where another program listens on the port: Dagster would start and show
-    nothing.
-    """
+    """Raise SettingError where another program listens on the port."""
     with socket.socket() as probe:
         # As the server itself does: connections of a page that was open linger for a minute after
         # Ctrl-C.

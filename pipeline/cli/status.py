@@ -196,9 +196,7 @@ def estimate(
 
 
 def _estimate_table(estimate: CostEstimate) -> Table:
-    """The cost of each stage that calls a language model, writer by writer, summed over the
-    months.
-    """
+    """The cost of each stage that calls a language model, by writer, over the months."""
     from pipeline.cli.console import make_table
     from pipeline.ops.estimate import sum_parts
     from pipeline.tables.writers import short_names

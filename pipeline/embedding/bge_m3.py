@@ -133,9 +133,7 @@ def name_of(path: str, precision: str) -> str:
 
 
 def _fold(folder: Path) -> str:
-    """8 hexadecimal digits over the sizes and the ends of the model's files: 2 GB of weights are
-    not read for it.
-    """
+    """8 hexadecimal digits over the sizes and the ends of the model's files (2 GB)."""
     digest = hashlib.sha256()
     for name in (*_FILES, *WEIGHT_FILES, *_TOKENIZERS):
         file = folder / name

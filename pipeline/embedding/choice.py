@@ -49,8 +49,7 @@ def makes_colbert(settings: Settings) -> bool:
 
 
 def model_name(settings: Settings) -> str:
-    """The name that `make_embedder(settings).name` has, found without loading a model or asking a
-    network.
+    """The name of `make_embedder(settings)`, without loading a model or a request.
 
     Raises SettingError where the model is a folder that is not there.
     """

@@ -1,6 +1,4 @@
-"""Vectors of many texts as Arrow columns, laid out over the engine's own arrays: no row is ever a
-Python object.
-"""
+"""Vectors of many texts as Arrow columns over the engine's arrays, without Python rows."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ SCHEMA = pa.schema([EMBEDDINGS.schema.field(name).remove_metadata() for name in 
 
 
 def vector_columns(batch: VectorBatch) -> pa.Table:
-    """The columns dense, sparse_ids, sparse_weights, colbert and truncated of a batch, one row a
-    text.
-    """
+    """The columns dense, sparse_ids, sparse_weights, colbert and truncated of a batch."""
     columns = [
         _fixed_lists(batch.dense),
         _lists(batch.sparse_offsets, pa.array(batch.sparse_ids)),

@@ -36,9 +36,7 @@ class Landed:
 
 
 class EncodingModel(Protocol):
-    """A model on one device. `launch` starts a pack and returns at once where the device is a
-    GPU.
-    """
+    """A model on one device. `launch` starts a pack and returns at once on a GPU."""
 
     def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
         """Start a pack; the function that is returned waits for its vectors. Must be called from
@@ -158,8 +156,7 @@ def _landed(parts: list[Tensor | None]) -> Landed:
 
 
 def pick_devices(setting: str) -> tuple[str, ...]:
-    """The torch devices for CITELOOM_EMBEDDER_DEVICE: every GPU for auto and cuda, else those that
-    are named.
+    """The torch devices for CITELOOM_EMBEDDER_DEVICE; auto and cuda are every GPU.
 
     Raises SettingError where torch cannot use one.
     """
@@ -210,8 +207,7 @@ def pick_precision(setting: str, device: str, preferred: Sequence[str]) -> str:
 
 
 def _cpu_precisions() -> set[str]:
-    """bf16 and int8 where the processor multiplies them: AVX-512 BF16 or AMX, and AVX-512 VNNI or
-    AMX.
+    """bf16 and int8 where the processor multiplies them (AVX-512 BF16 or VNNI, AMX).
 
     AVX2's 8-bit products saturate between two of them, so there int8 would give other vectors.
     """

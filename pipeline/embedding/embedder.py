@@ -1,6 +1,4 @@
-"""The protocol of an embedding model, and what it returns: dense and sparse vectors, by text and in
-columns.
-"""
+"""The protocol of an embedding model, and its vectors, by text and in columns."""
 
 from __future__ import annotations
 
@@ -25,8 +23,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseRows:
-    """Sparse vectors of consecutive texts: text n has ids[offsets[n]:offsets[n + 1]], and weights
-    alike.
+    """Sparse vectors of texts: text n has ids and weights[offsets[n]:offsets[n + 1]].
 
     offsets: int64 of shape (texts + 1,). ids: uint32, ascending within a text, and weights:
     float32, of shape (terms,).
@@ -171,9 +168,7 @@ class Embedder(Protocol):
 
     @property
     def last_facts(self) -> EngineFacts | None:
-        """What the last `encode`, `encode_stream` or `encode_queries` ran on; None before the
-        first.
-        """
+        """What the last call of `encode…` ran on; None before the first."""
         ...
 
     def encode(self, texts: Sequence[str]) -> list[Vectors]:
@@ -181,9 +176,7 @@ class Embedder(Protocol):
         ...
 
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
-        """Vectors of passages, in the texts' order; holds a few windows of texts at a time, never
-        all of them.
-        """
+        """Vectors of passages, in order; holds a few windows of texts at a time."""
         ...
 
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:

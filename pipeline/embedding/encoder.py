@@ -1,5 +1,4 @@
-"""The encoder that BERT and XLM-RoBERTa share (Devlin et al. 2019, Conneau et al. 2020), over
-packed tokens.
+"""The encoder of BERT (Devlin et al. 2019) and XLM-RoBERTa (Conneau et al. 2020), packed.
 
 On a CPU the weights are packed for oneDNN once. Of the products of MiniLM's size (1,024 rows), a
 busy core of an EPYC with AVX-512 does 90 to 98 GFLOP/s in float32, 170 to 195 in bfloat16 and 220
@@ -185,8 +184,7 @@ class Encoder:
 def make_linear(
     weight: Tensor, bias: Tensor, device: str, precision: dtype, *, gelu: bool = False
 ) -> Linear:
-    """The function x·weightᵀ + bias, then gelu where asked for, on rows of a (tokens, inputs)
-    tensor.
+    """x·weightᵀ + bias on rows of a (tokens, inputs) tensor, with gelu where asked for.
 
     weight: (outputs, inputs). On a CPU the result has the type of `precision`, for int8 float32,
     and the argument may have any.
@@ -224,8 +222,7 @@ def _packed(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
 
 
 def _int8(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
-    """The product of 8-bit numbers: weights with one scale for each output, rows with one scale for
-    each row.
+    """The product of 8-bit numbers, with a scale per output and per row.
 
     A row's scale is its own greatest value, so its bits do not depend on its neighbours
     (vector-wise quantization: Dettmers et al. 2022, arXiv:2208.07339).
@@ -279,9 +276,7 @@ Attention = Callable[["Tensor", int, Tokens], "Tensor"]
 
 
 def _attention(device: str, precision: dtype) -> Attention:
-    """Variable-length attention: flash kernels on a GPU that has them, else equal lengths
-    together.
-    """
+    """Variable-length attention: flash kernels on a GPU that has them, else by equal length."""
     import torch
 
     halves = (torch.float16, torch.bfloat16)
@@ -304,9 +299,7 @@ def _flash(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
 
 
 def _by_length(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
-    """Texts of equal length are neighbours in a pack, so they are one batch of the plain attention,
-    without a copy.
-    """
+    """Attention over texts of equal length, which are neighbours in a pack: no copy."""
     import torch
 
     width = mixed.shape[1] // 3
@@ -360,9 +353,7 @@ class M3Heads:
     def __call__(
         self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool
     ) -> Heads:
-        """The vectors of a pack; `slots` and `terms` as in `Pack`; with `half`, ColBERT's are
-        float16.
-        """
+        """The vectors of a pack; `slots`, `terms`: as in `Pack`; `half`: ColBERT's as float16."""
         import torch
 
         dense = _unit(hidden[tokens.starts[:-1].long()])

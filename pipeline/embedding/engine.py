@@ -1,5 +1,4 @@
-"""Texts in, vectors out, in order: threads tokenize ahead, and one worker for each device encodes
-windows of texts.
+"""Texts to vectors, in order: threads tokenize, a worker per device encodes windows.
 
 `PackedEmbedder` is the base class of the embedders that run on the engine.
 """
@@ -47,18 +46,14 @@ _AT_ONCE = 256
 
 
 class PackBudget:
-    """The tokens of a pack, shared by the workers; halved where a device runs out of memory, which
-    is logged once.
-    """
+    """The tokens of a pack for all workers; halved, and logged, where memory runs out."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens, self.halved = tokens, 0
         self._lock = threading.Lock()
 
     def too_large(self, pack: Pack, device: str) -> None:
-        """A pack did not fit; halve the budget, unless another worker has done so since the pack
-        was started.
-        """
+        """Halve the budget, unless another worker has done so since the pack was started."""
         with self._lock:
             if pack.tokens > self.tokens:
                 return
@@ -132,9 +127,7 @@ class Engine:
                 threads.shutdown(cancel_futures=True)
 
     def encode(self, texts: Sequence[str], prepare: Prepare) -> VectorBatch:
-        """Vectors of a few texts in the caller's thread, on the first device, as float32. `texts`
-        is not empty.
-        """
+        """Vectors of a few texts (at least one) in the caller's thread, as float32."""
         device, model = self._models[0]
         return _encode_window(prepare(texts), device, model, self.budget, half=False)
 
@@ -251,9 +244,7 @@ class _WindowVectors:
         )
 
     def _sparse(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Offsets, ids and weights of the sparse vectors, which are empty where the model makes
-        none.
-        """
+        """Offsets, ids and weights of the sparse vectors; empty where the model makes none."""
         import numpy as np
 
         terms = self._window.terms
@@ -314,9 +305,7 @@ class PackedEmbedder(ABC):
         return self._encode(self._engine(), texts)
 
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
-        """Vectors of questions, in float32, made in the caller's thread; these models read them as
-        they do passages.
-        """
+        """Vectors of questions, in float32, made in the caller's thread."""
         return self._encode(self._query_engine(), texts)
 
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:

@@ -63,9 +63,7 @@ class FlagBgeM3(BgeM3):
 
 
 class _FlagNetwork:
-    """BGEM3FlagModel's network and heads on one device, between packs without padding and its
-    padded batches.
-    """
+    """BGEM3FlagModel's network and heads on one device, between packs and padded batches."""
 
     def __init__(self, model: Any, device: str, colbert: bool) -> None:
         # Kept, since it takes its network to the CPU when it goes.
@@ -98,9 +96,7 @@ class _FlagNetwork:
     def heads(
         self, outputs: dict[str, Tensor], tokens: Tokens, slots: Tensor, terms: int, *, half: bool
     ) -> Heads:
-        """The vectors of a pack without the padding; of a term, the greatest weight of its
-        tokens.
-        """
+        """The vectors of a pack without padding; a term has its tokens' greatest weight."""
         places = _padded_places(tokens)
         sparse = greatest_weights(outputs["sparse_vecs"].flatten()[places].float(), slots, terms)
         colbert = None
@@ -114,9 +110,7 @@ class _FlagNetwork:
 
 
 def _padded_places(tokens: Tokens) -> Tensor:
-    """For every token of a pack, its place in the padded batch, row after row; int64 of shape
-    (count,).
-    """
+    """Each token's place in the padded batch, row after row; int64 of shape (count,)."""
     import torch
 
     starts = tokens.starts.long()

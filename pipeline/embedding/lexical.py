@@ -1,5 +1,4 @@
-"""Lexical vectors: stemmed words with BM25's weights, for the index to multiply by inverse document
-frequency.
+"""Lexical vectors: stemmed words with BM25's weights; the index multiplies by IDF.
 
 A passage's vector depends on its text alone: the average length of passages is a constant of the
 collection's layout, and the document frequencies are the index's (Qdrant's modifier "idf", Lucene's
@@ -42,9 +41,7 @@ _MOST_WORDS = 1 << 19
 
 
 def words_of(text: str) -> list[str]:
-    """The words that a lexical vector counts: of two letters or more, in lower case, without
-    accents, not stemmed.
-    """
+    """The words of a lexical vector: two letters or more, lower case, no accents, unstemmed."""
     if not text.isascii():
         text = "".join(
             sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)
@@ -71,9 +68,7 @@ def _stemmer() -> Stemmer:
 
 
 def lexical_rows(texts: Iterable[str], mean_length: int = MEAN_LENGTH) -> SparseRows:
-    """A vector for each passage: BM25's saturation of a stem's count, with its normalisation by
-    length.
-    """
+    """A vector per passage: BM25's saturation of a stem's count, normalised by length."""
     rows = []
     for text in texts:
         counts = Counter(map(term_id, words_of(text)))

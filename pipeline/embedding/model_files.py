@@ -1,5 +1,4 @@
-"""A model's folder, from a setting or from the Hugging Face hub and its cache, and the weights in
-it.
+"""A model's folder, from a setting or the Hugging Face hub, and the weights in it.
 
 Weights are read from safetensors or from a torch file. A torch file that holds code is refused; no
 remote code is run.
@@ -25,15 +24,12 @@ _FIRST = "embeddings.word_embeddings.weight"
 
 
 def is_hub_name(path: str) -> bool:
-    """Whether a path that is no folder may be a name of the hub, such as BAAI/bge-m3, or with a
-    revision after an @.
-    """
+    """Whether a path may be a name of the hub, such as BAAI/bge-m3 or BAAI/bge-m3@revision."""
     return path.count("/") == 1 and not path.startswith((".", "/", "~")) and not path.endswith("/")
 
 
 def find_folder(path: str, setting: str, otherwise: str) -> Path:
-    """The folder `path`, or that of the model of this name in the hub's cache, or else from the
-    hub.
+    """The folder `path`, or the model of this name from the hub's cache or the hub.
 
     setting: that named the path; otherwise: what else to do, for the message. Raises SettingError
     where there is neither.

@@ -73,9 +73,7 @@ def cut(rows: TokenRows, most: int) -> tuple[TokenRows, NDArray[np.bool_]]:
 
 
 def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each of several runs begins, from 0, and where the last ends, by their lengths: of
-    shape (runs + 1,).
-    """
+    """Offsets of consecutive runs by their lengths, from 0: of shape (runs + 1,)."""
     import numpy as np
 
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -105,8 +103,7 @@ def text_windows(texts: Iterable[str], most_texts: int, most_chars: int) -> Iter
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """The distinct token ids of consecutive texts: text n has ids[offsets[n]:offsets[n + 1]],
-    ascending.
+    """Distinct token ids of texts: text n has ids[offsets[n]:offsets[n + 1]], ascending.
 
     offsets: int64 of shape (texts + 1,). ids: uint32 and counts: int64, of shape (terms,). slots:
     int64 of shape (tokens,), the place in `ids` of every token, or -1 where its id is left out.
@@ -232,9 +229,7 @@ def pack_of(window: Window, places: NDArray[np.int64]) -> Pack:
 
 
 def _slots(window: Window, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """For every token of a pack, its term's place among the pack's terms, and how many terms there
-    are.
-    """
+    """Each token's term among the pack's terms, and the number of terms."""
     import numpy as np
 
     if window.terms is None:

@@ -84,9 +84,7 @@ def _reusable_vectors(job: Job, embedder: Embedder, shards: Shards) -> KnownVect
 
 
 def _steps(job: Job, earlier: KnownVectors) -> Iterator[tuple[pa.RecordBatch, NDArray[Any]]]:
-    """The month's passages without their texts, STEP at a time, each with its row of `earlier` or
-    -1.
-    """
+    """The month's passages without texts, STEP at a time, each with its row of `earlier` or -1."""
     done = 0
     for passages in _passages(job, _IDENTITY):
         for start in range(0, passages.num_rows, STEP):
@@ -125,9 +123,7 @@ def _fresh_texts(job: Job, earlier: KnownVectors) -> Iterator[str]:
 def _assemble(
     passages: pa.RecordBatch, model: str, fresh: pa.Table, rows: NDArray[Any], earlier: KnownVectors
 ) -> pa.RecordBatch:
-    """The rows of some passages. `fresh` holds the vectors of those whose row is -1, in their
-    order.
-    """
+    """The rows of some passages. fresh: vectors of those whose row is -1, in order."""
     import numpy as np
 
     is_fresh = rows < 0

@@ -1,6 +1,4 @@
-"""BGE-M3 by this project's engine against FlagEmbedding's, on texts of every kind: are the vectors
-the same?
-"""
+"""Compare the vectors of BGE-M3 by this project's engine with FlagEmbedding's."""
 
 from __future__ import annotations
 
@@ -127,9 +125,7 @@ def verify_model(settings: Settings, *, longest: bool = False) -> Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReferenceVectors:
-    """One text's vectors as FlagEmbedding gives them: dense (dimensions,), weights by token id,
-    ColBERT's rows.
-    """
+    """One text's vectors by FlagEmbedding: dense (dimensions,), weights by token id, ColBERT."""
 
     dense: NDArray[np.float32]
     weights: Mapping[int, float]
@@ -137,9 +133,7 @@ class ReferenceVectors:
 
 
 def reference_of(model: Any, text: str, longest: int) -> ReferenceVectors:
-    """One text alone by BGEM3FlagModel: nothing is padded, and it shows no progress of fewer texts
-    than a batch has.
-    """
+    """One text alone by BGEM3FlagModel, so that nothing is padded."""
     options = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
     output = model.encode([text], batch_size=2, max_length=longest, **options)
     weights = {int(key): float(weight) for key, weight in output["lexical_weights"][0].items()}

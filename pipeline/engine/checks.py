@@ -1,6 +1,4 @@
-"""Checks of a finished month: plain functions that both doors call after the stage they belong
-to.
-"""
+"""Checks of a finished month: plain functions that both doors call after the stage."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ def evaluate(stage: Stage, check: MonthCheck, workspace: Workspace, month: str) 
 def record(
     stage: Stage, check: MonthCheck, workspace: Workspace, month: str, result: CheckResult
 ) -> None:
-    """Record a blocking check that failed, so that no later run goes on below it; forget it once it
-    passes.
-    """
+    """Record a blocking check that failed, so that no later run goes on below it; else forget it."""
     name = check_name(stage.name)
     if not check.blocking:
         return

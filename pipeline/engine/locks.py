@@ -24,18 +24,14 @@ _SECONDS_BEFORE_NOTE = 2.0
 
 @contextmanager
 def month_lock(workspace: Workspace, stage: str, month: str) -> Iterator[None]:
-    """Hold a stage's month for this process, so that a month has one writer; wait while another
-    process holds it.
-    """
+    """Hold a stage's month, so that it has one writer; wait for other processes."""
     with _file_lock(workspace.cache("locks") / f"{stage}-{month}.lock", f"{stage} of {month}"):
         yield
 
 
 @contextmanager
 def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
-    """Hold what a stage's pool stands for, where this machine has only one of it; wait while
-    another process does.
-    """
+    """Hold a stage's pool where this machine has only one of it; wait for other processes."""
     if pool is None or not _is_single(pool, workspace.settings):
         yield
         return

@@ -1,5 +1,4 @@
-"""Stages whose months have parts, such as one for each writer: a part is computed again only where
-it changed.
+"""Stages whose months have parts, such as one per writer; only changed parts are computed again.
 
 The fingerprint of each part is in the notes of the month's file. A part whose fingerprint is still
 the same is copied from that file with its entries in the ledger; the others are built; parts that
@@ -71,9 +70,7 @@ def _earlier(job: Job) -> Mapping[str, Mapping[str, Any]]:
 
 
 def build_parts(job: Job) -> Iterator[Row | pa.RecordBatch]:
-    """The rows of a month of a stage with parts, part by part: copied where nothing changed, else
-    built.
-    """
+    """The rows of a month of a stage with parts; those of unchanged parts are copied."""
     if job.stage.parts is None:
         raise ValueError(f"{job.stage.name} has no parts")
     earlier = {} if job.force else _earlier(job)
@@ -118,9 +115,7 @@ def _batches_of(part: MonthPart, job: Job) -> Iterator[pa.RecordBatch]:
 
 
 def _build(job: Job, part: MonthPart, record: dict[str, Any]) -> Iterator[Row]:
-    """The rows of a part, built; what the build notes, measures and leaves out is filed under the
-    part's name.
-    """
+    """Build a part's rows; file what the build notes, measures and leaves out under its name."""
     digest, rows, started = hashlib.sha256(), 0, time.perf_counter()
     own = replace(job, ledger=[], notes={}, measured={})
     for row in part.build(own):

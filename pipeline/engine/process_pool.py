@@ -62,8 +62,7 @@ _in_worker = False
 
 @dataclass(frozen=True, slots=True)
 class LostItem:
-    """Stands for the answer of an item that ended its worker. `reason`: too_slow, out_of_memory or
-    crashed.
+    """The answer of an item that ended its worker. reason: too_slow, out_of_memory or crashed.
 
     None of them is permanent: they depend on the machine's speed and memory too.
     """
@@ -80,8 +79,7 @@ class LostItem:
 
 
 def count_workers(setting: int) -> int:
-    """The number of workers that a setting stands for: itself, or for 0 the cores that this process
-    may use.
+    """The number of workers that a setting stands for; 0 is the cores that this process may use.
 
     These are the cores that it is bound to, or fewer where its container has a share of them.
     """
@@ -91,8 +89,7 @@ def count_workers(setting: int) -> int:
 def map_chunks(
     work: Callable[[Sequence[T]], R], chunks: Iterable[Sequence[T]], workers: int
 ) -> Iterator[tuple[Sequence[T], R | LostItem]]:
-    """Apply `work` to each chunk in worker processes; yield each chunk with its answer, in the
-    order of the chunks.
+    """Apply `work` to each chunk in worker processes; yield each with its answer, in order.
 
     `work` is a function of a module, or a `functools.partial` of one; it, the chunks and the
     answers travel pickled. An exception that it raises is raised here. A chunk that ends its worker
@@ -165,9 +162,7 @@ class _Mapping(Generic[T, R]):
         return [answer for item in chunk for answer in self.process([item])]
 
     def _run_again(self, item: Sequence[T], death: ProcessExpired) -> R | LostItem:
-        """A killed worker need not be at fault: where memory runs out, Linux kills the process that
-        takes most.
-        """
+        """A killed worker need not be at fault: Linux kills the process that takes most memory."""
         if death.exitcode == -signal.SIGKILL:
             try:
                 return self._run(item)
@@ -308,8 +303,7 @@ def _initialize_worker(lifeline: Connection) -> None:
 
 
 def _end_when_closed(lifeline: int) -> None:
-    """Have the kernel end this process (SIGIO) once the parent's end of a pipe is closed, as when
-    the parent dies.
+    """Have the kernel end this process (SIGIO) once the parent's end of a pipe is closed.
 
     Nothing is ever written into the pipe. `PR_SET_PDEATHSIG` would end the process as soon as the
     *thread* that started it ends.
@@ -340,9 +334,7 @@ def _answer(request: bytes) -> bytes:
 
 
 def _pickled_failure(error: Exception | SystemExit) -> bytes:
-    """An exception as an answer; as a RuntimeError with its message where it cannot be raised in
-    the caller.
-    """
+    """An exception as an answer; a RuntimeError where the caller could not raise it."""
     with contextlib.suppress(Exception):
         pickled = pickle.dumps((False, error))
         pickle.loads(pickled)  # noqa: S301 - made one line above

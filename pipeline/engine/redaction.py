@@ -33,8 +33,7 @@ _PASSWORD = re.compile(r"://[^/@\s]*?:([^/@\s]+)@")
 
 
 def collect_secrets(settings: Settings | None) -> frozenset[str]:
-    """All secrets of the settings and the environment, and the passwords in those that are
-    addresses.
+    """All secrets of the settings and the environment, and the passwords in addresses.
 
     Each is given as it is and as URLs and base64 write it.
     """
@@ -64,8 +63,7 @@ def redact(text: str, secrets: Collection[str]) -> str:
 
 
 def redact_error(error: Exception, secrets: Collection[str]) -> Exception:
-    """The error itself if neither it nor an error that led to it shows a secret, else a redacted
-    copy.
+    """The error itself if neither it nor a cause of it shows a secret, else a redacted copy.
 
     The copy keeps the traceback of each error in the chain. It has the same class if that is one of
     `pipeline.errors`, else it is a RuntimeError that names the class.

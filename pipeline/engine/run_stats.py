@@ -21,9 +21,7 @@ _UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError)
 
 @dataclass(frozen=True, slots=True)
 class StageTiming:
-    """One run: wall seconds, and what it measured, such as `llm_requests` and
-    `llm_request_seconds`.
-    """
+    """One run: wall seconds, and measures such as `llm_requests` and `llm_request_seconds`."""
 
     fingerprint: str
     seconds: float
@@ -31,9 +29,7 @@ class StageTiming:
 
 
 def note_timing(root: DataRoot, stage: str, month: str, timing: StageTiming) -> None:
-    """Add a run's figures to those of earlier runs with the same inputs; figures of other inputs
-    are dropped.
-    """
+    """Add a run's figures to those of earlier runs with the same inputs; drop all others."""
     earlier = [
         run for run in read_timings(root, stage, month) if run.fingerprint == timing.fingerprint
     ]

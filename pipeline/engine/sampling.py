@@ -7,9 +7,7 @@ from collections.abc import Iterable
 
 
 def evenly_spaced(count: int, most: int) -> list[int]:
-    """Positions of at most `most` of `count` items: all of them, or the middles of `most` equal
-    stretches.
-    """
+    """Positions of at most `most` of `count` items, evenly spaced."""
     if count <= most:
         return list(range(count))
     return [(2 * place + 1) * count // (2 * most) for place in range(most)]

@@ -1,5 +1,4 @@
-"""How a process at work ends: signals drain it, the loss of its run bars it, and the end of its
-parent kills it.
+"""End a process at work: drain on a signal, bar it once its run is lost, die with its parent.
 
 The first SIGINT or SIGTERM asks the work to end: what is saved piece by piece (vectors, answers of
 a model) ends after the piece under way, any other stage may finish. After `DRAIN_SECONDS` it is
@@ -59,17 +58,14 @@ def requested() -> bool:
 
 
 def end_if_asked() -> None:
-    """Raise Interrupted where this process was asked to end; called where all work so far is
-    saved.
-    """
+    """Raise Interrupted where this process was asked to end; call it where all work is saved."""
     if _ProcessState.requested:
         raise Interrupted
 
 
 @contextlib.contextmanager
 def draining() -> Iterator[None]:
-    """Within it, a signal asks the block to end, as the module says; afterwards `requested` tells
-    whether one came.
+    """Within the block, a signal asks it to end; afterwards `requested` is true if one came.
 
     Without effect in a thread that is not the main one, where Python delivers no signal.
     """
@@ -110,9 +106,7 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 
 class _SignalWatch:
-    """Reacts to signals in a thread of its own; their numbers come over a pipe as soon as there is
-    one.
-    """
+    """Reacts to signals in a thread of its own; their numbers come over a pipe."""
 
     def __init__(self, reading: int) -> None:
         self._reading = reading
@@ -144,16 +138,12 @@ class _SignalWatch:
         )
 
     def _interrupt(self) -> None:
-        """By a signal of the system, which ends a wait for a socket; `_thread.interrupt_main` does
-        not.
-        """
+        """Interrupt by a signal, which ends a wait for a socket; `interrupt_main` does not."""
         _ProcessState.overdue = True
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def _next_signal(self, seconds: float | None = None) -> int | None:
-        """The next signal that asks to end; _NO_SIGNAL where none comes in time, None once the
-        block has ended.
-        """
+        """The next signal; _NO_SIGNAL where none comes in time, None once the block has ended."""
         latest = None if seconds is None else time.monotonic() + seconds
         while True:
             timeout = None if latest is None else max(0.0, latest - time.monotonic())
@@ -168,9 +158,7 @@ class _SignalWatch:
 
 @contextlib.contextmanager
 def fenced(fence: Fence) -> Iterator[None]:
-    """Within it, `check_fence` calls `fence`: why the run is no longer this process's, or empty
-    where it still is.
-    """
+    """Within the block, `check_fence` calls `fence`: why the run is lost, or empty."""
     _ProcessState.fences.append(fence)
     try:
         yield
@@ -179,9 +167,7 @@ def fenced(fence: Fence) -> Iterator[None]:
 
 
 def check_fence() -> None:
-    """Raise RunLost where the run that this process works for was ended by others; called before a
-    month is placed.
-    """
+    """Raise RunLost where others ended this process's run; call it before a month is placed."""
     for fence in _ProcessState.fences:
         reason = fence()
         if reason:

@@ -30,9 +30,7 @@ class Workspace:
 
     @property
     def local(self) -> Path:
-        """The folder on this machine's disk for locks, caches and Dagster's state; often the data
-        root itself.
-        """
+        """The local folder for locks, caches and Dagster's state; often the data root itself."""
         return self.settings.local_root
 
     def cache(self, name: str) -> Path:
@@ -90,9 +88,7 @@ Parts = Callable[[Workspace, str], list[MonthPart]]
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether a check passed, the figures that decided, and a sentence where there is something to
-    say.
-    """
+    """Whether a check passed, the figures that decided, and a sentence if there is one to say."""
 
     passed: bool
     facts: Mapping[str, Any]
@@ -166,9 +162,7 @@ class Stage:
 
 @dataclass(slots=True)
 class Job:
-    """One stage at work on one month: what `build` reads from, and where it reports what it leaves
-    out.
-    """
+    """One stage at work on one month: `build` reads from it, and reports to it."""
 
     workspace: Workspace
     month: str

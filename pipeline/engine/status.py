@@ -16,9 +16,7 @@ from pipeline.storage.store import listing_cache
 def stages_due(
     stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False
 ) -> list[Stage]:
-    """The stages that a month still needs: missing, out of date, below one that is, or with a
-    failed check.
-    """
+    """The stages that a month needs: missing, out of date, below one that is, or failed checks."""
     due: list[Stage] = []
     for stage in stages:
         below = {table.name for table in stage.upstream} & {other.name for other in due}

@@ -1,6 +1,4 @@
-"""Systems that write sections or answers, and the writers (a system with a model) that a setting
-names.
-"""
+"""Systems that write sections or answers, and the writers that a setting names."""
 
 from __future__ import annotations
 
@@ -73,8 +71,7 @@ class Writers(Generic[AnySystem]):
         self._systems, self._setting, self._default = systems, setting, default
 
     def chosen(self, settings: Settings) -> list[tuple[Writer, AnySystem]]:
-        """The writers that the setting names as `system` or `system@model`, by system and model,
-        each once.
+        """The writers that the setting names as `system` or `system@model`, sorted, each once.
 
         Raises SettingError for a system that does not exist, for a model of a system that calls
         none, and for no name.
@@ -101,9 +98,7 @@ class Writers(Generic[AnySystem]):
         return _with_model(parsed, system, settings, option), system
 
     def default_name(self, settings: Settings) -> str:
-        """The system that writes where none is named: one that calls no model where no endpoint is
-        set.
-        """
+        """The system that writes where none is named; it calls no model without an endpoint."""
         return "extractive" if settings.embedded_llm else self._default
 
 

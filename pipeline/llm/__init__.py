@@ -1,3 +1,1 @@
-"""Talking to a language model: one OpenAI-compatible client with a cache, the embedded server,
-prompt files.
-"""
+"""One OpenAI-compatible client with a cache, the embedded model's server, prompt files."""

@@ -121,8 +121,7 @@ class Budget:
         return self.limits.tokens > 0 or self.limits.money > 0
 
     def reserve(self, worst: Spent, prices: Prices) -> bool:
-        """Reserve the most that a request can cost; False if it must wait until requests in flight
-        are settled.
+        """Reserve the most that a request can cost; False if it must wait for those in flight.
 
         Raises BudgetReached if the request could pass the limit even without this run's requests in
         flight.
@@ -140,9 +139,7 @@ class Budget:
             return True
 
     def settle(self, worst: Spent, cost: Spent, prices: Prices) -> None:
-        """Replace what was reserved for a request by what it cost; nothing for one without an
-        answer.
-        """
+        """Replace a request's reservation by its cost; by nothing where it has no answer."""
         reserved = _Bill.of(worst, prices)
         with self._transaction() as booked:
             self._book(booked.plus(_Bill.of(cost, prices)).plus(reserved, -1))
@@ -207,8 +204,7 @@ _budgets_lock = threading.Lock()
 
 
 def run_budget(settings: Settings, folder: Path) -> Budget:
-    """The budget of this process's run: one for each name and limit, shared by all its stages and
-    models.
+    """The budget of this process's run: one per name and limit, for all stages and models.
 
     folder: of the named budgets. Raises PermanentFailure if they cannot be read.
     """

@@ -157,9 +157,7 @@ class CallCache:
         self._sql.execute("COMMIT")
 
     def kinds(self, model: str) -> dict[int, Kind]:
-        """Averages of the latest requests to a model, by their `max_tokens`; 0 for those
-        without.
-        """
+        """Averages of a model's latest requests, by their `max_tokens`; 0 for those without."""
         rows = self._sql.execute(
             "SELECT max_tokens, count(*), avg(samples), avg(prompt_tokens), sum(completion_tokens)"
             " * 1.0 / max(sum(samples), 1), avg(seconds) FROM (SELECT * FROM paid WHERE model = ?"
@@ -169,9 +167,7 @@ class CallCache:
         return {bound: Kind(*averages) for bound, *averages in rows}
 
     def claim(self, key: str, sample: int) -> bool:
-        """True if this process may now pay for the call; False while another living process is
-        paying for it.
-        """
+        """True if this process may pay for the call; False while another living process does."""
         # Read first: a waiting process asks repeatedly, and an INSERT takes the lock even if it
         # changes nothing.
         claim_row = self._sql.execute(

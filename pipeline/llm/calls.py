@@ -1,6 +1,4 @@
-"""Pay for calls of one model once: the cache, the budget, the limit of completions in flight, the
-requests.
-"""
+"""Pay for calls of one model once, by cache, budget and a limit of completions in flight."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ class Call:
     claim: tuple[str, int] = ("", 0)
 
     def worst_case(self, samples: int, *, tokens: bool) -> Spent:
-        """The most that so many samples can cost; with `tokens`, also in tokens, by the project's
-        own estimate.
-        """
+        """The most that so many samples can cost; with `tokens`, also in estimated tokens."""
         if not tokens:
             return Spent(samples)
         return Spent(samples, count_read(self.request), samples * self.worst_written)
@@ -68,9 +64,7 @@ class Slots:
         self._free, self._acquiring = asyncio.Semaphore(number), asyncio.Lock()
 
     async def acquire(self, count: int) -> None:
-        """Wait for `count` free completions, first come, first served, and hold them until
-        `release`.
-        """
+        """Wait for `count` free completions, first come, first served, and hold them."""
         acquired = 0
         try:
             async with self._acquiring:
@@ -131,9 +125,7 @@ class PaidCalls:
         await self._transport.aclose()
 
     async def obtain(self, call: Call, samples: range) -> list[Completion]:
-        """Completions of these samples: from the cache, from the process that is paying for them,
-        or paid now.
-        """
+        """Completions of these samples: cached, paid by another process, or paid now."""
         self.usage.calls += len(samples)
         paid: set[int] = set()
         pause = _POLL_SECONDS
@@ -273,9 +265,7 @@ def count_read(request: Mapping[str, Any]) -> int:
 
 
 def _consecutive(samples: Sequence[int]) -> list[list[int]]:
-    """Runs of numbers that follow one another: one request can ask for a run, its seeds being
-    first, first + 1, …
-    """
+    """Runs of consecutive numbers, since one request can ask for a run of seeds."""
     runs: list[list[int]] = []
     for sample in samples:
         if runs and sample == runs[-1][-1] + 1:

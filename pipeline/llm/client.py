@@ -135,8 +135,7 @@ class LlmClient:
         temperature: float = 0.0,
         sample: int = 0,
     ) -> StructuredAnswer[Form]:
-        """An answer in the form of `schema`: constrained by the endpoint if it can, parsed,
-        repaired once.
+        """An answer in the form of `schema`: constrained if possible, parsed, repaired once.
 
         Raises LlmAnswerError if the repaired answer cannot be read either.
         """
@@ -157,8 +156,7 @@ class LlmClient:
         temperature: float = 0.0,
         first: int = 0,
     ) -> list[StructuredAnswer[Form] | LlmAnswerError]:
-        """As `answer`, `count` of them on one prompt, numbered from `first`: one request, and each
-        repaired by itself.
+        """`count` answers to one prompt, numbered from `first`, each repaired by itself.
 
         The messages are sent `copyable`. An answer that cannot be read, repair included, is
         returned as its error.
@@ -219,15 +217,12 @@ class LlmClient:
 
 
 def _first_seed(system: str) -> int:
-    """The seed of a system's sample 0: a server that samples by the seed must draw anew for each
-    system.
-    """
+    """The seed of a system's sample 0, so that a server draws anew for each system."""
     return int(hashlib.sha256(system.encode()).hexdigest()[:8], 16) % _SYSTEM_SEEDS if system else 0
 
 
 def check_model(settings: Settings, name: str | None = None) -> Model:
-    """A model (None: the default) that can be used with these settings; nothing is sent over the
-    network.
+    """A model (None: the default) that these settings can use; nothing is sent.
 
     Raises SettingError as `get_model` and `Model.check` do, and where money has a ceiling and the
     model no price.
@@ -240,17 +235,14 @@ def check_model(settings: Settings, name: str | None = None) -> Model:
 
 @dataclass(frozen=True)
 class ClientWorkspace(Workspace):
-    """A workspace whose stages use another client than that of the settings, such as one that only
-    rehearses.
-    """
+    """A workspace whose stages use another client, such as one that only rehearses."""
 
     make_client: Callable[[Model, CallCache], LlmClient]
 
 
 @contextlib.asynccontextmanager
 async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIterator[LlmClient]:
-    """The client of a model, by its name (None: the default model), with the cache of the data
-    root.
+    """The client of a model by name (None: the default), with the data root's cache.
 
     Raises SettingError as `check_model` does; an endpoint's faults show with the first call.
     """

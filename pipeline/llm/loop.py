@@ -17,9 +17,7 @@ _make_loop: ContextVar[Callable[[], asyncio.AbstractEventLoop] | None] = Context
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in a loop of its own, even if the calling thread already runs
-    one.
-    """
+    """Run a coroutine in a loop of its own, even if the calling thread already runs one."""
     make_loop = _make_loop.get()
     try:
         asyncio.get_running_loop()

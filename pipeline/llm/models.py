@@ -1,6 +1,4 @@
-"""The language models that the settings name: the default model, those of the file of
-CITELOOM_MODELS, the judges.
-"""
+"""The language models that the settings name: the default, the models file, the judges."""
 
 from __future__ import annotations
 
@@ -53,17 +51,13 @@ class Model:
 
     @property
     def fingerprint(self) -> str:
-        """What of the model changes an answer or the prompt before it; its address, key and price
-        do not.
-        """
+        """What of the model changes an answer or its prompt; its address, key and price do not."""
         return f"{self.name}, {self.context} tokens" + (
             f", {self.max_tokens} written" if self.max_tokens else ""
         )
 
     def setting(self, field: str) -> str:
-        """Where the user sets `url`, `api_key`, `model`, `context` or `price` of this model, as
-        messages name it.
-        """
+        """Where the user sets a field of this model (url, api_key, model, …), for messages."""
         if not self.table:
             return f"CITELOOM_LLM_{field.upper()}"
         if field == "api_key" and self.key_variable:
@@ -179,8 +173,7 @@ def judges_fingerprint(settings: Settings) -> str:
 def settings_for(
     settings: Settings, model: str | None, setting: str = "CITELOOM_MODELS"
 ) -> Settings:
-    """The settings with the name and the context of this model in place of the default model's;
-    None: as they are.
+    """The settings with this model in place of the default; None: as they are.
 
     The embedded model has its own longest drafts and key elements where the settings have no limit.
     Raises SettingError that names `setting` where there is no such model.
@@ -209,9 +202,7 @@ def writer_settings(
 
 
 def is_small_model(name: str | None) -> bool:
-    """Whether a model's name is that of the embedded one, whose texts show that the path works, and
-    no more.
-    """
+    """Whether a name is that of the embedded model, which only shows that the path works."""
     return _SMALL_MODEL in (name or "").lower()
 
 

@@ -1,5 +1,4 @@
-"""A rehearsal: a stage's own code runs with stored answers if there are any, and with invented ones
-otherwise.
+"""Rehearse a stage: its own code runs with stored answers, and with invented ones.
 
 So calls, tokens and time are known before anything is spent, for any system, without a formula for
 each. The clock is
@@ -43,9 +42,7 @@ continue with.
 
 @dataclass(slots=True)
 class Rehearsal:
-    """What one stage would do: its calls, those that are stored already, and the time and cost of
-    the others.
-    """
+    """What one stage would do: its calls, those stored, and time and cost of the others."""
 
     make_text: MakeText
     invented: dict[tuple[str, int], CachedAnswer] = field(default_factory=dict)
@@ -202,9 +199,7 @@ def words(tokens: int) -> str:
 def fill(
     schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int, unique: str
 ) -> Any:
-    """A value that fits a JSON schema of pydantic: texts have about so many tokens together and
-    begin with `unique`.
-    """
+    """A value that fits a JSON schema, of about so many tokens; texts begin with `unique`."""
     if "$ref" in schema:
         return fill(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, tokens, unique)
     for choice in ("anyOf", "oneOf", "allOf"):

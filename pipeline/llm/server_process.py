@@ -1,5 +1,4 @@
-"""The process that serves the embedded model: `python -m pipeline.llm.server_process`, started by
-`embedded`.
+"""The embedded model's server process: `python -m pipeline.llm.server_process`.
 
 It binds loopback only, prints one line of JSON with its address once the model is loaded, and ends
 when its standard input does, as it does when the parent ends.

@@ -1,6 +1,4 @@
-"""The loop of a stage that asks a language model: many items at once, results in order, progress
-and usage reported.
-"""
+"""The loop of a stage that asks a language model: many items at once, results in order."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ Result = TypeVar("Result")
 
 @asynccontextmanager
 async def job_client(job: Job, model: str | None) -> AsyncIterator[LlmClient]:
-    """The client of a model, as `open_client` gives it; what it used is measured once the block has
-    succeeded.
-    """
+    """The client of a model; its usage is measured once the block has succeeded."""
     async with open_client(job.workspace, model) as client:
         yield client
         job.measure(client.usage.measured())

@@ -1,6 +1,4 @@
-"""Structured answers: the schema in a request, parsing an answer, and the message that asks for a
-repair.
-"""
+"""Structured answers: request a schema, parse an answer, ask for a repair."""
 
 from __future__ import annotations
 
@@ -79,8 +77,7 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def copyable(text: str) -> str:
-    """A text for the prompt of a model that answers in JSON: each backslash twice, so that a copy
-    is valid JSON.
+    """A text for a model that answers in JSON: backslashes twice, so that a copy is valid.
 
     Constrained to JSON, Qwen2.5-Coder-1.5B wrote \\beta for \\delta and \\binom for \\in, since no
     escape begins as these macros do; with doubled backslashes it kept every formula of the six
@@ -166,9 +163,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def repair(error: ValueError, schema: type[BaseModel]) -> str:
-    """The message that asks for another answer; names that the model invented are data in it, see
-    `as_data`.
-    """
+    """The message that asks for another answer; names that the model invented are data in it."""
     fields, reason = ", ".join(schema.model_fields), as_data(short(error))
     return (
         f"That answer cannot be used: {reason}. Answer again with one JSON object alone; its"

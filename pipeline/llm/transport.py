@@ -1,6 +1,4 @@
-"""Requests to an OpenAI-compatible endpoint: the parameters that it does not know, its errors, its
-answers.
-"""
+"""Requests to an OpenAI-compatible endpoint: unknown parameters, errors, answers."""
 
 from __future__ import annotations
 
@@ -334,9 +332,7 @@ def _encodable(text: str) -> str:
 
 
 def _without_thoughts(text: str) -> str:
-    """The text without what a reasoning model thought before it, which some servers leave in
-    (<think> … </think>).
-    """
+    """The text without a reasoning model's thoughts, which some servers leave in."""
     _, end, after = text.rpartition("</think>")
     if end:
         return after.lstrip()
@@ -344,9 +340,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _shares(reported: int, texts: Sequence[str], first_only: bool) -> list[int]:
-    """Tokens of each text, by length, out of what the endpoint reported for all of them or for the
-    first.
-    """
+    """Tokens of each text, by length, of what the endpoint reported for all or the first."""
     lengths = [max(len(text), 1) for text in texts]
     basis = lengths[0] if first_only else sum(lengths)
     return [round(reported * length / basis) for length in lengths]

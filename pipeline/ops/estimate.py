@@ -94,9 +94,7 @@ class CostEstimate:
 
 
 def sum_parts(parts: Sequence[StageCost]) -> StageCost:
-    """The sum of several costs, with the labels of the first but its month; months and stages run
-    one after another.
-    """
+    """The sum of several costs, with the first's labels but its month; times add up."""
     counters = [name for name in StageCost.__dataclass_fields__ if name not in _LABELS]
     sums = {name: sum(getattr(part, name) for part in parts) for name in counters}
     first = parts[0] if parts else None
@@ -170,8 +168,7 @@ class _RehearsalJob(Job):
 def _rehearse_month(
     workspace: Workspace, month: str, answers: dict[tuple[str, int], Any]
 ) -> Iterator[tuple[StageCost, int]]:
-    """The cost of each stage, and the number of past requests whose average lengths and times it is
-    based on.
+    """The cost of each stage, and the number of past requests that it is based on.
 
     answers: invented so far, over all months, so that none is paid for twice.
     """
@@ -237,9 +234,7 @@ def _already_done(part: StageCost) -> StageCost:
 
 
 def _invent_answer(prompt: str, tokens: int, unique_word: str) -> str:
-    """A text of the kind that the prompt asks for: a verdict, or prose that cites every reference
-    it names.
-    """
+    """A text of the kind that the prompt asks for: a verdict, or prose with citations."""
     if "The best choice is" in prompt:
         # Not the first: systems without votes continue with that one, and their calls would seem to
         # be the same.

@@ -23,9 +23,7 @@ _DEMO_MARK = "holds-the-demo"
 
 
 def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
-    """Raise SettingError for a setting that does not suit these stages, or a data root that cannot
-    be written.
-    """
+    """Raise SettingError for settings that do not suit these stages, or an unusable data root."""
     settings, names = workspace.settings, {stage.name for stage in stages}
     check_data_root(workspace)
     if (
@@ -51,8 +49,7 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
 
 
 def _check_index(workspace: Workspace) -> None:
-    """Raise SettingError where the index would refuse the vectors, which hours of embedding
-    precede.
+    """Raise SettingError where the index would refuse the vectors, before hours of embedding.
 
     A server that is down may be up by then.
     """

@@ -1,5 +1,4 @@
-"""The Ray cluster on which Dagster's steps run: the settings it needs and what travels to its
-nodes.
+"""The Ray cluster of Dagster's steps: the settings it needs, what travels to its nodes.
 
 Secrets never travel: Ray keeps what a job is given in its store and logs. Each node has them in its
 own environment, or in a `.env` in the folder in which `ray start` was called.
@@ -23,8 +22,7 @@ _BUDGETS = ("llm_budget_calls", "llm_budget_tokens", "llm_budget_money")
 
 
 def check_cluster(settings: Settings, stages: Collection[str]) -> None:
-    """Raise SettingError, one line per setting, if steps of these stages cannot run on the Ray
-    cluster.
+    """Raise SettingError, a line per setting, if these stages cannot run on the cluster.
 
     Does nothing unless CITELOOM_EXECUTOR is `ray`.
     """
@@ -55,8 +53,7 @@ def setting_problems(settings: Settings, stages: Collection[str]) -> Iterator[st
 
 
 def node_environment(settings: Settings) -> Mapping[str, str]:
-    """The environment variables of a step: every setting except the secrets, so that no node's own
-    value can differ.
+    """A step's environment variables: every setting but secrets, so that no node's value differs.
 
     `workers` is the step's share of the node, not the node's number of cores. `data`, `local` and
     `models` are absolute, as every node must see them at the same path.

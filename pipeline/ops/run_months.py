@@ -54,9 +54,7 @@ class RunReport:
                 self.exit_code = max(self.exit_code, exit_code)
 
     def add(self, other: RunReport) -> None:
-        """Add the report of another run; a failure that both report, such as a broken zip, is
-        listed once.
-        """
+        """Add another run's report; a failure that both report, such as a broken zip, once."""
         self.outcomes += other.outcomes
         self.failures += [failure for failure in other.failures if failure not in self.failures]
         self.exit_code = max(self.exit_code, other.exit_code)
@@ -96,9 +94,7 @@ def _phases(stages: Sequence[Stage]) -> tuple[Sequence[Stage], Sequence[Stage]]:
 
 
 def report_broken_zips(workspace: Workspace) -> None:
-    """Report each zip that cannot be used as a failure: its pages are missing, whatever the other
-    zips hold.
-    """
+    """Report each unusable zip as a failure, since its pages are missing."""
     for message in broken_zips(workspace.settings):
         publish(StageFailed("dump", "all months", message))
 
@@ -142,9 +138,7 @@ def _stages_due(
     *,
     force: bool,
 ) -> dict[str, list[Stage]]:
-    """The stages due by month, without the months whose status cannot be read: these fail, and the
-    others go on.
-    """
+    """The stages due by month; a month whose status cannot be read fails alone."""
     due = {}
     with listing_cache():
         for month in months:
@@ -193,17 +187,13 @@ def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: boo
 
 
 def known_months(workspace: Workspace, selection: str) -> list[str]:
-    """The months of the dump that a selection names; raises SettingError where it names none of
-    them.
-    """
+    """The months of the dump that a selection names; raises SettingError if there are none."""
     _refuse_wikipedia(workspace.root)
     return select_months(selection, months_in_dump(workspace.settings))
 
 
 def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], str | None]:
-    """The months of the dump and of the data root that a selection names, and what is wrong with
-    the dump, or None.
-    """
+    """The selected months of dump and data root, and what is wrong with the dump, or None."""
     _refuse_wikipedia(workspace.root)
     in_root = set(workspace.root.months(DUMP_MEMBERS))
     try:
@@ -225,17 +215,13 @@ def failures_in(workspace: Workspace, selection: str) -> list[Failure]:
 
 
 def failed_stages(workspace: Workspace, failures: Sequence[Failure]) -> list[Stage]:
-    """The stages that failed, and those that any month has: what a rerun of failed months goes
-    through.
-    """
+    """The stages that failed and those that any month has, for a rerun of failed months."""
     failed = {failure.of for failure in failures}
     return [stage for stage in STAGES if stage.name in failed or workspace.root.months(stage.table)]
 
 
 def _refuse_wikipedia(root: DataRoot) -> None:
-    """Raise SettingError for a data root that an earlier version filled with Wikipedia, whose ids
-    are no arXiv ids.
-    """
+    """Raise SettingError for a data root with Wikipedia, whose ids are no arXiv ids."""
     if (root.path / "holds-wikipedia").exists():
         raise SettingError(
             f"CITELOOM_DATA: {root.path} holds Wikipedia, which this version no longer reads: name"

@@ -1,6 +1,4 @@
-"""Services that a process starts on demand and must stop: the embedded model's server and the
-embedded index.
-"""
+"""Services that a process starts on demand and stops: the embedded model and index."""
 
 from __future__ import annotations
 
@@ -9,8 +7,6 @@ from pipeline.llm.embedded import stop_embedded
 
 
 def release_services() -> None:
-    """Stop the embedded LLM server and release the embedded index; safe to call at any time, any
-    number of times.
-    """
+    """Stop the embedded LLM server and release the embedded index; idempotent."""
     stop_embedded()
     close_indexes()

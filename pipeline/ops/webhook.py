@@ -49,9 +49,7 @@ def post(url: SecretStr, text: str) -> str:
 
 
 def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, str]]) -> None:
-    """Send one message for the failures of a command, (stage, month, message) each, where an
-    address is set.
-    """
+    """Send one message for failures, each (stage, month, message), where an address is set."""
     if settings.webhook_url is None or not failures:
         return
     lines = [

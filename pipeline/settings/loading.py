@@ -1,6 +1,4 @@
-"""Load the settings, and refuse names that are none and values that are wrong, all in one
-message.
-"""
+"""Load the settings; refuse unknown names and wrong values, all in one message."""
 
 from __future__ import annotations
 

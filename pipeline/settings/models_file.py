@@ -1,6 +1,4 @@
-"""The file of CITELOOM_MODELS: a TOML table for each language model, with endpoint, key variable,
-context and price.
-"""
+"""The file of CITELOOM_MODELS: a TOML table for each language model."""
 
 from __future__ import annotations
 
@@ -156,9 +154,7 @@ def read_key(variable: str) -> SecretStr | None:
 
 
 def collect_keys(file: Path | None) -> list[str]:
-    """The keys of all models of the file, to be redacted; none if the file cannot be read any
-    more.
-    """
+    """The keys of all models of the file, to be redacted; none if the file cannot be read."""
     if file is None:
         return []
     try:

@@ -82,8 +82,7 @@ class Settings(
     @field_validator("*", mode="before")
     @classmethod
     def _read_raw_value(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse a password in an address, and read an empty text as none if the setting can be
-        none.
+        """Refuse a password in an address; read an empty text as none if the setting can be none.
 
         An address goes into messages, tables and Dagster's stores. Secrets have settings of their
         own.
@@ -124,8 +123,7 @@ class Settings(
 
     @cached_property
     def local_root(self) -> Path:
-        """Absolute folder on this machine's disk for locks, caches, the embedded index and
-        Dagster's state.
+        """The local folder for locks, caches, the embedded index and Dagster's state, absolute.
 
         By default it is the data root if that is a folder, else a folder of this user for this
         address.

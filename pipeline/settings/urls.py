@@ -41,9 +41,7 @@ def refuse_key_over_http(
 
 
 def refuse_unsendable_key(setting: str, key: SecretStr | None) -> None:
-    """Raise SettingError for a key that no HTTP header can hold: the errors of grpc and httpx would
-    show it.
-    """
+    """Raise SettingError for a key that no HTTP header can hold; other errors would show it."""
     value = "" if key is None else key.get_secret_value()
     if not (value.isascii() and value.isprintable() and value == value.strip()):
         raise SettingError(

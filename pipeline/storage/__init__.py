@@ -1,3 +1,1 @@
-"""The data root on a disk or an object store: months of tables, read, and written whole or not at
-all.
-"""
+"""The data root on a disk or an object store: months of tables, whole or absent."""

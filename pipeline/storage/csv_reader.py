@@ -1,6 +1,4 @@
-"""CSV files that users give: UTF-8, commas between cells, and a first line that names the
-columns.
-"""
+"""CSV files that users give: UTF-8, comma-separated, with column names in the first line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Answers or related-work sections that systems elsewhere wrote, such as a chat site, from a CSV
-file.
-"""
+"""Answers or related-work sections written by systems elsewhere, from a CSV file."""
 
 from __future__ import annotations
 
@@ -182,9 +180,7 @@ class _Reader:
         return self._spellings.setdefault(system.casefold(), system)
 
     def notes(self) -> Iterator[str]:
-        """What is missing: empty texts, and subjects without one, by system; and the rows
-        skipped.
-        """
+        """What is missing: empty texts, subjects without one, by system; and the rows skipped."""
         kind, total = self._kind, len(self._words)
         for system in dict.fromkeys(text.system for text in self.texts):
             texts = [text for text in self.texts if text.system == system]

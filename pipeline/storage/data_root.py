@@ -33,9 +33,7 @@ class DataRoot:
         return self.path / table.name / f"{month}.parquet"
 
     def ledger_file(self, stage: str, month: str) -> DataPath:
-        """The file of a stage's ledger of a month; each stage has its own, so that each has one
-        writer.
-        """
+        """The file of a stage's ledger of a month; each stage has its own, with one writer."""
         return self.path / LEDGER.name / stage / f"{month}.parquet"
 
     def months(self, table: Table) -> list[str]:
@@ -43,9 +41,7 @@ class DataRoot:
         return sorted(file.stem for file in (self.path / table.name).glob("*.parquet"))
 
     def retired_note(self) -> str | None:
-        """One line that names what earlier versions left here and nothing reads any more; None
-        where there is none.
-        """
+        """One line that names retired folders of earlier versions; None where there is none."""
         folders = [
             place
             for name in RETIRED_TABLES
@@ -165,8 +161,7 @@ class DataRoot:
     def group(
         self, table: Table, month: str, number: int, columns: list[str] | None = None
     ) -> pa.RecordBatch:
-        """One row group of a month, counted from 0, without the checks of `read`, for a worker
-        process.
+        """One row group of a month, from 0, without the checks of `read`, for a worker process.
 
         Raises PermanentFailure where it cannot be read.
         """

@@ -25,9 +25,7 @@ NETWORK = LOCKING | frozenset(
 
 
 def mount_of(folder: Path) -> tuple[str, str]:
-    """Device and type of the file system that a folder is on; empty where the system does not list
-    its mounts.
-    """
+    """Device and type of a folder's file system; empty where the system lists no mounts."""
     import psutil
 
     try:

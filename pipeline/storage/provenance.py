@@ -99,9 +99,7 @@ def _read_footer(file: StorePath) -> bytes:
 
 @lru_cache(maxsize=1 << 12)
 def _cached_footer(file: StorePath, etag: str) -> bytes:
-    """As `_read_footer`, cached on this machine's disk for as long as the file's etag is the
-    same.
-    """
+    """As `_read_footer`, cached on this machine's disk while the file's etag is the same."""
     name = hashlib.sha256(f"{file} {METADATA_KEY!r}".encode()).hexdigest()[:32]
     cache_file = file.local / "cache" / "notes" / f"{name}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

@@ -57,9 +57,7 @@ Info = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """Size in bytes, time of writing in seconds, and a tag that differs whenever the content
-    does.
-    """
+    """Size in bytes, time of writing in seconds, and a tag that changes with the content."""
 
     st_size: int
     st_mtime: float
@@ -147,9 +145,7 @@ class StorePath:
         return info if info["type"] == "file" else None
 
     def _list(self) -> Mapping[str, Info]:
-        """The files directly in this folder, by name; within `listing_cache` as they were when
-        first listed.
-        """
+        """The files directly in this folder, by name; cached within `listing_cache`."""
         cache = _listings.get()
         if cache is not None and self in cache:
             return cache[self]
@@ -167,9 +163,7 @@ class StorePath:
         return listing
 
     def glob(self, pattern: str) -> Iterator[StorePath]:
-        """The files below whose names match, sorted. `*` does not match `/`: `*/key.json` is one
-        level deeper.
-        """
+        """The files below whose names match, sorted. `*` does not match `/`."""
         if "/" not in pattern:
             names = list(self._list())
         else:
@@ -261,17 +255,13 @@ class StorePath:
             system.rm_file(key)
 
     def local_staging_file(self) -> Path:
-        """Where this process writes the file before its upload; leftovers of killed processes are
-        removed.
-        """
+        """Where this process writes the file before its upload; removes leftovers of others."""
         name = f"{hashlib.sha256(str(self).encode()).hexdigest()[:16]}.{self.name}"
         return staging_file(self.local / "staging" / name)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        """Drop the folder from `listing_cache` after the block, so that this process sees its own
-        changes.
-        """
+        """Drop the folder from `listing_cache` after the block: the block changes it."""
         try:
             yield
         finally:
@@ -336,8 +326,7 @@ _listings: ContextVar[dict[StorePath, Mapping[str, Info]] | None] = ContextVar(
 
 @contextlib.contextmanager
 def listing_cache() -> Iterator[None]:
-    """Within the block, list each folder of a store once, and ask for no file that the listing
-    lacks.
+    """Within the block, list each folder of a store once, and ask for no file it lacks.
 
     For reading many files and changing few: 24 months of 40 tables take 40 requests instead of 960.
     Changes by others are not seen meanwhile.
@@ -353,9 +342,7 @@ def listing_cache() -> Iterator[None]:
 
 
 def has_listing_cache() -> bool:
-    """Whether this is within `listing_cache`, where `StorePath.stat` costs no request of its
-    own.
-    """
+    """Whether `listing_cache` is active, where `StorePath.stat` costs no request of its own."""
     return _listings.get() is not None
 
 
@@ -382,9 +369,7 @@ def staging_file(file: Path) -> Path:
 
 
 def etag_of(info: Info) -> str:
-    """The part of a store's listing that differs whenever a file was changed; empty if there is
-    none.
-    """
+    """The part of a store's listing that changes with the file; empty if there is none."""
     return next((str(info[key]) for key in _ETAG_KEYS if info.get(key)), "")
 
 

@@ -1,6 +1,4 @@
-"""Writers: a system and the model that it calls, as the columns `system` and `model` of a table
-name them.
-"""
+"""Writers: a system and the model that it calls, as the columns `system` and `model`."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ def writer_name(row: Mapping[str, Any]) -> str:
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Name of a writer → the name to show beside the others: the system alone where it has one
-    model among them.
-    """
+    """Name of a writer → the name to show: the system alone where it has one model."""
     distinct = sorted(set(names))
     models = Counter(parse_writer(name).system for name in distinct)
     systems = {name: parse_writer(name).system for name in distinct}
@@ -59,8 +55,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def full_name(name: str, names: Iterable[str]) -> str:
-    """The one of these writers' names that a name means: itself, or that of the only writer with
-    this system.
+    """The name that an abbreviation means: itself, or that of the only writer with this system.
 
     A name that means none of them, or several, is given back as it is.
     """

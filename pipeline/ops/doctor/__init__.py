@@ -1,3 +1,1 @@
-"""`citeloom doctor`: probes of settings, disk, servers and models, with the way out of each
-problem.
-"""
+"""`citeloom doctor`: probes of settings, disk, servers and models, each with a way out."""

@@ -202,9 +202,7 @@ def data_root(workspace: Workspace) -> Iterator[DoctorFinding]:
 def space(
     workspace: Workspace, free_of: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
 ) -> Iterator[DoctorFinding]:
-    """Free space on the data root's disk; of a data root on an object store it is the local
-    folder's.
-    """
+    """Free space on the data root's disk, or on the local folder's for an object store."""
     local = workspace.local
     # A data root that cannot be made is what the check of the data root reports.
     free = free_of(next(folder for folder in (local, *local.parents) if folder.exists()))
@@ -231,9 +229,7 @@ def dump(workspace: Workspace) -> Iterator[DoctorFinding]:
 
 
 def snapshot(workspace: Workspace) -> Iterator[DoctorFinding]:
-    """Whether there is a source of metadata, how old the snapshot is, and up to when the harvest
-    reaches.
-    """
+    """Whether there is a source of metadata, the snapshot's age, and the harvest's last day."""
     settings = workspace.settings
     harvest = HarvestStore(workspace.local / "cache" / STORE).state()
     file = settings.metadata_snapshot
@@ -291,8 +287,7 @@ def _fault_of(file: Path) -> str:
 
 
 def _last_update(file: Path) -> str:
-    """The newest update date in the last lines, which are the newest papers; all of the file would
-    be 5 GB to read.
+    """The newest update date in the last lines, since the whole file would be 5 GB to read.
 
     Empty for a .gz, whose end cannot be read alone.
     """
@@ -337,9 +332,7 @@ def embedding_model(workspace: Workspace) -> Iterator[DoctorFinding]:
 
 
 def _local_model(path: str) -> Path | None:
-    """The folder of a model, or of a name that is in the hub's cache; None where it would have to
-    be downloaded.
-    """
+    """The folder of a model, or of a name in the hub's cache; None if it is not local."""
     folder = Path(path).expanduser()
     if folder.is_dir() or path.count("/") != 1:
         return folder

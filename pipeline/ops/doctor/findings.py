@@ -1,6 +1,4 @@
-"""Findings, and how probes run: each within its time, without secrets in its findings, and none
-ends the others.
-"""
+"""Run probes: each within its time, without secrets, and none ends the others."""
 
 from __future__ import annotations
 
@@ -82,8 +80,7 @@ def run_probes(
     on_question: Callable[[str], None] = lambda question: None,
     seconds: float = SECONDS,
 ) -> list[DoctorFinding]:
-    """The findings of all probes, which run one after another: two that import torch at once may
-    see half of it.
+    """The findings of all probes, run one after another since two may import torch.
 
     on_question: receives each question before its answer is looked for. seconds: the most that a
     probe may take.
@@ -104,9 +101,7 @@ def run_probes(
 
 
 def _run_in_time(probe: Probe, workspace: Workspace, seconds: float) -> list[DoctorFinding]:
-    """Run a probe in a thread, which is abandoned when its time is over: a dead network drive never
-    answers.
-    """
+    """Run a probe in a thread, abandoned when its time is over: a dead drive never answers."""
     findings: list[DoctorFinding] = []
     thread = threading.Thread(
         target=lambda: findings.extend(_run(probe, workspace)), daemon=True, name=probe.name
@@ -131,9 +126,7 @@ def _run(probe: Probe, workspace: Workspace) -> list[DoctorFinding]:
 
 
 def masked(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
-    """The finding without secrets, and without user names and passwords in addresses: servers
-    repeat what they get.
-    """
+    """The finding without secrets and the user names and passwords of addresses."""
     seen, way_out = (
         re.sub(r"//[^/\s@]*@", f"//{MASK}@", redact(text, secrets))
         for text in (finding.seen, finding.way_out)

@@ -1,6 +1,4 @@
-"""Probes of the servers that runs talk to: arXiv, the vector store (Qdrant or Edge), and language
-models.
-"""
+"""Probes of servers: arXiv, the vector store (Qdrant or Edge), and language models."""
 
 from __future__ import annotations
 
@@ -242,9 +240,7 @@ def _grpc(connection: Connection) -> Iterator[DoctorFinding]:
 
 
 def _collection(workspace: Workspace, collections: Collections, live: str | None) -> DoctorFinding:
-    """Whether there is a collection, and whether it has the model and the layout of the
-    settings.
-    """
+    """Whether there is a collection, with the model and the layout of the settings."""
     if live is None:
         return ok(
             f"there is no {collections.alias} yet: the first run creates it", name="collection"
@@ -267,9 +263,7 @@ def _collection(workspace: Workspace, collections: Collections, live: str | None
 
 
 def language_models(workspace: Workspace) -> Iterator[DoctorFinding]:
-    """The writer's and each judge's endpoint, or the embedded model; one that serves several roles
-    is asked once.
-    """
+    """The endpoints of the writer and each judge, each asked once, or the embedded model."""
     first, *second = judge_models(workspace.settings)
     roles = {"llm": get_model(workspace.settings), "judge": first} | (
         {"second judge": second[0]} if second else {}
@@ -291,9 +285,7 @@ def language_models(workspace: Workspace) -> Iterator[DoctorFinding]:
 
 
 def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
-    """Whether it can be reached, accepts the key, and lists the model: its list of models costs
-    nothing.
-    """
+    """Whether it can be reached, accepts the key, and lists the model, which costs nothing."""
     import httpx2
 
     model.check()

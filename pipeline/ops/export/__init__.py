@@ -1,3 +1,1 @@
-"""`citeloom export`: tables as a data set: Parquet files, a card, and their description in
-Croissant.
-"""
+"""`citeloom export`: tables as Parquet files, a card, and a Croissant description."""

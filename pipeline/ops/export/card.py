@@ -141,9 +141,7 @@ def _code(value: object) -> str:
 
 
 def _portable(value: object) -> str:
-    """A setting's value without what identifies the machine: a path becomes its last part, an
-    address is not shown.
-    """
+    """A setting's value without what identifies the machine: no folders, no addresses."""
     if isinstance(value, list | tuple):
         return ", ".join(map(_portable, value))
     if not isinstance(value, str):

@@ -1,5 +1,4 @@
-"""The Croissant description of an export (croissant.json): its files, its columns, and the
-responsible-AI fields.
+"""The Croissant description of an export: files, columns, responsible-AI fields.
 
 The format is Croissant 1.0 with RAI 1.0 (https://docs.mlcommons.org/croissant). What only a
 publisher knows (creators, address, date, citation) is not in it, and neither are nested columns,

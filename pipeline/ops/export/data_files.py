@@ -1,5 +1,4 @@
-"""The data files of an export: months of tables, reduced to the columns that may be exported, and
-their manifest.
+"""The data files of an export: months of tables with exportable columns, and a manifest.
 
 The ledger is one table here, although each stage writes its own file of it.
 """
@@ -100,9 +99,7 @@ class ExportedTable:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Schema of the exported table; where it has text of papers, the licence of the row's paper
-        is added.
-        """
+        """Schema of the exported table, with the paper's licence where it has text of papers."""
         columns = [_without_map(column) for column in self._columns]
         return pa.schema([*columns, _LICENCE] if self.paper_columns else columns)
 
@@ -228,9 +225,7 @@ def write_manifest(files: Sequence[DataFile], texts: str, folder: Path) -> None:
 
 
 def find_mismatches(root: DataRoot, months: Sequence[DataFile]) -> list[str]:
-    """A message for each month that was made from rows of another table which have changed
-    since.
-    """
+    """A message for each month that was made from rows of a table that changed since."""
     upstream = {stage.name: stage.upstream for stage in STAGES if stage.parts is None}
     messages = []
     for month in months:

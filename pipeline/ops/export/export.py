@@ -100,8 +100,7 @@ def _write_files(
     folder: Path,
     progress: Progress,
 ) -> tuple[list[DataFile], dict[str, int]]:
-    """Write the months; returns the files, and the number of papers by licence ("" if unknown),
-    most papers first.
+    """Write the months; returns the files, and papers by licence ("" if unknown).
 
     Licences are counted only where text of papers is exported.
     """
@@ -141,9 +140,7 @@ def _settings_of(months: Sequence[DataFile]) -> dict[str, Any]:
 
 
 def _check_folder(folder: Path, workspace: Workspace) -> None:
-    """Raise SettingError for a file, a folder with other contents than an export, or a folder in
-    the data root.
-    """
+    """Raise SettingError for a target that is a file, holds other files, or is in the data root."""
     if any(
         folder == place or place in folder.parents
         for place in (workspace.root.path, workspace.local)

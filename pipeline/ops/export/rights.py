@@ -97,9 +97,7 @@ def right_of(table: Table, column: pa.Field) -> Right:
 
 
 def is_open(licence: str | None) -> bool:
-    """Whether a licence, given by its address, lets anyone redistribute the paper's text, changed
-    or not.
-    """
+    """Whether a licence, by its address, lets anyone redistribute the text, changed or not."""
     address = (licence or "").strip().lower().removeprefix("https://").removeprefix("http://")
     return address.startswith(tuple(OPEN_LICENCES))
 

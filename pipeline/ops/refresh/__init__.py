@@ -1,3 +1,1 @@
-"""Keeping a corpus up to date: which months and stages are due (`plan`), running them, and what it
-changed.
-"""
+"""Keep a corpus up to date: which months and stages are due, and what changed."""

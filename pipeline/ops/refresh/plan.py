@@ -29,8 +29,7 @@ _DRIVERS = {tables.RELATED_WORK_TASKS.name, tables.QUESTIONS.name}
 
 
 def stages_in_use(workspace: Workspace, until: str | None = None) -> tuple[Stage, ...]:
-    """The stages that a refresh keeps up to date, in order: up to `until`, or else those that any
-    month has.
+    """The stages that a refresh keeps up to date: up to `until`, or those that any month has.
 
     A stage that one of these reads is in use too; on a new data root all are. Raises SettingError
     for an unknown name.
@@ -46,9 +45,7 @@ def stages_in_use(workspace: Workspace, until: str | None = None) -> tuple[Stage
 
 @dataclass(frozen=True, slots=True)
 class Downstream:
-    """What a month needs of the stages below the preparing ones: those to run, and those that stay
-    as they are.
-    """
+    """What a month needs of later stages: those to run, and those left as they are."""
 
     run: tuple[Stage, ...]
     deferred: tuple[Stage, ...]
@@ -93,9 +90,7 @@ def preparing(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 
 def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]) -> list[str]:
-    """The months whose pages, metadata, settings or code differ from those that their tables were
-    made with.
-    """
+    """The months whose pages, metadata, settings or code changed since their tables were made."""
     with listing_cache():
         return [month for month in months if stages_due(preparing(stages), workspace, month)]
 
@@ -138,9 +133,7 @@ def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
 
 
 def stale_of(workspace: Workspace, month: str, stages: Sequence[Stage]) -> dict[str, int]:
-    """The existing tables of language models among the stages that a refresh leaves, each with its
-    rows.
-    """
+    """The existing tables of language models among these stages, each with its rows."""
     stale = [
         stage
         for stage in stages
@@ -150,9 +143,7 @@ def stale_of(workspace: Workspace, month: str, stages: Sequence[Stage]) -> dict[
 
 
 def ceiling(settings: Settings) -> int:
-    """The tokens that the LLM stages of a refresh may pay for; 0 where it has no budget and leaves
-    them.
-    """
+    """The tokens that a refresh's LLM stages may pay for; 0 leaves them out."""
     if not settings.refresh_llm_tokens:
         return 0
     return min(filter(None, (settings.refresh_llm_tokens, settings.llm_budget_tokens)))

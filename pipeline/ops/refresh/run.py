@@ -80,9 +80,7 @@ def _run_below(
     *,
     redo: bool,
 ) -> dict[str, Sequence[Stage]]:
-    """Run the later stages of months whose preparing stages are done; returns month → stages left
-    out of date.
-    """
+    """Run the later stages of prepared months; returns month → stages left out of date."""
     deferred: dict[str, Sequence[Stage]] = {}
     for month in months:
         below = downstream(workspace, month, stages, redo=redo)

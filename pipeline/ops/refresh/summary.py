@@ -256,9 +256,7 @@ def _from_parquet(file: DataPath) -> Keys:
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """Keys that were added, removed, or are there with another value; an unknown value counts as
-    unchanged.
-    """
+    """Keys that were added, removed or changed; an unknown value counts as unchanged."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
