@@ -30,7 +30,7 @@ def evaluate(stage: Stage, check: MonthCheck, workspace: Workspace, month: str) 
 def record(
     stage: Stage, check: MonthCheck, workspace: Workspace, month: str, result: CheckResult
 ) -> None:
-    """Record a blocking check that failed, so that no later run goes on below it; else forget it."""
+    """Record a blocking check that failed, so that no run goes on below it; else forget it."""
     name = check_name(stage.name)
     if not check.blocking:
         return
