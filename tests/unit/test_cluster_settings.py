@@ -66,9 +66,10 @@ def test_all_problems_are_reported_at_once() -> None:
 
 
 def test_stages_without_a_language_model_need_none() -> None:
-    check_cluster(
-        without("llm_url", llm_budget_calls=10), ["papers", "embeddings", "index_receipts"]
-    )
+    settings = without("llm_url", llm_budget_calls=10)
+    check_cluster(settings, ["papers", "embeddings", "index_receipts"])
+    with pytest.raises(SettingError):
+        check_cluster(settings, ["papers", "key_elements"])
 
 
 def test_a_budget_that_steps_could_not_share_is_refused() -> None:
@@ -81,7 +82,10 @@ def test_a_budget_that_steps_could_not_share_is_refused() -> None:
 
 @pytest.mark.parametrize("executor", ["in_process", "k8s"])
 def test_other_executors_need_none_of_it(executor: str) -> None:
-    check_cluster(load_settings(executor=executor), ["papers", "key_elements"])
+    steps = ["papers", "key_elements"]
+    check_cluster(load_settings(executor=executor), steps)
+    with pytest.raises(SettingError):
+        check_cluster(load_settings(executor="ray"), steps)
 
 
 def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(

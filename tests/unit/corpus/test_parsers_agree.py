@@ -70,8 +70,9 @@ def test_the_light_tree_of_a_sample_page_is_a_browser_s() -> None:
 
 
 def test_no_real_page_needs_a_browsers_rules(shared_data: Path) -> None:
-    for _, content in pages_of(shared_data / "dump"):
-        grow(read_source(content))
+    for name, content in pages_of(shared_data / "dump"):
+        _, text = grow(read_source(content))
+        assert text.strip(), name
 
 
 # What LaTeXML does not write, and the text that a browser shows; what no closing quotation mark

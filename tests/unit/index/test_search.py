@@ -440,38 +440,11 @@ def _invoke(workspace: Workspace, *arguments: str, stdin: str | None = None) -> 
 
 
 def test_the_command_takes_every_option(loaded: Workspace) -> None:
-    restricted = [
-        "--category",
-        "cs.CL",
-        "--category",
-        "stat",
-        "--kind",
-        "paragraph",
-        "--severity",
-        "no_problem",
-    ]
-    restricted += [
-        "--grade",
-        "C",
-        "--from",
-        "2024-03",
-        "--to",
-        "2024-05",
-        "--by",
-        "dense",
-        "--exact",
-    ]
-    done = _invoke(
-        loaded,
-        "decoding words",
-        "--json",
-        "--limit",
-        "2",
-        "--offset",
-        "1",
-        "--per-paper",
-        *restricted,
+    options = (
+        "--json --limit 2 --offset 1 --per-paper --category cs.CL --category stat --kind paragraph"
+        " --severity no_problem --grade C --from 2024-03 --to 2024-05 --by dense --exact"
     )
+    done = _invoke(loaded, "decoding words", *options.split())
     assert done.exit_code == 0, done.output
     hits = json.loads(done.stdout)
     expected = search(

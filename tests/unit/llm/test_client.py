@@ -250,7 +250,8 @@ def test_a_cancelled_wait_for_the_limit_frees_what_it_held() -> None:
         waiting.cancel()
         slots.release(2)
         await asyncio.gather(waiting, return_exceptions=True)
-        await asyncio.wait_for(slots.acquire(3), 1)
+        assert waiting.cancelled()
+        await asyncio.wait_for(slots.acquire(3), PATIENCE)
 
     run(scenario())
 
