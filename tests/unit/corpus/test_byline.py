@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pipeline.corpus.parse.byline import read_bylines
@@ -10,6 +12,7 @@ from pipeline.corpus.parse.byline_text import Byline, find_emails
 from pipeline.corpus.parse.measures import characters_of_authors
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
+from tests.cases import cases
 
 PEOPLE = (
     "Ada Lovelace",
@@ -179,205 +182,28 @@ def test_the_same_thanks_of_two_authors_are_one_remark_and_the_employer_of_both(
 
 UNIVERSITY, INSTITUTE = "University of X", "Institute of Y"
 MERIDIAN = "Meridian Analytics, Toronto, Canada"
-LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
-    "marks that lead to affiliations": (
-        (
-            f"Huiyi Wang{sup('1,2')}, Lina Yao{sup('2')}{LINE}{sup('1')}{UNIVERSITY},"
-            f" {sup('2')}CSIRO{LINE}"
-        ),
-        {"Huiyi Wang": [UNIVERSITY, "CSIRO"], "Lina Yao": ["CSIRO"]},
-    ),
-    "names without commas": (
-        (
-            f"David Wadden{sup('†')} Kyle"
-            f" Lo{sup('‡')}{LINE}{sup('†')}{UNIVERSITY}{LINE}{sup('‡')}Allen Institute"
-        ),
-        {"David Wadden": [UNIVERSITY], "Kyle Lo": ["Allen Institute"]},
-    ),
-    "an unmarked affiliation": (
-        f"Tim Knappe, Ryan Li{LINE}Algoverse AI Research",
-        {"Tim Knappe": ["Algoverse AI Research"], "Ryan Li": ["Algoverse AI Research"]},
-    ),
-    "wide gaps between names": ("Tim Knappe   Ryan Li", {"Tim Knappe": [], "Ryan Li": []}),
-    "a wide gap within a name": ("Honglu   Fan", {"Honglu Fan": []}),
-    "names below an affiliation": (
-        f"Ann Lee, Bob Roe{LINE}{UNIVERSITY}{LINE}Cid Moe, Dan Poe{LINE}{INSTITUTE}",
-        {
-            "Ann Lee": [UNIVERSITY],
-            "Bob Roe": [UNIVERSITY],
-            "Cid Moe": [INSTITUTE],
-            "Dan Poe": [INSTITUTE],
-        },
-    ),
-    "a junior": ("John Smith, Jr., Ann Lee", {"John Smith, Jr.": [], "Ann Lee": []}),
-    "several affiliations on a line": (
-        f"Ann Lee{sup('1')}, Bob Roe{sup('2†')}{LINE}{sup('1')}{UNIVERSITY} {sup('2')}Google",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Google"]},
-    ),
-    "joined marks": (
-        (
-            f"Ann Lee{sup('∗1')}, Bob Roe{sup('2†')}, Cid"
-            f" Moe{sup('12')}{LINE}{sup('1')}{UNIVERSITY} {sup('2')}Independent"
-        ),
-        {
-            "Ann Lee": [UNIVERSITY],
-            "Bob Roe": ["Independent"],
-            "Cid Moe": [UNIVERSITY, "Independent"],
-        },
-    ),
-    "marks behind affiliations": (
-        f"Ann Lee{sup('1')} Bob Roe{sup('2')}{LINE}{UNIVERSITY}{sup('1')}, {INSTITUTE}{sup('2')}",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
-    ),
-    "formulas as marks": (
-        (
-            f"Ann Lee$~{{}}~{{}}^{{\\dagger\\ddagger}}$     Bob Roe${{}}^{{\\dagger}}${LINE}"
-            f"{sup('†')} {UNIVERSITY} {sup('‡')} CWI"
-        ),
-        {"Ann Lee": [UNIVERSITY, "CWI"], "Bob Roe": [UNIVERSITY]},
-    ),
-    "a footnote mark within a formula": (
-        f"Ann Lee{sup('11footnotemark: 1')}, Bob Roe{LINE}{UNIVERSITY}",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": [UNIVERSITY]},
-    ),
-    "footnote marks beside numbers": (
-        (
-            f"Ann Lee{sup('1')}{sup(NOTE + '1')}, Bob Roe{sup('2')}{sup(NOTE + '1')}{LINE}"
-            f"{sup('1')}CWI{LINE}{sup('2')}INRIA"
-        ),
-        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
-    ),
-    "footnote marks alone": (
-        (
-            f"Ann Lee{sup(NOTE + '1')}, Bob"
-            f" Roe{sup(NOTE + '2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA"
-        ),
-        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
-    ),
-    "numbers in brackets": (
-        f"Ann Lee (1), Bob Roe (2){LINE}(1) {UNIVERSITY}, (2) {INSTITUTE}",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
-    ),
-    "numbers without superscripts": (
-        f"Ann Lee1, Bob Roe1,2{LINE}1 {UNIVERSITY}{LINE}2 {INSTITUTE}",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": [UNIVERSITY, INSTITUTE]},
-    ),
-    "an affiliation over two lines": (
-        f"Ann Lee{sup('a')}{LINE}{sup('a')}Department of Physics,{LINE}{UNIVERSITY}",
-        {"Ann Lee": [f"Department of Physics, {UNIVERSITY}"]},
-    ),
-    "an address line by line": (
-        f"Ann Lee{LINE}Computer Science{LINE}{UNIVERSITY}{LINE}Boulder, CO{LINE}ann@x.edu",
-        {"Ann Lee": [f"Computer Science, {UNIVERSITY}, Boulder, CO"]},
-    ),
-    "two addresses": (
-        (
-            f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bergen, Norway{LINE}and Text Group, Acme"
-            f" Corp.{LINE}Toronto, Canada"
-        ),
-        {"Ann Lee": [f"{UNIVERSITY}, Bergen, Norway", "Text Group, Acme Corp., Toronto, Canada"]},
-    ),
-    "two institutions, the second with a department": (
-        f"Ann Lee{LINE}{UNIVERSITY}{LINE}Department of Physics{LINE}University of Z",
-        {"Ann Lee": [UNIVERSITY, "Department of Physics, University of Z"]},
-    ),
-    "rows of names": (
-        f"Ann Lee, Bob Roe{LINE}Cid Moe, Dan Poe{LINE}{UNIVERSITY}",
-        {name: [UNIVERSITY] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
-    ),
-    "a marked name a line": (
-        f"Ann Lee{sup('1')}{LINE}Bob Roe{sup('2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA",
-        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
-    ),
-    "a name behind an e-mail": (
-        f"Ann Lee{LINE}{UNIVERSITY}{LINE}ann@x.edu{LINE}Bob Roe{LINE}{INSTITUTE}{LINE}bob@y.org",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
-    ),
-    "a name between affiliations": (
-        f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bob Roe{LINE}{INSTITUTE}",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
-    ),
-    "an unknown macro between authors": (
-        (
-            f"Ann Lee{LINE}{UNIVERSITY}{LINE}{AUTHOR}Bob Roe{LINE}Acme{LINE}{AUTHOR}Cid"
-            f" Moe{LINE}Carnegie Mellon"
-        ),
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Acme"], "Cid Moe": ["Carnegie Mellon"]},
-    ),
-    "an unknown macro before an address": (
-        f"Ann Lee ann@x.edu{LINE}{PLACE}Applied Research{LINE}Meridian Analytics",
-        {"Ann Lee": ["Applied Research, Meridian Analytics"]},
-    ),
-    "affiliations on the lines of names": (
-        f"Ann Lee, {UNIVERSITY}{LINE}Bob Roe, Meridian Analytics",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Meridian Analytics"]},
-    ),
-    "affiliations in brackets": (
-        f"Ann Lee ({UNIVERSITY}), Bob Roe (MIT)",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["MIT"]},
-    ),
-    "columns": (
-        f"Ann Lee\u2003Bob Roe{LINE}{UNIVERSITY}\u2003Vltavin Institute",
-        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Vltavin Institute"]},
-    ),
-    "one name a line": (
-        f"Ann Lee{LINE}Bob Roe{LINE}Cid Moe",
-        {"Ann Lee": [], "Bob Roe": [], "Cid Moe": []},
-    ),
-    "a list over several lines": (
-        f"Ann Lee, Bob Roe,{LINE}Cid Moe,{LINE}and Dan Poe{LINE}{UNIVERSITY}",
-        {name: [UNIVERSITY] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
-    ),
-    "memberships": (
-        "Ann Lee, Student Member, IEEE, Bob Roe, Fellow, IEEE, and Dr. Cid Moe",
-        {"Ann Lee": [], "Bob Roe": [], "Cid Moe": []},
-    ),
-    "separators": (
-        "Ann Lee · Bob Roe | Cid Moe; Dan Poe",
-        {name: [] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
-    ),
-    "no names by Latin rules": (
-        f"王伟, 李娜{LINE}清华大学",
-        {"王伟": ["清华大学"], "李娜": ["清华大学"]},
-    ),
-    "a page's address": (
-        f"Ann Lee{LINE}https://aka.ms/lee{LINE}{UNIVERSITY}",
-        {"Ann Lee": [UNIVERSITY]},
-    ),
-    "an ORCID": (f"Ann Lee 0000-0002-1825-0097{LINE}{UNIVERSITY}", {"Ann Lee": [UNIVERSITY]}),
-    "an ORCID behind an unknown macro": (
-        f"Ann Lee{ERRED}0000-0002-1825-0097{LINE}{UNIVERSITY}",
-        {"Ann Lee": [UNIVERSITY]},
-    ),
-    "unknown macros before marks": (
-        f"Ann Lee{ERRED}a, Bob Roe{ERRED}a,b{LINE}{ERRED}aCWI{LINE}{ERRED}bINRIA",
-        {"Ann Lee": ["CWI"], "Bob Roe": ["CWI", "INRIA"]},
-    ),
-    "and on a line of its own": (
-        f"Ann Lee{LINE}{UNIVERSITY}{LINE}and{LINE}{INSTITUTE}, Bergen, Norway{LINE}ann@x.edu",
-        {"Ann Lee": [UNIVERSITY, f"{INSTITUTE}, Bergen, Norway"]},
-    ),
-    "a line of nothing but separators and et al.": (
-        f"Ann Lee{LINE}{UNIVERSITY}{LINE}et al.{LINE}ann@x.edu",
-        {"Ann Lee": [UNIVERSITY]},
-    ),
-    "several names and their affiliation on a line": (
-        (
-            f"Ann Lee{sup('1')}, Bob Roe, Meridian Analytics, Toronto, Canada{LINE}Cid Moe,"
-            f" {UNIVERSITY}{LINE}{sup('1')}also at {INSTITUTE}"
-        ),
-        {"Ann Lee": [INSTITUTE, MERIDIAN], "Bob Roe": [MERIDIAN], "Cid Moe": [UNIVERSITY]},
-    ),
-    "a date": (f"Ann Lee{LINE}{UNIVERSITY}{LINE}24 May 2024", {"Ann Lee": [UNIVERSITY]}),
-    "a group": ("The ATLAS Collaboration", {"The ATLAS Collaboration": []}),
-    "nobody": (f"Anonymous Authors{LINE}Anonymous Institution", {}),
+SIGNS = {
+    "\n": LINE,
+    "‹": MARK,
+    "›": MARK,
+    "‹note ": MARK + NOTE,
+    r"\author ": AUTHOR,
+    r"\place ": PLACE,
+    r"\unknown ": ERRED,
 }
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_layout_is_read(name: str) -> None:
-    text, expected = LAYOUTS[name]
-    assert {author.name: list(author.affiliations) for author in authors_of(text)} == expected
+def with_signs_of_the_parser(text: str) -> str:
+    """A byline of the file of cases as the parser gets it."""
+    for written in sorted(SIGNS, key=len, reverse=True):
+        text = text.replace(written, SIGNS[written])
+    return text
+
+
+@cases("unit/corpus/bylines.toml")
+def test_a_layout_is_read(case: dict[str, Any]) -> None:
+    authors = authors_of(with_signs_of_the_parser(case["byline"]))
+    assert [[author.name, *author.affiliations] for author in authors] == case["authors"]
 
 
 def test_an_address_over_two_lines_is_one() -> None:
