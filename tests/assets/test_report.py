@@ -15,10 +15,7 @@ from pipeline.errors import SettingError
 from pipeline.report.stages import REPORT
 from pipeline.settings import load_settings
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import (
-    workspace,
-    write_month,
-)
+from tests.unit.evaluation.made_up import workspace, write_month
 
 MONTH = "2024-03"
 

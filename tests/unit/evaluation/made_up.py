@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -14,10 +15,13 @@ from pipeline.corpus.passages.text import text_digest
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.measures import METRICS
 from pipeline.llm.messages import Spent
+from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import CRITERIA, LEDGER
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import CRITERIA, Table
 from tests.month_tables import write_table
 
 Text = Callable[[str], str]
@@ -54,8 +58,10 @@ def write_ledger(
     root: DataRoot, stage: str, month: str, rows: Iterable[tuple[str, str, str]]
 ) -> None:
     """Write a stage's ledger: (subject, reason, detail)."""
-    made = [{"subject": s, "stage": stage, "reason": r, "detail": d} for s, r, d in rows]
-    write_table(root, LEDGER, month, made, file=root.ledger_file(stage, month))
+    with MonthWriter(tables.LEDGER, root.ledger_file(stage, month)) as writer:
+        for subject, reason, detail in rows:
+            writer.add({"subject": subject, "stage": stage, "reason": reason, "detail": detail})
+        writer.commit(Provenance("ledger", month, tables.LEDGER.version, 1, "0", "", {}, {}))
 
 
 def write_month(
@@ -78,90 +84,66 @@ def write_month(
     judges: those of G-Scores, the writing model where none is named; repeats: of each section;
     raters: of each task.
     """
-    ids = [f"{month[2:4]}{month[5:]}.{90001 + number}" for number in range(papers)]
+    short = month[2:4] + month[5:]
+    ids = [f"{short}.{90001 + number}" for number in range(papers)]
     task_rows = [task(ids[number], text) for number in range(tasks)]
-    _write_corpus(root, month, ids, text)
-    write_table(root, tables.RELATED_WORK_TASKS, month, task_rows)
-    write_table(
-        root,
-        tables.KEY_ELEMENTS,
-        month,
-        (e for row in task_rows for e in elements(row, text, model)),
-    )
-    written = (summary(row, system, text, model) for system in sorted(systems) for row in task_rows)
-    write_table(
-        root,
-        tables.SUMMARIES,
-        month,
-        (row | {"repeat": n} for row in written for n in range(repeats)),
-    )
-    who = (judges or (model,)) if judged else ()
-    marked = [row for task_row in task_rows for row in judgements(task_row, systems, who, repeats)]
-    write_table(root, tables.G_SCORES, month, (by_writers(row, model) for row in marked))
-    supported = [
-        c | {"model": model}
-        for row in task_rows
-        for s in systems
-        for c in citations(row, s, text, model)
+    written = [summary(row, system, text, model) for system in sorted(systems) for row in task_rows]
+    marked = [
+        row
+        for task_row in task_rows
+        for row in judgements(task_row, systems, (judges or (model,)) if judged else (), repeats)
     ]
-    write_table(root, tables.CITATION_SUPPORT, month, supported)
-    scored = (
-        row | {"model": model}
-        for r in task_rows
-        for s in systems
-        for row in scores(r, s, marked, repeats)
-    )
-    write_table(root, tables.SCORES, month, scored)
+    digests = {(row["task_id"], row["system"]): text_digest(row["text"]) for row in written}
+    rows: dict[Table, Iterable[Row]] = {
+        tables.DUMP_MEMBERS: [
+            *({"arxiv_id": i, "subset": "no_problem"} for i in ids),
+            *({"arxiv_id": f"{short}.{91000 + n}", "subset": "warning"} for n in range(3)),
+        ],
+        tables.METADATA: [{"arxiv_id": i, "status": "present"} for i in ids],
+        tables.PAPERS: [paper(i, text) for i in ids],
+        tables.PASSAGES: [row for i in ids for row in passages(i, text)],
+        tables.REFERENCES: [row for i in ids for row in references(i, ids)],
+        tables.EMBEDDINGS: [{"passage_id": f"{i}-{n}"} for i in ids for n in range(12)],
+        tables.INDEX_RECEIPTS: [receipt(12 * len(ids), text)],
+        tables.RETRIEVAL_QUERIES: [{"query_id": f"{i}?", "arxiv_id": i} for i in ids[1:]],
+        tables.RETRIEVAL_SCORES: retrieval_scores(len(ids), text) if ids else [],
+        tables.RELATED_WORK_TASKS: task_rows,
+        tables.KEY_ELEMENTS: [e for row in task_rows for e in elements(row, text, model)],
+        tables.SUMMARIES: [row | {"repeat": n} for row in written for n in range(repeats)],
+        tables.G_SCORES: [by_writers(row, model) for row in marked],
+        tables.CITATION_SUPPORT: [
+            row | {"model": model}
+            for task_row in task_rows
+            for system in systems
+            for row in citations(task_row, system, text, model)
+        ],
+        tables.SCORES: [
+            row | {"model": model}
+            for task_row in task_rows
+            for system in systems
+            for row in scores(task_row, system, marked, repeats)
+        ],
+    }
     if raters:
-        shown = {
-            (row["task_id"], s): summary(row, s, text, model)["text"]
-            for row in task_rows
-            for s in systems
-        }
-        ratings = (r for row in task_rows for r in rated(row, systems, raters))
-        digests = {place: text_digest(words) for place, words in shown.items()}
-        rows = [
-            r | {"text_sha256": digests[r["task_id"], r["system"]], "model": model} for r in ratings
+        rows[tables.HUMAN_RATINGS] = [
+            row | {"text_sha256": digests[row["task_id"], row["system"]], "model": model}
+            for task_row in task_rows
+            for row in rated(task_row, systems, raters)
         ]
-        write_table(root, tables.HUMAN_RATINGS, month, rows)
+    for table, of_table in rows.items():
+        write_table(root, table, month, of_table)
+    off = {"off": "CITELOOM_QUESTIONS names no question set"}
     for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
-        write_table(
-            root, table, month, [], notes={"off": "CITELOOM_QUESTIONS names no question set"}
-        )
-    _write_ledgers(root, month, ids, text, judged, task_rows)
-
-
-def _write_corpus(root: DataRoot, month: str, ids: Sequence[str], text: Text) -> None:
-    members = [
-        {
-            "arxiv_id": f"{month[2:4]}{month[5:]}.{91000 + n}",
-            "subset": "warning",
-            "member": f"{n}.html",
-        }
-        for n in range(3)
+        write_table(root, table, month, [], notes=off)
+    left_out = [
+        (f"{short}.91000", "not_in_categories", text("math.AG")),
+        ("2403.91001", "withdrawn", ""),
     ]
-    write_table(
-        root,
-        tables.DUMP_MEMBERS,
-        month,
-        [{"arxiv_id": i, "subset": "no_problem"} for i in ids] + members,
-    )
-    write_table(root, tables.METADATA, month, [{"arxiv_id": i, "status": "present"} for i in ids])
-    write_table(root, tables.PAPERS, month, [paper(i, text) for i in ids])
-    write_table(root, tables.PASSAGES, month, (row for i in ids for row in passages(i, text)))
-    write_table(
-        root, tables.REFERENCES, month, (row for i in ids for row in references(i, ids, text))
-    )
-    write_table(
-        root, tables.EMBEDDINGS, month, [{"passage_id": f"{i}-{n}"} for i in ids for n in range(12)]
-    )
-    write_table(root, tables.INDEX_RECEIPTS, month, [receipt(12 * len(ids), text)])
-    write_table(
-        root, tables.RETRIEVAL_QUERIES, month, [retrieval_query(i, ids[0], text) for i in ids[1:]]
-    )
-    write_table(
-        root, tables.RETRIEVAL_SCORES, month, retrieval_scores(len(ids), text) if ids else []
-    )
+    without = [(i, "no_related_work_section", text("none")) for i in ids[tasks:]]
+    unread = [(row["task_id"], "unreadable_judgement", text("no JSON")) for row in task_rows]
+    write_ledger(root, "papers", month, left_out)
+    write_ledger(root, "related_work_tasks", month, without)
+    write_ledger(root, "g_scores", month, [] if judged else unread)
 
 
 def paper(arxiv_id: str, text: Text = same) -> Row:
@@ -183,24 +165,19 @@ def paper(arxiv_id: str, text: Text = same) -> Row:
 
 def passages(arxiv_id: str, text: Text) -> Iterable[Row]:
     for number in range(12):
-        words = 15 + (number * 53) % 300
-        place = {
+        yield {
             "passage_id": f"{arxiv_id}-{number}",
             "arxiv_id": arxiv_id,
             "anchor": f"S{number}.p1",
+            "words": 15 + (number * 53) % 300,
+            "text": text("words"),
         }
-        yield place | {"words": words, "text": text("words")}
 
 
-def references(arxiv_id: str, known: Sequence[str], text: Text) -> Iterable[Row]:
+def references(arxiv_id: str, known: Sequence[str]) -> Iterable[Row]:
     for number in range(9):
         cited = known[number] if number < len(known) else None
-        yield {
-            "arxiv_id": arxiv_id,
-            "key": f"bib{number}",
-            "ordinal": number,
-            "cited_arxiv_id": cited,
-        }
+        yield {"arxiv_id": arxiv_id, "key": f"bib{number}", "cited_arxiv_id": cited}
 
 
 def receipt(points: int, text: Text) -> Row:
@@ -216,17 +193,6 @@ def receipt(points: int, text: Text) -> Row:
     }
 
 
-def retrieval_query(arxiv_id: str, cited: str, text: Text) -> Row:
-    asked = text("Sparse vectors find rare words that dense ones miss")
-    return {
-        "query_id": f"{arxiv_id}?",
-        "arxiv_id": arxiv_id,
-        "passage_id": f"{arxiv_id}-3",
-        "text": asked,
-        "cited": [cited],
-    }
-
-
 def retrieval_scores(papers: int, text: Text) -> Iterable[Row]:
     base = {"queries": papers, "papers": papers, "passages": 12 * papers, "model": text("minilm")}
     for place, method in enumerate(("dense", "sparse", "fused", "lexical")):
@@ -239,53 +205,39 @@ def retrieval_scores(papers: int, text: Text) -> Iterable[Row]:
 
 
 def task(arxiv_id: str, text: Text = same) -> Row:
-    cited = [_task_reference(number, text) for number in (1, 2, 3)]
+    references = [
+        {
+            "number": number,
+            "arxiv_id": f"2401.0000{number}",
+            "key": f"bib{number}",
+            "title": text(f"Cited Work {number}: A Study"),
+            "year": 2020 + number,
+        }
+        for number in (1, 2, 3)
+    ]
     return {
         "task_id": f"{arxiv_id}#S2",
         "arxiv_id": arxiv_id,
         "title": text("Learned Weights for Retrieval"),
         "description": text("# Learned Weights for Retrieval\n\n## Abstract\n\nWe learn weights."),
         "section_title": text("Related Work"),
-        "references": cited,
+        "references": references,
         "outside": 5,
         "gold": text(GOLD),
     }
 
 
-def _task_reference(number: int, text: Text) -> Row:
-    title = text(f"Cited Work {number}: A Study")
-    return {
-        "number": number,
-        "arxiv_id": f"2401.0000{number}",
-        "key": f"bib{number}",
-        "title": title,
-        "year": 2020 + number,
-    }
-
-
 def elements(row: Row, text: Text, model: str) -> Iterable[Row]:
-    names = (
-        "research_questions",
-        "methodology",
-        "results",
-        "conclusions",
-        "contributions",
-        "innovations",
-        "limitations",
-    )
-    for number, arxiv_id in enumerate(
-        [row["arxiv_id"], *(item["arxiv_id"] for item in row["references"])]
-    ):
-        answers = {
-            name: text(f"The paper's {name.replace('_', ' ')}: it weighs both vectors.")
-            for name in names
-        }
+    papers = [row["arxiv_id"], *(item["arxiv_id"] for item in row["references"])]
+    for number, arxiv_id in enumerate(papers):
         yield {
             "task_id": row["task_id"],
             "arxiv_id": arxiv_id,
             "number": number,
             "model": model,
-            **answers,
+            **{
+                each.name: text(f"The {each.name}: it weighs both.") for each in fields(KeyElements)
+            },
             "content_cut": number == 2,
             "calls": 1,
             "prompt_tokens": 900,
@@ -296,22 +248,11 @@ def elements(row: Row, text: Text, model: str) -> Iterable[Row]:
 def summary(row: Row, system: str, text: Text = same, model: str = "some-model") -> Row:
     whole = text(DRAFT if system in SEARCHING else GOLD)
     told = make_summary(whole, {1, 2, 3}, {}, Spent())
+    evidence: Row = {"passages": [], "support": None}
+    if system == "chatcite_grounded":
+        evidence = {"passages": ["p-1"], "support": "partly"}
     sentences = [
-        (
-            {
-                "text": sentence.text,
-                "references": list(sentence.references),
-                "passages": ["p-1"],
-                "support": "partly",
-            }
-            if system == "chatcite_grounded"
-            else {
-                "text": sentence.text,
-                "references": list(sentence.references),
-                "passages": [],
-                "support": None,
-            }
-        )
+        {"text": sentence.text, "references": list(sentence.references), **evidence}
         for sentence in told.sentences
     ]
     return {
@@ -579,31 +520,3 @@ def _long_form(base: Row, judged: Row, system: str) -> Iterable[Row]:
         }
         for metric, value in values.items():
             yield {**base, **told, "metric": metric, "value": value, "repeat": judged["repeat"]}
-
-
-def _write_ledgers(
-    root: DataRoot,
-    month: str,
-    ids: Sequence[str],
-    text: Text,
-    judged: bool,
-    task_rows: Sequence[Row],
-) -> None:
-    left_out = [
-        (f"{month[2:4]}{month[5:]}.91000", "not_in_categories", text("math.AG")),
-        ("2403.91001", "withdrawn", ""),
-    ]
-    write_ledger(root, "papers", month, left_out)
-    without = ids[len(task_rows) :]
-    write_ledger(
-        root,
-        "related_work_tasks",
-        month,
-        [(i, "no_related_work_section", text("none")) for i in without],
-    )
-    unread = (
-        []
-        if judged
-        else [(row["task_id"], "unreadable_judgement", text("no JSON")) for row in task_rows]
-    )
-    write_ledger(root, "g_scores", month, unread)

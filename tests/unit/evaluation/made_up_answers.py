@@ -25,11 +25,7 @@ from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer
 from tests.month_tables import write_table
 from tests.unit.evaluation.answers import graded
-from tests.unit.evaluation.made_up import (
-    Row,
-    Text,
-    same,
-)
+from tests.unit.evaluation.made_up import Row, Text, same
 
 SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")
 QUOTE = "The weights are learned from clicks."

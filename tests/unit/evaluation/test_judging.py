@@ -27,12 +27,7 @@ from pipeline.tables.writers import short_names, writer_name
 from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.evaluation.made_up import (
-    same,
-    summary,
-    task,
-    workspace,
-)
+from tests.unit.evaluation.made_up import same, summary, task, workspace
 
 pytestmark = pytest.mark.slow
 

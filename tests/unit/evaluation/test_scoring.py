@@ -18,12 +18,7 @@ from pipeline.evaluation.g_score.judge import CRITERIA
 from pipeline.evaluation.rouge import FLOOR, rouge
 from pipeline.evaluation.stages import SCORES
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import (
-    GOLD,
-    summary,
-    task,
-    workspace,
-)
+from tests.unit.evaluation.made_up import GOLD, summary, task, workspace
 
 MONTH = "2024-03"
 SYSTEMS = ("chatcite", "zero_shot")

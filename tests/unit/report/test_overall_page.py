@@ -17,10 +17,7 @@ from pipeline.report.pages import SAMPLE_NOTE, Page, overall_page
 from pipeline.report.publish import write_overall_page
 from pipeline.report.related_work import citations, differences, paper_tables
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import (
-    workspace,
-    write_month,
-)
+from tests.unit.evaluation.made_up import workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
 
 pytestmark = pytest.mark.slow

@@ -25,14 +25,7 @@ from pipeline.report.stages import REPORT
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from tests.models_file import write_models
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import (
-    QUOTE,
-    summary,
-    task,
-    workspace,
-    write_ledger,
-    write_month,
-)
+from tests.unit.evaluation.made_up import QUOTE, summary, task, workspace, write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
 
 pytestmark = pytest.mark.slow

@@ -15,9 +15,7 @@ from pipeline.storage.data_root import DataRoot
 from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studied import sent_back
 from tests.unit.evaluation.answers.graded import PAPER, grade
-from tests.unit.evaluation.made_up import (
-    Row,
-)
+from tests.unit.evaluation.made_up import Row
 
 MONTH = "2024-03"
 SYSTEMS = ("arxivbot", "direct")

@@ -16,12 +16,7 @@ from pipeline.evaluation.g_score.people import export_ratings
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, HUMAN_RATINGS, RELATED_WORK_TASKS, SUMMARIES
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import (
-    Row,
-    Text,
-    same,
-    workspace,
-)
+from tests.unit.evaluation.made_up import Row, Text, same, workspace
 
 __all__ = ["Row", "same", "workspace"]
 

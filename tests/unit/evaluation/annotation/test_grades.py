@@ -32,9 +32,7 @@ from tests.unit.evaluation.annotation.people_month import (
 )
 from tests.unit.evaluation.annotation.studied import imported
 from tests.unit.evaluation.answers.graded import grade
-from tests.unit.evaluation.made_up import (
-    workspace,
-)
+from tests.unit.evaluation.made_up import workspace
 
 pytestmark = pytest.mark.slow
 

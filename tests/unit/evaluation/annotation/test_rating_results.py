@@ -23,10 +23,7 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
 from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studied import MONTH
-from tests.unit.evaluation.made_up import (
-    Row,
-    workspace,
-)
+from tests.unit.evaluation.made_up import Row, workspace
 
 SYSTEMS = ("one", "two")
 

@@ -34,9 +34,7 @@ from tests.unit.evaluation.answers.graded import (
     sentences_as_claims,
     verdicts,
 )
-from tests.unit.evaluation.made_up import (
-    workspace,
-)
+from tests.unit.evaluation.made_up import workspace
 
 pytestmark = pytest.mark.slow
 

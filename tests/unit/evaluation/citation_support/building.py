@@ -22,9 +22,7 @@ from pipeline.llm.client import Spent
 from pipeline.related_work.summary import make_summary
 from tests.month_tables import write_table
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.evaluation.made_up import (
-    workspace,
-)
+from tests.unit.evaluation.made_up import workspace
 from tests.unit.evaluation.retrieval.corpus import WORDS, WordEmbedder
 
 MONTH, CITED = "2024-03", "2401"

@@ -21,9 +21,7 @@ from tests.unit.evaluation.citation_support.building import (
     embedding_rows,
     passage_rows,
 )
-from tests.unit.evaluation.made_up import (
-    workspace,
-)
+from tests.unit.evaluation.made_up import workspace
 
 ONE, TWO = "2401.00001", "2401.00002"
 # The first shares the claim's words, the second what the vectors count.
