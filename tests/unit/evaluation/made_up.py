@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from string import ascii_uppercase
@@ -13,6 +13,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.corpus.passages.text import text_digest
 from pipeline.engine.stage import Workspace
+from pipeline.evaluation.g_score.measures import metrics
 from pipeline.evaluation.retrieval.measures import METRICS
 from pipeline.llm.messages import Spent
 from pipeline.related_work.key_elements import KeyElements
@@ -22,6 +23,7 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables import CRITERIA, Table
+from pipeline.tables.writers import Writer, parse_writer
 from tests.month_tables import write_table
 
 Text = Callable[[str], str]
@@ -91,7 +93,8 @@ def write_month(
     marked = [
         row
         for task_row in task_rows
-        for row in judgements(task_row, systems, (judges or (model,)) if judged else (), repeats)
+        for judge in ((judges or (model,)) if judged else ())
+        for row in judgements(task_row, systems, judge, repeats, model)
     ]
     digests = {(row["task_id"], row["system"]): text_digest(row["text"]) for row in written}
     rows: dict[Table, Iterable[Row]] = {
@@ -110,7 +113,7 @@ def write_month(
         tables.RELATED_WORK_TASKS: task_rows,
         tables.KEY_ELEMENTS: [e for row in task_rows for e in elements(row, text, model)],
         tables.SUMMARIES: [row | {"repeat": n} for row in written for n in range(repeats)],
-        tables.G_SCORES: [by_writers(row, model) for row in marked],
+        tables.G_SCORES: marked,
         tables.CITATION_SUPPORT: [
             row | {"model": model}
             for task_row in task_rows
@@ -118,10 +121,10 @@ def write_month(
             for row in citations(task_row, system, text, model)
         ],
         tables.SCORES: [
-            row | {"model": model}
+            row
             for task_row in task_rows
             for system in systems
-            for row in scores(task_row, system, marked, repeats)
+            for row in scores(task_row, Writer(system, model), marked, repeats)
         ],
     }
     if raters:
@@ -344,52 +347,54 @@ def _round(reference: int, text: Text) -> Row:
     }
 
 
-def judgements(
-    row: Row, systems: Sequence[str], judges: Sequence[str], repeats: int = 1
-) -> Iterable[Row]:
-    """Each judge's, in two orders together, and of each repeat of each system alone; the first
-    system is voted the best.
-    """
-    for judge in judges:
-        for repeat, order in enumerate((list(reversed(systems)), list(systems))):
-            yield _judgement(row, judge, "together", repeat, order, systems[0])
-        for system in systems:
-            yield from (
-                _judgement(row, judge, "alone", repeat, [system], None) for repeat in range(repeats)
-            )
-
-
-def _judgement(
-    row: Row, judge: str, mode: str, repeat: int, order: Sequence[str], best: str | None
+def judgement(
+    task_id: str, marks: Mapping[str, int | Row], best: str | None = None, **changes: Any
 ) -> Row:
-    marks = [
-        {"system": system, **_marks(row["task_id"], judge, mode, repeat, system)}
-        for system in order
-    ]
+    """A row of `g_scores`. marks: writer's name, in the order shown → its six marks, or one mark
+    for all criteria.
+    """
     return {
-        "task_id": row["task_id"],
-        "mode": mode,
-        "judge": judge,
-        "repeat": repeat,
-        "order": list(order),
-        "marks": marks,
+        "task_id": task_id,
+        "mode": "together",
+        "judge": "strict",
+        "repeat": 0,
+        "order": list(marks),
+        "marks": [
+            {
+                **parse_writer(name).columns,
+                **(dict.fromkeys(CRITERIA, mark) if isinstance(mark, int) else mark),
+            }
+            for name, mark in marks.items()
+        ],
         "best": best,
-        "cut": ["gold"] if repeat else [],
+        "cut": [],
         "calls": 1,
         "prompt_tokens": 2_000,
         "completion_tokens": 160,
+        **changes,
     }
 
 
-def by_writers(judgement: Row, model: str) -> Row:
-    """A judgement of systems as one of writers that all call this model."""
-    best = f"{judgement['best']}@{model}" if judgement["best"] else None
-    return {
-        **judgement,
-        "order": [f"{system}@{model}" for system in judgement["order"]],
-        "marks": [marks | {"model": model} for marks in judgement["marks"]],
-        "best": best,
-    }
+def judgements(
+    row: Row, systems: Sequence[str], judge: str, repeats: int, model: str
+) -> Iterable[Row]:
+    """A judge's, in two orders together, and of each repeat of each system alone; the first system
+    is voted the best.
+    """
+    task_id = row["task_id"]
+
+    def one(mode: str, repeat: int, order: Iterable[str], best: str | None) -> Row:
+        marks = {
+            f"{system}@{model}": _marks(task_id, judge, mode, repeat, system) for system in order
+        }
+        cut = ["gold"] if repeat else []
+        return judgement(task_id, marks, best, mode=mode, judge=judge, repeat=repeat, cut=cut)
+
+    for repeat, order in enumerate((list(reversed(systems)), list(systems))):
+        yield one("together", repeat, order, f"{systems[0]}@{model}")
+    for system in systems:
+        for repeat in range(repeats):
+            yield one("alone", repeat, [system], None)
 
 
 def _marks(*names: object) -> dict[str, int]:
@@ -471,52 +476,33 @@ def rated(row: Row, systems: Sequence[str], raters: int) -> Iterable[dict[str, A
             }
 
 
-def scores(row: Row, system: str, judgements: Iterable[Row], repeats: int = 1) -> Iterable[Row]:
+def scores(row: Row, writer: Writer, judgements: Iterable[Row], repeats: int) -> Iterable[Row]:
     """As the stage makes them: ROUGE, citations, and the judgements in long form."""
-    base = {"task_id": row["task_id"], "system": system, "repeat": 0}
-    seed = int(hashlib.sha256(f"{row['task_id']}{system}".encode()).hexdigest(), 16)
-    shares = {
+    base = {"task_id": row["task_id"], **writer.columns, "repeat": 0}
+    seed = int(hashlib.sha256(f"{row['task_id']}{writer.system}".encode()).hexdigest(), 16)
+    plain = {
+        "rouge1": 25.5 + seed % 4,
+        "rouge2": 6.25,
+        "rougeL": 22.125,
+        "rougeLsum": 24.5,
         "citation_precision": 0.25 + seed % 3 / 4,
         "citation_precision_partly": 0.5,
         "citation_precision_quoted": 0.2,
         "citation_recall": 0.4,
         "reference_coverage": 1.0,
         "citation_exact": 1.0,
+        "citation_out_of_range": 1.0,
+        "words": 40.0 + seed % 90,
     }
-    counts = {"citation_out_of_range": 1.0, "words": 40.0 + seed % 90}
-    plain = {
-        "rouge1": 25.5 + seed % 4,
-        "rouge2": 6.25,
-        "rougeL": 22.125,
-        "rougeLsum": 24.5,
-        **shares,
-        **counts,
-    }
-    if system in SEARCHING:
+    if writer.system in SEARCHING:
         plain["retention"] = 0.9
     for repeat in range(repeats):
-        named = {**base, "repeat": repeat, "judge": None, "mode": None, "order": None}
-        yield from (
-            {**named, "metric": metric, "value": value / (1 + repeat)}
-            for metric, value in plain.items()
-        )
+        for metric, value in plain.items():
+            yield {**base, "repeat": repeat, "metric": metric, "value": value / (1 + repeat)}
     for judged in judgements:
-        if judged["task_id"] == row["task_id"]:
-            yield from _long_form(base, judged, system)
-
-
-def _long_form(base: Row, judged: Row, system: str) -> Iterable[Row]:
-    for marks in judged["marks"]:
-        if marks["system"] != system:
-            continue
-        values = {f"g_{name}": float(marks[name]) for name in CRITERIA}
-        values["g_score"] = sum(values.values()) / 6
-        if judged["best"] is not None:
-            values["g_vote"] = float(judged["best"] == system)
-        told = {
-            "judge": judged["judge"],
-            "mode": judged["mode"],
-            "order": ",".join(judged["order"]),
-        }
-        for metric, value in values.items():
-            yield {**base, **told, "metric": metric, "value": value, "repeat": judged["repeat"]}
+        for marks in judged["marks"] if judged["task_id"] == row["task_id"] else ():
+            if marks["system"] == writer.system:
+                shown = {name: judged[name] for name in ("judge", "mode", "repeat")}
+                shown["order"] = ",".join(parse_writer(each).system for each in judged["order"])
+                for metric, value in metrics(marks, judged["best"]).items():
+                    yield {**base, **shown, "metric": metric, "value": value}

@@ -18,7 +18,7 @@ from pipeline.evaluation.g_score.judge import CRITERIA
 from pipeline.evaluation.rouge import FLOOR, rouge
 from pipeline.evaluation.stages import SCORES
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import GOLD, summary, task, workspace
+from tests.unit.evaluation.made_up import GOLD, judgement, summary, task, workspace
 
 MONTH = "2024-03"
 SYSTEMS = ("chatcite", "zero_shot")
@@ -26,25 +26,8 @@ FIRST, SECOND = "2403.90001#S2", "2403.90002#S2"
 Row = dict[str, Any]
 
 
-def judgement(task_id: str = FIRST, **changes: Any) -> Row:
-    """A row of `g_scores`: zero_shot shown first with marks of 4, chatcite then with marks of 2."""
-    return {
-        "task_id": task_id,
-        "mode": "together",
-        "judge": "strict",
-        "repeat": 0,
-        "order": ["zero_shot@some-model", "chatcite@some-model"],
-        "marks": [
-            {"system": "zero_shot", "model": "some-model", **dict.fromkeys(CRITERIA, 4)},
-            {"system": "chatcite", "model": "some-model", **dict.fromkeys(CRITERIA, 2)},
-        ],
-        "best": "zero_shot@some-model",
-        "cut": [],
-        "calls": 1,
-        "prompt_tokens": 10,
-        "completion_tokens": 5,
-        **changes,
-    }
+CHATCITE, ZERO_SHOT = "chatcite@some-model", "zero_shot@some-model"
+MARKS = {ZERO_SHOT: 4, CHATCITE: 2}
 
 
 def support(
@@ -136,18 +119,15 @@ def test_another_gold_section_is_the_floor_of_rouge_and_a_task_without_one_has_n
 def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_alone(
     tmp_path: Path,
 ) -> None:
-    other_order = ["chatcite@some-model", "zero_shot@some-model"]
     judgements = [
-        judgement(),
-        judgement(repeat=1, order=other_order, best="chatcite@some-model"),
-        judgement(
-            mode="alone", order=["chatcite@some-model"], marks=judgement()["marks"][1:], best=None
-        ),
+        judgement(FIRST, MARKS, ZERO_SHOT),
+        judgement(FIRST, {CHATCITE: 2, ZERO_SHOT: 4}, CHATCITE, repeat=1),
+        judgement(FIRST, {CHATCITE: 2}, mode="alone"),
     ]
     work, _ = scored(tmp_path, [task("2403.90001")], judgements)
     together = rows_of(work, judge="strict", mode="together")
     assert len(together) == 2 * 2 * (6 + 2)
-    assert {row["order"] for row in together if row["repeat"] == 1} == {",".join(other_order)}
+    assert {row["order"] for row in together if row["repeat"] == 1} == {f"{CHATCITE},{ZERO_SHOT}"}
     assert [
         row["value"]
         for row in together
@@ -180,7 +160,7 @@ def test_rows_are_sorted_and_none_comes_twice_and_a_rerun_gives_the_same_bytes(
     tmp_path: Path,
 ) -> None:
     rows = [
-        judgement(each, repeat=repeat, judge=judge)
+        judgement(each, MARKS, ZERO_SHOT, repeat=repeat, judge=judge)
         for judge in ("b", "a")
         for repeat in (1, 0)
         for each in (SECOND, FIRST)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,26 +23,7 @@ from pipeline.evaluation.statistics import (
     paired_difference,
     rank_correlation,
 )
-from pipeline.tables import CRITERIA
-
-Row = dict[str, Any]
-
-
-def judgement(task: str, marks: dict[str, int], repeat: int = 0, judge: str = "one") -> Row:
-    """A row of `g_scores`: systems in the order given, each with one mark for all criteria; the
-    highest is best.
-    """
-    return {
-        "task_id": task,
-        "mode": "together",
-        "judge": judge,
-        "repeat": repeat,
-        "order": list(marks),
-        "marks": [
-            {"system": system, **dict.fromkeys(CRITERIA, mark)} for system, mark in marks.items()
-        ],
-        "best": max(marks, key=lambda system: marks[system]) if len(marks) > 1 else None,
-    }
+from tests.unit.evaluation.made_up import judgement
 
 
 def ends_of_mean(values: NDArray[np.float64], papers: Iterable[object]) -> tuple[float, float]:
@@ -179,10 +159,10 @@ def test_the_winner_has_more_votes_than_any_other(votes: str, winner: str | None
 
 def test_votes_are_by_task_in_the_order_of_repeats() -> None:
     rows = [
-        judgement("a", {"x": 3, "y": 2}, repeat=1),
-        judgement("a", {"y": 3, "x": 2}),
-        judgement("b", {"x": 3, "y": 2}, judge="two"),
-        judgement("c", {"x": 3}),
+        judgement("a", {}, "x", repeat=1),
+        judgement("a", {}, "y"),
+        judgement("b", {}, "x", judge="two"),
+        judgement("c", {}),
     ]
     assert votes_by_task(rows) == {"a": ["y", "x"], "b": ["x"]}
     assert votes_by_task(rows, judge="two") == {"b": ["x"]}

@@ -23,7 +23,7 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
 from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studied import MONTH
-from tests.unit.evaluation.made_up import Row, workspace
+from tests.unit.evaluation.made_up import Row, judgement, workspace
 
 SYSTEMS = ("one", "two")
 
@@ -49,24 +49,8 @@ def rating(
     }
 
 
-def judgement(task: str, marks: Sequence[int], best: str | None, repeat: int = 0) -> Row:
-    given = [
-        {"system": name, **dict.fromkeys(CRITERIA, mark)}
-        for name, mark in zip(SYSTEMS, marks, strict=True)
-    ]
-    return {
-        "task_id": task,
-        "mode": "together",
-        "judge": "a-judge",
-        "repeat": repeat,
-        "order": list(SYSTEMS),
-        "marks": given,
-        "best": best,
-        "cut": [],
-        "calls": 1,
-        "prompt_tokens": 1,
-        "completion_tokens": 1,
-    }
+def judged(task: str, marks: tuple[int, int], best: str | None, repeat: int = 0) -> Row:
+    return judgement(task, dict(zip(SYSTEMS, marks, strict=True)), best, repeat=repeat)
 
 
 RATINGS = [
@@ -148,13 +132,13 @@ def test_of_nothing_there_are_no_numbers(rows: list[Row]) -> None:
 
 
 def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() -> None:
-    judged = [
-        judgement("t1", (4, 1), "one"),
-        judgement("t1", (5, 1), "one", 1),
-        judgement("t2", (5, 2), "one"),
+    rows = [
+        judged("t1", (4, 1), "one"),
+        judged("t1", (5, 1), "one", 1),
+        judged("t2", (5, 2), "one"),
     ]
-    (judge,) = rating_results(RATINGS, judged).judges
-    assert judge.judge == "a-judge"
+    (judge,) = rating_results(RATINGS, rows).judges
+    assert judge.judge == "strict"
     # Raters: 4.5 and 2 on the first task, 3 and 4 on the second; the judge: 4.5 and 1, 5 and 2.
     fluency = judge.marks["fluency"]
     assert fluency is not None
@@ -162,7 +146,7 @@ def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() 
     assert fluency.mean_difference == pytest.approx(13.5 / 4 - 12.5 / 4)
     # Ada and the judge disagree on the second task.
     assert (judge.votes, judge.same) == (2, 1)
-    assert rating_results(RATINGS[::-1], judged[::-1]) == rating_results(RATINGS, judged)
+    assert rating_results(RATINGS[::-1], rows[::-1]) == rating_results(RATINGS, rows)
 
 
 def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones() -> None:
@@ -172,9 +156,9 @@ def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones(
         rating("Ben", "t1", "one", 5, False),
         rating("Ben", "t1", "two", 5, True),
     ]
-    (of_tie,) = rating_results(tied, [judgement("t1", (5, 5), "one")]).judges
-    (alone,) = rating_results(RATINGS, [judgement("t1", (4, 1), None)]).judges
-    (elsewhere,) = rating_results(RATINGS, [judgement("t9", (4, 1), "one")]).judges
+    (of_tie,) = rating_results(tied, [judged("t1", (5, 5), "one")]).judges
+    (alone,) = rating_results(RATINGS, [judged("t1", (4, 1), None)]).judges
+    (elsewhere,) = rating_results(RATINGS, [judged("t9", (4, 1), "one")]).judges
     assert (of_tie.votes, alone.votes, elsewhere.votes) == (0, 0, 0)
     assert alone.marks[MEAN] is not None
     assert alone.marks[MEAN].spearman is None
@@ -228,9 +212,7 @@ def test_results_are_read_from_the_tables_of_the_months_that_have_some(tmp_path:
     root = workspace(tmp_path).root
     write_ratings(root, MONTH, RATINGS)
     write_ratings(root, "2024-04", [rating("Ada", "t9", "one", 1) | {"study": "other"}])
-    write_table(
-        root, G_SCORES, MONTH, [judgement("t1", (4, 1), "one"), judgement("t2", (5, 2), "one")]
-    )
+    write_table(root, G_SCORES, MONTH, [judged("t1", (4, 1), "one"), judged("t2", (5, 2), "one")])
     assert read_rating_results(root, [MONTH, "2024-05"]) == rating_results(
         RATINGS, root.rows(G_SCORES, MONTH)
     )
