@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.corpus.parse.byline import read_bylines
-from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, Rule, kinds_of
+from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, TextRule, kinds_of
 from pipeline.corpus.parse.byline_text import Byline, find_emails
 from pipeline.corpus.parse.measures import characters_of_authors
 from pipeline.corpus.parse.parsed_page import Author
@@ -377,5 +377,5 @@ def test_what_is_no_known_name_is_an_affiliation_once_all_are_found() -> None:
 
 
 @pytest.mark.parametrize("rule", [*OPENINGS, *WORDS], ids=lambda rule: rule.example)
-def test_a_rule_yields_what_its_example_shows(rule: Rule) -> None:
-    assert rule.yields in kinds_of(rule.example)
+def test_a_rule_yields_what_its_example_shows(rule: TextRule) -> None:
+    assert rule.kind in kinds_of(rule.example)
