@@ -45,9 +45,7 @@ To accept them: give the option --accept-terms"""
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Identifiers of the papers to fetch, the folder of the dump, and the number of papers left out
-    by reason.
-    """
+    """Papers to fetch, the folder of the dump, and counts of papers left out by reason."""
 
     ids: tuple[str, ...]
     dump: Path

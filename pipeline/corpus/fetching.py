@@ -85,9 +85,7 @@ class PageLedger:
         return records
 
     def save(self, arxiv_id: str, reason: str, detail: str) -> None:
-        """Save the outcome of a request with the present time; it is on the disk when this
-        returns.
-        """
+        """Save the outcome of a request with the present time, durably."""
         record = PageRecord(
             arxiv_id, reason, detail, datetime.now(UTC).isoformat(timespec="seconds")
         )
@@ -184,9 +182,7 @@ def fetch(
 def _ids_to_request(
     ids: Sequence[str], records: dict[str, PageRecord], *, again: bool
 ) -> list[str]:
-    """The papers to request: new ones first, then those whose page is missing from the dump or
-    failed to arrive.
-    """
+    """The papers to request: new ones, then those whose page is missing or failed."""
     new = [name for name in ids if name not in records]
     retryable = [
         name for name in ids if name in records and records[name].reason in {*_RETRYABLE, FETCHED}

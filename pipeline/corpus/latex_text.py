@@ -18,9 +18,7 @@ _COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\[[^\[\]]*\])?|\\.|[{}~]")
 
 
 def plain_text(latex: str) -> str:
-    """The text of a piece of LaTeX, formulas as `$TeX$`; read simply where the parser of LaTeX
-    fails.
-    """
+    """The text of LaTeX, formulas as `$TeX$`; a simpler reading where the parser fails."""
     if len(latex) > LONGEST_PARAGRAPH or latex.count("{") > _MOST_BRACES:
         return _COMMAND.sub(" ", latex)
     try:

@@ -1,6 +1,4 @@
-"""Pages of a month as rows of `papers`: selected by metadata; then read, parsed and graded, in
-worker processes.
-"""
+"""Select the pages of a month; read, parse and grade them in worker processes."""
 
 from __future__ import annotations
 
@@ -98,9 +96,7 @@ def select_pages(job: Job) -> list[SelectedPage]:
 
 
 def chunk_pages(pages: Iterable[SelectedPage], most_bytes: int) -> Iterator[list[SelectedPage]]:
-    """The pages in their order, in chunks of `most_bytes` unpacked; a page above that is a chunk of
-    its own.
-    """
+    """The pages in order, in chunks of `most_bytes` unpacked; a larger page is alone."""
     chunk: list[SelectedPage] = []
     size = 0
     for page in pages:
@@ -114,9 +110,7 @@ def chunk_pages(pages: Iterable[SelectedPage], most_bytes: int) -> Iterator[list
 
 
 def _objection(metadata: Mapping[str, Any] | None, settings: Settings) -> tuple[str, str]:
-    """Why a page is not selected, as the ledger's reason and detail; an empty reason where it
-    is.
-    """
+    """Why a page is not selected, as (reason, detail); empty where it is selected."""
     from pipeline.arxiv.category_filter import verdict  # loads pydantic, which workers do without
 
     if metadata is None or metadata["status"] == "absent":
@@ -130,9 +124,7 @@ def _objection(metadata: Mapping[str, Any] | None, settings: Settings) -> tuple[
 
 @dataclass(slots=True)
 class RowBuilder:
-    """Collects rows of a table, and what gives no row. A page that cannot become a row does not
-    affect the others.
-    """
+    """Collects the rows of a table, and the pages that give none."""
 
     schema: pa.Schema
     left_out: list[LeftOut] = field(default_factory=list)

@@ -56,7 +56,5 @@ def is_related_work(title: str) -> bool:
 
 
 def _names_it(title: str) -> bool:
-    """Whether the title, or what is between its "and", commas and colons, is a name of related
-    work.
-    """
+    """Whether a title, or a part at its "and", commas and colons, means related work."""
     return any(_NAME.fullmatch(part) for part in (title, *_BETWEEN.split(title)))

@@ -169,9 +169,7 @@ def _parser_named(name: str) -> Parse:
 
 
 def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
-    """The rows of a chunk; what was left out of it goes to the ledger, its sums to the month's
-    notes.
-    """
+    """The rows of a chunk; failures go to the ledger, sums to the month's notes."""
     for arxiv_id, reason, detail in parsed.left_out:
         job.leave_out(arxiv_id, reason, detail)
     job.measured["pages"] += parsed.rows.num_rows

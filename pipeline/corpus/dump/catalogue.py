@@ -25,7 +25,7 @@ from pipeline.corpus.dump.folder import DumpFolder, FileState, open_folder
 from pipeline.corpus.dump.listing import (
     Fault,
     Listing,
-    Part,
+    ListingPart,
     build_listing,
     cached_listing,
     list_zip,
@@ -102,9 +102,7 @@ class Dump:
                     yield place_of(zip_name, row["member"]), row["reason"], row["detail"]
 
     def digest(self, month: str) -> str:
-        """A digest of the month's pages and strays; copying or touching a zip does not change
-        it.
-        """
+        """A digest of the month's pages and strays, the same for a copied or touched zip."""
         digest = hashlib.sha256()
         for zip_name, _, part in self._parts(month):
             digest.update(repr((zip_name, part)).encode())
@@ -112,10 +110,8 @@ class Dump:
             digest.update(repr(tuple(self.broken.items())).encode())
         return digest.hexdigest()
 
-    def _parts(self, month: str) -> Iterator[tuple[str, Listing, Part]]:
-        """(zip or empty, listing, part) of a month's pages and strays; strays of no month are the
-        first month's.
-        """
+    def _parts(self, month: str) -> Iterator[tuple[str, Listing, ListingPart]]:
+        """(zip or "", listing, part) of a month; the first month has the strays of none."""
         listings: list[tuple[str, Listing]] = list(self.zips)
         for loose_folder in self.loose:
             if loose_folder.month == month and loose_folder.subset in self.subsets:
@@ -129,7 +125,7 @@ class Dump:
                     yield name, listing, part
 
 
-def _as_members(zip_name: str, part: Part, rows: pa.Table) -> pa.Table:
+def _as_members(zip_name: str, part: ListingPart, rows: pa.Table) -> pa.Table:
     """Rows of a listing as rows of dump_members."""
     for name, value in (("subset", part.subset), ("zip", zip_name)):
         rows = rows.append_column(name, pa.repeat(pa.scalar(value), rows.num_rows))

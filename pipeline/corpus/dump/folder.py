@@ -1,6 +1,4 @@
-"""The folder of the dump, on a disk or on an object store that fsspec knows, and byte ranges of its
-files.
-"""
+"""The folder of the dump, on a disk or an object store, and byte ranges of its files."""
 
 from __future__ import annotations
 
@@ -39,18 +37,14 @@ class FileState:
 
 
 class LocalFolder:
-    """A folder on a disk. Names are paths below it, with `/` between folders; methods raise
-    OSError.
-    """
+    """A folder on a disk; names are paths below it, with `/`. Methods raise OSError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
         self.address = str(self._path)
 
     def names(self, below: str = "") -> Iterator[tuple[str, bool]]:
-        """(last part of the name, whether it is a folder) of everything directly in a folder, in
-        any order.
-        """
+        """(name, whether it is a folder) of everything directly in a folder, in any order."""
         with os.scandir(self._path / below) as entries:
             yield from ((entry.name, entry.is_dir()) for entry in entries)
 
@@ -194,7 +188,5 @@ DumpFile = LocalFile | RemoteFile
 
 
 def open_folder(place: Path | str) -> DumpFolder:
-    """The dump folder at a path or an address. Raises SettingError where no library here reads such
-    addresses.
-    """
+    """The dump folder at a path or address. Raises SettingError for an unknown scheme."""
     return LocalFolder(place) if isinstance(place, Path) else RemoteFolder(place)

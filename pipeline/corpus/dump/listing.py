@@ -60,7 +60,7 @@ names.
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListingPart:
     """Some rows of a listing: the pages of one month and subset, or the strays in their folders.
 
     month: empty for strays whose folder names no month. sha256: over the rows, independent of the
@@ -80,14 +80,14 @@ class Listing:
     or in a file.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[ListingPart, ...]
     rows: pa.Table | Path
 
     def is_readable(self) -> bool:
         """Whether its file, if it has one, is still there."""
         return isinstance(self.rows, pa.Table) or self.rows.exists()
 
-    def rows_of(self, part: Part) -> pa.Table:
+    def rows_of(self, part: ListingPart) -> pa.Table:
         """The rows of one of the parts. Raises MissingInput where the file is gone or damaged."""
         place = self.parts.index(part)
         if isinstance(self.rows, pa.Table):
@@ -146,7 +146,7 @@ def build_listing(zip_name: str, chunks: Iterable[Chunk]) -> Listing:
     rows, parts, start = rows.select(ROWS.names), [], 0
     for part in counts.to_pylist():
         count = part.pop("count_all")
-        parts.append(Part(**part, rows=count, sha256=_digest(rows.slice(start, count))))
+        parts.append(ListingPart(**part, rows=count, sha256=_digest(rows.slice(start, count))))
         start += count
     return Listing(tuple(parts), rows)
 
@@ -195,7 +195,7 @@ def cached_listing(
     file = folder / f"{zip_digest}-{state_digest}.parquet"
     try:
         metadata = pq.read_metadata(file)
-        parts = tuple(Part(**part) for part in json.loads(metadata.metadata[_METADATA_KEY]))
+        parts = tuple(ListingPart(**part) for part in json.loads(metadata.metadata[_METADATA_KEY]))
         if metadata.num_rows == sum(part.rows for part in parts):
             return Listing(parts, file)
     except _DAMAGE:

@@ -1,6 +1,4 @@
-"""One page of the dump: its record, why it cannot be read, and the severity of its conversion by
-its names.
-"""
+"""One page of the dump: its record, its faults, and its severity by name."""
 
 from __future__ import annotations
 

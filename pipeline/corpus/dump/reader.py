@@ -165,9 +165,7 @@ def _parse_local_header(member: Member, content: bytes) -> tuple[int, int]:
 
 
 def _check_size(member: Member) -> None:
-    """Raise MemberError for a page that is too large, or whose packed bytes cannot hold the size
-    that it states.
-    """
+    """Raise MemberError for a page that is too large or states an impossible size."""
     name, size, packed_size = member.member, member.bytes, member.compressed_bytes
     if max(size, packed_size) > LARGEST_PAGE:
         raise MemberError(

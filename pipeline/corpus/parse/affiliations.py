@@ -60,9 +60,7 @@ def without_full_stop(text: str) -> str:
 
 
 def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
-    """(marks, text) of the affiliations in a line; marks are before what they mark, or all of them
-    after.
-    """
+    """(marks, text) of the affiliations in a line; marks are before them, or all behind."""
     pieces = line.split(MARK)
     texts = [_ALSO_AT.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
     marks = [split_marks(piece) for piece in pieces[1::2]]
@@ -79,9 +77,7 @@ def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
 
 
 def split_places(text: str) -> list[str]:
-    """The affiliations of a text, which semicolons or "and" separate where each has an organisation
-    or a location.
-    """
+    """The affiliations of a text, split at semicolons or "and" between organisations."""
     parts = _BETWEEN_PLACES.split(text)
     whole = all(
         not kinds_of(part).isdisjoint({"organisation", "institute", "location"}) for part in parts
@@ -102,9 +98,7 @@ def contact_affiliations(contacts: Sequence[str]) -> list[str]:
 
 
 def join_lines(lines: Sequence[str]) -> list[str]:
-    """Lines of one address as one affiliation; a second organisation, or what follows a location,
-    begins another.
-    """
+    """Lines of an address as affiliations; a second organisation begins another."""
     kinds = [kinds_of(line) for line in lines]
     affiliations: list[list[str]] = []
     seen: set[str] = set()
@@ -141,7 +135,7 @@ def add_workplaces(
     thanks: texts with EMAIL in place of e-mails, each with the one author that it belongs to, None
     where there are several.
     """
-    found: dict[str, list[str]] = {author.name: [] for author in authors}
+    of_author: dict[str, list[str]] = {author.name: [] for author in authors}
     also: dict[str, list[str]] = {author.name: [] for author in authors}
     for text, owner in thanks:
         another = _ALSO_AT.match(text)
@@ -153,11 +147,11 @@ def add_workplaces(
             if meant is None:
                 meant = [owner] if owner is not None and (not who or is_affiliation(place)) else []
             for name in meant:
-                found[name].append(place)
+                of_author[name].append(place)
     return [
         author._replace(
             affiliations=(
-                *(author.affiliations or dict.fromkeys(found[author.name])),
+                *(author.affiliations or dict.fromkeys(of_author[author.name])),
                 *also[author.name],
             )
         )
@@ -171,9 +165,7 @@ def has_sentence(text: str) -> bool:
 
 
 def _places(text: str) -> list[tuple[str, str]]:
-    """(of whom, place) for every place that a text names; of whom is empty where it is the place
-    alone.
-    """
+    """(subject, place) for every place in a text; the subject may be empty."""
     sentences = list(_WITH.finditer(text))
     if not sentences:
         place = _until_end(_ADDRESS.split(text)[-1])
@@ -182,25 +174,23 @@ def _places(text: str) -> list[tuple[str, str]]:
         ):
             return []
         return [("", part) for part in split_places(place)]
-    found, start = [], 0
+    places, start = [], 0
     for sentence, after in zip_longest(sentences, sentences[1:]):
         who = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
         named = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
         if after is not None and sentence.end() + len(named) >= after.start():
             named = _NEXT.split(named, maxsplit=1)[0]
         start = sentence.end() + len(named)
-        found += [
+        places += [
             (who, place)
             for part in _ALSO.split(named)
             if (place := part.strip(_EDGES))[:1].isupper()
         ]
-    return found
+    return places
 
 
 def _can_be_place(text: str) -> bool:
-    """Whether a text that no rule knows can be the place before an e-mail: "Acme Analytics. E-mail:
-    a@acme.org".
-    """
+    """Whether an unknown text can be a place before an e-mail: "Acme Analytics. E-mail: …"."""
     words = [word for word in text.split() if word not in ("of", "for", "and", "the", "&")]
     return bool(words) and all(word[0].isupper() for word in words) and not kinds_of(text)
 

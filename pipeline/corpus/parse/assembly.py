@@ -47,9 +47,7 @@ _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ER
 
 @dataclass(slots=True)
 class Findings:
-    """What one walk over one page found. `seen` counts visible characters, with each formula as its
-    TeX.
-    """
+    """The result of a walk over a page. seen: visible characters, with each formula as its TeX."""
 
     title: str | None = None
     subtitle: str | None = None
@@ -78,7 +76,7 @@ class Findings:
 
 
 def assemble(
-    found: Findings, html: bytes, known: Sequence[str] = (), *, errors: int, truncated: bool
+    findings: Findings, html: bytes, known: Sequence[str] = (), *, errors: int, truncated: bool
 ) -> ParsedPage:
     """The paper of a page; `html` are its bytes as they came, `errors` LaTeXML's error marks in
     them.
@@ -87,22 +85,22 @@ def assemble(
 
     Raises PageError where the page holds no text at all.
     """
-    if found.front:
-        take_unmarked(found, known)
-    take_affiliations(found)
-    authors, notes = read_bylines(found.bylines, found.institutes, known)
-    blocks = [Block("footnote", "authors", (), note) for note in notes] + found.blocks
-    abstract, sections = found.abstract, found.sections
+    if findings.front:
+        take_unmarked(findings, known)
+    take_affiliations(findings)
+    authors, notes = read_bylines(findings.bylines, findings.institutes, known)
+    blocks = [Block("footnote", "authors", (), note) for note in notes] + findings.blocks
+    abstract, sections = findings.abstract, findings.sections
     if abstract is None:
         abstract, sections, blocks = find_abstract(sections, blocks)
     if not blocks and not abstract:
         raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
     headed = without_empty(sections, blocks)
-    bibliography = [*found.items, *read_bibliography(found.printed_items)]
-    of_authors, marks = characters_of_authors(authors, notes, _byline_text(found))
-    losses = _losses(found, headed) + Counter(author_mark=marks)
+    bibliography = [*findings.items, *read_bibliography(findings.printed_items)]
+    of_authors, marks = characters_of_authors(authors, notes, _byline_text(findings))
+    losses = _losses(findings, headed) + Counter(author_mark=marks)
     kept = kept_characters(
-        f"{found.title or ''}{found.subtitle or ''}",
+        f"{findings.title or ''}{findings.subtitle or ''}",
         of_authors,
         abstract,
         headed,
@@ -110,69 +108,69 @@ def assemble(
         bibliography,
     )
     if "table" in kept:
-        kept["table"] -= min(found.repeated, kept["table"])
+        kept["table"] -= min(findings.repeated, kept["table"])
     # Kept and lost are counted apart: what neither explains went somewhere that no rule speaks of.
-    losses += Counter(unaccounted=found.seen - sum(kept.values()) - losses.total())
+    losses += Counter(unaccounted=findings.seen - sum(kept.values()) - losses.total())
     return ParsedPage(
-        title=join_subtitle(found.title, found.subtitle),
+        title=join_subtitle(findings.title, findings.subtitle),
         authors=authors,
         abstract=abstract,
         sections=tuple(headed),
         blocks=tuple(blocks),
         bibliography=tuple(bibliography),
         paragraphs=sum(block.kind == "paragraph" for block in blocks),
-        tables=found.tables,
-        figures=found.figures,
-        formulas=found.formulas,
-        math_without_tex=found.math_without_tex,
+        tables=findings.tables,
+        figures=findings.figures,
+        formulas=findings.formulas,
+        math_without_tex=findings.math_without_tex,
         unconverted_macros=unconverted_macros(abstract, blocks),
-        chars_seen=found.seen,
+        chars_seen=findings.seen,
         chars_kept=sum(kept.values()),
         kept=kept,
         losses={name: losses[name] for name in sorted(losses)},
         ltx_errors=errors,
-        missing_citations=found.missing_citations,
+        missing_citations=findings.missing_citations,
         truncated=truncated,
         html_bytes=len(html),
         html_sha256=hashlib.sha256(html).hexdigest(),
     )
 
 
-def take_unmarked(found: Findings, known: Sequence[str]) -> None:
+def take_unmarked(findings: Findings, known: Sequence[str]) -> None:
     """Make title and byline of paragraphs that are these, of a page that marks neither."""
-    unmarked = find_byline(found.front, found.title, known)
+    unmarked = find_byline(findings.front, findings.title, known)
     if unmarked is not None:
-        found.title, byline, letters = unmarked
-        found.bylines.append(Byline(byline))
-        found.blocks[:] = [
-            b for b in found.blocks if b.section_path or letters_of(b.text) not in letters
+        findings.title, byline, letters = unmarked
+        findings.bylines.append(Byline(byline))
+        findings.blocks[:] = [
+            b for b in findings.blocks if b.section_path or letters_of(b.text) not in letters
         ]
 
 
-def take_affiliations(found: Findings) -> None:
-    """Make institutes of paragraphs that are affiliations, of a page whose authors have a number
-    for each of them.
-    """
-    numbers = {mark for byline in found.bylines for mark in byline.marks if mark.isdigit()}
-    paragraphs = affiliation_paragraphs(found.blocks) if numbers and not found.institutes else []
+def take_affiliations(findings: Findings) -> None:
+    """Make institutes of affiliation paragraphs, where names have a number for each."""
+    numbers = {mark for byline in findings.bylines for mark in byline.marks if mark.isdigit()}
+    paragraphs = (
+        affiliation_paragraphs(findings.blocks) if numbers and not findings.institutes else []
+    )
     if paragraphs and numbers == {str(number) for number in range(1, len(paragraphs) + 1)}:
-        found.institutes += [block.text for block in paragraphs]
-        found.blocks[:] = [block for block in found.blocks if block not in paragraphs]
+        findings.institutes += [block.text for block in paragraphs]
+        findings.blocks[:] = [block for block in findings.blocks if block not in paragraphs]
 
 
-def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:
-    losses = Counter({name: visible("".join(texts)) for name, texts in found.lost.items()})
-    shown = visible("".join(shown for _, shown in found.citations))
+def _losses(findings: Findings, headed: Sequence[Section]) -> Counter[str]:
+    losses = Counter({name: visible("".join(texts)) for name, texts in findings.lost.items()})
+    shown = visible("".join(shown for _, shown in findings.citations))
     losses["citation_label"] = shown - visible(
-        without_markers("".join(text for text, _ in found.citations))
+        without_markers("".join(text for text, _ in findings.citations))
     )
     left = {id(section) for section in headed}
     losses["empty_section"] = sum(
-        visible(section.title) for section in found.sections if id(section) not in left
+        visible(section.title) for section in findings.sections if id(section) not in left
     )
     return +losses
 
 
-def _byline_text(found: Findings) -> str:
-    texts = chain(found.institutes, *(byline.texts() for byline in found.bylines))
+def _byline_text(findings: Findings) -> str:
+    texts = chain(findings.institutes, *(byline.texts() for byline in findings.bylines))
     return " ".join(texts).translate(_WITHOUT_MARKS)

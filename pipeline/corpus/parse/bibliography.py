@@ -40,9 +40,7 @@ _WORD = re.compile(rf"{_LETTER}{{2}}")
 
 @dataclass(slots=True)
 class ItemParts:
-    """An item as the page lays it out: its label, blocks, words in italics, links, and fields that
-    LaTeXML named.
-    """
+    """An item as the page lays it out. fields: those that LaTeXML named."""
 
     key: str
     raw: str = ""
@@ -55,9 +53,7 @@ class ItemParts:
 
 @dataclass(slots=True)
 class _Reading:
-    """What is read of one item; `names_end` is the rule by which its names end, "" where none were
-    found.
-    """
+    """The fields of an item. names_end: the rule by which its names end, or ""."""
 
     names: str = ""
     names_end: str = ""
@@ -133,9 +129,7 @@ def _from_fields(fields: Sequence[tuple[str, str]]) -> _Reading | None:
 
 
 def _is_remark(parts: ItemParts) -> bool:
-    """Whether an item is a note among references: a run of words without names, year, italics and
-    address.
-    """
+    """Whether an item is a note: words without names, year, italics and address."""
     bare = (
         len(parts.blocks) < 2
         and not parts.emphases
@@ -245,9 +239,9 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
     if line > 0:
         dated = _YEAR_AT_END.search(text, max(0, line - 24), line)
         yield ("year" if dated else "block"), dated.start() if dated else line, line
-    found = _AFTER_NAMES.search(text, 0, line if line > 0 else len(text))
-    if found:
-        yield found.lastgroup or "", found.start(), found.end()
+    end = _AFTER_NAMES.search(text, 0, line if line > 0 else len(text))
+    if end:
+        yield end.lastgroup or "", end.start(), end.end()
     names = _NAMES_WITH_INITIALS.match(text)
     if names:
         yield (
@@ -264,9 +258,9 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
     if names:
         yield "comma", names.end(), names.end()
     rule = usual if usual in _USUAL_ENDS else "colon"
-    found = _USUAL_ENDS[rule].search(text)
-    if found and (usual or ";" in text[: found.start()]):
-        yield rule, found.start(), found.end()
+    end = _USUAL_ENDS[rule].search(text)
+    if end and (usual or ";" in text[: end.start()]):
+        yield rule, end.start(), end.end()
     sentence = _SENTENCE.search(text)
     if sentence:
         yield "sentence", sentence.start(), sentence.end()
@@ -275,9 +269,7 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
 def _are_names(
     text: str, rule: str, end: int, start: int, label: str, usual: str, italics: Italics
 ) -> bool:
-    """Whether the text up to a place is the names of an item, by its form, its label, or the habit
-    of its list.
-    """
+    """Whether the text up to a place is names, by form, label, or the list's habit."""
     head = text[:end].strip(_EDGES + "([")
     if not head or any(words in head for words in italics):
         return not head and rule in _YEAR_RULES
@@ -295,9 +287,7 @@ def _are_names(
 
 
 def _reads_as_names(head: str) -> bool | None:
-    """Whether a text is a list of names by its form; None where it may be an organisation, one name
-    or a title.
-    """
+    """Whether a text is a list of names by its form; None where it may be one name."""
     if _NO_NAMES.search(head) or ", in " in head:
         return False
     small = {word.rstrip(".") for word in head.replace(",", " ").split() if word[0].islower()}
@@ -313,9 +303,7 @@ def _reads_as_names(head: str) -> bool | None:
 
 
 def _confirms(label: str, head: str, date: str) -> bool:
-    """Whether an author-year label, as "Lee et al. (1999a)", names the first author and the year of
-    an item.
-    """
+    """Whether a label, as "Lee et al. (1999a)", names an item's first author and year."""
     year, family = _YEAR.search(label), _LABEL_NAME.search(label)
     named = year is not None and family is not None and year[0] in date and family[0] in head
     return named and not _NUMBER_OR_MARK.search(head)
@@ -398,9 +386,7 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
 def _end_of_title(
     title: str, italics: Italics, *, own_block: bool, commas: bool
 ) -> re.Match[str] | None:
-    """The stop at which a title ends within its block, None where it is all of it or ends without a
-    stop.
-    """
+    """The stop that ends a title within its block; None where it has none."""
     stops = list(_STOP.finditer(title))
     marked = (stop for stop in stops if stop[0][0] == "[" or _is_marked(title, stop.end(), italics))
     after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
@@ -428,9 +414,7 @@ def _ends_title(text: str, end: int) -> bool:
 
 
 def _reads_as_venue(text: str, italics: Italics) -> bool:
-    """Whether a text begins with a venue, its number or an address, not with a title; so does an
-    empty one.
-    """
+    """Whether a text is empty or begins with a venue, its number or an address."""
     text = text.lstrip(_EDGES)
     if not text or _VENUE_FIRST.match(text):
         return True
@@ -516,18 +500,14 @@ def _tidy_venue(text: str, italics: Italics) -> str | None:
 
 
 def _may_begin(before: str) -> bool:
-    """Whether a venue may begin behind a text: not within a name, nor at the series of a book that
-    is named before.
-    """
+    """Whether a venue may begin behind a text: not within a name or a book's series."""
     if before and before.rstrip()[-1:] not in ",.:;)(" and not before.endswith(("n ", "of ")):
         return False
     return not _SERIES_BEFORE.search(before)
 
 
 def _without_publisher(venue: str) -> str:
-    """Of "Six lectures, Springer, New York" the lectures, of "Springer, New York" the publisher
-    alone.
-    """
+    """The work in "Six lectures, Springer, New York", or the publisher where it is first."""
     if ", " not in venue or not _PUBLISHER.search(venue):
         return venue
     pieces = venue.split(", ")
@@ -538,9 +518,7 @@ def _without_publisher(venue: str) -> str:
 
 
 def _close(venue: str, text: str) -> str | None:
-    """The venue with its bracket closed or gone and its last abbreviation's stop; None where no
-    word is left.
-    """
+    """The venue, its bracket closed or removed; None where no word is left."""
     if venue.count("(") > venue.count(")"):
         venue = f"{venue})" if f"{venue})" in text else venue[: venue.rindex("(")].strip(_EDGES)
     if "." in venue and f"{venue}." in text:
@@ -563,9 +541,7 @@ _OLD_ARCHIVE = re.compile(
 
 
 def _find_year(text: str) -> int | None:
-    """The last year in brackets, else the last at all, before what is said of other prints of the
-    work.
-    """
+    """The last year, in brackets if any is, before other prints of the work."""
     lone = (
         year
         for year in _LONE_YEAR.finditer(text, 0, _end_of_first_print(text))
@@ -612,13 +588,13 @@ def _end_of_doi(text: str) -> str:
 def _find_id(parts: ItemParts) -> str | None:
     at = parts.raw.lower().find("arxiv")
     if at >= 0 or "abs/" in parts.raw or _OLD_NUMBER.search(parts.raw):
-        found = _id_in(parts.raw, max(0, at - _ARCHIVE_LENGTH))
-        if found:
-            return found
+        arxiv_id = _id_in(parts.raw, max(0, at - _ARCHIVE_LENGTH))
+        if arxiv_id:
+            return arxiv_id
     for link in parts.links:
-        found = _id_in(link, 0) if "rxiv" in link.lower() else None
-        if found:
-            return found
+        arxiv_id = _id_in(link, 0) if "rxiv" in link.lower() else None
+        if arxiv_id:
+            return arxiv_id
     archive = _OLD_ARCHIVE.search(parts.raw) if " archive " in parts.raw else None
     return normalize_arxiv_id(f"{archive[1]}/{archive[2]}") if archive else None
 

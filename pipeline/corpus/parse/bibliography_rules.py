@@ -26,9 +26,7 @@ Rules = tuple[Rule, ...]
 
 
 def alternation(table: Rules, mark: str = "") -> re.Pattern[str]:
-    """One pattern of all rules of a table, earlier ones first; the group that matches bears its
-    rule's name.
-    """
+    """One pattern of a table's rules, earlier ones first, a named group for each."""
     return re.compile(f"{mark}(?:{'|'.join(f'(?P<{rule.name}>{rule.pattern})' for rule in table)})")
 
 

@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pipeline.corpus.parse.parsed_page import PageError
-from pipeline.corpus.parse.source import FORMULA, Source
+from pipeline.corpus.parse.source import FORMULA, PageSource
 from pipeline.corpus.parse.tree import DEEPEST, VOID, Node, node_of, root, tag_type_of
 
 if TYPE_CHECKING:
@@ -35,10 +35,8 @@ _PLACE = "data-formula"
 _SELF_CLOSED = re.compile(r'<([A-Za-z][\w:-]*)((?:\s+[\w:-]+\s*=\s*"[^"]*")*)\s*/>')
 
 
-def browse(source: Source) -> tuple[Node, str]:
-    """The body of a page, and all its text without the formulas. Raises PageError for what nests
-    too deep.
-    """
+def browse(source: PageSource) -> tuple[Node, str]:
+    """The body of a page, and its text without formulas. Raises PageError if too deep."""
     from selectolax.lexbor import LexborHTMLParser
 
     page = _LONG_TAG.sub(_shortened, source.text)

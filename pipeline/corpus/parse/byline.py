@@ -172,9 +172,7 @@ class _Linker:
                 name.affiliations += [text for single in digits for text in by_mark.get(single, ())]
 
     def _share_contacts(self) -> None:
-        """Affiliations in contacts: a byline's own, or those of all since the last that had
-        some.
-        """
+        """Give out affiliations of contacts: a byline's own, or of all since the last ones."""
         thanked = {name for text, name in self.remarks if is_affiliation(text) or "@" in text}
         waiting: list[PrintedName] = []
         for contacts in self.contacts:
@@ -188,9 +186,7 @@ class _Linker:
             waiting = [name for name in left if not name.affiliations and name not in thanked]
 
     def authors(self) -> tuple[Author, ...]:
-        """The authors in the order of the page, each once; a team where its name is all there
-        is.
-        """
+        """The authors in the page's order; a team where its name is all there is."""
         names = names_of(self.groups)
         if not names:
             lines = [text for group in self.groups for _, text in group.affiliation_lines]
@@ -219,9 +215,7 @@ def _with_plain_affiliations(author: Author) -> Author:
 def _give_emails(
     names: Sequence[PrintedName], emails: Sequence[str], everybody: Sequence[PrintedName]
 ) -> None:
-    """Give each e-mail to the one of the names that it fits, or of everybody, the rest to the names
-    in order.
-    """
+    """Give each e-mail to the one name that it fits, the rest to the names in order."""
     left = []
     for email in dict.fromkeys(emails):
         owners = [name for name in names if name.fits(email)]
@@ -239,9 +233,7 @@ def _give_emails(
 
 
 def _share(names: Sequence[PrintedName], lines: Sequence[str]) -> None:
-    """Give the affiliations in some lines to each of the names, or one to each where there are as
-    many.
-    """
+    """Give the affiliations in some lines to every name, or one to each if as many."""
     affiliations = join_lines(lines)
     parts = affiliations[0].split(", ") if len(affiliations) == 1 else []
     if len(parts) == len(names) > 1 and all("organisation" in kinds_of(part) for part in parts):

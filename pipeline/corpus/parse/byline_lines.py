@@ -61,9 +61,7 @@ class PrintedName:
     affiliations: list[str] = field(default_factory=list)
     emails: list[str] = field(default_factory=list)
     local_parts: list[str] = field(init=False)
-    """What an address made of the name may have before its @: combinations of its words, then each
-    word.
-    """
+    """Local parts of addresses made of the name: combinations, then single words."""
 
     def __post_init__(self) -> None:
         words = [word for word in title_words(self.text) if not is_suffix(word)]
@@ -252,9 +250,7 @@ class LineReader:
         return self.groups or [AuthorGroup()], self.remarks
 
     def _lay_out(self, line: str) -> str:
-        """A line of grids that are beside each other: authors where each begins with names, else
-        columns below names.
-        """
+        """A line of grids beside each other: an author each where they begin with names."""
         if INNER not in line:
             return line
         pieces = line.split(CELL)
@@ -279,9 +275,7 @@ class LineReader:
             self.groups[-1].emails += emails
 
     def _read_line(self, line: str, *, is_list: bool) -> int:
-        """Sort a line and return how many names it has: they open a group or go on with it, and
-        anything else is an affiliation of the group.
-        """
+        """Add the names and affiliations of a line, and return how many names it has."""
         kinds = kinds_of(plain_line(line))
         if "nothing" in kinds:
             return 0
@@ -349,9 +343,7 @@ class LineReader:
 
 @dataclass(slots=True)
 class _Joined:
-    """A byline put together so far. ends_in_name: whether no affiliation is behind its last
-    name.
-    """
+    """Bylines put together. ends_in_name: whether no affiliation is behind its last name."""
 
     byline: Byline
     is_one_name: bool

@@ -254,9 +254,7 @@ _LONGEST = 600
 
 @lru_cache(maxsize=4096)
 def kinds_of(text: str) -> frozenset[str]:
-    """The kinds of a text beside names: nothing, remark, or some of AFFILIATION_KINDS; empty where
-    no rule knows it.
-    """
+    """Kinds of a text: nothing, remark, or some of AFFILIATION_KINDS; empty if unknown."""
     text = fold(text).strip(" .,;:*†‡")[:_LONGEST]
     if not text or _NOTHING.match(text):
         return frozenset({"nothing"})

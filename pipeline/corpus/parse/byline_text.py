@@ -26,9 +26,7 @@ AFFILIATION_ROLES = frozenset(
 
 @dataclass(slots=True)
 class Byline:
-    """One `ltx_creator`. `names` has the marks LINE, CELL, INNER, AUTHOR, PLACE, ERRED, and MARK
-    around marks.
-    """
+    """One `ltx_creator`. `names` holds LINE, CELL, INNER, AUTHOR, PLACE, ERRED, MARK."""
 
     names: str = ""
     contacts: list[tuple[str, str]] = field(default_factory=list)
@@ -138,9 +136,7 @@ _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NO
 
 
 def normalize(names: str) -> str:
-    """The text of names with formulas and symbols as marks, and addresses that were broken over
-    lines whole again.
-    """
+    """The text with formulas and symbols as marks, and e-mails over two lines whole."""
     text = _MARK_OF_UNKNOWN_MACRO.sub(rf"{MARK}\1{MARK}", names).replace(ERRED, "")
     text = _WIDE_GAP.sub(r"\1", _EMAIL_LABEL.sub(" ", text))
     text = _FORMULA.sub(_formula_as_mark, text)
@@ -148,10 +144,10 @@ def normalize(names: str) -> str:
     pieces[1::2] = [_FOOTNOTE_MARK.sub(rf"{NOTE}\1", piece) for piece in pieces[1::2]]
     pieces[::2] = [_SYMBOL_RUN.sub(rf"{MARK}\g<0>{MARK}", piece) for piece in pieces[::2]]
     text = _BRACKETED_MARK.sub(rf"{MARK}\1{MARK}", MARK.join(pieces))
-    text = _SUPERSCRIPT_DIGITS.sub(lambda found: f"{MARK}{found[0].translate(_DIGITS)}{MARK}", text)
+    text = _SUPERSCRIPT_DIGITS.sub(lambda match: f"{MARK}{match[0].translate(_DIGITS)}{MARK}", text)
     if "@" in text:
         text = _BROKEN_GROUP.sub(
-            lambda found: found[0].replace(LINE, " "), _BROKEN_EMAIL.sub("@", text)
+            lambda match: match[0].replace(LINE, " "), _BROKEN_EMAIL.sub("@", text)
         )
     return text
 
@@ -180,7 +176,7 @@ def doubled_marks(text: str) -> frozenset[str]:
     if len(text) > _LONGEST_MARKS or not _DOUBLED_MARKS.fullmatch(text):
         return frozenset()
     return frozenset(
-        mark for found in _DOUBLED_MARK.finditer(text) for mark in split_marks(found[1])
+        mark for match in _DOUBLED_MARK.finditer(text) for mark in split_marks(match[1])
     )
 
 
@@ -231,9 +227,9 @@ def take_emails(text: str) -> tuple[str, list[str]]:
         return text, []
     emails: list[str] = []
 
-    def take(found: re.Match[str]) -> str:
-        group = _EMAIL_PARTS.split(without_signs(_MARKED.sub("", found["group"] or "")))
-        addresses = [f"{name}@{found['domain']}" for name in group if name] or [found[0]]
+    def take(match: re.Match[str]) -> str:
+        group = _EMAIL_PARTS.split(without_signs(_MARKED.sub("", match["group"] or "")))
+        addresses = [f"{name}@{match['domain']}" for name in group if name] or [match[0]]
         emails.extend(addresses)
         return EMAIL * len(addresses)
 

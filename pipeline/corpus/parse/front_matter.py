@@ -130,9 +130,7 @@ def _in_paragraph(sections: Sequence[Section], blocks: Sequence[Block]) -> Abstr
 
 
 def without_empty(sections: Sequence[Section], blocks: Sequence[Block]) -> list[Section]:
-    """The sections without those that hold nothing and say nothing: no title, or a heading left
-    over a bibliography.
-    """
+    """The sections without empty ones that have no title, or head a bibliography."""
     held = {
         block.section_path[: depth + 1]
         for block in blocks

@@ -1,6 +1,4 @@
-"""A table's rows as Markdown: its head, its spans, and nothing else. Every parser of pages calls
-`markdown_grid`.
-"""
+"""A table's rows as Markdown, for every parser of pages."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _TEX_COMMAND = re.compile(r"\\[A-Za-z]+")
 _NUMBER = re.compile(r"(?=[^A-Za-z]*\d)[^A-Za-z]*[kKMBs]?")
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell as the page has it. ruled: whether a line is above it."""
 
     text: str
@@ -33,19 +31,15 @@ class Cell(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        """Whether it says a number, a formula of numbers or a range: `3.14`, `12.3 %`,
-        `7.5$\\pm$0.2`, `291k`.
-        """
+        """Whether it is a number, formula or range: `3.14`, `12.3 %`, `7.5$\\pm$0.2`, `291k`."""
         return bool(_NUMBER.fullmatch(_TEX_COMMAND.sub("", self.text)))
 
 
-Row = Sequence[Cell]
+Row = Sequence[TableCell]
 
 
 def span(value: str | None) -> int:
-    """How many columns or rows a `colspan` or `rowspan` attribute says, within bounds; 1 where it
-    says none.
-    """
+    """The columns or rows of a `colspan` or `rowspan`, within bounds; 1 without one."""
     text = (value or "")[:4]
     return max(1, min(int(text), _WIDEST_SPAN)) if text.isdecimal() else 1
 
@@ -122,16 +116,14 @@ def _spans_columns(row: Row) -> bool:
 
 
 def _spread(rows: Iterable[Row], heads: int) -> tuple[list[list[str]], int]:
-    """The texts of the rows with empty ones where a cell spans more than one column or row, and
-    characters repeated.
-    """
+    """Texts of the rows, empty where a cell spans; and the number of repeated characters."""
     rows_left: dict[int, int] = {}
     table: list[list[str]] = []
     size = repeated = 0
     for cells in rows:
         row: list[str] = []
         if size > _MOST_CELLS:
-            rows_left, cells = {}, [Cell(cell.text) for cell in cells]
+            rows_left, cells = {}, [TableCell(cell.text) for cell in cells]
         for cell in cells:
             if rows_left:
                 _fill(row, rows_left)

@@ -17,7 +17,7 @@ from pipeline.corpus.parse.browser import browse
 from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
 from pipeline.corpus.parse.policies import LINE
 from pipeline.corpus.parse.source import (
-    Source,
+    PageSource,
     as_utf8,
     is_html,
     read_source,
@@ -45,25 +45,25 @@ def parse(html: bytes, authors: Sequence[str] = ()) -> ParsedPage:
     if not is_html(page):
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     with _no_search_for_cycles():
-        source, found = _read(page)
-        if not found.bylines:
-            found.front = read_front(page)
-        return assemble(found, html, authors, errors=source.errors, truncated=source.truncated)
+        source, findings = _read(page)
+        if not findings.bylines:
+            findings.front = read_front(page)
+        return assemble(findings, html, authors, errors=source.errors, truncated=source.truncated)
 
 
-def _read(page: bytes) -> tuple[Source, Findings]:
-    """What was read of a page, and what the walk over it found.
+def _read(page: bytes) -> tuple[PageSource, Findings]:
+    """The source of a page, and the findings of the walk over it.
 
     The tree ends with this call: or else the search for cycles that is due after it takes 4 % of
     the time.
     """
     source, body, text = _tree_of(page)
     try:
-        found = Walk(_HANDLERS).page(body)
+        findings = Walk(_HANDLERS).page(body)
     except RecursionError:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
-    _count(found, source, text)
-    return source, found
+    _count(findings, source, text)
+    return source, findings
 
 
 def read_front(page: bytes) -> list[str]:
@@ -97,9 +97,7 @@ def _paragraphs(node: Node) -> Iterator[Node]:
 
 @contextmanager
 def _no_search_for_cycles() -> Iterator[None]:
-    """A page's nodes point downwards only, so that looking for cycles among them takes 15 % of the
-    time for nothing.
-    """
+    """Switch the cycle collector off: it takes 15 % of the time, and nodes have no cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -109,10 +107,8 @@ def _no_search_for_cycles() -> Iterator[None]:
             gc.enable()
 
 
-def _tree_of(page: bytes) -> tuple[Source, Node, str]:
-    """What was read of a page, its tree, and its text without formulas. Raises PageError where
-    there is no tree.
-    """
+def _tree_of(page: bytes) -> tuple[PageSource, Node, str]:
+    """A page's source, tree, and text without formulas. Raises PageError without a tree."""
     source = read_source(page)
     with suppress(Irregular):
         return source, *grow(source)
@@ -123,9 +119,9 @@ def _tree_of(page: bytes) -> tuple[Source, Node, str]:
     return plainer, *browse(plainer)
 
 
-def _count(found: Findings, source: Source, text: str) -> None:
-    found.formulas += len(source.formulas)
-    found.seen += policies.visible(text) + policies.visible("".join(source.formulas))
+def _count(findings: Findings, source: PageSource, text: str) -> None:
+    findings.formulas += len(source.formulas)
+    findings.seen += policies.visible(text) + policies.visible("".join(source.formulas))
 
 
 _HANDLERS: dict[str, Handler] = {

@@ -248,7 +248,5 @@ def section_rank(classes: str) -> int:
 
 
 def is_algorithm(classes: str) -> bool:
-    """Whether a float of these classes holds an algorithm or a listing (`ltx_float_algorithm`,
-    `ltx_lstlisting`).
-    """
+    """Whether a float holds an algorithm or a listing (`ltx_float_algorithm`, …)."""
     return "algorithm" in classes or "ltx_lstlisting" in classes or "ltx_float_listing" in classes

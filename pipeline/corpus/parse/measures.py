@@ -80,8 +80,6 @@ def _of_the_page(text: str) -> int:
 
 
 def unconverted_macros(abstract: str | None, blocks: Sequence[Block]) -> int:
-    """Raw `\\macro` words in the text, which LaTeXML did not convert; those of algorithms and
-    formulas do not count.
-    """
+    """Unconverted `\\macro` words in the text; not those of algorithms and formulas."""
     texts = [abstract or "", *(block.text for block in blocks if block.kind != "algorithm")]
     return sum(len(_MACRO.findall(mask(text))) for text in texts if "\\" in text)

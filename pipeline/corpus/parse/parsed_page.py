@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 
 class PageError(ValueError):
-    """A page that cannot become a paper. `reason` is one of the ledger's: not_html, no_text,
-    too_deep.
-    """
+    """A page that cannot become a paper. reason: not_html, no_text or too_deep."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -30,9 +28,7 @@ class Author(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One section. `depth` counts from 1; `path` holds the titles from the outermost section to
-    this one.
-    """
+    """One section. depth: from 1. path: titles from the outermost section to this one."""
 
     anchor: str
     number: str | None

@@ -97,9 +97,7 @@ def fold(text: str) -> str:
 
 
 def finish(raw: str) -> str:
-    """The folded text of a block; a citation marker that stands alone in brackets loses the
-    brackets.
-    """
+    """The folded text of a block, without brackets around a lone citation marker."""
     text = fold(raw)
     return _DOUBLE_BRACKET.sub(r"\1", text) if "[@" in text else text
 
@@ -172,9 +170,7 @@ def tex_source(alttext: str) -> str:
 
 
 def inline_tex(tex: str, errors: int = 0) -> str:
-    """A formula as it is in a text until that is folded: between TEX marks, nothing where it is
-    empty.
-    """
+    """A formula between TEX marks, as in a text not folded yet; "" for an empty one."""
     marked = f"{TEX}{tex}{TEX}" if tex else ""
     return marked + ERRED * errors if errors else marked
 
@@ -224,9 +220,7 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
 
 
 def without_markers(text: str) -> str:
-    """The text without its citation markers `[@key]` and `[@key; @key]`, and the space before
-    each.
-    """
+    """The text without citation markers `[@key; @key]` and the spaces before them."""
     if "[@" not in text:
         return text
     *before, last = CITATION_MARKER.split(text)
@@ -263,9 +257,7 @@ def cited_keys(text: str) -> tuple[str, ...]:
 
 
 def cited_key(href: str | None) -> str | None:
-    """The id that a citation's link leads to; None where it is no id that a marker `[@key]` could
-    carry.
-    """
+    """The id that a citation links to; None where a marker `[@key]` cannot hold it."""
     key = href.rpartition("#")[2] if href and "#" in href else ""
     return key if _CARRIED.fullmatch(key) else None
 

@@ -19,7 +19,7 @@ from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.assembly import Findings, assemble
 from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.byline_text import Byline
-from pipeline.corpus.parse.grids import Cell, markdown_grid, span
+from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
 from pipeline.corpus.parse.html import read_front
 from pipeline.corpus.parse.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage, Section
@@ -62,12 +62,14 @@ def parse(html: bytes, authors: Sequence[str] = (), builder: str = "html.parser"
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     soup = BeautifulSoup(whole_text(page), builder)
     try:
-        found = _PageReading(soup).read_page()
+        findings = _PageReading(soup).read_page()
     except RecursionError:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
-    if not found.bylines:
-        found.front = read_front(page)
-    return assemble(found, html, authors, errors=count_errors(page), truncated=is_truncated(page))
+    if not findings.bylines:
+        findings.front = read_front(page)
+    return assemble(
+        findings, html, authors, errors=count_errors(page), truncated=is_truncated(page)
+    )
 
 
 def _plain(node: Tag) -> str:
@@ -115,7 +117,7 @@ class _PageReading:
 
     def __init__(self, soup: BeautifulSoup) -> None:
         self.body: Tag = soup.body or soup
-        self.found = Findings()
+        self.findings = Findings()
         self.aside: list[Tag] = []
         self.path: tuple[str, ...] = ()
         self.open_sections: list[tuple[int, int, tuple[str, ...]]] = []
@@ -127,8 +129,8 @@ class _PageReading:
         self.prepare()
         self.read_bibliography()
         self.read_authors()
-        self.found.blocks = self.read(self.body)
-        return self.found
+        self.findings.blocks = self.read(self.body)
+        return self.findings
 
     # Policies on the soup.
 
@@ -143,14 +145,14 @@ class _PageReading:
         for node in self.of_kind("unseen"):
             node.decompose()
         self.read_formulas()
-        self.found.figures = sum(
+        self.findings.figures = sum(
             "ltx_figure" in _classes(node).split() and not _within_float(node)
             for node in self.of_kind("float")
         )
         self.drop()
         for node in self.of_kind("cite"):
             cited = policies.citation(list(self.citation_pieces(node)))
-            self.found.citations.append(cited)
+            self.findings.citations.append(cited)
             node.replace_with(cited[0])
         self.break_lines()
         for node in self.of_kind("equation"):
@@ -163,16 +165,14 @@ class _PageReading:
         return [node for node in self.body.find_all(True) if _kind(node) == kind]
 
     def read_formulas(self) -> None:
-        """Put each formula's TeX in its place, between TEX marks, and count the visible characters
-        of the page.
-        """
+        """Replace each formula by its TeX, and count the visible characters of the page."""
         for node in [node for node in self.of_kind("math") if not node.find_parent("math")]:
             given_tex = node.get("alttext") or node.get("alt") or _annotation(node)
             tex = policies.tex_source(str(given_tex or node.get_text()))
-            self.found.formulas += 1
-            self.found.math_without_tex += not given_tex
+            self.findings.formulas += 1
+            self.findings.math_without_tex += not given_tex
             node.replace_with(policies.inline_tex(tex, len(node.find_all(class_="ltx_ERROR"))))
-        self.found.seen = policies.visible(self.body.get_text())
+        self.findings.seen = policies.visible(self.body.get_text())
 
     def drop(self) -> None:
         """Take out what no reader of the text needs, counted by kind."""
@@ -189,7 +189,7 @@ class _PageReading:
                 _kind(below) == "section" for below in node.find_all(True)
             ):
                 continue
-            self.found.missing_citations += name == "missing_citation"
+            self.findings.missing_citations += name == "missing_citation"
             if "ltx_note_mark" in _classes(node) and node.parent is not None:
                 self.note_marks.setdefault(id(node.parent), policies.fold(node.get_text()))
             if name == "bibliography_tag":
@@ -205,7 +205,7 @@ class _PageReading:
             node.decompose()
 
     def count_loss(self, name: str, text: str) -> None:
-        self.found.lost[name].append(_ASIDES.sub("", text))
+        self.findings.lost[name].append(_ASIDES.sub("", text))
 
     def citation_pieces(self, node: Tag) -> Iterator[str | tuple[str, str]]:
         from bs4 import Tag
@@ -329,7 +329,7 @@ class _PageReading:
             return self.read_note(node)
         if kind == "list":
             return self.read_list(node)
-        if kind == "heading" and self.found.title is None and "ltx_title_part" in _classes(node):
+        if kind == "heading" and self.findings.title is None and "ltx_title_part" in _classes(node):
             return self.read_front(node, "title")
         if kind in ("title", "subtitle", "abstract"):
             return self.read_front(node, kind)
@@ -371,7 +371,7 @@ class _PageReading:
         title = policies.heading(raw) or ("Acknowledgements" if kind != "section" else "")
         outer, self.path = self.path, (*path, title) if title else path
         self.open_sections.append((rank, depth + 1, self.path))
-        self.found.sections.append(Section(self.anchor, number, title, depth + 1, self.path))
+        self.findings.sections.append(Section(self.anchor, number, title, depth + 1, self.path))
         blocks = [note._replace(section_path=self.path) for note in notes]
         blocks += self.read(node) if kind == "section" else self.read_para(node)
         self.open_sections.pop()
@@ -393,7 +393,7 @@ class _PageReading:
         return raw, policies.section_number(" ".join(numbers)), notes
 
     def read_front(self, node: Tag, kind: str) -> list[Block]:
-        known = getattr(self.found, kind)
+        known = getattr(self.findings, kind)
         if known is not None and kind == "abstract":
             return self.read_para(node)
         raw, after = self.text_of(node)
@@ -401,7 +401,7 @@ class _PageReading:
         if known is not None:
             self.count_loss("second_title", raw)
         else:
-            setattr(self.found, kind, text or None)
+            setattr(self.findings, kind, text or None)
         return after
 
     def read_list(self, node: Tag) -> list[Block]:
@@ -414,7 +414,7 @@ class _PageReading:
         raw, after = self.text_of(node)
         classes = _classes(node)
         if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:
-            self.found.institutes.append(raw.replace(GONE, ""))
+            self.findings.institutes.append(raw.replace(GONE, ""))
             return after
         return [
             *self.block("footnote", _id(node), "" if "footnotemark" in classes else raw),
@@ -446,12 +446,12 @@ class _PageReading:
         return [*self.block(kind, _id(node), text + errors, finished=True), *after, *more]
 
     def grid_of(self, node: Tag) -> tuple[str, list[Block]]:
-        self.found.tables += 1
+        self.findings.tables += 1
         errors, after = 0, list[Block]()
         nested: list[str] = []
-        rows: list[list[Cell]] = []
+        rows: list[list[TableCell]] = []
         for row in _rows(node):
-            cells: list[Cell] = []
+            cells: list[TableCell] = []
             for cell in _tags(row):
                 for inner in [
                     below for below in _outermost(cell, frozenset({"tabular"})) if _is_grid(below)
@@ -465,7 +465,7 @@ class _PageReading:
                 errors += raw.count(ERRED)
                 classes = _classes(cell)
                 cells.append(
-                    Cell(
+                    TableCell(
                         policies.finish(raw.replace(LINE, " ")),
                         span(str(cell.get("colspan") or "")),
                         span(str(cell.get("rowspan") or "")),
@@ -475,13 +475,13 @@ class _PageReading:
                 )
             rows.append(cells)
         grid, repeated = markdown_grid(rows)
-        self.found.repeated += repeated
+        self.findings.repeated += repeated
         return "\n".join(filter(None, [grid, *nested])) + ERRED * errors, after
 
     # Front and back matter.
 
     def read_bibliography(self) -> None:
-        items = self.found.printed_items
+        items = self.findings.printed_items
         for node in self.of_kind("bibitem"):
             item = ItemParts(
                 key=_id(node) or f"bib.item{len(items) + 1}", raw=policies.finish(_plain_bare(node))
@@ -506,11 +506,11 @@ class _PageReading:
 
     def read_authors(self) -> None:
         creators = [node for node in self.of_kind("creator") if "ltx_role_author" in _classes(node)]
-        self.found.bylines = [self.byline_of(node) for node in creators]
+        self.findings.bylines = [self.byline_of(node) for node in creators]
         for node in [node for node in self.of_kind("note") if node.find_parent(_is_note) is None]:
             if "ltx_role_institutetext" in _classes(node) or "ltx_role_email" in _classes(node):
                 inner = [below.extract() for below in node.find_all(True) if _kind(below) == "note"]
-                self.found.institutes += [_plain_bare(below) for below in [*inner, node]]
+                self.findings.institutes += [_plain_bare(below) for below in [*inner, node]]
                 node.extract()
         for node in [*self.of_kind("creator"), *self.of_kind("authors")]:
             node.clear()
@@ -551,8 +551,8 @@ def _plain_bare(node: Tag) -> str:
 
 
 def _annotation(node: Tag) -> str:
-    found = node.find("annotation", attrs={"encoding": "application/x-tex"})
-    return found.get_text() if found else ""
+    annotation = node.find("annotation", attrs={"encoding": "application/x-tex"})
+    return annotation.get_text() if annotation else ""
 
 
 def _own_tags(node: Tag) -> Iterable[Tag]:

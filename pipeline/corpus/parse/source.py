@@ -42,7 +42,7 @@ _FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PageSource:
     """A page ready to be parsed. `text` has a FORMULA tag where each of `formulas` was, in their
     order.
 
@@ -57,10 +57,8 @@ class Source:
     truncated: bool
 
 
-def read_source(html: bytes, *, nested: bool = False) -> Source:
-    """A page of UTF-8 (see `as_utf8`) as text and formulas; `nested` looks for formulas within
-    formulas too.
-    """
+def read_source(html: bytes, *, nested: bool = False) -> PageSource:
+    """A UTF-8 page as text and formulas; `nested` also finds formulas within formulas."""
     rest, alttexts = _take_formulas(html, nested=nested)
     if (_FORMULA in html and rest.count(_FORMULA) > len(alttexts)) or holds_marks(
         _text(b"".join(alttexts))
@@ -69,7 +67,7 @@ def read_source(html: bytes, *, nested: bool = False) -> Source:
     errors = count_errors(html)
     inside = _errors_inside(html, nested=nested) if errors and errors > count_errors(rest) else []
     text = _text(rest)
-    return Source(
+    return PageSource(
         text=_with_options(text) if errors else text,
         formulas=marked_tex(list(map(_text, alttexts)), inside),
         is_xml=is_xml(rest),
@@ -124,9 +122,7 @@ def _errors_inside(html: bytes, *, nested: bool) -> list[int]:
 
 
 def as_utf8(html: bytes) -> bytes:
-    """The page in UTF-8: what a byte-order mark names as UTF-16 is written anew, a mark of UTF-8
-    taken off.
-    """
+    """The page in UTF-8: UTF-16 is re-encoded, a byte-order mark removed."""
     encoding = next((name for mark, name in _BOMS if html.startswith(mark)), None)
     return (
         html[2:].decode(encoding, errors="replace").encode()
@@ -166,9 +162,7 @@ def whole_text(html: bytes) -> str:
 
 
 def without_raw(html: bytes) -> bytes:
-    """The page without what is no text in a browser: comments, scripts, styles, control
-    characters.
-    """
+    """The page without comments, scripts, styles and control characters."""
     return _CONTROL_REFERENCE.sub(b"", _RAW.sub(b"", without_controls(html)))
 
 
@@ -189,9 +183,7 @@ def is_xml(html: bytes) -> bool:
 
 
 def is_truncated(html: bytes) -> bool:
-    """Whether the page breaks off: no `</html>` at its end, or LaTeXML's own word that it gave
-    up.
-    """
+    """Whether the page breaks off: no `</html>`, or LaTeXML's message that it gave up."""
     return b"</html>" not in html[-2048:].lower() or any(sign in html for sign in _FATAL)
 
 

@@ -18,7 +18,7 @@ from html import unescape
 
 from pipeline.corpus.parse.kinds import kind_of
 from pipeline.corpus.parse.policies import holds_marks
-from pipeline.corpus.parse.source import FORMULA, Source
+from pipeline.corpus.parse.source import FORMULA, PageSource
 
 # Real pages nest 40 deep at most; each level takes up to four of Python's 1,000 frames in the walk.
 DEEPEST = 250
@@ -138,7 +138,7 @@ def root() -> Node:
     return node_of(_PAGE_TAG_TYPE)
 
 
-def grow(source: Source) -> tuple[Node, str]:
+def grow(source: PageSource) -> tuple[Node, str]:
     """The body of a page, and all its text without the formulas. Raises Irregular."""
     body_text = _body_of(source.text)
     # What follows the last tag is apart: a tag that the page's end cut off is no tag, and is not
@@ -238,9 +238,7 @@ def _tag_type_of(tag: str, tag_types: dict[str, TagType], *, is_xml: bool) -> Ta
 
 
 def _shared(tag: str) -> str:
-    """The tag without its first attribute's value: what tags that differ by a first id or address
-    have in common.
-    """
+    """The tag without its first attribute's value, such as an id or address."""
     before, _, after = tag.partition('"')
     return before + after[after.find('"') :]
 

@@ -1,6 +1,4 @@
-"""Which arXiv paper a bibliography item cites: by identifier, else DOI, else title with year and
-author.
-"""
+"""The arXiv paper that an item cites: by identifier, DOI, or title, year and author."""
 
 from __future__ import annotations
 
@@ -89,9 +87,7 @@ class _Item:
         return split_dois(self.row["doi"])
 
     def keys(self) -> np.ndarray:
-        """The keys of its DOIs, of its title, and of all titles that may be in its text
-        (uint64).
-        """
+        """Keys of its DOIs, its title, and titles that may be in its text (uint64)."""
         keys = [*map(doi_key, self.dois), *title_keys(self.words)]
         return np.concatenate([np.array(keys, np.uint64), window_keys(self.raw_words)])
 
@@ -131,9 +127,7 @@ def _by_identifier(item: Mapping[str, Any]) -> Resolution | None:
 
 
 def _by_doi(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
-    """The paper with the item's first DOI that any paper has; of several papers the smallest
-    identifier.
-    """
+    """The paper with the item's first known DOI; of several, the smallest identifier."""
     for doi in item.dois:
         bearing = min(
             (paper.arxiv_id for paper in papers if doi in paper.dois.split()), default=None
@@ -148,9 +142,7 @@ def _by_title(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | Non
 
 
 def _by_text(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
-    """Where the parser found no title or another one: a whole title may be in the item between its
-    stops.
-    """
+    """The paper whose whole title is between two stops of the item as printed."""
     return _best([(_raw_score(paper, item), paper) for paper in papers], item)
 
 
@@ -187,9 +179,7 @@ def _title_score(paper: TitleCandidate, item: _Item) -> float:
 
 
 def _raw_score(paper: TitleCandidate, item: _Item) -> float:
-    """Length of the paper's title where it is in the item as printed and both agree otherwise, else
-    0.
-    """
+    """Length of the paper's title where the item has it and both agree, else 0."""
     words = paper.words
     if len(words) < WORDS_WITHOUT_AUTHOR or not item.known_words.issuperset(words):
         return 0.0
@@ -198,9 +188,7 @@ def _raw_score(paper: TitleCandidate, item: _Item) -> float:
 
 
 def _stands_in(words: list[str], item: _Item) -> bool:
-    """Whether the words are in the item one after the other, between two stops, so that they are a
-    whole title.
-    """
+    """Whether the words are in the item in order between two stops, as a whole title."""
     for first, word in enumerate(item.raw_words):
         if word == words[0] and item.raw_words[first : first + len(words)] == words:
             before = item.raw[: item.raw_spans[first][0]].rstrip()

@@ -24,9 +24,7 @@ _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 
 
 def build_references(job: Job) -> Iterator[pa.RecordBatch]:
-    """One row for each bibliography item of the month's papers, in the order of the papers and of
-    their items.
-    """
+    """One row for each bibliography item, in the order of the papers and their items."""
     job.expect(sum(map(_items_of, job.batches(tables.PAPERS, ["bibliography.list.element.key"]))))
     titles = open_title_index(job.workspace, job.month)
     resolved: Counter[str] = Counter()

@@ -56,9 +56,7 @@ _THREADS, _MEMORY = 2, "1GB"
 
 @dataclass(frozen=True, slots=True)
 class TitleCandidate:
-    """A paper that an item may cite: title and surnames of its authors folded, with blanks between
-    words.
-    """
+    """A paper that an item may cite; title and surnames folded, words split by blanks."""
 
     arxiv_id: str
     title: str
@@ -144,9 +142,7 @@ def _title_row(row: Mapping[str, Any], month: str) -> dict[str, Any]:
 
 
 def month_digests(workspace: Workspace, month: str) -> dict[str, str]:
-    """The digests of the rows of metadata of every month up to and including this one, oldest
-    first.
-    """
+    """Digests of metadata's rows, month by month up to this one, oldest first."""
     digests = {}
     for other in workspace.root.months(tables.METADATA):
         provenance = (

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.parse.grids import Cell, head_rows, markdown_grid, span
+from pipeline.corpus.parse.grids import TableCell, head_rows, markdown_grid, span
 
 
-def head(text: str, columns: int = 1, rows: int = 1) -> Cell:
-    return Cell(text, columns, rows, is_head=True)
+def head(text: str, columns: int = 1, rows: int = 1) -> TableCell:
+    return TableCell(text, columns, rows, is_head=True)
 
 
-def line(*texts: str, ruled: bool = False) -> list[Cell]:
-    return [Cell(text, ruled=ruled) for text in texts]
+def line(*texts: str, ruled: bool = False) -> list[TableCell]:
+    return [TableCell(text, ruled=ruled) for text in texts]
 
 
 def test_a_head_row_of_numbers_below_one_that_spans_no_columns_is_data() -> None:
@@ -41,7 +41,7 @@ def test_numbers_below_a_head_that_spans_columns_name_the_columns() -> None:
 
 def test_a_first_row_that_names_groups_alone_is_joined_with_the_names_below_it() -> None:
     rows = [
-        [Cell(""), Cell("Accuracy", 2)],
+        [TableCell(""), TableCell("Accuracy", 2)],
         line("Method", "en", "zh"),
         line("anchors", "69", "71", ruled=True),
     ]
@@ -50,7 +50,7 @@ def test_a_first_row_that_names_groups_alone_is_joined_with_the_names_below_it()
 
 def test_such_a_head_reaches_to_the_first_line_across_the_table() -> None:
     rows = [
-        [Cell(""), Cell("Low", 2)],
+        [TableCell(""), TableCell("Low", 2)],
         line("Temp", "Standard", "Top-p"),
         line("", "Sampling", "= 0.1"),
         line("T=1", "7.55", "5.96", ruled=True),
@@ -61,11 +61,11 @@ def test_such_a_head_reaches_to_the_first_line_across_the_table() -> None:
 
 @pytest.mark.parametrize(
     "first",
-    [[Cell("Name"), Cell("Accuracy", 2)], [Cell(""), Cell("x")]],
+    [[TableCell("Name"), TableCell("Accuracy", 2)], [TableCell(""), TableCell("x")]],
     ids=["other heads", "no spans"],
 )
 def test_without_empty_cells_beside_its_groups_a_first_row_is_the_head_alone(
-    first: list[Cell],
+    first: list[TableCell],
 ) -> None:
     assert head_rows([first, line("a", "b", "c"), line("d", "e", "f", ruled=True)]) == 1
 
@@ -86,7 +86,7 @@ def test_without_empty_cells_beside_its_groups_a_first_row_is_the_head_alone(
     ],
 )
 def test_what_counts_as_a_number(text: str, is_number: bool) -> None:
-    assert Cell(text).is_number is is_number
+    assert TableCell(text).is_number is is_number
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
-"""Blocks: paragraphs, display equations, lists, theorems, listings, bibliography items, figures and
-tables.
-"""
+"""Paragraphs, equations, lists, theorems, listings, bibliography items, floats."""
 
 from __future__ import annotations
 
 from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.bibliography import ItemParts
-from pipeline.corpus.parse.grids import Cell, markdown_grid, span
+from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
 from pipeline.corpus.parse.kinds import is_algorithm
 from pipeline.corpus.parse.parsed_page import Block
 from pipeline.corpus.parse.policies import ERRED, LINE
@@ -170,10 +168,10 @@ def bibliography(walk: Walk, node: Node) -> None:
 
 def bibitem(walk: Walk, node: Node) -> None:
     """One item."""
-    item = ItemParts(key=node.id or f"bib.item{len(walk.found.printed_items) + 1}")
+    item = ItemParts(key=node.id or f"bib.item{len(walk.findings.printed_items) + 1}")
     buffer = walk.gather(node, TextBuffer(GATHER, item=item))
     item.raw = buffer.text
-    walk.found.printed_items.append(item)
+    walk.findings.printed_items.append(item)
 
 
 def bibblock(walk: Walk, node: Node) -> None:
@@ -200,7 +198,7 @@ def float_block(walk: Walk, node: Node) -> None:
         return box(walk, node)
     classes = node.classes
     if "ltx_figure" in classes.split() and walk.buffer.float is None:
-        walk.found.figures += 1
+        walk.findings.figures += 1
     contents = Float(listing=is_algorithm(classes))
     grids: list[str] = []
     buffer = walk.gather(
@@ -240,10 +238,10 @@ def tabular(walk: Walk, node: Node) -> None:
             )
         )
         return None
-    walk.found.tables += 1
+    walk.findings.tables += 1
     buffer = walk.buffer = TextBuffer(GATHER, anchor=outer.anchor, grids=[], float=outer.float)
     grid, repeated = markdown_grid([_cells(walk, row) for row in rows_of(node)])
-    walk.found.repeated += repeated
+    walk.findings.repeated += repeated
     walk.buffer = outer
     text = "\n".join(filter(None, [grid, *(buffer.grids or ())]))
     if outer.grids is None:
@@ -267,7 +265,7 @@ def _byline_cell(walk: Walk, node: Node) -> str:
     return buffer.raw
 
 
-def _cells(walk: Walk, row: Node) -> list[Cell]:
+def _cells(walk: Walk, row: Node) -> list[TableCell]:
     cells = []
     for child in row:
         if not isinstance(child, str):
@@ -277,7 +275,7 @@ def _cells(walk: Walk, row: Node) -> list[Cell]:
     return cells
 
 
-def _cell(walk: Walk, node: Node) -> Cell:
+def _cell(walk: Walk, node: Node) -> TableCell:
     raw = node.only_text()
     if raw is None:
         table = walk.buffer
@@ -296,6 +294,6 @@ def _cell(walk: Walk, node: Node) -> Cell:
     if "colspan" in attributes or "rowspan" in attributes:  # 1 cell of 20
         columns, rows = span(node.get("colspan")), span(node.get("rowspan"))
     classes = node.classes
-    return Cell(
+    return TableCell(
         policies.finish(raw), columns, rows, "ltx_th_column" in classes, "ltx_border_t" in classes
     )

@@ -18,14 +18,12 @@ Pieces = list[str | tuple[str, str]]
 
 
 def math(walk: Walk, node: Node) -> None:
-    """A formula that was not taken out of line beforehand, since it has no alttext, or is a
-    picture.
-    """
+    """A formula left in the text: it has no alttext, or is a picture."""
     given_tex = node.get("alttext") or node.get("alt") or annotation_of(node)
     tex = policies.tex_source(given_tex or node.text())
-    walk.found.formulas += 1
-    walk.found.math_without_tex += not given_tex
-    walk.found.seen += policies.visible(tex) - policies.visible(node.text())
+    walk.findings.formulas += 1
+    walk.findings.math_without_tex += not given_tex
+    walk.findings.seen += policies.visible(tex) - policies.visible(node.text())
     walk.buffer.parts.append(policies.inline_tex(tex))
 
 
@@ -36,7 +34,7 @@ def cite(walk: Walk, node: Node) -> None:
     pieces: Pieces = []
     _cite_pieces(walk, node, pieces)
     cited = policies.citation(pieces)
-    walk.found.citations.append(cited)
+    walk.findings.citations.append(cited)
     walk.buffer.parts.append(cited[0])
     return None
 
@@ -75,7 +73,7 @@ def note(walk: Walk, node: Node) -> None:
         return None
     classes = node.classes
     if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:
-        walk.found.institutes.append(policies.with_dollars(buffer.raw).replace(GONE, ""))
+        walk.findings.institutes.append(policies.with_dollars(buffer.raw).replace(GONE, ""))
         return None
     text = "" if "ltx_role_footnotemark" in classes else buffer.text
     walk.put(walk.block("footnote", node, text, buffer.errors), buffer.after)
@@ -123,9 +121,7 @@ def tag(walk: Walk, node: Node) -> None:
 
 
 def line_number(walk: Walk, node: Node) -> None:
-    """The number of a line of code or of an algorithm: a word of its own, which LaTeXML sets close
-    to the line.
-    """
+    """The number of a line of code or an algorithm, as a word of its own."""
     walk.flow(node)
     walk.buffer.parts.append(" ")
 
@@ -146,7 +142,7 @@ def lose(walk: Walk, node: Node) -> None:
     """What no column has a place for, or what is said elsewhere: counted by what it is."""
     name = node.tag_type.detail
     if name == "missing_citation":
-        walk.found.missing_citations += 1
+        walk.findings.missing_citations += 1
     if name == "ltx_error":
         walk.buffer.parts.append(
             ERRED + (policies.author_macro(node.text()) if walk.buffer.marks else "")

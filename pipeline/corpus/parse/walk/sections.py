@@ -52,7 +52,7 @@ def _enter(walk: Walk, node: Node, rank: int, untitled: str = "") -> None:
     title = title or untitled
     inside = OpenSection(rank, above.depth + 1, (*above.path, title) if title else above.path)
     walk.open_sections.append(inside)
-    walk.found.sections.append(Section(walk.anchor, number, title, inside.depth, inside.path))
+    walk.findings.sections.append(Section(walk.anchor, number, title, inside.depth, inside.path))
     walk.blocks.extend(note._replace(section_path=inside.path) for note in notes)
 
 
@@ -68,13 +68,11 @@ def _read_headings(walk: Walk, node: Node) -> tuple[str | None, str, list[Block]
 
 
 def heading(walk: Walk, node: Node) -> None:
-    """A heading: read already where it is a section's, else words of the theorem or box around
-    it.
-    """
+    """A heading; a section's is read already, others are words of what they are in."""
     if id(node) in walk.read_heads:
         return None
     # A title set within \part becomes that part's second heading (2306.17806).
-    if walk.found.title is None and "ltx_title_part" in node.classes:
+    if walk.findings.title is None and "ltx_title_part" in node.classes:
         return document_title(walk, node)
     return box(walk, node)
 
@@ -93,8 +91,8 @@ def document_title(walk: Walk, node: Node) -> None:
     """The title; a supplement's own title after it is lost."""
     buffer = walk.gather(node, TextBuffer(GATHER))
     walk.put(None, buffer.after)
-    if walk.found.title is None and buffer.text:
-        walk.found.title = buffer.text
+    if walk.findings.title is None and buffer.text:
+        walk.findings.title = buffer.text
     else:
         walk.lose("second_title", buffer.raw)
 
@@ -103,20 +101,18 @@ def subtitle(walk: Walk, node: Node) -> None:
     """The subtitle; that of a supplement is lost with its title."""
     buffer = walk.gather(node, TextBuffer(GATHER))
     walk.put(None, buffer.after)
-    if walk.found.subtitle is None:
-        walk.found.subtitle = buffer.text or None
+    if walk.findings.subtitle is None:
+        walk.findings.subtitle = buffer.text or None
     else:
         walk.lose("second_title", buffer.raw)
 
 
 def abstract(walk: Walk, node: Node) -> None:
-    """The abstract; a second one, as in another language, becomes a paragraph, or words of what it
-    is in.
-    """
-    if walk.found.abstract is not None:
+    """The abstract; a second one becomes a paragraph, or words of what it is in."""
+    if walk.findings.abstract is not None:
         return para(walk, node)
     buffer = walk.gather(node, TextBuffer(GATHER))
-    walk.found.abstract = buffer.text or None
+    walk.findings.abstract = buffer.text or None
     return walk.put(None, buffer.after)
 
 
@@ -135,7 +131,7 @@ def creator(walk: Walk, node: Node) -> None:
         return walk.lose("creator", buffer.raw)
     outer, walk.byline = walk.byline, Byline()
     buffer = walk.gather(node, TextBuffer(GATHER))
-    walk.found.bylines.append(walk.byline)
+    walk.findings.bylines.append(walk.byline)
     walk.byline = outer
     walk.put(None, buffer.after)
     return walk.lose("author_mark", buffer.raw)
@@ -147,7 +143,7 @@ def personname(walk: Walk, node: Node) -> None:
     walk.put(None, buffer.after)
     names = buffer.raw.replace(TEX, "$")
     if walk.byline is None:
-        walk.found.bylines.append(Byline(names=names))
+        walk.findings.bylines.append(Byline(names=names))
     else:
         walk.byline.names += names
 
@@ -163,9 +159,7 @@ def contact(walk: Walk, node: Node) -> None:
 
 
 def address_part(walk: Walk, node: Node) -> None:
-    """The institution, city or country of an acmart affiliation, which have nothing between
-    them.
-    """
+    """The institution, city or country of an acmart affiliation, a line each."""
     walk.flow(node)
     walk.buffer.parts.append(LINE if walk.buffer.breaks == LINE else ", ")
 

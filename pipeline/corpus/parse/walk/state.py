@@ -32,9 +32,7 @@ class Float:
 
 @dataclass(slots=True, eq=False)
 class TextBuffer:
-    """The text of one thing while it is walked. `mode` is TOP outside of blocks, PARAGRAPH, or
-    GATHER in any other.
-    """
+    """The text of one element under way. mode: TOP, PARAGRAPH, or GATHER elsewhere."""
 
     mode: str
     anchor: str = ""
@@ -50,9 +48,7 @@ class TextBuffer:
     lost: bool = False
     cell: bool = False
     grids: list[str] | None = None
-    """Takes the tables of a float, or those within a table's cells; elsewhere a table is a block of
-    its own.
-    """
+    """Takes the tables of a float or within a cell; others are blocks of their own."""
     float: Float | None = None
     item: ItemParts | None = None
 
@@ -86,11 +82,9 @@ class Walk:
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
         self.handlers = handlers
-        self.found = Findings()
-        self.blocks = self.found.blocks
-        """Where the blocks go: the page's, or those of a section that lies within a float by
-        mistake.
-        """
+        self.findings = Findings()
+        self.blocks = self.findings.blocks
+        """The blocks of the page, or of a section within a float."""
         self.buffer = TextBuffer(TOP)
         self.byline: Byline | None = None
         self.open_sections: list[OpenSection] = []
@@ -105,7 +99,7 @@ class Walk:
     def page(self, body: Node) -> Findings:
         """Walk the whole page."""
         self.lose("outside_paragraphs", self.gather(body, TextBuffer(TOP)).raw)
-        return self.found
+        return self.findings
 
     def flow(self, node: Node) -> None:
         """Walk the children of a node into the buffer that is open."""
@@ -154,7 +148,7 @@ class Walk:
 
     def lose(self, name: str, text: str) -> None:
         """Note a text that goes nowhere."""
-        self.found.lost[name].append(text)
+        self.findings.lost[name].append(text)
 
 
 Handler = Callable[[Walk, Node], None]
@@ -181,12 +175,12 @@ def _rows_below(node: Node) -> Iterator[Node]:
 
 def headings_of(node: Node) -> list[Node]:
     """The headings that a section begins with."""
-    found = []
+    nodes = []
     for child in node.elements():
         if child.tag_type.name[0] != "h" or "ltx_title" not in child.classes:
             break
-        found.append(child)
-    return found
+        nodes.append(child)
+    return nodes
 
 
 def annotation_of(node: Node) -> str:
