@@ -12,72 +12,16 @@ from pipeline.answering.questions import read_questions
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.passage import Passage
 from pipeline.settings import SAMPLE_QUESTIONS
+from tests.cases import cases
 from tests.unit.answering.scripted_answers import FakeTables, passage
 
 PEOPLE = ("authors", "affiliations")
 
 
-@pytest.mark.parametrize(
-    ("question", "facets"),
-    [
-        ("Who wrote the QuillNet paper?", ("authors",)),
-        ("Who are the authors of QuillNet, and what is their affiliation?", PEOPLE),
-        ("Where do the makers of QuillNet work?", ("affiliations",)),
-        ("At which university was OKRA-9 built?", ("affiliations",)),
-        ("Who proposed OKRA-9?", ("authors",)),
-        ("When was the QuillNet paper published?", ("date",)),
-        ("In what year did OKRA-9 come out?", ("date",)),
-        ("Which arXiv category is QuillNet in?", ("categories",)),
-        ("What are the categories that QuillNet is filed under on arXiv?", ("categories",)),
-        ("How does QuillNet judge fairness?", ()),
-        ("Which datasets does QuillNet use when it is trained?", ()),
-        ("What categories of errors does OKRA-9 make?", ()),
-        ("Who are the users that the study asked?", ()),
-        ("When does QuillNet fail?", ()),
-        ("Who are the authors of QuillNet?", ("authors",)),
-        ("Which authors of QuillNet work at Brackwater?", PEOPLE),
-        ("Do the authors of QuillNet work for a company?", ("affiliations",)),
-        ("Which groups do the three authors of QuillNet belong to?", ("affiliations",)),
-        ("For whom do the authors of QuillNet work?", ("affiliations",)),
-        ("Where are the authors of OKRA-9 based?", PEOPLE),
-        ("What are the authors' names?", ("authors",)),
-        ("Tell me what the authors' names are.", ("authors",)),
-        ("How many authors does QuillNet have?", ("authors",)),
-        ("Which authors name two employers?", ("authors",)),
-        ("Tell me who the authors of OKRA-9 are.", ("authors",)),
-        ("Name the authors of OKRA-9, and the limits that the authors concede.", ("authors",)),
-        ("Was the corresponding author of QuillNet paid by a foundation?", ("authors",)),
-        ("By which authors was QuillNet written?", ("authors",)),
-    ],
-)
-def test_what_a_question_asks_of_a_paper_itself_is_recognised(
-    question: str, facets: tuple[str, ...]
-) -> None:
-    assert facets_of(question) == facets
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What do the authors of QuillNet concede?",
-        "What limitation do the authors name?",
-        "Which limitations of OKRA-9 do its authors admit?",
-        "Which weaknesses have the paper's authors found?",
-        "What does the first author see as the main weakness?",
-        "What do QuillNet's authors leave to future work?",
-        "What are the limits of QuillNet that the authors acknowledge?",
-        "What, according to the authors, can go wrong?",
-        "Where do the authors of QuillNet see its limits?",
-        "What are the drawbacks of OKRA-9, by its authors' own account?",
-        "Name one limitation the QuillNet authors themselves report.",
-        "Which limitations are conceded by the authors?",
-        "How do the authors explain that fairness drops?",
-        "Why would the authors not use it in another language?",
-        "When the front matter is indexed, which author questions still go wrong?",
-    ],
-)
-def test_authors_who_say_something_are_not_asked_for(question: str) -> None:
-    assert facets_of(question) == ()
+@cases("unit/answering/facets.toml", "questions")
+def test_what_a_question_asks_of_a_paper_itself_is_recognised(case: list[str]) -> None:
+    question, *facets = case
+    assert facets_of(question) == tuple(facets)
 
 
 def test_of_the_sample_s_questions_none_on_limits_asks_for_authors() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pipeline.corpus.parse.affiliations import add_workplaces
 from pipeline.corpus.parse.byline_rules import is_affiliation
 from pipeline.corpus.parse.parsed_page import Author
+from tests.cases import cases
 
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 
@@ -18,54 +21,10 @@ def places(
     return [list(author.affiliations) for author in found]
 
 
-X, Y = "University of X", "Institute of Y"
-
-
-@pytest.mark.parametrize(
-    ("thanks", "owner", "expected"),
-    [
-        (
-            (
-                "A. Lee and B. J. Roe are with the Dept. of Physics, University of X, Y 12345,"
-                " U.S.A. (e-mail: ). C. van der Moe is with Acme Research, Z."
-            ),
-            None,
-            [["Dept. of Physics, University of X, Y 12345, U.S.A"]] * 2 + [["Acme Research, Z"]],
-        ),
-        (
-            (
-                "A. Lee is with the University of X, U.S.A. B. J. Roe and C. van der Moe are with"
-                " Acme Labs."
-            ),
-            None,
-            [["University of X, U.S.A"], ["Acme Labs"], ["Acme Labs"]],
-        ),
-        (
-            "Supported by the Y Foundation. Address: Department of X, P.O. Box 9, Z. E-mail:",
-            ANN,
-            [["Department of X, P.O. Box 9, Z"], [], []],
-        ),
-        (
-            (
-                "Lee is currently with the University of X, and also with the Institute of Y; she"
-                " rows."
-            ),
-            None,
-            [[X, Y], [], []],
-        ),
-        ("B. J. Roe is with ETH Zürich.", None, [[], ["ETH Zürich"], []]),
-        ("Bob Roe is with us.", BOB, [[], [], []]),
-        ("The authors are with the University of X.", None, [[X]] * 3),
-        ("The first author is with the University of X.", BOB, [[], [X], []]),
-        ("The first author is with the University of X.", None, [[], [], []]),
-        ("Mr. Moe is with the University of X.", BOB, [[], [], [X]]),
-        ("Lee is with Acme and also with the ", None, [["Acme"], [], []]),
-    ],
-)
-def test_a_sentence_says_whose_place_it_is(
-    thanks: str, owner: str | None, expected: list[list[str]]
-) -> None:
-    assert places("Manuscript received April 1, 2024.", thanks, owner=owner) == expected
+@cases("unit/corpus/thanks.toml")
+def test_a_sentence_says_whose_place_it_is(case: dict[str, Any]) -> None:
+    received = "Manuscript received April 1, 2024."
+    assert places(received, case["thanks"], owner=case.get("owner")) == case["places"]
 
 
 def test_a_surname_that_two_bear_needs_the_initial() -> None:
