@@ -15,8 +15,6 @@ from pipeline.settings import SAMPLE_QUESTIONS
 from tests.cases import cases
 from tests.unit.answering.scripted_answers import FakeTables, passage
 
-PEOPLE = ("authors", "affiliations")
-
 
 @cases("unit/answering/facets.toml", "questions")
 def test_what_a_question_asks_of_a_paper_itself_is_recognised(case: list[str]) -> None:
