@@ -95,9 +95,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    """A draft after its repair, or as it was without a fault. cut: whether the repair was not shown
-    everything.
-    """
+    """A draft after its repair, or without a fault. cut: whether the repair's prompt was cut."""
 
     draft: TiedDraft
     outcome: str
@@ -106,19 +104,17 @@ class _Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Survivor:
-    """One draft that is continued. outcome: kept, repaired, replaced (by the next best), or
-    patched.
-    """
+    """A draft that is continued. outcome: kept, repaired, replaced (by another) or patched."""
 
     draft: TiedDraft
     choice: int
     outcome: str
     faults: Faults
-    """Those of the draft that was voted for."""
+    """Of the draft that was voted for."""
     made: tuple[int, ...] = ()
-    """References whose sentence was made of their key elements."""
+    """References whose sentence comes from their key elements."""
     cut: bool = False
-    """Whether the call that was to repair it was not shown everything."""
+    """Whether the prompt of its repair was cut."""
 
     def trace(self) -> dict[str, Any]:
         outcome = {
@@ -237,7 +233,7 @@ class _GroundedSearch:
         return self._length.limit is not None
 
     def _context_of(self, number: int) -> str:
-        """What is known of a reference: its key elements, then the passages that support them."""
+        """A reference's key elements, then the passages that support them."""
         passages = "\n\n".join(passage.line() for passage in self._evidence[number].passages)
         return f"{self._papers[number].text}\n\n{passages}"
 
@@ -287,10 +283,8 @@ class _GroundedSearch:
         One that does not is repaired by one call; where that fails the next best draft without a
         fault takes its place; where there is none it is patched.
         """
-        best, spare = (
-            list(ranked[: self._settings.chatcite_kept]),
-            list(ranked[self._settings.chatcite_kept :]),
-        )
+        best = list(ranked[: self._settings.chatcite_kept])
+        spare = list(ranked[self._settings.chatcite_kept :])
         repairs = await side_by_side(
             self._repair(step, drafts[choice - 1], parents[choice - 1]) for choice in best
         )
@@ -348,12 +342,10 @@ class _GroundedSearch:
         )
 
     def _lost_text(self, number: int, before: Sequence[TiedSentence]) -> str:
-        """What the draft before said of a reference that a draft lost, else what is known of it."""
+        """The sentences of the draft before on a lost reference, else its context."""
         sentences = [sentence for sentence in before if number in sentence.references]
-        return (
-            "[Reference"
-            f" {number}]\n{lines_of(sentences) if sentences else self._context_of(number)}"
-        )
+        text = lines_of(sentences) if sentences else self._context_of(number)
+        return f"[Reference {number}]\n{text}"
 
 
 def _paper_context(evidence: Evidence) -> PaperContext:

@@ -1,6 +1,4 @@
-"""`citeloom relate`: a related-work section for a text of the user's own and papers of the
-corpus.
-"""
+"""`citeloom relate`: a related-work section for the user's own text and papers of the corpus."""
 
 from __future__ import annotations
 
@@ -60,15 +58,13 @@ class Related:
     bibtex: str
     """One entry per reference, under the keys of the citations."""
     summary: Summary
-    """The section with `[Reference i]`, its sentences, its trace and what it cost (key elements not
-    counted).
-    """
+    """The section with `[Reference i]`, its sentences, trace and cost (without key elements)."""
     keys: Mapping[int, str]
     """Number of a reference → its BibTeX key."""
     spent: Spent
     """All calls and tokens, those of key elements and cached calls included."""
     notes: tuple[str, ...] = ()
-    """What a reader should know about it, such as that the draft was cut."""
+    """Notes for the reader, such as that the draft was cut."""
 
 
 def relate(
@@ -122,9 +118,7 @@ def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> 
 
 
 def _reference_row(number: int, paper: Mapping[str, Any]) -> dict[str, Any]:
-    """A paper of the corpus as a reference of a row of `related_work_tasks`, with its category for
-    BibTeX.
-    """
+    """A paper of the corpus as a reference of a task's row, with its category for BibTeX."""
     return {
         "number": number,
         "arxiv_id": paper["arxiv_id"],
@@ -145,9 +139,7 @@ def _related(
     model: str | None,
     keys: Mapping[str, str] | None = None,
 ) -> Related:
-    """The section for a row of `related_work_tasks`. papers: those of its references that are read
-    from the corpus.
-    """
+    """The section for a row of `related_work_tasks`. papers: its references in the corpus."""
     references = row["references"]
     cited = {reference["arxiv_id"] for reference in references if reference["arxiv_id"]}
     count = system.count_examples(workspace.settings)
@@ -188,9 +180,7 @@ def _check_draft(draft: str) -> None:
 def _notes(
     summary: Summary, extractions: Sequence[Extraction], settings: Settings
 ) -> Iterator[str]:
-    """What a reader should know; the draft has the number 0. extractions: of the draft and each
-    reference, or none.
-    """
+    """Notes for the reader. extractions: of the draft (number 0) and each reference, or none."""
     # The trace of a system that reads the texts themselves says which of them it cut.
     cut = [place for place, item in enumerate(extractions) if item.content_cut]
     cut = cut or summary.trace.get("contents_cut", [])
@@ -265,7 +255,7 @@ def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> dict[st
 async def _write(
     workspace: Workspace, task: Task, system: RelatedWorkSystem, model: str | None
 ) -> tuple[Summary, Spent, list[str]]:
-    """The section, its whole cost, and what a reader should know."""
+    """The section, its whole cost, and notes for the reader."""
     settings = settings_for(workspace.settings, model, "--system")
     if system.write_all is not None:
         (summary,) = system.write_all([task], settings)

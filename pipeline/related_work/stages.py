@@ -1,11 +1,10 @@
 """The stages `key_elements` and `summaries`.
 
 A month of `key_elements` has a part for each model, a month of `summaries` one for each writer and
-one for sections that were written elsewhere. Within a part every task is a coroutine of its own
-over one client. `llm_url` is not among
-the settings: answers belong to a model's name, and the same model at another address changes no
-row. The calls and tokens of a row count cached calls too, so that a resumed run writes the same
-bytes as an undisturbed one.
+one for imported sections. Within a part every task is a coroutine of its own over one client.
+`llm_url` is not among the settings: answers belong to a model's name, and the same model at another
+address changes no row. The calls and tokens of a row count cached calls too, so that a resumed run
+writes the same bytes as an undisturbed one.
 """
 
 from __future__ import annotations
@@ -46,9 +45,7 @@ _IMPORTED = TextKind("section", "task", "task_id", "title", only_known=False)
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A section to be written. repeat: 0 for the one that is compared with others, else another
-    sample of it.
-    """
+    """A section to write. repeat: 0 for the one that is compared, else another sample of it."""
 
     task: Task
     repeat: int = 0
@@ -64,25 +61,22 @@ def _task_rows(job: Job) -> list[dict[str, Any]]:
 
 
 def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, ReferenceSource]]:
-    """The papers of a task that key elements are taken from: the columns that name it, its text and
-    what this is.
+    """The papers of a task that key elements are taken from: key columns, text, source of the text.
 
     Number 0 is the target.
     """
-    named = {"task_id": task.task_id}
-    yield {**named, "arxiv_id": row["arxiv_id"], "number": 0}, task.description, "full_text"
+    key = {"task_id": task.task_id}
+    yield {**key, "arxiv_id": row["arxiv_id"], "number": 0}, task.description, "full_text"
     for reference in task.references:
-        columns = {**named, "arxiv_id": reference.arxiv_id, "number": reference.number}
+        columns = {**key, "arxiv_id": reference.arxiv_id, "number": reference.number}
         yield columns, reference.text, reference.source
 
 
 def element_models(settings: Settings) -> list[str]:
-    """The models of the writers that read key elements. Raises SettingError as `Writers.chosen`
-    does.
-    """
-    chosen = RELATED_WORK_WRITERS.chosen(settings)
+    """The models of the writers that read key elements. Raises as `Writers.chosen` does."""
+    writers = RELATED_WORK_WRITERS.chosen(settings)
     return sorted(
-        {writer.model for writer, system in chosen if system.reads_elements and writer.model}
+        {writer.model for writer, system in writers if system.reads_elements and writer.model}
     )
 
 
@@ -139,8 +133,8 @@ def _build_key_elements(model: str, job: Job) -> Iterator[Row]:
         }
 
 
-def _elements_off(settings: Settings) -> str:
-    """Why no key elements are extracted, where no system reads them."""
+def _elements_disabled_reason(settings: Settings) -> str:
+    """The reason why no key elements are extracted, if no system reads them; else empty."""
     return "" if element_models(settings) else "no system of CITELOOM_SYSTEMS reads key elements"
 
 
@@ -167,16 +161,14 @@ def _summary_settings(settings: Settings) -> Mapping[str, Any]:
 
 def _summary_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     parts = [
-        _writer_part(workspace, month, *chosen)
-        for chosen in RELATED_WORK_WRITERS.chosen(workspace.settings)
+        _writer_part(workspace, month, writer, system)
+        for writer, system in RELATED_WORK_WRITERS.chosen(workspace.settings)
     ]
     return [*parts, *_imported_part(workspace)]
 
 
 def _imported_part(workspace: Workspace) -> list[MonthPart]:
-    """The part of sections written elsewhere; none where no file is set. It costs nothing: every
-    run reads it.
-    """
+    """The part of imported sections; none where no file is set."""
     file = workspace.settings.imported_sections
     if file is None:
         return []
@@ -253,12 +245,16 @@ def _build_summaries(writer: Writer, system: RelatedWorkSystem, job: Job) -> Ite
 
 
 def repeat_settings(system: RelatedWorkSystem, settings: Settings) -> dict[str, object]:
-    """The settings of repeats, by name, where a system's sections have any: without a model they
-    would be equal.
+    """The settings of repeats, by name, if a system's sections have any.
+
+    Without a model all repeats would be equal.
     """
-    names = ("summary_repeats", "repeated_tasks")
-    repeated = system.calls_model and settings.summary_repeats > 1 and settings.repeated_tasks
-    return {name: getattr(settings, name) for name in names} if repeated else {}
+    if not (system.calls_model and settings.summary_repeats > 1 and settings.repeated_tasks):
+        return {}
+    return {
+        "summary_repeats": settings.summary_repeats,
+        "repeated_tasks": settings.repeated_tasks,
+    }
 
 
 def _sections(tasks: Sequence[Task], settings: Settings) -> Iterator[_Section]:
@@ -317,9 +313,7 @@ def _model_fingerprint(settings: Settings, model: str) -> str:
 def _writer_inputs(
     writer: Writer, system: RelatedWorkSystem, workspace: Workspace, month: str
 ) -> Mapping[str, str]:
-    """Digests of what a writer's sections of a month depend on besides tasks, key elements and
-    settings, by name.
-    """
+    """Digests of a writer's inputs besides tasks, key elements and settings, by name."""
     inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
     if writer.model is not None:
         inputs["model"] = _model_fingerprint(workspace.settings, writer.model)
@@ -345,7 +339,7 @@ KEY_ELEMENTS = Stage(
     part_settings=_element_settings,
     upstream=(tables.RELATED_WORK_TASKS,),
     version=3,
-    disabled_reason=_elements_off,
+    disabled_reason=_elements_disabled_reason,
     pool="llm",
     group="related_work",
     description="Seven key elements of every target and reference (ChatCite, figure 2).",

@@ -1,6 +1,4 @@
-"""A related-work section as every system returns it: its sentences, the references that they cite,
-its trace.
-"""
+"""A related-work section: its sentences with the references that they cite, and its trace."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ class SummarySentence:
     passages: tuple[str, ...] = ()
     """Ids of the passages that it rests on, where its system ties sentences to passages."""
     support: str | None = None
-    """Verdict of the system's own judge: supported, partly, not, or revised; None where there is
-    none.
-    """
+    """Verdict of the system's own judge, if any: supported, partly, not, or revised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +65,12 @@ class Summary:
 def make_summary(
     raw: str, numbers: Collection[int], trace: Mapping[str, Any], cost: Spent
 ) -> Summary:
-    """A summary from a model's text. `numbers`: those that the task's references have.
+    """A summary from a model's text. numbers: of the task's references.
 
     Other spellings of a citation become `[Reference i]`. The trace gains `citations`: how many were
-    respelt, which numbers the text cites that the task does not have (they stay in the text), which
-    of the task's it leaves out, and how many bare numbers such as [3] are there that could be meant
-    for one (they may be meant for an interval, too, so they are counted and left).
+    respelt, which cited numbers the task lacks (they stay in the text), which of the task's numbers
+    are not cited, and how many bare numbers such as [3] could be meant for one (they may also be
+    meant for an interval, so they are counted and stay).
     """
     text, respelt = normalize(PROMPTS.unwrapped(raw))
     sentences = tuple(
@@ -87,14 +83,12 @@ def make_summary(
 
 
 def truncated_counts(**texts: int) -> dict[str, dict[str, int]]:
-    """What a trace says of the texts of each kind that ended at their longest."""
+    """Counts of the texts of each kind that ended at their longest, for the trace."""
     return {"truncated": {kind: count for kind, count in texts.items() if count}}
 
 
 def citation_counts(text: str, numbers: Collection[int], respelt: int) -> dict[str, Any]:
-    """What a trace says of a text's citations: how many were respelt, and which there should or
-    should not be.
-    """
+    """Citations of a text for the trace: how many were respelt, missing and superfluous numbers."""
     cited = set(cited_numbers(text))
     return {
         "respelt": respelt,
@@ -132,9 +126,7 @@ def cited_numbers(text: str) -> list[int]:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences in order, white space folded; a citation after the full stop stays with its
-    sentence.
-    """
+    """Sentences in order, white space folded; a citation after the stop stays with its sentence."""
     sentences: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text):
         sentences.extend(_split_paragraph(one_line(paragraph)))

@@ -39,23 +39,19 @@ class RelatedWorkSystem(System):
     write_all: WriteAll | None = None
     """How a system that calls no model writes for several tasks at once; None for the others."""
     reads_elements: bool = False
-    """Whether it is written from key elements; one that is not may be given none."""
+    """Whether it writes from key elements; the others need none."""
     examples: int | str = 0
-    """How many examples of style it shows, or the name of the setting that says so."""
+    """Number of style examples that it shows, or the name of the setting for it."""
     reads_passages: bool = False
     """Whether it ties sentences to passages of the references."""
     reads_texts: bool = True
-    """Whether it reads the texts of the references; one that does not knows them by key elements
-    alone.
-    """
+    """Whether it reads the texts of the references, and not their key elements alone."""
 
     def count_examples(self, settings: Settings) -> int:
-        """How many examples of style it shows."""
-        return (
-            self.examples
-            if isinstance(self.examples, int)
-            else int(getattr(settings, self.examples))
-        )
+        """Number of style examples that it shows."""
+        if isinstance(self.examples, int):
+            return self.examples
+        return int(getattr(settings, self.examples))
 
 
 _WRITING = ("llm_model", "llm_context", "temperature", "draft_tokens")

@@ -31,10 +31,10 @@ _SOURCE_TEXTS = {
 def paper_text(
     paper: Mapping[str, Any], skip: Callable[[Mapping[str, Any]], bool] = lambda block: False
 ) -> str:
-    """Title, abstract and sections of a row of `papers` under Markdown headings, citation markers
-    taken out.
+    """Title, abstract and sections of a row of `papers` under Markdown headings, without citation
+    markers.
 
-    `skip` names blocks to leave out, such as those of the related-work section.
+    skip: whether to leave out a block, such as one of the related-work section.
     """
     parts = [f"# {paper['title']}"]
     if paper["abstract"]:
@@ -52,20 +52,17 @@ def _sections(blocks: Iterable[Mapping[str, Any]]) -> Iterable[str]:
 def read_papers(
     workspace: Workspace, arxiv_ids: Collection[str], columns: Iterable[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """Rows of `papers` for these ids, with what `paper_text` needs and `columns`; ids that are not
-    there are missing.
+    """Rows of `papers` by id, with the columns for `paper_text` and these; unknown ids are missing.
 
-    Reads the months of the ids one after another, holding the wanted rows alone.
+    Reads the months of the ids one after another, and holds these rows alone.
     """
-    read = list(dict.fromkeys([*_TEXT_COLUMNS, *columns]))
-    return {
-        row["arxiv_id"]: row
-        for row in rows_of_papers(workspace.root, tables.PAPERS, arxiv_ids, read)
-    }
+    names = list(dict.fromkeys([*_TEXT_COLUMNS, *columns]))
+    rows = rows_of_papers(workspace.root, tables.PAPERS, arxiv_ids, names)
+    return {row["arxiv_id"]: row for row in rows}
 
 
 def reference_months(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The months that the references in the corpus of these rows of `related_work_tasks` are of."""
+    """The months of the corpus's papers among the references of `related_work_tasks` rows."""
     months = {month_of(arxiv_id) for arxiv_id in _in_corpus(rows)}
     return {month for month in months if month is not None}
 
@@ -81,9 +78,7 @@ def reference_texts(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> 
 def reference_passages(
     workspace: Workspace, arxiv_ids: Collection[str]
 ) -> dict[str, tuple[ReferencePassage, ...]]:
-    """Passages of these papers in order, by arXiv id; papers without passages in the tables are
-    missing.
-    """
+    """Passages of these papers in order, by arXiv id; papers without passages are missing."""
     columns = ["arxiv_id", "passage_id", "ordinal", "kind", "text"]
     rows = rows_of_papers(workspace.root, tables.PASSAGES, arxiv_ids, columns)
     passages: dict[str, list[ReferencePassage]] = defaultdict(list)
@@ -112,31 +107,31 @@ def in_corpus(reference: Mapping[str, Any]) -> bool:
 def read_elements(
     job: Job, rows: Iterable[Mapping[str, Any]], model: str | None
 ) -> dict[str, list[KeyElements]]:
-    """Key elements by a model of the papers of these rows of `related_work_tasks`, by task: the
-    target's, then each reference's.
+    """Key elements by a model of these rows of `related_work_tasks`, by task: the target's, then
+    each reference's.
 
-    Raises MissingInput where the month's `key_elements` are of other papers or models: of tasks as
-    they were before, or of none, as they were made while no system read them.
+    Raises MissingInput if the month's `key_elements` are of other papers or models: of an earlier
+    version of the tasks, or empty, because no system read them then.
     """
-    wanted = {
-        row["task_id"]: [row["arxiv_id"], *(each["arxiv_id"] for each in row["references"])]
+    papers_of_task = {
+        row["task_id"]: [row["arxiv_id"], *(item["arxiv_id"] for item in row["references"])]
         for row in rows
     }
-    known = (
+    element_rows = (
         row
         for row in job.iterate(tables.KEY_ELEMENTS)
-        if row["task_id"] in wanted and row["model"] == model
+        if row["task_id"] in papers_of_task and row["model"] == model
     )
     papers: dict[str, list[str | None]] = defaultdict(list)
     elements: dict[str, list[KeyElements]] = defaultdict(list)
-    for row in sorted(known, key=lambda row: (row["task_id"], row["number"])):
+    for row in sorted(element_rows, key=lambda row: (row["task_id"], row["number"])):
         papers[row["task_id"]].append(row["arxiv_id"])
         elements[row["task_id"]].append(KeyElements.of_row(row))
-    other = sorted(task_id for task_id, ids in wanted.items() if papers.get(task_id) != ids)
-    if other:
+    changed = sorted(task for task, ids in papers_of_task.items() if papers.get(task) != ids)
+    if changed:
         raise MissingInput(
-            f"key_elements of {job.month} by {model} has not the papers of task {other[0]} as it is"
-            f" now: run citeloom run --months {job.month} --until key_elements"
+            f"key_elements of {job.month} by {model} has not the papers of task {changed[0]} as it"
+            f" is now: run citeloom run --months {job.month} --until key_elements"
         )
     return dict(elements)
 
@@ -144,17 +139,17 @@ def read_elements(
 def read_tasks(
     job: Job, rows: Sequence[Mapping[str, Any]], *, with_texts: bool = True
 ) -> list[Task]:
-    """The tasks of these rows of `related_work_tasks`, with the texts of their references or with
-    their titles alone: a month's texts may be a gigabyte.
+    """The tasks of these rows of `related_work_tasks`.
+
+    with_texts: with the texts of their references, which may be a gigabyte for a month, or with
+    their titles alone.
     """
     texts = _texts_of(job, rows) if with_texts else {}
     return [task_of(row, texts) for row in rows]
 
 
 def tasks_for(job: Job, rows: Sequence[Mapping[str, Any]], system: RelatedWorkSystem) -> list[Task]:
-    """The tasks of these rows with what the system needs: texts, style examples, passages of the
-    references.
-    """
+    """The tasks of these rows with the texts, style examples and passages that the system needs."""
     texts = _texts_of(job, rows) if system.reads_texts else {}
     passages = reference_passages(job.workspace, _in_corpus(rows)) if system.reads_passages else {}
     examples = task_examples(job.workspace, job.month, rows, system.count_examples(job.settings))
@@ -182,8 +177,9 @@ def task_of(
     passages: Mapping[str, tuple[ReferencePassage, ...]] | None = None,
     examples: tuple[str, ...] = (),
 ) -> Task:
-    """A task from its row and its references' texts and passages, both by arXiv id; of a reference
-    without text, its title is what there is.
+    """A task from its row and its references' texts and passages, by arXiv id.
+
+    A reference without text has its title for one.
     """
     references = tuple(
         Reference(
@@ -211,10 +207,9 @@ def _text(reference: Mapping[str, Any], texts: Mapping[str, str]) -> str:
 
 
 def section_rows(root: DataRoot, month: str) -> Iterator[dict[str, Any]]:
-    """The sections of a month with the columns task_id, system, model, repeat and text; none where
-    nobody wrote.
+    """The sections of a month, without repeats: task_id, system, model, repeat and text.
 
-    Repeats are left out. Raises as `DataRoot.iterate` does.
+    Raises as `DataRoot.iterate` does.
     """
     if root.file(tables.SUMMARIES, month).exists():
         rows = root.iterate(

@@ -43,10 +43,9 @@ _TITLE_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class CitedWork:
-    """A work as one item cites it. `identity`: what two items of the same work share.
+    """A work as one item cites it. identity: the same for two items of one work.
 
-    `text` is what there is of it outside of `papers`: its abstract or its bibliography item; None
-    for a paper there.
+    text: its abstract or its bibliography item; None for a work in `papers`.
     """
 
     identity: str
@@ -65,17 +64,13 @@ Citations = Mapping[tuple[str, str], CitedWork]
 
 
 def related_work_section(paper: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The outermost section that is about related work, by its title; None where the paper has
-    none.
-    """
+    """The outermost section on related work, by its title; None if the paper has none."""
     sections = [section for section in paper["sections"] if is_related_work(section["title"])]
     return min(sections, key=lambda section: section["depth"], default=None)
 
 
 def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> str:
-    """The section's text with citations as `[Reference i]`; `numbers` maps keys of items to i,
-    others are dropped.
-    """
+    """The section's text with citations as `[Reference i]`. numbers: key → i; others vanish."""
 
     def replace(match: re.Match[str]) -> str:
         keys = [part.strip().removeprefix("@") for part in match.group(1).split(";")]
@@ -88,10 +83,7 @@ def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -
 def make_task(
     paper: Mapping[str, Any], section: Mapping[str, Any], citations: Citations, most: int
 ) -> dict[str, Any]:
-    """A row of `related_work_tasks` for a paper whose related work is `section`; at most `most`
-    references.
-    """
-
+    """A row of `related_work_tasks` for a paper and its section; at most `most` references."""
     reviews = {other["title"] for other in paper["sections"] if is_related_work(other["title"])}
 
     def belongs(block: Mapping[str, Any]) -> bool:
@@ -141,7 +133,7 @@ def _reference(number: int, key: str, work: CitedWork) -> dict[str, Any]:
 
 
 def in_corpus_of(task: Mapping[str, Any]) -> int:
-    """How many references of a task have their full text."""
+    """Number of a task's references with full text."""
     return sum(reference["source"] == "full_text" for reference in task["references"])
 
 
@@ -191,23 +183,23 @@ def _file_tasks(job: Job) -> Iterator[dict[str, Any]]:
 
 
 def _citations(job: Job) -> Citations:
-    """The works that the papers of this month cite: papers of this and earlier months, and works
-    outside of them.
-    """
+    """The works that papers of this month cite: papers up to this month, and works outside."""
     resolved = {
         (row["arxiv_id"], row["key"]): (row["cited_arxiv_id"], row["ordinal"])
         for row in job.iterate(tables.REFERENCES, ["arxiv_id", "key", "ordinal", "cited_arxiv_id"])
         if row["cited_arxiv_id"]
     }
     root = job.workspace.root
-    wanted = {cited for cited, _ in resolved.values() if (month_of(cited) or "") <= job.month}
-    papers = rows_of_papers(root, tables.PAPERS, wanted, ["arxiv_id", "title", "authors", "year"])
+    cited_ids = {cited for cited, _ in resolved.values() if (month_of(cited) or "") <= job.month}
+    papers = rows_of_papers(
+        root, tables.PAPERS, cited_ids, ["arxiv_id", "title", "authors", "year"]
+    )
     works = {row["arxiv_id"]: _paper_work(row) for row in papers}
     inside = Counter(citing for (citing, _), (cited, _) in resolved.items() if cited in works)
     if job.settings.outside_references != "drop":
         # Works that arXiv's metadata describes though they are not among the papers: of other
         # categories, or unparsed.
-        rows = rows_of_papers(root, tables.METADATA, wanted - works.keys(), _METADATA_COLUMNS)
+        rows = rows_of_papers(root, tables.METADATA, cited_ids - works.keys(), _METADATA_COLUMNS)
         works |= {
             row["arxiv_id"]: _abstract_work(row) for row in rows if row["title"] and row["abstract"]
         }
@@ -228,9 +220,7 @@ def _citations(job: Job) -> Citations:
 def _items(
     job: Job, in_corpus: Citations, citing: Collection[str]
 ) -> dict[tuple[str, str], CitedWork]:
-    """The other items of these papers, which may become tasks; those of a whole month would be too
-    many to hold.
-    """
+    """The other items of these papers; those of a whole month would be too many to hold."""
     rows = job.iterate(tables.REFERENCES, _ITEM_COLUMNS)
     others = (
         row
@@ -254,7 +244,7 @@ def _abstract_work(row: Mapping[str, Any]) -> CitedWork:
 
 
 def _item(row: Mapping[str, Any]) -> str:
-    """What there is of an item: as it is printed, else its title."""
+    """An item as printed, else its title."""
     return one_line(row["raw"] or row["title"] or "")
 
 
@@ -275,26 +265,26 @@ def _item_work(row: Mapping[str, Any]) -> CitedWork:
     )
 
 
-def _cited_months(workspace: Workspace, table: Table, month: str, wanted: set[str]) -> list[str]:
+def _cited_months(workspace: Workspace, table: Table, month: str, cited_ids: set[str]) -> list[str]:
     """Months up to this one of a table in which cited papers may be."""
-    cited = {month_of(identifier) for identifier in wanted}
+    cited = {month_of(identifier) for identifier in cited_ids}
     return [other for other in workspace.root.months(table) if other <= month and other in cited]
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of the other months whose papers are cited, of the metadata that may describe others,
-    and of files.
-    """
+    """Digests of other months of cited papers, of metadata for works outside, and of task files."""
     cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])[
         "cited_arxiv_id"
     ].drop_null()
-    wanted = set(cited.to_pylist())
+    cited_ids = set(cited.to_pylist())
     others = (
-        other for other in _cited_months(workspace, tables.PAPERS, month, wanted) if other != month
+        other
+        for other in _cited_months(workspace, tables.PAPERS, month, cited_ids)
+        if other != month
     )
     digests = digests_by_month(workspace, tables.PAPERS, others)
     if workspace.settings.outside_references != "drop":
-        metadata_months = _cited_months(workspace, tables.METADATA, month, wanted)
+        metadata_months = _cited_months(workspace, tables.METADATA, month, cited_ids)
         digests |= digests_by_month(workspace, tables.METADATA, metadata_months)
     if workspace.settings.tasks_dir is not None:
         digests |= file_digests(workspace.settings.tasks_dir, month)
