@@ -1,4 +1,4 @@
-"""What exists: the assets that Dagster shows, a module a group, and the checks of a month."""
+"""The assets that Dagster shows, a module a group, and the checks of a month."""
 
 OWNERS = ("team:citeloom",)
 """Owners of every asset."""

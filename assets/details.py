@@ -1,4 +1,4 @@
-"""What the UI shows of a finished month besides its outcome: numbers, a table, a figure."""
+"""Metadata of a finished month for the UI, besides its outcome: numbers, a table, a figure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARKS = 5
 
 
 def page_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """How many pages each subset of the dump has."""
+    """The number of pages of each subset of the dump."""
     subsets = workspace.root.read(tables.DUMP_MEMBERS, month, ["subset"])["subset"].to_pylist()
     return {f"pages/{subset}": count for subset, count in sorted(Counter(subsets).items())}
 

@@ -1,1 +1,1 @@
-"""What citeloom talks to, as Dagster resources: thin adapters over `pipeline`."""
+"""External services as Dagster resources: thin adapters over `pipeline`."""

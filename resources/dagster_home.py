@@ -190,9 +190,7 @@ def examine(home: Path) -> InstanceState:
 
 
 def probe_instance(workspace: Workspace) -> Iterator[DoctorFinding]:
-    """What `citeloom doctor` says of the instance. Raises as `dagster_home` and `open_instance`
-    do.
-    """
+    """Findings of `citeloom doctor`. Raises as `dagster_home` and `open_instance` do."""
     home = workspace.local / "dagster"
     if not (home / "dagster.yaml").is_file() and workspace.settings.dagster_pg_url is None:
         yield ok(f"{home} does not exist yet: the first run creates it")

@@ -1,6 +1,4 @@
-"""What citeloom talks to, as Dagster resources: the data root, Qdrant, the language model, arXiv;
-and the workspace.
-"""
+"""Dagster resources: the data root, Qdrant, the language model, arXiv; and the workspace."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.D
 
 
 def _reason(event: dg.DagsterEvent) -> str:
-    """What a step raised, without Dagster's wrapping; the event's message if unknown."""
+    """The error that a step raised, without Dagster's wrapping; the event's message if unknown."""
     if not event.is_step_failure:
         return str(event.message)
     failure = event.step_failure_data

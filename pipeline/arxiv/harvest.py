@@ -124,7 +124,7 @@ def harvest(
 
 @dataclass(slots=True)
 class _HarvestState:
-    """How far a harvest is; stored with every page, as text."""
+    """The progress of a harvest; stored with every page, as text."""
 
     url: str
     since: str = ""

@@ -79,7 +79,7 @@ class HarvestedPaper:
 
 @dataclass(slots=True)
 class News:
-    """What pages changed in the store: papers by kind of change, and their months."""
+    """Changes that pages made to the store: papers by kind of change, and their months."""
 
     counts: Counter[str] = field(default_factory=Counter)
     months: set[str] = field(default_factory=set)
@@ -128,7 +128,7 @@ class HarvestStore:
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest() if rows else None
 
     def state(self) -> dict[str, str]:
-        """How far the harvest is, as `add` and `set_state` stored it."""
+        """The progress of the harvest, as `add` and `set_state` stored it."""
         return self._query(
             lambda store: dict(store.execute("select name, value from state").fetchall()), {}
         )

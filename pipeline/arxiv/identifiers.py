@@ -34,7 +34,7 @@ _FIRST_NEW, _FIRST_FIVE_DIGITS = "2007-04", "2015-01"
 
 @dataclass(frozen=True, slots=True)
 class MemberName:
-    """The paper that a member's name stands for, its month, and its severity folder, if any."""
+    """The paper of a member's name, its month, and its severity folder, if any."""
 
     arxiv_id: str
     month: str
@@ -43,7 +43,7 @@ class MemberName:
 
 @dataclass(frozen=True, slots=True)
 class NotAPage:
-    """Why a member's name does not stand for an arXiv page, and the month of its folder, if any."""
+    """Why a member's name is not that of an arXiv page, and the month of its folder, if any."""
 
     reason: str
     month: str | None

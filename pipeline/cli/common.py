@@ -1,5 +1,4 @@
-"""What several commands share: options, the values that they complete, and the workspace of the
-settings.
+"""Options of several commands, the values that they complete, and the workspace of the settings.
 
 Importing this module is cheap, as settings, tables and stages are imported in functions only:
 --help and a wrong argument cost no import.

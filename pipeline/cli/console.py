@@ -1,4 +1,4 @@
-"""What every command prints with: tables, JSON, errors and notes, and the progress of a run."""
+"""Printing for every command: tables, JSON, errors and notes, and the progress of a run."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class RunTime:
 
     @property
     def steps(self) -> int:
-        """How many stages of months are planned, finished ones included."""
+        """The number of planned stages of months, finished ones included."""
         return len(self._planned)
 
     def seconds_left(self) -> float | None:
@@ -183,7 +183,7 @@ def usual_seconds(root: DataRoot, stage: str) -> float | None:
 def expected_seconds(
     usual: Mapping[str, float | None], months: Sequence[str], stages: Sequence[str]
 ) -> dict[tuple[str, str], float]:
-    """What each stage is expected to take for each month.
+    """The expected seconds of each stage for each month.
 
     usual: what each stage takes in general. One of which nothing is known counts as the mean of the
     others, or as 1 s where nothing is known at all.

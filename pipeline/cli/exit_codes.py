@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, the message of an error, and the services that it started.
+"""The end of a command: its exit code, the message of an error, and the services that it started.
 
 Exit codes: 0 done, 1 a stage failed or something is missing, 2 a setting or an argument is wrong,
 130 interrupted.

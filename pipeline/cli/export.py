@@ -66,7 +66,7 @@ def export(
 
 
 def _tables_table(exported: Contents) -> Table:
-    """What was exported, a row for each table."""
+    """The exported tables, a row for each."""
     from pipeline.cli.console import make_table
 
     by_table = defaultdict(list)

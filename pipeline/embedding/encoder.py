@@ -27,7 +27,7 @@ _LEAST_SCALE = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What config.json says of the encoder. padding: the id from which positions count, None where
+    """The encoder's shape by config.json. padding: the id from which positions count, None where
     they start at 0.
     """
 
@@ -45,7 +45,7 @@ class Shape:
 
 
 def shape_of(config: Mapping[str, Any]) -> Shape:
-    """The shape that a config.json tells. Raises KeyError, TypeError or ValueError where it is none
+    """The shape in a config.json. Raises KeyError, TypeError or ValueError where it is none
     of these models.
     """
     if (

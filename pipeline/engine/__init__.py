@@ -1,1 +1,1 @@
-"""How a month of a table is computed, by one function that both doors call, `run.run_stage`."""
+"""Compute a month of a table by one function that both doors call, `run.run_stage`."""

@@ -219,7 +219,7 @@ class _Mapping(Generic[T, R]):
 
 
 def _lost_item(exit_code: int) -> LostItem:
-    """What the exit code of a dead worker means; a code below 0 is a signal."""
+    """The meaning of a dead worker's exit code; a code below 0 is a signal."""
     if exit_code == -signal.SIGPROF:
         return LostItem("too_slow", "it took longer than it may")
     if exit_code == -signal.SIGKILL:

@@ -120,7 +120,7 @@ class StageClock:
         self._began = self._last_line = now()
 
     def describe(self, done: int, total: int | None) -> str:
-        """How far the stage is, in words: `1,200 rows`, or `1,200 of 7,300, about 3 min left`."""
+        """The stage's progress in words: `1,200 rows`, or `1,200 of 7,300, about 3 min left`."""
         if not total:
             return f"{done:,} rows"
         seconds_left = (total - done) * (self._now() - self._began) / done if done else 0

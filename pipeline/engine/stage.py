@@ -1,4 +1,4 @@
-"""What a stage is: one table, how a month of it is built, and what its build is given."""
+"""Stages: one table and how a month of it is built, its parts and checks, and a build's job."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pipeline.tables.writers import Writer, parse_writer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """What every system declares of itself.
+    """The declaration of a system.
 
     settings, prompts: names of the settings and prompts that change what it writes.
     version: raised when its code writes something else.

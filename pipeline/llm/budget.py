@@ -50,7 +50,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Bill:
-    """What requests cost, each at the prices of its model."""
+    """The cost of requests, each at the prices of its model."""
 
     calls: int = 0
     read: int = 0
@@ -110,7 +110,7 @@ class Budget:
 
     @property
     def spent(self) -> Spent:
-        """What requests that were settled cost; what other runs have in flight counts as spent."""
+        """The cost of settled requests; what other runs have in flight counts as spent."""
         with self._transaction() as booked:
             paid = booked.plus(self._reserved, -1)
         return Spent(paid.calls, paid.read, paid.written)
@@ -147,7 +147,7 @@ class Budget:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[_Bill]:
-        """What is booked, which no other thread or process changes within the block."""
+        """The amounts booked, which no other thread or process changes within the block."""
         with self._lock:
             self._sql.execute("BEGIN IMMEDIATE")
             try:

@@ -22,7 +22,7 @@ _POLL_SECONDS, _LONGEST_POLL = 0.05, 1.0
 
 
 class Sender(Protocol):
-    """What calls need of a transport; that of a rehearsal invents its answers.
+    """The interface of a transport; that of a rehearsal invents its answers.
 
     down: whether the endpoint answers no request any more.
     """

@@ -81,7 +81,7 @@ class LlmClient:
 
     @property
     def usage(self) -> Usage:
-        """What was done in this run, for all systems and repeats."""
+        """The usage of this run, for all systems and repeats."""
         return self.calls.usage
 
     def view(self, system: str = "", repeat: int = 0) -> LlmClient:

@@ -41,7 +41,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What completions cost. Cached ones count like others, so that a resumed run equals an
+    """The cost of completions. Cached ones count like others, so that a resumed run equals an
     undisturbed one.
     """
 
@@ -86,7 +86,7 @@ class Prices:
 
 @dataclass(slots=True)
 class Usage:
-    """What a client did in this run: completions, those from the cache, and what was paid."""
+    """The usage of a client in this run: completions, those from the cache, and what was paid."""
 
     calls: int = 0
     cached: int = 0

@@ -51,7 +51,7 @@ class Model:
 
     @property
     def fingerprint(self) -> str:
-        """What of the model changes an answer or its prompt; its address, key and price do not."""
+        """The model's fields that change an answer or its prompt: no address, key or price."""
         return f"{self.name}, {self.context} tokens" + (
             f", {self.max_tokens} written" if self.max_tokens else ""
         )
@@ -166,7 +166,7 @@ def known_prices(settings: Settings) -> dict[str, Prices]:
 
 
 def judges_fingerprint(settings: Settings) -> str:
-    """What of the judges changes a judgement: the fingerprints of their models."""
+    """The fingerprints of the judges' models, which change a judgement."""
     return "; ".join(model.fingerprint for model in judge_models(settings))
 
 
@@ -207,7 +207,7 @@ def is_small_model(name: str | None) -> bool:
 
 
 def small_model_note(name: str | None) -> str:
-    """What a user must know of a text by this model; empty if it is not the embedded one."""
+    """A caution about texts by this model; empty if it is not the embedded one."""
     if not is_small_model(name):
         return ""
     return (

@@ -42,7 +42,7 @@ continue with.
 
 @dataclass(slots=True)
 class Rehearsal:
-    """What one stage would do: its calls, those stored, and time and cost of the others."""
+    """The rehearsed work of a stage: its calls, those stored, and time and cost of the others."""
 
     make_text: MakeText
     invented: dict[tuple[str, int], CachedAnswer] = field(default_factory=dict)

@@ -172,7 +172,7 @@ def repair(error: ValueError, schema: type[BaseModel]) -> str:
 
 
 def short(error: ValueError) -> str:
-    """What is wrong with an answer, in few words."""
+    """The error in an answer, in few words."""
     if isinstance(error, ValidationError):
         return "; ".join(
             f"{_place(detail['loc'])}: {detail['msg']}" for detail in error.errors()[:3]

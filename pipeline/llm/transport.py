@@ -37,9 +37,7 @@ _TOO_LONG = re.compile(
 
 @dataclass(slots=True)
 class Dialect:
-    """What an endpoint does not understand. Each refusal costs one request per run, not one per
-    call.
-    """
+    """Parameters that an endpoint refuses. A refusal costs one request per run, not per call."""
 
     refused: set[str] = field(default_factory=set)
 
@@ -104,7 +102,7 @@ class EndpointReply:
 
     @property
     def spent(self) -> Spent:
-        """What the request cost: its prompt is read once for all its completions."""
+        """The cost of the request: its prompt is read once for all its completions."""
         read = max((completion.prompt_tokens for completion in self.completions), default=0)
         return Spent(
             len(self.completions),

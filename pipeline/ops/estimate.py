@@ -177,7 +177,10 @@ def _rehearse_month(
     for stage in LLM_STAGES:
         rows: list[Row] = []
         if not stage.disabled_reason(workspace.settings):
-            for part in _parts(stage, workspace, month):
+            parts: Sequence[MonthPart | None] = (
+                [None] if stage.parts is None else stage.parts(workspace, month)
+            )
+            for part in parts:
                 rehearsal = Rehearsal(_invent_answer, answers)
                 client_workspace = ClientWorkspace(workspace.settings, rehearsal.make_client)
                 job = _RehearsalJob(
@@ -193,11 +196,6 @@ def _rehearse_month(
                     )
         if stage.name in due:
             invented[stage.name] = rows
-
-
-def _parts(stage: Stage, workspace: Workspace, month: str) -> Sequence[MonthPart | None]:
-    """The parts of a month of a stage; None for a stage without parts."""
-    return [None] if stage.parts is None else stage.parts(workspace, month)
 
 
 def _cost_of(rehearsal: Rehearsal, stage: Stage, part: MonthPart | None, month: str) -> StageCost:

@@ -18,7 +18,7 @@ _SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}")
 
 @dataclass(frozen=True, slots=True)
 class TextKind:
-    """What a file holds: the noun of a text, which names its column, and of what it is written for.
+    """A kind of texts in a file: the noun of a text, which names its column, and of its subject.
 
     subject_ids, subject_words: the columns that name it, by id and by its words. only_known:
     whether any other subject is a fault; else its lines are counted and skipped.
@@ -180,7 +180,7 @@ class _Reader:
         return self._spellings.setdefault(system.casefold(), system)
 
     def notes(self) -> Iterator[str]:
-        """What is missing: empty texts, subjects without one, by system; and the rows skipped."""
+        """Missing texts: empty ones, subjects without one, by system; and the rows skipped."""
         kind, total = self._kind, len(self._words)
         for system in dict.fromkeys(text.system for text in self.texts):
             texts = [text for text in self.texts if text.system == system]

@@ -24,7 +24,7 @@ METADATA_KEY = b"citeloom"
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What made a file: versions, settings, inputs with their digests, row counts."""
+    """The provenance of a file: versions, settings, inputs with their digests, row counts."""
 
     table: str
     month: str
@@ -41,8 +41,9 @@ class Provenance:
 
 
 def read_provenance(file: DataPath) -> Provenance | None:
-    """What made a file; None where it does not exist. Raises PermanentFailure where citeloom did
-    not write it.
+    """The provenance of a file; None where it does not exist.
+
+    Raises PermanentFailure where citeloom did not write it.
 
     On a store it takes one request; within `listing_cache` none for a file whose provenance was
     read before.
@@ -59,7 +60,7 @@ def read_provenance(file: DataPath) -> Provenance | None:
 
 
 def provenance_in(metadata: pq.FileMetaData, file: DataPath) -> Provenance:
-    """What made a file, from its footer. Raises PermanentFailure where citeloom did not write
+    """The provenance in a file's footer. Raises PermanentFailure where citeloom did not write
     it.
     """
     return _parsed(_entry(metadata, file), file)

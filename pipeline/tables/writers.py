@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 class Writer(NamedTuple):
-    """What wrote a section or an answer.
+    """The writer of a section or an answer.
 
     model: None for a system that calls no model, and for texts that were written elsewhere.
     """

@@ -1,4 +1,4 @@
-"""What `citeloom doctor` asks, question by question, and the answers that need no server but Ray's.
+"""The probes of `citeloom doctor`, and those that need no server but Ray's.
 
 No weights are loaded; `citeloom verify-model` compares BGE-M3's vectors.
 """
@@ -273,7 +273,7 @@ def snapshot(workspace: Workspace) -> Iterator[DoctorFinding]:
 
 
 def _fault_of(file: Path) -> str:
-    """What is wrong with a snapshot's first line; empty if it describes a paper."""
+    """The error in a snapshot's first line; empty if it describes a paper."""
     try:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
             paper = json.loads(stream.readline(_LONGEST_LINE))

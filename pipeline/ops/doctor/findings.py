@@ -20,7 +20,7 @@ SECONDS = 60.0
 
 
 class FindingState(StrEnum):
-    """How serious a finding is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"

@@ -45,7 +45,7 @@ def stages_in_use(workspace: Workspace, until: str | None = None) -> tuple[Stage
 
 @dataclass(frozen=True, slots=True)
 class Downstream:
-    """What a month needs of later stages: those to run, and those left as they are."""
+    """The later stages that a month needs: those to run, and those left as they are."""
 
     run: tuple[Stage, ...]
     deferred: tuple[Stage, ...]
@@ -150,7 +150,7 @@ def ceiling(settings: Settings) -> int:
 
 
 def _rows(workspace: Workspace, stage: Stage, month: str) -> int:
-    """How many rows a month has; none where its file cannot be read."""
+    """The number of a month's rows; 0 where its file cannot be read."""
     try:
         provenance = read_provenance(workspace.root.file(stage.table, month))
     except CiteloomError:

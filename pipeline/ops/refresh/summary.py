@@ -56,7 +56,7 @@ Keys = Mapping[str, pa.Table]
 
 @dataclass(frozen=True, slots=True)
 class ChangeCounts:
-    """What changed in a month.
+    """The changes of a month.
 
     papers_revised: those of another version or with another page. papers_removed: those whose page
     or category left. passages_changed: those with another text in the same place. vectors_made:
@@ -75,7 +75,7 @@ class ChangeCounts:
 
 @dataclass(slots=True)
 class RefreshSummary:
-    """What a refresh did.
+    """The summary of a refresh.
 
     started: its name, the time of its start in UTC; empty where it ran nothing. months: those that
     were run. out_of_date: month → table of a language model that no longer matches its inputs → its
@@ -93,7 +93,7 @@ class RefreshSummary:
 
     @property
     def changes(self) -> ChangeCounts:
-        """What changed in all months together."""
+        """The changes of all months together."""
         totals = Counter[str]()
         for changes in self.months.values():
             totals.update(asdict(changes))
