@@ -36,6 +36,7 @@ TASKS = {
 }
 FEW = {"chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1, "judge_repeats": 1}
 SYSTEMS = "chatcite,chatcite_no_reflection,lead"
+JUDGES = ("scripted", "strict")
 STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, SCORES)
 
 
@@ -50,8 +51,10 @@ def prepared(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, ScriptedLlm]]:
     """A month of which two of three tasks are written three times."""
-    with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path_factory.mktemp("repeated"))
+    folder = tmp_path_factory.mktemp("repeated")
+    with ScriptedLlm(models=JUDGES) as llm:
+        models = write_models(folder / "settings", llm.url, JUDGES[1])
+        place = prepared(llm, folder, models=models, judges=",".join(JUDGES))
         for stage in STAGES:
             run_stage(stage, place, MONTH)
         yield place, llm
@@ -99,37 +102,28 @@ def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
 
 
 def test_repeats_are_marked_alone_by_each_judge_and_take_no_part_in_a_vote(
-    repeated: tuple[Workspace, ScriptedLlm], tmp_path: Path
+    repeated: tuple[Workspace, ScriptedLlm],
 ) -> None:
     place, _ = repeated
     rows = place.root.rows(tables.G_SCORES, MONTH)
     together = [
-        (row["task_id"], row["repeat"], len(row["order"]))
+        (row["task_id"], row["judge"], row["repeat"], len(row["order"]))
         for row in rows
         if row["mode"] == "together"
     ]
-    assert together == [(task, 0, 3) for task in (FIRST, SECOND, THIRD)]
+    assert together == [(task, judge, 0, 3) for task in (FIRST, SECOND, THIRD) for judge in JUDGES]
     alone = [
-        (row["task_id"], row["order"][0], row["repeat"]) for row in rows if row["mode"] == "alone"
+        (row["task_id"], row["judge"], row["order"][0], row["repeat"])
+        for row in rows
+        if row["mode"] == "alone"
     ]
     assert sorted(alone) == [
-        (task, f"{system}@scripted", repeat)
+        (task, judge, f"{system}@scripted", repeat)
         for task in (FIRST, SECOND)
+        for judge in JUDGES
         for system in ("chatcite", "chatcite_no_reflection")
         for repeat in range(3)
     ]
-    with ScriptedLlm(models=("scripted", "strict")) as two:
-        models = write_models(tmp_path / "settings", two.url, "strict")
-        both = prepared(two, tmp_path, models=models, judges="scripted,strict")
-        for stage in STAGES[:3]:
-            run_stage(stage, both, MONTH)
-    modes = Counter((row["judge"], row["mode"]) for row in both.root.rows(tables.G_SCORES, MONTH))
-    # Alone: three repeats of two systems on two tasks.
-    assert modes == {
-        (judge, mode): n
-        for judge in both.settings.judges
-        for mode, n in (("together", 3), ("alone", 12))
-    }
 
 
 def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(
