@@ -25,8 +25,11 @@ from pipeline.storage.writing import move_into_place, write_whole
 # Seconds to wait for another process, which lets go between two requests; only a long optimization
 # takes longer.
 PATIENCE = 5.0
-# Seconds without a request after which a process lets go of the folder.
-IDLE = 1.0
+# Seconds without a request after which a process lets go of the folder. Opening it reads all its
+# pages, so a run keeps it open while other stages work on the next month.
+IDLE = 60.0
+# How often a process that has the folder open and no request looks whether another waits for it.
+_LOOK_SECONDS = 0.25
 # A process that another waits for keeps the folder for so many seconds, and for twice as long as
 # opening it took: a load and a searching process would otherwise open the folder by turns and do
 # little else. Never for so long that the patience of who waits ends.
@@ -95,14 +98,17 @@ class IndexInUse(TransientFailure):
 
 class SharedShard:
     """The shard of a folder, which one process at a time can have open: opened by the first
-    request, and closed once no request came for `IDLE` seconds or another process waits for the
+    request, and closed once no request came for `idle` seconds or another process waits for the
     folder. Thread-safe.
     """
 
-    def __init__(self, folder: Path, patience: float = PATIENCE) -> None:
-        """patience: seconds to wait for another process that has the folder open."""
+    def __init__(self, folder: Path, patience: float = PATIENCE, idle: float = IDLE) -> None:
+        """patience: seconds to wait for another process that has the folder open. idle: seconds
+        without a request after which the shard is closed.
+        """
         self.folder = folder
         self._patience = patience
+        self._idle = idle
         self._shard: Any = None
         self._users = 0
         self._turn_ends = 0.0
@@ -170,11 +176,12 @@ class SharedShard:
     def _close_when_idle(self, shard: Any) -> None:
         with self._changed:
             while self._shard is shard:
-                seconds_left = self._idle_since + IDLE - time.monotonic()
-                if self._users or seconds_left > 0:
-                    self._changed.wait(None if self._users else seconds_left)
-                else:
+                if self._users:
+                    self._changed.wait()
+                elif self._is_turn_over() or time.monotonic() >= self._idle_since + self._idle:
                     self._close_unless_used()
+                else:
+                    self._changed.wait(min(_LOOK_SECONDS, self._idle))
 
     def _close_unless_used(self) -> None:
         """Close the shard unless a request of another thread is open. A failure is raised by the

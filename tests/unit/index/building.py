@@ -206,7 +206,7 @@ _HOLDER = textwrap.dedent(
     import sys
     from pathlib import Path
     from pipeline.index.edge_folder import open_shard
-    shard, _ = open_shard(Path(sys.argv[1]), 0.0)
+    shard, _ = open_shard(Path(sys.argv[1]), 10.0)
     print("open", flush=True)
     sys.stdin.read()
     """

@@ -27,7 +27,6 @@ from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import (
-    IDLE,
     SHORTEST_TURN,
     IndexInUse,
     holder_of,
@@ -470,16 +469,32 @@ def test_beside_a_busy_process_each_gets_its_turn(edge: EdgeIndex, work: str) ->
 
 def test_a_process_without_requests_lets_go_of_the_folder(edge: EdgeIndex) -> None:
     _load(edge, make_points(range(3)))
+    edge.close()
+    idle = EdgeIndex(edge.folder, idle=0.1)
+    assert idle.count() == 3
     wait_until(lambda: holder_of(edge.folder) is None, "an idle process lets go")
     with opened_by_another_process(edge.folder):
         pass
     assert edge.count() == 3
 
 
+def test_a_process_keeps_the_folder_open_between_requests_until_another_waits_for_it(
+    edge: EdgeIndex,
+) -> None:
+    _load(edge, make_points(range(3)))
+    time.sleep(2 * SHORTEST_TURN)
+    assert holder_of(edge.folder) is not None
+    with opened_by_another_process(edge.folder):
+        assert holder_of(edge.folder) != os.getpid()
+    assert edge.count() == 3
+
+
 def test_the_folder_stays_open_during_a_long_request(edge: EdgeIndex) -> None:
     _load(edge, make_points(range(3)))
-    with edge.in_use():
-        time.sleep(2 * IDLE)
+    edge.close()
+    idle = EdgeIndex(edge.folder, idle=0.1)
+    with idle.in_use():
+        time.sleep(0.5)
         assert holder_of(edge.folder) is not None
     wait_until(lambda: holder_of(edge.folder) is None, "an idle process lets go")
 
