@@ -13,6 +13,7 @@ from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults
 from pipeline.evaluation.statistics import (
+    Agreement,
     Estimate,
     agreement,
     estimate,
@@ -99,7 +100,7 @@ def _marks_by_judge(data: RelatedWorkData) -> dict[str, MeasuredRow]:
         tasks = len(data.scores.by_task(system, G_SCORE.metric))
         cells = mean_cells(data, system, [*CRITERIA_MEASURES, G_SCORE])
         if tasks:
-            rows[system] = MeasuredRow(words(system), cells | {"tasks": Cell(tasks, "count")})
+            rows[system] = MeasuredRow(words(system), cells | {"tasks": tasks})
     return rows
 
 
@@ -111,8 +112,8 @@ def _marks_by_people(data: RelatedWorkData) -> dict[str, MeasuredRow]:
         marks[G_SCORE.metric] = rated.marks[MEAN]
         if any(mean.value is not None for mean in marks.values()):
             cells = {metric: mean_cell(mean, "two") for metric, mean in marks.items()}
-            cells["tasks"] = Cell(max(mean.count for mean in marks.values()), "count")
-            rows[rated.system] = MeasuredRow(words(rated.system), cells)
+            tasks = max(mean.count for mean in marks.values())
+            rows[rated.system] = MeasuredRow(words(rated.system), {**cells, "tasks": tasks})
     return rows
 
 
@@ -242,17 +243,7 @@ def _agreement_of_judges(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
         (f"{first} and {second}", agreement(marks[first], marks[second]))
         for first, second in combinations(judges, 2)
     ]
-    rows = [
-        [
-            pair,
-            agreed.spearman,
-            percent_cell(agreed.same_order),
-            agreed.mean_difference,
-            agreed.sections,
-        ]
-        for pair, agreed in pairs
-        if agreed is not None
-    ]
+    rows = [_agreement_row(pair, agreed) for pair, agreed in pairs if agreed]
     columns = ["Two judges", "Spearman", "Same order", "Mean difference", "Sections"]
     about = (
         "Spearman: rank correlation over all sections. Same order: of two sections of one task that"
@@ -260,6 +251,16 @@ def _agreement_of_judges(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
         " G-Score less the first."
     )
     return Grid("agreement", "Agreement of judges", columns, rows, about=about)
+
+
+def _agreement_row(name: str, agreed: Agreement) -> Row:
+    return [
+        name,
+        agreed.spearman,
+        percent_cell(agreed.same_order),
+        agreed.mean_difference,
+        agreed.sections,
+    ]
 
 
 def ratings_section(data: RelatedWorkData) -> Section:
@@ -320,26 +321,20 @@ def _mark_name(name: str) -> str:
 
 
 def _rating_grids(people: RatingResults) -> list[Grid]:
-    agreed = [
+    alphas = [
         (criterion_name(name), "Krippendorff's alpha, ordinal", alpha)
         for name, alpha in people.alpha.items()
     ]
-    agreed.append(("Preference", "Krippendorff's alpha, nominal", people.preference))
+    alphas.append(("Preference", "Krippendorff's alpha, nominal", people.preference))
     agreement = _agreement_of_people(
-        "people", "Agreement of raters", "rated", "task", people.tasks, agreed
+        "people", "Agreement of raters", "rated", "task", people.tasks, alphas
     )
     groups = []
     for judge in people.judges:
         rows = [
-            [
-                _mark_name(name),
-                marks.spearman,
-                percent_cell(marks.same_order),
-                marks.mean_difference,
-                marks.sections,
-            ]
-            for name, marks in judge.marks.items()
-            if marks is not None
+            _agreement_row(_mark_name(name), agreed)
+            for name, agreed in judge.marks.items()
+            if agreed
         ]
         votes = (
             f"the same best section in {judge.same} of {judge.votes} tasks" if judge.votes else ""

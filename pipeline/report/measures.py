@@ -194,7 +194,7 @@ def published_rows(
     ]
 
 
-def mean_cells(data: RelatedWorkData, system: str, measures: Sequence[Measure]) -> dict[str, Cell]:
+def mean_cells(data: RelatedWorkData, system: str, measures: Sequence[Measure]) -> dict[str, Any]:
     """Metric → the mean of a system over its tasks."""
     return {
         measure.metric: measure.cell(data.scores.mean(system, measure.metric))
@@ -213,7 +213,7 @@ def system_rows(
     return [
         MeasuredRow(
             words(system),
-            mean_cells(data, system, measures) | {"tasks": Cell(data.sections[system], "count")},
+            mean_cells(data, system, measures) | {"tasks": data.sections[system]},
             data.model_of(system) if models else "",
         )
         for system in systems

@@ -364,7 +364,7 @@ def _floor_rows(data: RelatedWorkData) -> list[MeasuredRow]:
     tasks = len(data.scores.by_task(FLOOR, ROUGE_1.metric))
     if not tasks:
         return []
-    cells = mean_cells(data, FLOOR, _TABLE_MEASURES) | {"tasks": Cell(tasks, "count")}
+    cells = mean_cells(data, FLOOR, _TABLE_MEASURES) | {"tasks": tasks}
     return [MeasuredRow(words(FLOOR), cells, "another task's gold section")]
 
 
