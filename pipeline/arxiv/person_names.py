@@ -262,15 +262,10 @@ def _words(name: str) -> tuple[str, ...]:
     )
 
 
-def same_person(one: str, other: str) -> bool:
-    """Whether two prints can be one person's name: accents, hyphens, initials, middle names and
-    order may differ.
+def _same_person(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Whether the words of two prints can be one person's name: accents, hyphens, initials, middle
+    names and order may differ.
     """
-    return _same_words(_words(one), _words(other))
-
-
-def _same_words(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
-    """Whether the words of two prints can be those of one person's name."""
     if not first or not second:
         return False
     if "".join(first) == "".join(second) or sorted(first) == sorted(second):
@@ -367,7 +362,7 @@ class KnownNames:
             for length in lengths:
                 printed = words[:length]
                 for name in self._candidates(printed):
-                    if is_whole(_words(name), printed) and _same_words(_words(name), printed):
+                    if is_whole(_words(name), printed) and _same_person(_words(name), printed):
                         return name, length
         return None, 1
 
@@ -382,7 +377,7 @@ class KnownNames:
         if exact is not None:
             return exact
         candidates = self._candidates(words)
-        return next((name for name in candidates if _same_words(_words(name), words)), None)
+        return next((name for name in candidates if _same_person(_words(name), words)), None)
 
 
 def count_differences(printed: Iterable[str], known: Iterable[str]) -> int:

@@ -106,24 +106,19 @@ class _Linker:
         names = names_of(groups)
         owner = names[0] if len(names) == 1 else None
         for mark, text in byline.notes:
-            if is_affiliation(text) and not has_sentence(text):
+            if _is_place(text):
                 places = split_places(without_full_stop(without_addresses(fold(text))))
                 self.notes += [(split_marks(NOTE + mark), place) for place in places]
             else:
                 self.remarks.append((fold(text), owner))
         thanks = [text for role, text in byline.contacts if role == "thanks"]
-        for text in [
-            *thanks,
-            *(part for remark in byline.remarks for part in _NEXT_REMARK.split(remark) if part),
-        ]:
+        thanks += [part for remark in byline.remarks for part in _NEXT_REMARK.split(remark) if part]
+        for text in thanks:
             if marks := doubled_marks(text):
                 for name in names:
                     name.marks |= marks
-            elif (
-                affiliations and is_affiliation(text) and not has_sentence(text) and "@" not in text
-            ):
-                # LaTeXML gives the second affiliation of acmart and amsart as bare text beside the
-                # first.
+            elif affiliations and _is_place(text) and "@" not in text:
+                # The second affiliation of acmart and amsart is bare text beside the first.
                 affiliations.append(text.strip(EDGES))
             else:
                 self.remarks.append((text, owner))
@@ -203,6 +198,11 @@ class _Linker:
             (take_emails(text)[0], owner.text if owner else None) for text, owner in self.remarks
         ]
         return tuple(map(_with_plain_affiliations, add_workplaces(authors, thanks)))
+
+
+def _is_place(text: str) -> bool:
+    """Whether a text is an affiliation alone, not a sentence that names one."""
+    return is_affiliation(text) and not has_sentence(text)
 
 
 def _with_plain_affiliations(author: Author) -> Author:
