@@ -11,6 +11,7 @@ from pipeline.evaluation.judge_figures import (
     JudgeFigures,
     MacroF1,
     SetFigures,
+    TaskName,
     judge_label,
     judge_sentences,
     prompt_digest,
@@ -22,6 +23,7 @@ from tests.unit.evaluation.made_up import workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
 
 MONTH = "2024-03"
+TASKS: tuple[TaskName, ...] = ("citation_support", "claim_grade")
 
 
 def figures(judge: str, prompt: str, date: str) -> JudgeFigures:
@@ -48,6 +50,13 @@ def test_committed_figures_are_of_the_prompts_in_use() -> None:
     assert [each.prompt for each in read_figures()] == [
         prompt_digest(each.judge, each.task) for each in read_figures()
     ], "run python -m benchmarks.judges --write"
+
+
+def test_a_models_verdicts_follow_from_the_prompt_of_its_task() -> None:
+    overlap = prompt_digest("overlap", "citation_support")
+    citation, claim = (prompt_digest("m", task) for task in TASKS)
+    assert len({overlap, citation, claim}) == 3
+    assert citation == prompt_digest("another model", "citation_support")
 
 
 def test_figures_replace_earlier_ones_of_the_same_judge_and_task(tmp_path: Path) -> None:
