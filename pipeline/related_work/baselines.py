@@ -57,23 +57,23 @@ class PaperTexts:
         )
 
 
-async def read_papers(client: LlmClient, task: Task, settings: Settings, left: int) -> PaperTexts:
-    """All texts in `left` tokens: as they are, or summarized by one call of p_s each."""
-    if fits(task, left):
+async def read_papers(client: LlmClient, task: Task, settings: Settings, room: int) -> PaperTexts:
+    """All texts in `room` tokens: as they are, or summarized by one call of p_s each."""
+    if fits(task, room):
         return PaperTexts(task.texts, {"steps": 1})
-    return await summarize_papers(client, task, settings, left)
+    return await summarize_papers(client, task, settings, room)
 
 
-def fits(task: Task, left: int) -> bool:
+def fits(task: Task, room: int) -> bool:
     """Whether the target's and all references' texts have at most so many tokens together."""
-    return sum(count_tokens(text) for text in task.texts) <= left
+    return sum(count_tokens(text) for text in task.texts) <= room
 
 
 async def summarize_papers(
-    client: LlmClient, task: Task, settings: Settings, left: int
+    client: LlmClient, task: Task, settings: Settings, room: int
 ) -> PaperTexts:
-    """Summaries of the target and each reference, each cut to an equal share of `left` tokens."""
-    share = max(left // len(task.texts), 1)
+    """Summaries of the target and each reference, each cut to an equal share of `room` tokens."""
+    share = max(room // len(task.texts), 1)
     limit = (
         max(_SHORTEST_SUMMARY, min(settings.draft_tokens, share)) if settings.draft_tokens else None
     )
@@ -137,8 +137,8 @@ async def without_incremental(
 
     With the guidelines, only key elements, incremental steps and votes differ from ChatCite.
     """
-    left = _generate_room(task, settings, FEW_SHOT_EXAMPLES, guided=True)
-    papers = await summarize_papers(client, task, settings, left)
+    room = _generate_room(task, settings, FEW_SHOT_EXAMPLES, guided=True)
+    papers = await summarize_papers(client, task, settings, room)
     return await _generate(client, task, settings, papers, FEW_SHOT_EXAMPLES, guided=True)
 
 

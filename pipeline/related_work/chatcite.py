@@ -284,15 +284,15 @@ async def _continue(
     Samples are numbered on over the beam, so that two drafts with the same text have different
     continuations.
     """
-    left = PROMPTS.room(
+    room = PROMPTS.room(
         settings.llm_context, length.room, "draft", target="", draft="-", reference="", **values
     )
     # The draft goes before the key elements: what it loses is lost for good. It takes half of the
     # room, or more.
     own = fit(
-        draft, max(left // 2, left - count_tokens(target.text) - count_tokens(reference.text))
+        draft, max(room // 2, room - count_tokens(target.text) - count_tokens(reference.text))
     )
-    rest = left - count_tokens(own.text)
+    rest = room - count_tokens(own.text)
     about = fit(target.text, max(rest // 2, rest - count_tokens(reference.text)))
     added = fit(reference.text, rest - count_tokens(about.text))
     messages = PROMPTS.messages(
@@ -353,17 +353,17 @@ def _vote_messages(
     length = answer_length(vote_tokens(settings), settings.llm_context)
     values = {"basis": basis, "words": length.words}
     empty = {"target": "", "references": "", "drafts": [""] * len(drafts)}
-    left = PROMPTS.room(settings.llm_context, length.room, "vote", **empty, **values)
+    room = PROMPTS.room(settings.llm_context, length.room, "vote", **empty, **values)
     lines = count_tokens(references)
     # Two thirds of the room are the drafts' or more, in equal parts, so that none looks worse for
     # being cut alone.
-    most = max(left * 2 // 3, left - count_tokens(target) - lines)
+    most = max(room * 2 // 3, room - count_tokens(target) - lines)
     fitted = [fit(draft, most // len(drafts)) for draft in drafts]
     texts = [draft.text for draft in fitted]
-    rest = left - sum(map(count_tokens, texts))
+    rest = room - sum(map(count_tokens, texts))
     # A sixth, where there is no more: a number that does not change, so that prompts go on
     # beginning alike.
-    about = fit(target, max(left // 6, rest - lines))
+    about = fit(target, max(room // 6, rest - lines))
     listing = fit(references, rest - count_tokens(about.text))
     messages = PROMPTS.messages(
         "vote", target=about.text, references=listing.text, drafts=texts, **values

@@ -48,8 +48,8 @@ def markdown_section(
     """
 
     def cite(match: re.Match[str]) -> str:
-        known = _cited_keys(match[0], keys)
-        return f"[{'; '.join(f'@{key}' for key in known)}]" if known else match[0]
+        cited = _cited_keys(match[0], keys)
+        return f"[{'; '.join(f'@{key}' for key in cited)}]" if cited else match[0]
 
     body = _CITATIONS.sub(cite, text)
     items = [
@@ -63,10 +63,10 @@ def latex_section(text: str, keys: Mapping[int, str]) -> str:
     """A section with `[Reference i]` as LaTeX; formulas with unknown commands are escaped."""
     parts, last = [], 0
     for match in _CITATIONS.finditer(text):
-        known = _cited_keys(match[0], keys)
+        cited = _cited_keys(match[0], keys)
         parts += [
             _tex_with_formulas(text[last : match.start()]),
-            f"\\cite{{{','.join(known)}}}" if known else match[0],
+            f"\\cite{{{','.join(cited)}}}" if cited else match[0],
         ]
         last = match.end()
     parts.append(_tex_with_formulas(text[last:]))

@@ -106,7 +106,7 @@ async def find_evidence(
     per_answer = settings.element_tokens + _FRAME_PER_ANSWER
     limit = len(ELEMENT_NAMES) * per_answer + _FRAME_TOKENS if settings.element_tokens else None
     length = answer_length(limit, settings.llm_context)
-    left = PROMPTS.room(
+    room = PROMPTS.room(
         settings.llm_context,
         length.room + REPAIR_TOKENS,
         "evidence",
@@ -114,7 +114,7 @@ async def find_evidence(
         described=False,
         **values,
     )
-    shown, cut = passages_that_fit(named, left)
+    shown, cut = passages_that_fit(named, room)
     content = "\n\n".join(passage.line() for passage in shown)
     ask = partial(client.answer, schema=evidence_model(characters), max_tokens=length.limit)
     try:

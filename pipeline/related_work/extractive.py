@@ -192,14 +192,16 @@ def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
     groups = group_references(prepared)
     first = {place: _best_sentence(prepared, place) for place in range(len(prepared.works))}
     openers = [_opening_sentence(prepared, group, first) for group in groups]
-    left = (
+    words_left = (
         words
         - _words(choice[1] for choice in first.values() if choice)
         - _words(filter(None, openers))
     )
     by_title = [work for place, work in enumerate(prepared.works) if first[place] is None]
-    left -= sum(len(work.reference.title.split()) + 2 for work in by_title)
-    further = _fill(prepared, first, left, {sentence.text for sentence in openers if sentence})
+    words_left -= sum(len(work.reference.title.split()) + 2 for work in by_title)
+    further = _fill(
+        prepared, first, words_left, {sentence.text for sentence in openers if sentence}
+    )
     paragraphs = []
     for group, opener in zip(groups, openers, strict=True):
         sentences = [opener] if opener else []
@@ -255,12 +257,12 @@ def _opening_sentence(
 def _fill(
     prepared: PreparedTask,
     first: Mapping[int, tuple[int, SummarySentence] | None],
-    left: int,
-    written: set[str],
+    words_left: int,
+    texts: set[str],
 ) -> dict[int, list[SummarySentence]]:
-    """Further sentences on each reference in `left` words at most: one on each in turn, the
+    """Further sentences on each reference in `words_left` words at most: one on each in turn, the
     references closest to the
-    target first, until none fits. written: sentences that are not repeated.
+    target first, until none fits. texts: sentences that are not repeated.
     """
     close = prepared.documents @ prepared.target
     waiting = {
@@ -268,16 +270,16 @@ def _fill(
         for place, choice in first.items()
         if choice
     }
-    chosen: dict[int, list[SummarySentence]] = {place: [] for place in waiting}
+    further: dict[int, list[SummarySentence]] = {place: [] for place in waiting}
     order = sorted(waiting, key=lambda place: (-float(close[place]), place))
     while any(waiting.values()):
         for place in order:
             sentence = waiting[place].pop(0) if waiting[place] else None
-            if sentence and sentence.text not in written and len(sentence.text.split()) <= left:
-                chosen[place].append(sentence)
-                written.add(sentence.text)
-                left -= len(sentence.text.split())
-    return chosen
+            if sentence and sentence.text not in texts and len(sentence.text.split()) <= words_left:
+                further[place].append(sentence)
+                texts.add(sentence.text)
+                words_left -= len(sentence.text.split())
+    return further
 
 
 def _title_sentences(works: Sequence[QuotableWork]) -> list[SummarySentence]:
@@ -334,11 +336,13 @@ def _chain(prepared: PreparedTask, group: Iterable[int]) -> list[int]:
     """The group from the work closest to the target on, each next the one most similar to the one
     before.
     """
-    vectors, left = prepared.documents, sorted(group)
+    vectors, unvisited = prepared.documents, sorted(group)
     chain: list[int] = []
-    while left:
+    while unvisited:
         beside = vectors[chain[-1]] if chain else prepared.target
-        following = max(left, key=lambda place: (round(float(vectors[place] @ beside), 6), -place))
+        following = max(
+            unvisited, key=lambda place: (round(float(vectors[place] @ beside), 6), -place)
+        )
         chain.append(following)
-        left.remove(following)
+        unvisited.remove(following)
     return chain

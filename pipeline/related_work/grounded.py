@@ -213,14 +213,14 @@ class _GroundedSearch:
         values |= {"number": number, "groups": self._groups}
         draft, added = lines_of(parent), self._context_of(number)
         answer = self._length.times(JSON_FACTOR).room + REPAIR_TOKENS
-        left = PROMPTS.room(
+        room = PROMPTS.room(
             self._settings.llm_context, answer, "tied", target="", draft="-", reference="", **values
         )
         # The draft has half of the room at least, as in ChatCite.
         own = fit(
-            draft, max(left // 2, left - count_tokens(self._target.text) - count_tokens(added))
+            draft, max(room // 2, room - count_tokens(self._target.text) - count_tokens(added))
         )
-        rest = left - count_tokens(own.text)
+        rest = room - count_tokens(own.text)
         about = fit(self._target.text, max(rest // 3, rest - count_tokens(added)))
         about_reference = fit(added, rest - count_tokens(about.text))
         messages = PROMPTS.messages(
@@ -330,12 +330,12 @@ class _GroundedSearch:
     ) -> tuple[list[Message], bool]:
         values = step.prompt_values(limited=self._limited)
         answer = self._length.times(JSON_FACTOR).room + REPAIR_TOKENS
-        left = PROMPTS.room(
+        room = PROMPTS.room(
             self._settings.llm_context, answer, "repair", draft="", lost="-", **values
         )
         lost_texts = (self._lost_text(number, before) for number in draft.faults.missing)
-        lost = fit("\n\n".join(lost_texts), left // _LOST_SHARE)
-        own = fit(draft.lines(), left - count_tokens(lost.text))
+        lost = fit("\n\n".join(lost_texts), room // _LOST_SHARE)
+        own = fit(draft.lines(), room - count_tokens(lost.text))
         return (
             PROMPTS.messages("repair", draft=own.text, lost=lost.text, **values),
             own.cut or lost.cut,

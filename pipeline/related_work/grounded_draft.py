@@ -111,11 +111,11 @@ def _read_sentence(
     named = [*cited_numbers(text), *item.references]
     numbers = tuple(number for number in dict.fromkeys(named) if number in required)
     names = names_in(item.passages)
-    known = tuple(name for name in names if name in passages)
+    existing = tuple(name for name in names if name in passages)
     return (
-        TiedSentence(cite(text, numbers), numbers, known),
+        TiedSentence(cite(text, numbers), numbers, existing),
         set(named) - set(required),
-        len(names) - len(known),
+        len(names) - len(existing),
     )
 
 
@@ -142,17 +142,18 @@ def patch_draft(
     The sentence is that of the draft before which cites the reference, with all its citations, if
     there is one; else the plain one made of its key elements.
     """
-    sentences, made = list(draft.sentences), []
+    sentences = list(draft.sentences)
+    plain_numbers = []
     for number in draft.faults.missing:
         if not missing_references(sentences, [number]):
             continue
         earlier = next((sentence for sentence in before if number in sentence.references), None)
         sentences.append(earlier or plain[number])
         if earlier is None:
-            made.append(number)
+            plain_numbers.append(number)
     return (
         TiedDraft(tuple(sentences), Faults((), (), draft.faults.unknown_passages), draft.failure),
-        made,
+        plain_numbers,
     )
 
 

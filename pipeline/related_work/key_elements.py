@@ -102,10 +102,10 @@ async def extract(client: LlmClient, content: str, settings: Settings) -> Extrac
     limit = len(ELEMENT_NAMES) * element_tokens + _FRAME_TOKENS if element_tokens else None
     length = answer_length(limit, context)
     values = {"fields": ELEMENT_NAMES, "characters": characters}
-    left = PROMPTS.room(
+    room = PROMPTS.room(
         context, length.room + REPAIR_TOKENS, "elements", content="", described=False, **values
     )
-    cut = fit(content, left)
+    cut = fit(content, room)
     ask = partial(client.answer, schema=answer_model(characters), max_tokens=length.limit)
     try:
         answer = await ask_for_elements(ask, _texts, "elements", content=cut.text, **values)

@@ -39,22 +39,22 @@ def lead(task: Task, words: int | None = None) -> Summary:
     """
     works = list(quotable_works(task))
     words = section_words(len(works)) if words is None else words
-    chosen = [[_quoted(work, 0)] for work in works]
-    left = words - sum(len(sentences[0].text.split()) for sentences in chosen)
+    by_work = [[_quoted(work, 0)] for work in works]
+    words_left = words - sum(len(sentences[0].text.split()) for sentences in by_work)
     for depth in range(1, max((len(work.candidates) for work in works), default=0)):
-        for work, sentences in zip(works, chosen, strict=True):
+        for work, sentences in zip(works, by_work, strict=True):
             if depth < len(work.candidates):
                 following = _quoted(work, depth)
-                left -= len(following.text.split())
-                if left < 0:
-                    return _lead_summary(task, chosen)
+                words_left -= len(following.text.split())
+                if words_left < 0:
+                    return _lead_summary(task, by_work)
                 sentences.append(following)
-    return _lead_summary(task, chosen)
+    return _lead_summary(task, by_work)
 
 
-def _lead_summary(task: Task, chosen: list[list[SummarySentence]]) -> Summary:
-    sentences = tuple(sentence for group in chosen for sentence in group)
-    text = "\n\n".join(" ".join(sentence.text for sentence in group) for group in chosen)
+def _lead_summary(task: Task, by_work: list[list[SummarySentence]]) -> Summary:
+    sentences = tuple(sentence for group in by_work for sentence in group)
+    text = "\n\n".join(" ".join(sentence.text for sentence in group) for group in by_work)
     return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
 
 
@@ -91,18 +91,18 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
             or [(work.reference.title, work.passage_id)]
         )
     ]
-    chosen: list[int] = []
-    left = section_words(len(task.references)) if words is None else words
+    places: list[int] = []
+    words_left = section_words(len(task.references)) if words is None else words
     cosines = tfidf_cosines([text for _, text, _ in pool])
     scores = lexrank_scores(cosines)
     for place in sorted(range(len(pool)), key=lambda place: (-float(scores[place]), place)):
         length = len(pool[place][1].split()) + 2
-        if length <= left and all(cosines[place, other] < REPEATED for other in chosen):
-            chosen.append(place)
-            left -= length
+        if length <= words_left and all(cosines[place, other] < REPEATED for other in places):
+            places.append(place)
+            words_left -= length
     sentences = tuple(
         SummarySentence(with_citation(text, number), (number,), (passage_id,))
-        for number, text, passage_id in (pool[place] for place in sorted(chosen))
+        for number, text, passage_id in (pool[place] for place in sorted(places))
     )
     text = " ".join(sentence.text for sentence in sentences)
     return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())

@@ -91,11 +91,11 @@ async def group_references(
         "most": most_groups(count) if limited else None,
         "characters": _GROUP_CHARS if limited else None,
     }
-    left = PROMPTS.room(
+    room = PROMPTS.room(
         context, needed + REPAIR_TOKENS, "group", target="", references="", **values
     )
-    lines = fit(references, max(left * 2 // 3, left - count_tokens(target)))
-    about = fit(target, left - count_tokens(lines.text))
+    lines = fit(references, max(room * 2 // 3, room - count_tokens(target)))
+    about = fit(target, room - count_tokens(lines.text))
     cut = lines.cut or about.cut
     messages = PROMPTS.messages("group", target=about.text, references=lines.text, **values)
     try:

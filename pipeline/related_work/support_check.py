@@ -95,8 +95,8 @@ async def check_support(
         return SupportCheck({}, {})
     needed = _FRAME_TOKENS + _PER_VERDICT * len(places)
     values = {"characters": _QUOTE_CHARS if limited else None}
-    left = PROMPTS.room(context, needed + REPAIR_TOKENS, "support", sentences="", **values)
-    listing, cut = _sentences_with_passages(sentences, places, passages, left)
+    room = PROMPTS.room(context, needed + REPAIR_TOKENS, "support", sentences="", **values)
+    listing, cut = _sentences_with_passages(sentences, places, passages, room)
     messages = PROMPTS.messages("support", sentences=listing, **values)
     try:
         answer = await client.answer(
@@ -135,8 +135,8 @@ async def revise(
         return Revision(before)
     needed = _FRAME_TOKENS + per_sentence * len(places)
     values = {"characters": characters, "example": next(iter(passages), "R1P1")}
-    left = PROMPTS.room(context, needed + REPAIR_TOKENS, "revise", sentences="", **values)
-    listing, cut = _sentences_with_passages(sentences, places, passages, left)
+    room = PROMPTS.room(context, needed + REPAIR_TOKENS, "revise", sentences="", **values)
+    listing, cut = _sentences_with_passages(sentences, places, passages, room)
     messages = PROMPTS.messages("revise", sentences=listing, **values)
     try:
         answer = await client.answer(
@@ -175,7 +175,7 @@ def _sentences_with_passages(
     sentences: Sequence[TiedSentence],
     places: Sequence[int],
     passages: Mapping[str, NamedPassage],
-    left: int,
+    room: int,
 ) -> tuple[str, bool]:
     """The sentences at these places with their passages, each cut to its share of the room; and
     whether any was.
@@ -183,7 +183,7 @@ def _sentences_with_passages(
     names = [_passages_to_show(sentences[place - 1], passages) for place in places]
     texts = [f"Sentence {place}: {sentences[place - 1].text}" for place in places]
     count = max(sum(map(len, names)), 1)
-    share = max((left - sum(map(count_tokens, texts)) - 2 * len(texts)) // count, _FEWEST_TOKENS)
+    share = max((room - sum(map(count_tokens, texts)) - 2 * len(texts)) // count, _FEWEST_TOKENS)
     lines = {name: passages[name].line(share) for some in names for name in some}
     parts = [
         "\n".join([text, *(lines[name] for name in some)])

@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 
-class Rule(NamedTuple):
+class StyleRule(NamedTuple):
     """What a style prints, an example of it, and what the rule makes of the example."""
 
     name: str
@@ -22,7 +22,7 @@ class Rule(NamedTuple):
     yields: str
 
 
-Rules = tuple[Rule, ...]
+Rules = tuple[StyleRule, ...]
 
 
 def alternation(table: Rules, mark: str = "") -> re.Pattern[str]:
@@ -64,37 +64,37 @@ _INITIALS_AND_NAME = r"(?:[^\W\d_]\. ?-?)+[^\n,]{2,40}"
 # Where a list of names ends, after a space, a bracket or a colon. An example yields the list.
 NAMES_MARK = r"[\s(\[:]"
 AFTER_NAMES: Rules = (
-    Rule(
+    StyleRule(
         "block",
         r"(?<=\n)",
         "Ann Lee and Bob Roe.|On words.|J. Words, 1999.",
         "Ann Lee and Bob Roe.",
     ),
-    Rule(
+    StyleRule(
         "quote",
         r"(?<!The.)(?<!\b[AO]n.)(?<!\bA.)(?<!\bof.)(?=[“‘\"«]|``)",
         "A. Lee and B. Roe, “On words,” J. Words",
         "A. Lee and B. Roe,",
     ),
-    Rule(
+    StyleRule(
         "bracketed_year",
         rf"(?<=[(\[])(?:{MONTH},? )?{DATE}(?:, [^()\[\]\n]{{3,20}})?[)\]][.,:;]*",
         "Lee, A., & Roe, B. (1999, May). On words. J. Words.",
         "Lee, A., & Roe, B. ",
     ),
-    Rule(
+    StyleRule(
         "year",
         rf"(?<=[.,]\s){DATE}(?:[.,:;]+(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
         "Lee, Ann. 1999. On words. J. Words.",
         "Lee, Ann.",
     ),
-    Rule(
+    StyleRule(
         "bare_year",
         rf"(?<=[A-Z]\s){YEAR}[a-z]?,?(?=\s)|(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘])",
         "Lee A and Roe B 1999 J. Words 12 1",
         "Lee A and Roe B",
     ),
-    Rule(
+    StyleRule(
         "colon",
         r"(?<=[.)l]:)\s",
         "Lee, A., Roe, B.: On words. J. Words 1 (1999)",
@@ -104,66 +104,68 @@ AFTER_NAMES: Rules = (
 
 # A title in quotation marks. An example yields the title, marks and all.
 QUOTED: Rules = (
-    Rule(
+    StyleRule(
         "double",
         r"“(?:“[^”]{0,200}”|[^“]){1,600}?”",
         "“How the world says “Maybe”?,” J. Words",
         "“How the world says “Maybe”?,”",
     ),
-    Rule(
+    StyleRule(
         "single",
         r"‘(?!‘).{1,600}?(?:[,.?!]’|’(?=[,.;:\n]|$|\s+(?:[Ii]n\b|[A-Z])))",
         "‘The reader’s words’, J. Words",
         "‘The reader’s words’",
     ),
-    Rule("closing", r"”[^”]{1,600}”", "”On words” J. Words", "”On words”"),
-    Rule("straight", r'"[^"]{1,600}"', '"On words," J. Words', '"On words,"'),
-    Rule("doubled", r"(?:``|‘‘).{1,600}?(?:''|’’|”)", "``On words,'' J. Words", "``On words,''"),
-    Rule("angled", r"«[^»]{1,600}»", "« Sur les mots », J. Words", "« Sur les mots »"),
+    StyleRule("closing", r"”[^”]{1,600}”", "”On words” J. Words", "”On words”"),
+    StyleRule("straight", r'"[^"]{1,600}"', '"On words," J. Words', '"On words,"'),
+    StyleRule(
+        "doubled", r"(?:``|‘‘).{1,600}?(?:''|’’|”)", "``On words,'' J. Words", "``On words,''"
+    ),
+    StyleRule("angled", r"«[^»]{1,600}»", "« Sur les mots », J. Words", "« Sur les mots »"),
 )
 
 # What follows the title within its block, tried after each comma and stop. An example yields the
 # title.
 AFTER_TITLE: Rules = (
-    Rule(
+    StyleRule(
         "archive",
         r"ar[Xx]iv(?:\s?:\s*\d|:[a-z-]+/\d|,? e?-?[Pp]rint|,? [Pp]reprint|,? \(?\d|,?"
         r" abs|$)|Co[Rr][Rr]\b",
         "Rounded arXiv: a data set of words, arXiv:1909.01234",
         "Rounded arXiv: a data set of words",
     ),
-    Rule(
+    StyleRule(
         "thesis",
         THESIS,
         "Words, and how to count them. PhD thesis, X",
         "Words, and how to count them",
     ),
-    Rule(
+    StyleRule(
         "report",
         r"[Tt]ech(?:nical|\.) [Rr]ep|[Rr]esearch [Rr]ep|[Ww]orking [Pp]aper\b",
         "On words, Tech. Rep. 12, X",
         "On words",
     ),
-    Rule(
+    StyleRule(
         "address",
         r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|ISBN|ISSN|\[[Oo]nline|Available|Accessed|Retrieved",
         "On words: a tool, https://words.org",
         "On words: a tool",
     ),
-    Rule(
+    StyleRule(
         "number",
         r"(?:[Vv]ol(?:ume|\.)|[Nn]o\.|[Nn]umber|pp?\.|[Pp]ages?) ?\d+(?: of|[-–.,\s]|$)",
         "On words, volume 3 of Lectures",
         "On words",
     ),
-    Rule(
+    StyleRule(
         "date",
         rf"\(?(?:{MONTH}[\s-](?:\d{{1,2}},?"
         rf" )?)?{YEAR}[a-z]?(?=\)?[.,;:]*\s*(?:$|\n|http|\()|\)[.,;:])",
         "On words, 1999.",
         "On words",
     ),
-    Rule(
+    StyleRule(
         "edition",
         rf"\(?{ORDINAL} [Ee]d(?:\.|n\b|ition\b)",
         "On words, 2nd ed., X, 1999",
@@ -174,32 +176,32 @@ AFTER_TITLE: Rules = (
 # What follows the title where nothing but commas and stops tells: names of venues, by their words
 # and numbers.
 AFTER_TITLE_IN_A_RUN: Rules = (
-    Rule(
+    StyleRule(
         "state",
         r"[Tt]o appear|[Tt]o be published|[Ss]ubmitted|[Mm]anuscript|[Ii]n press|[Ii]n preparation|"
         r"[Aa]ccepted|[Pp]ersonal comm|[Pp]rivate comm|[Ff]orthcoming|[Uu]npublished|[Pp]reprint",
         "On words, submitted to X",
         "On words",
     ),
-    Rule(
+    StyleRule(
         "journal",
         rf"(?!Vol|Part )(?=[A-Z]){JOURNAL}",
         "Ledgers, Logs and Lists, J. Words 12 (1999) 1–9",
         "Ledgers, Logs and Lists",
     ),
-    Rule(
+    StyleRule(
         "journal_by_issue",
         r"[A-Z][^.,;:?!()\n\d]{1,90}?,?\s(?:vol\. ?)?\d+(?: ?\(\d+|, ?\d+[–-]|:\d)",
         "Ledgers, Logs and Lists, Computation of words 12(3), 1–9",
         "Ledgers, Logs and Lists",
     ),
-    Rule(
+    StyleRule(
         "journal_by_year",
         rf"[A-Z](?:(?! [a-z]{{4}})[^,.;:?!()\n\d]){{1,70}}?,? \(?{YEAR}",
         "On words, Nature, 1999",
         "On words",
     ),
-    Rule(
+    StyleRule(
         "meeting",
         rf"(?!Vol|Part )(?:[A-Z\d](?:(?!{SENTENCE_END})[^,;:?!()\n]){{0,60}})?\b(?:"
         r"Proc(?:eedings|\.|s\b)|Symp(?:osium|\.)|Conf(?:erence|\.)|Workshop|Congress|Journal|Trans(?:actions\b|\.)|"
@@ -207,7 +209,7 @@ AFTER_TITLE_IN_A_RUN: Rules = (
         "Words, and more. Neural Words Workshop, X",
         "Words, and more",
     ),
-    Rule(
+    StyleRule(
         "publisher",
         rf"[A-Z][^,.;:?!()\n]{{0,40}}(?:{PUBLISHER}|Universit)|(?:{PUBLISHER}|Kluwer|North[-"
         r" ]Holland|"
@@ -220,27 +222,29 @@ AFTER_TITLE_IN_A_RUN: Rules = (
 # What styles hang on to a title. An example yields the title.
 TAIL_MARK = r"[\s,.(\[][\s,.;(\[]{0,3}"
 TITLE_TAIL: Rules = (
-    Rule("address", r"https?:|www\.|URL\b|[Oo]nline\]", "On words. https://words.org", "On words"),
-    Rule(
+    StyleRule(
+        "address", r"https?:|www\.|URL\b|[Oo]nline\]", "On words. https://words.org", "On words"
+    ),
+    StyleRule(
         "archive",
         r"ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint|\s\d{4})",
         "On words. arXiv preprint 1909.01",
         "On words",
     ),
-    Rule(
+    StyleRule(
         "date",
         rf"(?<=[,.(\[].)(?:{MONTH},?\s+)?{YEAR}[a-z]?[).,\s]*$|(?<=\(){YEAR}\)$",
         "Words at large, Sept. 2021",
         "Words at large",
     ),
-    Rule(
+    StyleRule(
         "edition",
         rf"(?<=[,.].){ORDINAL} [Ee]d(?:\.|n\.?|ition)?\)?[.,]*$",
         "Words at large, Second Edition",
         "Words at large",
     ),
-    Rule("kind", r"(?<=\[)[^\]]{1,40}\]$", "On words [Computer software]", "On words"),
-    Rule(
+    StyleRule("kind", r"(?<=\[)[^\]]{1,40}\]$", "On words [Computer software]", "On words"),
+    StyleRule(
         "journal_number",
         r"\d{1,4},\s\w?\d{3,}$",
         "Thermodynamics of words 71, 054508",
@@ -250,52 +254,52 @@ TITLE_TAIL: Rules = (
 
 # What is between a title and the name of its venue. An example yields the venue.
 BEFORE_VENUE: Rules = (
-    Rule("within", r"[Ii]n:?\s+", "In: Journal of Words", "Journal of Words"),
-    Rule("date", rf"\(?{YEAR}[a-z]?\)?[.,;]+\s*", "(1999), Words Press", "Words Press"),
-    Rule(
+    StyleRule("within", r"[Ii]n:?\s+", "In: Journal of Words", "Journal of Words"),
+    StyleRule("date", rf"\(?{YEAR}[a-z]?\)?[.,;]+\s*", "(1999), Words Press", "Words Press"),
+    StyleRule(
         "volume",
         r"(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Pp]ages?|pp\.) ?\d[\d–-]*(?: of:?|[,.])\s",
         "volume 301 of Foundations of Words",
         "Foundations of Words",
     ),
-    Rule(
+    StyleRule(
         "editors",
         r"[^\n]{3,300}?(?:\([Ee]ds?\.?\)[.,:]?|,"
         r" ?[Ee]d(?:itor)?s?\.?[,.]|[Ee]ds\.[,:])\s(?=\S)(?![A-Z]\.)",
         "Able, A. and Baker, B. (eds.), Findings of Words",
         "Findings of Words",
     ),
-    Rule(
+    StyleRule(
         "thesis",
         rf"\(?{THESIS}\)?[.,:]?\s(?:at (?:the )?)?\(?",
         "PhD thesis, University of Words",
         "University of Words",
     ),
-    Rule(
+    StyleRule(
         "report",
         r"(?:[Tt]ech(?:nical|\.)|[Rr]esearch) [Rr]ep(?:ort|\.)(?: [\w/-]*\d[\w./-]*)?, ",
         "Technical Report MA-12, Words Institute",
         "Words Institute",
     ),
-    Rule(
+    StyleRule(
         "place",
         rf"[A-Z][^\n:\d]{{2,30}}: (?=[^\n]{{0,30}}{PUBLISHER})",
         "New York: Words Press",
         "Words Press",
     ),
-    Rule(
+    StyleRule(
         "edition",
         rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\.?|ition)\)?[.,]*\s|\.\n)",
         "2nd ed., Words Press",
         "Words Press",
     ),
-    Rule(
+    StyleRule(
         "kind",
         r"\[[^\]\n]{1,40}\][.,]?\s",
         "[PhD thesis]. University of Words",
         "University of Words",
     ),
-    Rule(
+    StyleRule(
         "state",
         r"(?:[Tt]o appear in|[Aa]ccepted (?:by|to|at|for)|[Ss]ubmitted to|[Pp]resented at)(?:"
         r" the)? ",
@@ -307,14 +311,14 @@ BEFORE_VENUE: Rules = (
 # What follows the name of a venue. An example yields the venue.
 VENUE_MARK = r"[\s,.;)][\s,.;]{0,3}"
 AFTER_VENUE: Rules = (
-    Rule("block", r"(?<=\n)", "J. Words|doi: 10.1/2", "J. Words"),
-    Rule(
+    StyleRule("block", r"(?<=\n)", "J. Words|doi: 10.1/2", "J. Words"),
+    StyleRule(
         "address",
         r"https?:|www\.|doi:|DOI|URL|ISSN|ISBN|\[Online",
         "J. Words. URL https://words.org",
         "J. Words",
     ),
-    Rule(
+    StyleRule(
         "locator",
         r"\(?(?:[Vv]ol(?:\.|umes?) ?[\dIVX(]|[Nn]os?\.|[Nn]umber \d|pp?\.|[Pp]ages?\b|pp\b|"
         r"[Aa]rticle\b|[Aa]rt\.|[Cc]h(?:ap)?(?:ter|\.) ?\d|[Tt]ech(?:nical|\.)"
@@ -322,40 +326,40 @@ AFTER_VENUE: Rules = (
         "Learning of Words, Volume 1, pages 1–9",
         "Learning of Words",
     ),
-    Rule(
+    StyleRule(
         "number",
         rf"(?<=,\s)#?[A-Z]?\d|(?!{YEAR})[A-Z]?\d+(?:[-–]\d+)?\s*[(:,;]",
         "J. Words 12(3), 1–9",
         "J. Words",
     ),
-    Rule(
+    StyleRule(
         "date",
         rf"\(?{MONTH}[\s-](?:\d{{1,2}}(?:\s?[-–]\s?\d+)?,?"
         rf" )?{YEAR}|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
         "Words Press (June 1999)",
         "Words Press",
     ),
-    Rule(
+    StyleRule(
         "state",
         r"(?<=[,.;]\s)(?:[Ii]n press|[Tt]o appear|[Ss]ubmitted|[Aa]ccepted|[Pp]reprint|ar[Xx]iv)",
         "J. Words, to appear",
         "J. Words",
     ),
-    Rule("edition", rf"(?<=,\s){ORDINAL} [Ee]d", "Words Press, second edition", "Words Press"),
-    Rule(
+    StyleRule("edition", rf"(?<=,\s){ORDINAL} [Ee]d", "Words Press, second edition", "Words Press"),
+    StyleRule(
         "editors",
         rf"(?<=,\s){_INITIALS_AND_NAME}(?:,? (?:and )?{_INITIALS_AND_NAME}){{0,9}}, [Ee]ds?\.|"
         r"(?<=[,.]\s)[Ee]d(?:s|ited)?\b|\([Ee]ds?\.",
         "Text and Machine, H. Dahl, ed., X",
         "Text and Machine",
     ),
-    Rule(
+    StyleRule(
         "town",
         r"\([A-Z][a-z]+(?:, [^()]+)?\)(?=[,.\n]|$)",
         "Proceedings of Words (Bergen, Norway), X",
         "Proceedings of Words",
     ),
-    Rule(
+    StyleRule(
         "bracket",
         r"(?<=\)\.\s)|(?<=;\s)",
         "Conference on Words (CoW). New York",

@@ -76,7 +76,7 @@ ENDS = [
     ("table", "mark", "rule"), ENDS, ids=lambda value: getattr(value, "name", "")
 )
 def test_names_titles_and_venues_end_where_the_rule_says(
-    table: rules.Rules, mark: Any, rule: rules.Rule
+    table: rules.Rules, mark: Any, rule: rules.StyleRule
 ) -> None:
     text = rule.example.replace("|", "\n")
     match = rules.alternation(table, mark).search(text)
@@ -85,7 +85,7 @@ def test_names_titles_and_venues_end_where_the_rule_says(
 
 
 @pytest.mark.parametrize("rule", rules.QUOTED, ids=lambda rule: rule.name)
-def test_a_title_is_quoted_as_the_rule_says(rule: rules.Rule) -> None:
+def test_a_title_is_quoted_as_the_rule_says(rule: rules.StyleRule) -> None:
     match = rules.alternation(rules.QUOTED).match(rule.example)
     assert match
     assert (match.lastgroup, match[0]) == (rule.name, rule.yields)
@@ -94,7 +94,7 @@ def test_a_title_is_quoted_as_the_rule_says(rule: rules.Rule) -> None:
 @pytest.mark.parametrize(
     "rule", [*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN], ids=lambda rule: rule.name
 )
-def test_a_title_ends_where_the_rule_says(rule: rules.Rule) -> None:
+def test_a_title_ends_where_the_rule_says(rule: rules.StyleRule) -> None:
     stop = re.compile(r"[.,]\s+").match(rule.example, len(rule.yields))
     found = stop and rules.alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN)).match(
         rule.example, stop.end()
@@ -105,7 +105,7 @@ def test_a_title_ends_where_the_rule_says(rule: rules.Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", rules.BEFORE_VENUE, ids=lambda rule: rule.name)
-def test_a_venue_begins_where_the_rule_says(rule: rules.Rule) -> None:
+def test_a_venue_begins_where_the_rule_says(rule: rules.StyleRule) -> None:
     found = rules.alternation(rules.BEFORE_VENUE).match(rule.example)
     assert found
     assert (found.lastgroup, rule.example[found.end() :]) == (rule.name, rule.yields)
