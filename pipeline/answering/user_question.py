@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ConfigDict
 
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
@@ -89,11 +89,16 @@ class FollowUp(AnswerForm):
 
 
 class Search(AnswerForm):
-    """WikiChat's: whether to search, the question by itself, and the words of the search.
+    """WikiChat's: whether to search, the question by itself, and the words of the search."""
 
-    search is a word and not a truth value: a rehearsal makes up the first of the words, which must
-    be the costlier one.
-    """
+    # The description is part of a request, and so of the keys of stored answers.
+    model_config = ConfigDict(
+        json_schema_extra={
+            "description": "WikiChat's: whether to search, the question by itself, and the words of"
+            " the search.\n\nsearch is a word and not a truth value: a rehearsal makes up the first"
+            " of the words, which must be the costlier one."
+        }
+    )
 
     search: Annotated[Literal["yes", "no"], BeforeValidator(as_word)]
     question: Annotated[str, AtMost(QUESTION_CHARS)]
