@@ -105,7 +105,9 @@ class Dump:
         """A digest of the month's pages and strays, the same for a copied or touched zip."""
         digest = hashlib.sha256()
         for zip_name, _, part in self._parts(month):
-            digest.update(repr((zip_name, part)).encode())
+            # "Part" is in the fingerprints of every data root, so the class's own name is not used.
+            values = repr(part).removeprefix(type(part).__name__)
+            digest.update(f"({zip_name!r}, Part{values})".encode())
         if month in self.months[:1]:
             digest.update(repr(tuple(self.broken.items())).encode())
         return digest.hexdigest()
