@@ -1,6 +1,7 @@
-"""Names of all stages, in the order in which they run.
+"""Names of all stages, in the order in which they run, for --help and completion.
 
-Written by `python -m tools.generate_reference`; do not edit by hand. Importing it is cheap.
+Written from `pipeline.stages` by `python -m tools.generate_reference`; do not edit by hand.
+Importing it is cheap.
 """
 
 STAGE_NAMES = (

@@ -1,10 +1,15 @@
-"""All stages, in the order in which they run."""
+"""All stages, in the order in which they run.
+
+The list is derived from `pipeline.tables.TABLES`: a table names the module of its stage, and the
+stage is that module's constant with the table's name in capitals. So a stage is added with its
+table (CONTRIBUTING.md).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from itertools import takewhile
-from pkgutil import resolve_name
 
 from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.engine.stage import Stage
@@ -12,27 +17,38 @@ from pipeline.engine.systems import lookup
 from pipeline.evaluation.stages import ANSWER_GRADES, G_SCORES
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
-from pipeline.tables import TABLES
+from pipeline.tables import TABLES, Table
+
+
+def _load_stage(table: Table, module: str) -> Stage:
+    """The stage that makes a table. Raises TypeError where the module does not define it."""
+    constant = table.name.upper()
+    stage = getattr(import_module(module), constant, None)
+    if not isinstance(stage, Stage) or stage.table != table:
+        raise TypeError(
+            f"{module}, the stage_module of the table {table.name}, must define its stage:"
+            f" {constant} = Stage(table=tables.{constant}, …)"
+        )
+    return stage
+
 
 STAGES: tuple[Stage, ...] = tuple(
-    resolve_name(f"{table.stage_module}:{table.name.upper()}")
+    _load_stage(table, table.stage_module)
     for table in TABLES.values()
     if table.stage_module is not None
 )
 """All stages, in the order in which they run."""
 
 CORPUS_STAGES = tuple(takewhile(lambda stage: stage.asks is None, STAGES))
-"""Stages up to the index, the tasks and the questions: those before the first that asks a language
-model.
-"""
+"""The stages before the first that asks a language model: up to the index, tasks and questions."""
 
 LLM_STAGES = tuple(stage for stage in STAGES if stage.asks is not None)
-"""Stages that ask a language model."""
+"""The stages that ask a language model, as a writer or as a judge."""
 
 LLM_STAGE_NAMES = frozenset(stage.name for stage in LLM_STAGES)
 
 JUDGING_STAGES = tuple(stage for stage in LLM_STAGES if stage.asks == "judge")
-"""Stages that ask a judge, a language model too."""
+"""The stages among them that ask a judge."""
 
 
 def writer_models(settings: Settings) -> list[str]:
@@ -51,14 +67,8 @@ def calls_model(settings: Settings) -> bool:
 
 
 def _called_models(settings: Settings) -> set[str]:
-    writers = [
-        writer
-        for writer, _ in (
-            *RELATED_WORK_WRITERS.chosen(settings),
-            *ANSWERING_WRITERS.chosen(settings),
-        )
-    ]
-    return {writer.model for writer in writers if writer.model}
+    writers = [*RELATED_WORK_WRITERS.chosen(settings), *ANSWERING_WRITERS.chosen(settings)]
+    return {writer.model for writer, _ in writers if writer.model}
 
 
 def stage_named(name: str, option: str = "the stage") -> Stage:
@@ -73,4 +83,7 @@ def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[
     selected = [stage_named(name, "--select") for name in select]
     if selected:
         return [stage for stage in STAGES if stage in selected]
-    return list(STAGES[: STAGES.index(stage_named(until, "--until")) + 1] if until else STAGES)
+    if not until:
+        return list(STAGES)
+    last = STAGES.index(stage_named(until, "--until"))
+    return list(STAGES[: last + 1])

@@ -282,9 +282,10 @@ def stage_names_module() -> str:
     """
     names = "".join(f'    "{stage.name}",\n' for stage in STAGES)
     return f"""\
-\"\"\"Names of all stages, in the order in which they run.
+\"\"\"Names of all stages, in the order in which they run, for --help and completion.
 
-Written by `python -m tools.generate_reference`; do not edit by hand. Importing it is cheap.
+Written from `pipeline.stages` by `python -m tools.generate_reference`; do not edit by hand.
+Importing it is cheap.
 \"\"\"
 
 STAGE_NAMES = (

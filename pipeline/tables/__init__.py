@@ -23,9 +23,12 @@ Column = tuple[str, pa.DataType, str]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. row: what one row of it is. rows_per_group: how many rows are held in memory and
-    written at once. stage_module: the module whose constant `NAME` is the stage that makes the
-    table; None where no stage does.
+    """A table.
+
+    row: what one row of it is. version: raised when the columns or their meaning change.
+    rows_per_group: how many rows are held in memory and written at once. stage_module: the module
+    that defines the stage of the table, as a constant with the table's name in capitals
+    (`pipeline.stages` loads it); None where no stage makes the table.
     """
 
     name: str
@@ -808,8 +811,8 @@ RETIRED_TABLES = (
     "estimates",
     "stability",
 )
-"""Tables and other folders of data roots of before that nothing reads or writes any more: they can
-be deleted.
+"""Tables and other folders of earlier versions' data roots that nothing reads or writes any more;
+they can be deleted.
 """
 
 TABLES: Mapping[str, Table] = {
@@ -841,4 +844,4 @@ TABLES: Mapping[str, Table] = {
         LEDGER,
     )
 }
-"""All tables by name; those of stages in the order in which the stages run."""
+"""All tables by name. `pipeline.stages` derives the stages from it: they run in this order."""

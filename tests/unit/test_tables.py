@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline import tables
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -191,6 +192,11 @@ def test_a_column_that_the_table_lacks_is_refused(tmp_path: Path) -> None:
         pytest.raises(KeyError, match="colour"),
     ):
         writer.add({"colour": "blue"})
+
+
+def test_every_table_is_listed() -> None:
+    defined = {table.name for table in vars(tables).values() if isinstance(table, Table)}
+    assert defined == set(TABLES)
 
 
 def test_every_column_of_every_table_is_described() -> None:
