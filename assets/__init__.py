@@ -1,4 +1,4 @@
-"""The assets that Dagster shows, a module a group, and the checks of a month."""
+"""The assets, checks, jobs and partitions that Dagster shows."""
 
 OWNERS = ("team:citeloom",)
 """Owners of every asset."""

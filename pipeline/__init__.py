@@ -1,9 +1,7 @@
-"""citeloom: what we know. Domain code that turns ar5iv pages into a searchable corpus and writes
-from it.
+"""Domain code of citeloom: turn ar5iv pages into a searchable corpus, and write from it.
 
-Belongs here: everything that is true without an orchestrator. Only `definitions`, `partitions` and
-`jobs` may import Dagster; `assets/`, `resources/` and `sensors/` hold the rest of what Dagster
-sees.
+It works without an orchestrator. Only `definitions` and the command line's reporter import Dagster;
+`assets/`, `resources/` and `sensors/` hold what Dagster shows and starts.
 """
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""Compute a month of a table by one function that both doors call, `run.run_stage`."""
+"""Compute a month of a table: `run.run_stage`, for the command line and for Dagster."""

@@ -1,4 +1,4 @@
-"""Checks of a finished month: plain functions that both doors call after the stage."""
+"""Checks of a finished month, which the command line and Dagster evaluate after the stage."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ def evaluate(stage: Stage, check: MonthCheck, workspace: Workspace, month: str) 
 def record(
     stage: Stage, check: MonthCheck, workspace: Workspace, month: str, result: CheckResult
 ) -> None:
-    """Record a blocking check that failed, so that no run goes on below it; else forget it."""
-    name = check_name(stage.name)
+    """Record the failure of a blocking check, so that no run goes on below it; forget it where the
+    check passes.
+    """
     if not check.blocking:
         return
+    name = check_name(stage.name)
     if result.passed:
         forget_failure(workspace, name, month)
     else:

@@ -1,6 +1,6 @@
-"""File locks that serialise work between processes, whichever door they came through.
+"""File locks that serialise work between processes of the command line and of Dagster.
 
-The system releases a lock when its holder ends, however it ends.
+The system releases a lock when its holder ends, also when it is killed.
 """
 
 from __future__ import annotations

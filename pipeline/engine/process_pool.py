@@ -1,10 +1,9 @@
 """Process pool: chunks of work run in worker processes, within limits of processor time and memory.
 
 Each worker is a pebble pool of one process, started with loky's context, which does not import the
-caller's `__main__`
-into it. One process a pool, because the workers of a pebble pool share one pipe: a worker that is
-killed while it sends its answer leaves half a message and a locked pipe, and all others hang
-(pebble 5.2.3).
+caller's `__main__` into it. One process a pool, because the workers of a pebble pool share one
+pipe: a worker that is killed while it sends its answer leaves half a message and a locked pipe, and
+all others hang (pebble 5.2.3).
 """
 
 from __future__ import annotations

@@ -55,9 +55,8 @@ def _encodings(secret: str) -> Iterator[str]:
 
 def redact(text: str, secrets: Collection[str]) -> str:
     """The text with *** in place of each secret."""
-    for secret in sorted(
-        secrets, key=len, reverse=True
-    ):  # the longest first: one may contain another
+    # The longest first: one may contain another.
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
 

@@ -1,8 +1,7 @@
-"""Compute a month of a stage where it is missing or out of date: `run_stage`, which both doors
-call.
+"""Compute a month of a stage where it is missing or out of date: `run_stage`.
 
-A month is up to date while the fingerprint in its file equals the one that its inputs, settings and
-code give now.
+The command line and Dagster both call it. A month is up to date while the fingerprint in its file
+equals the one that its inputs, settings and code give now.
 """
 
 from __future__ import annotations

@@ -37,17 +37,25 @@ def month_status(stages: Sequence[Stage], workspace: Workspace, month: str) -> l
 
 def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) -> dict[str, Any]:
     file = workspace.root.file(stage.table, month)
-    names = (stage.name, check_name(stage.name)) if due else ()
-    failure = next(filter(None, (read_failure(workspace, name, month) for name in names)), None)
+    failure = None
+    if due:
+        failure = read_failure(workspace, stage.name, month) or read_failure(
+            workspace, check_name(stage.name), month
+        )
     try:
         provenance = read_provenance(file)
     except CiteloomError as error:
         provenance, failure = None, str(error)
-    stale = State.STALE if file.exists() else State.MISSING
+    if failure:
+        state_name = "failed"
+    elif not due:
+        state_name = State.DONE.value
+    else:
+        state_name = (State.STALE if file.exists() else State.MISSING).value
     return {
         "month": month,
         "stage": stage.name,
-        "state": "failed" if failure else (stale if due else State.DONE).value,
+        "state": state_name,
         "rows": provenance.rows if provenance else None,
         "written_at": file.stat().st_mtime if provenance else None,
         "left_out": dict(provenance.left_out) if provenance else {},
