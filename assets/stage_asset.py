@@ -64,9 +64,8 @@ class StageAsset:
         try:
             values = {name: getattr(settings, name) for name in stage.settings}
             values |= stage.part_settings(settings)
-        except (
-            CiteloomError
-        ) as error:  # each run names the invalid setting; the UI opens all the same
+        # Each run names the invalid setting; the UI opens all the same.
+        except CiteloomError as error:
             values = {"invalid": str(error)}
         digest = hashlib.sha256(
             json.dumps(values, sort_keys=True, default=str).encode()
@@ -227,9 +226,8 @@ def _run(
         raise dg.RetryRequested(config.retries, SECONDS_BETWEEN_RETRIES) from error
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
-    except (
-        Exception
-    ) as error:  # an error of ours is no lost node, for which alone a cluster's step is retried
+    # An error of the code is not a lost node, for which alone a cluster's step is retried.
+    except Exception as error:
         raise dg.Failure(
             description=f"{type(error).__name__}: {error}", allow_retries=False
         ) from error

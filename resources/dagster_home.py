@@ -99,9 +99,8 @@ def open_instance(home: Path) -> dg.DagsterInstance:
             instance.get_runs(limit=1)
             _make_pools(instance)
         except Exception as error:
-            if not type(error).__module__.startswith(
-                "dagster_postgres"
-            ):  # the package may not be installed
+            # By its module's name, since the package may not be installed.
+            if not type(error).__module__.startswith("dagster_postgres"):
                 raise
             reason = one_line(str(error.__cause__).split("\n(Background")[0])
             raise TransientFailure(f"{_VARIABLE}: cannot connect to Postgres: {reason}") from error
@@ -113,9 +112,8 @@ def _make_pools(instance: dg.DagsterInstance) -> None:
     on Postgres the second of two steps that ask at once fails with its run.
     """
     events = instance.event_log_storage
-    for pool in sorted(
-        {stage.pool for stage in STAGES if stage.pool} - events.get_concurrency_keys()
-    ):
+    pools = {stage.pool for stage in STAGES if stage.pool}
+    for pool in sorted(pools - events.get_concurrency_keys()):
         events.initialize_concurrency_limit_to_default(pool)
 
 

@@ -54,10 +54,9 @@ class RunAwareStepHandler(RayStepHandler):  # type: ignore[misc, unused-ignore]
     """dagster-ray's step handler (0.4.8) with two promises that it does not keep.
 
     A job that was stopped from outside (`ray job stop`) reports nothing any more, and dagster-ray
-    takes it for
-    healthy, so its run would never end: here the step counts as lost. Steps of a run whose process
-    was killed go on: here they are stopped before the next step starts, as they hold processors and
-    the lock of their month.
+    takes it for healthy, so its run would never end: here the step counts as lost. Steps of a run
+    whose process was killed go on: here they are stopped before the next step starts, as they hold
+    processors and the lock of their month.
     """
 
     def launch_step(self, step_handler_context: Any) -> Iterator[dg.DagsterEvent]:

@@ -25,10 +25,9 @@ def verdict(categories: Sequence[str], primary: str, settings: Settings) -> tupl
 
     `categories` are all of a paper's categories, `primary` its first. Setting `categories` names
     archives (`cs`) or categories (`cs.CL`), matched whole: `cs` does not match `physics.optics`.
-    Setting `category_match` says whether
-    any category may match or the primary one alone. Reason: `not_computer_science` where just `cs`
-    is asked for, else `other_category`. A category counts under each of its aliases, so eess.SY is
-    computer science too.
+    Setting `category_match` says whether any category may match or the primary one alone. Reason:
+    `not_computer_science` where just `cs` is asked for, else `other_category`. A category counts
+    under each of its aliases, so eess.SY is computer science too.
     """
     candidates = [primary] if settings.category_match == "primary" else [primary, *categories]
     if any(matches(category, settings.categories) for category in candidates):

@@ -192,10 +192,9 @@ class _Harvest:
         oai = OaiClient(self.state.url, self.client)
         restarts = 0
         while True:
+            since, until, token = self._since(), self.state.until, self.state.token
             try:
-                for page in oai.pages(
-                    self._since() or None, self.state.until or None, self.state.token or None
-                ):
+                for page in oai.pages(since or None, until or None, token or None):
                     self._add(page)
                 return self._finish(oai.answered_at)
             except TokenRefused as refusal:
@@ -275,15 +274,14 @@ class OaiClient:
         with. Raises TokenRefused, what `RateLimitedClient.get` raises, and PermanentFailure where
         the server refuses the request.
         """
-        bounds = {"from": since, "until": until}
-        query = {"metadataPrefix": PREFIX, "set": SET} | {
-            name: day for name, day in bounds.items() if day
-        }
+        query = {"verb": "ListRecords", "metadataPrefix": PREFIX, "set": SET}
+        for name, day in {"from": since, "until": until}.items():
+            if day:
+                query[name] = day
         while True:
-            query = {"resumptionToken": token} if token else query
-            root = self._client.get(
-                f"{self._url}?{urlencode({'verb': 'ListRecords'} | query)}", self._read
-            )
+            if token:
+                query = {"verb": "ListRecords", "resumptionToken": token}
+            root = self._client.get(f"{self._url}?{urlencode(query)}", self._read)
             self.answered_at = root.findtext(f"{_OAI}responseDate") or ""
             if self._is_empty(root):
                 return
@@ -336,30 +334,30 @@ def _read_page(root: Element, answered_at: str) -> HarvestPage:
     broken: dict[str, str] = {}
     nameless = 0
     for element in root.iterfind(f"{_OAI}ListRecords/{_OAI}record"):
-        name = (
-            (element.findtext(f"{_OAI}header/{_OAI}identifier") or "")
-            .strip()
-            .removeprefix(_IDENTIFIER)
-        )
+        identifier = element.findtext(f"{_OAI}header/{_OAI}identifier") or ""
+        name = identifier.strip().removeprefix(_IDENTIFIER)
         try:
             change = _read_change(element, name)
         except (ValueError, TypeError, AttributeError) as error:
-            nameless += not name
-            broken |= {name: str(error)} if name else {}
+            if name:
+                broken[name] = str(error)
+            else:
+                nameless += 1
             continue
         earlier = changes.get(name)
         if earlier is None or change.datestamp >= earlier.datestamp:
             changes[name] = change
     token = root.find(f"{_OAI}ListRecords/{_OAI}resumptionToken")
     attributes = {} if token is None else dict(token.attrib)
+    token_text = "" if token is None else (token.text or "").strip()
     size = attributes.get("completeListSize", "")
     return HarvestPage(
         tuple(changes.values()),
         broken,
         answered_at,
-        token=None if token is None else (token.text or "").strip() or None,
-        expires=attributes.get("expirationDate")
-        or attributes.get("expires"),  # arXiv's own server writes `expires`
+        token=token_text or None,
+        # arXiv's own server writes `expires`.
+        expires=attributes.get("expirationDate") or attributes.get("expires"),
         total=int(size) if size.isdecimal() else None,
         nameless=nameless,
     )

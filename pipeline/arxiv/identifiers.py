@@ -52,7 +52,9 @@ class NotAPage:
 def split_version(identifier: str) -> tuple[str, int | None]:
     """An identifier without its version, and the version: `1707.08567v2` is (`1707.08567`, 2)."""
     version = _VERSION.search(identifier)
-    return (identifier[: version.start()], int(version[1])) if version else (identifier, None)
+    if version is None:
+        return identifier, None
+    return identifier[: version.start()], int(version[1])
 
 
 def strip_version(identifier: str) -> str:
@@ -110,7 +112,9 @@ def read_member_name(name: str) -> MemberName | NotAPage:
 
 
 def _claimed_month(name: str) -> str | None:
-    return next((month for part in name.split("/")[:-1] if (month := folder_month(part))), None)
+    """The month of the first folder of a path that is named after one; None without one."""
+    months = map(folder_month, name.split("/")[:-1])
+    return next((month for month in months if month), None)
 
 
 def _member_id(stem: str) -> str | None:

@@ -116,10 +116,10 @@ def _updated(arxiv_id: str, earlier: Record | None, paper: HarvestedPaper) -> Re
     record = paper.record or earlier or Record(arxiv_id)
     if paper.deleted:
         return replace(record, source="oai", status="withdrawn")
-    same = (
-        earlier and replace(record, source=earlier.source, fetched_at=earlier.fetched_at) == earlier
-    )
-    return earlier if earlier and same else record
+    if earlier is None:
+        return record
+    same = replace(record, source=earlier.source, fetched_at=earlier.fetched_at) == earlier
+    return earlier if same else record
 
 
 def _sources_tried(job: Job, record: Record) -> str:

@@ -191,7 +191,7 @@ def split_names(text: str) -> tuple[str, ...]:
         ]
         return tuple(_given_first(piece) for piece in pieces if piece.strip())
     pieces = [piece for piece in bare.removeprefix("and ").split(" and ") if piece]
-    parts = [part for piece in pieces for text in piece.split(",") if (part := text.strip())]
+    parts = [part.strip() for piece in pieces for part in piece.split(",") if part.strip()]
     if _is_inverted(pieces, parts):
         return tuple(
             f"{given} {family}" for family, given in zip(parts[::2], parts[1::2], strict=True)
@@ -428,6 +428,7 @@ _ACCENTED = re.compile(
     r"""\\(?:(['`^"~=.])\s*|([uvHckrd])(?:\s+|(?=\{)))(?:\{\s*\\?([A-Za-z])\s*\}|\\?([A-Za-z]))"""
 )
 _TEX_LETTER = re.compile(r"\\(ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z])\s?")
+_WITHOUT_BRACES = str.maketrans("", "", "{}")
 _BRACKETED = re.compile(r"\([^()]*\)")
 # Set off by a comma, they belong to the name before: "John Smith, Jr., B. Two" are two authors.
 _SUFFIX_AFTER_COMMA = re.compile(r",\s*(?=(?:[JS]r\.?|I{2,3}|IV)\s*(?:[,;]|and\b|$))")
@@ -452,11 +453,11 @@ def plain_letters(text: str) -> str:
     """
     if "\\" not in text:
         return text
-    return _TEX_LETTER.sub(
-        lambda found: _LETTERS[found[1]], _ACCENTED.sub(_accented, text)
-    ).translate({123: None, 125: None})
+    text = _ACCENTED.sub(_accented, text)
+    text = _TEX_LETTER.sub(lambda match: _LETTERS[match[1]], text)
+    return text.translate(_WITHOUT_BRACES)
 
 
-def _accented(found: re.Match[str]) -> str:
-    letter = found[3] or found[4]
-    return unicodedata.normalize("NFC", letter + _ACCENTS[found[1] or found[2]])
+def _accented(match: re.Match[str]) -> str:
+    letter = match[3] or match[4]
+    return unicodedata.normalize("NFC", letter + _ACCENTS[match[1] or match[2]])

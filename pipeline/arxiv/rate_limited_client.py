@@ -98,9 +98,8 @@ class Pace:
                 )
             )
         self.clock.sleep(seconds)
-        self.postpone(
-            self.gap
-        )  # before the request, since a process killed during the request has sent it
+        # Before the request, since a process killed during the request has sent it.
+        self.postpone(self.gap)
 
     def postpone(self, seconds: float) -> None:
         """Let no process start a request for so long; the time never moves back. Call it in a
@@ -121,9 +120,8 @@ class Pace:
             until = float(self._file.read_text())
         except (FileNotFoundError, ValueError):
             return 0.0
-        return min(
-            until, self.clock.now() + LONGEST_WAIT_SECONDS
-        )  # the clock may have been set back meanwhile
+        # The clock may have been set back since.
+        return min(until, self.clock.now() + LONGEST_WAIT_SECONDS)
 
     def _lock(self) -> FileLock:
         file = self.folder / "arxiv-api.lock"
@@ -316,9 +314,8 @@ class RateLimitedClient:
             self._pace.postpone(pause)
             raise _RetryableError(f"status {response.status_code}", pause)
         kind = response.headers.get("Content-Type", "")
-        return HttpAnswer(
-            response.status_code, body, str(response.url), kind
-        ), response.next_request
+        answer = HttpAnswer(response.status_code, body, str(response.url), kind)
+        return answer, response.next_request
 
     def _read_body(self, response: httpx2.Response) -> bytes:
         """The body, bounded in size and time: a server may send single bytes for hours."""
@@ -342,11 +339,9 @@ class RateLimitedClient:
 
 def _requested_pause(error: BaseException) -> float | None:
     """Seconds that the server asks to wait; None for a final error or too long a pause."""
-    return (
-        error.pause
-        if isinstance(error, _RetryableError) and error.pause <= LONGEST_WAIT_SECONDS
-        else None
-    )
+    if isinstance(error, _RetryableError) and error.pause <= LONGEST_WAIT_SECONDS:
+        return error.pause
+    return None
 
 
 def _checked_user_agent(user_agent: str) -> str:

@@ -211,7 +211,10 @@ class Snapshot:
         """
         numbered = ((number, line) for number, line in enumerate(self._lines(), 1) if line)
         count, unreadable, is_arxivs = 0, [], False
-        while batch := list(islice(numbered, _LINES_PER_BATCH)):
+        while True:
+            batch = list(islice(numbered, _LINES_PER_BATCH))
+            if not batch:
+                break
             by_number = {number: _row(number, line) for number, line in batch}
             rows = sorted(row for row in by_number.values() if row)
             writer.write_table(

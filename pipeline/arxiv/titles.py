@@ -25,9 +25,8 @@ WINDOW = 4
 
 _ACCENT = re.compile(r"\\[`'^\"~=.uvHckrdb](?:\{\\?([A-Za-z])\}|(?<=[`'^\"~=.])\\?([A-Za-z]))")
 _LETTER = re.compile(r"\\(o|O|l|L|ss|ae|AE|oe|OE|aa|AA|i|j)(?![A-Za-z])")
-_UNSPLIT = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"}
-)  # NFKD leaves them whole
+# NFKD leaves them whole.
+_UNSPLIT = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"})
 _FORMAT = re.compile(
     r"\\(?:emph|text\w*|math(?:rm|cal|bf|bb|it|sf|tt|frak)|mbox|rm|it|bf|em|sc|tt|sf)\b"
 )

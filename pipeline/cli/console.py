@@ -71,9 +71,8 @@ def make_table(
     """
     table = Table(title=title, title_justify="left", caption_justify="left", **options)
     for column in columns:
-        longest_word = max(
-            map(len, column.split()), default=0
-        )  # a heading may wrap, but never inside a word
+        # A heading may wrap, but never inside a word.
+        longest_word = max(map(len, column.split()), default=0)
         table.add_column(
             column, justify="right" if column in right else "left", min_width=longest_word
         )

@@ -64,9 +64,8 @@ class DagsterReporter:
             return
         try:
             instance = self._open()
-        except (
-            Exception
-        ) as error:  # whatever Dagster or its storage raises: the month itself is in place
+        # Any error of Dagster or its storage: the month itself is in place.
+        except Exception as error:
             self._unreachable = True
             self._note(
                 "Dagster's storage cannot be reached: the Dagster UI will not show this command's"
@@ -102,8 +101,7 @@ def _record(instance: dg.DagsterInstance, event: DagsterEvent) -> None:
     """Record an event outside any run.
 
     Outside runs, Dagster 1.13 accepts one evaluation of a check for each partition. A later one is
-    recorded without its
-    partition: it has the month in its metadata, and is the check's latest.
+    recorded without its partition: it has the month in its metadata, and is the check's latest.
     """
     import dagster as dg
     from sqlalchemy.exc import IntegrityError  # Dagster's storages are made with SQLAlchemy

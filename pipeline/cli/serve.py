@@ -103,11 +103,9 @@ def ui(
     _refuse_taken(port)
     export_settings(workspace.settings)
     home = dagster_home(workspace)
-    # Makes the databases and pools, and fails here where Postgres does not answer.
-    with (
-        open_instance(home) as instance,
-        suppress(CiteloomError),
-    ):  # what is wrong with the dump, runs will say
+    # Makes the databases and pools, and fails here where Postgres does not answer. Runs report
+    # faults of the dump.
+    with open_instance(home) as instance, suppress(CiteloomError):
         offer_months(instance, months_of_status(workspace, "all")[0])
     url = f"http://127.0.0.1:{port}"
     if as_json:
@@ -117,8 +115,8 @@ def ui(
     os.dup2(2, 1)  # what Dagster logs is not part of the command's output
     # Dagster recommends another of its commands at every start.
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    # What a shell starts in the background is deaf to Ctrl-C, and Dagster would be to SIGTERM as
-    # well.
+    # A process that a shell starts in the background ignores SIGINT; then Dagster would ignore
+    # SIGTERM as well.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]

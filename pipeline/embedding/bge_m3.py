@@ -37,12 +37,11 @@ _TOKENIZERS = ("tokenizer.json", "sentencepiece.bpe.model")
 
 
 class BgeM3(PackedEmbedder):
-    """The embedder. The model's folder is found at once, its weights are loaded on first use.
+    """The embedder. The model's folder is looked up at once, its weights are loaded on first use.
 
-    Raises SettingError where the folder is not there, lacks a part or has a config.json that is
-    none, or where the hub
-    cannot be reached. Questions are encoded as passages are: the model makes no difference (its
-    model card: no instruction is needed).
+    Raises SettingError where the folder is not there, lacks a part or has an invalid config.json,
+    or where the hub cannot be reached. Questions are encoded as passages are: the model makes no
+    difference (its model card: no instruction is needed).
     """
 
     has_sparse = True
@@ -101,9 +100,8 @@ class BgeM3(PackedEmbedder):
         # those.
         try:
             wrapper = AutoTokenizer.from_pretrained(str(self._folder))
-        except (
-            Exception
-        ) as error:  # transformers' and tokenizers' errors over a broken file share no other base
+        # Errors of transformers and tokenizers over a broken file share no other base.
+        except Exception as error:
             raise self._broken(error) from error
         special = {
             getattr(wrapper, f"{role}_id")
@@ -151,7 +149,7 @@ def _ends(file: Path, most: int = 65_536) -> bytes:
 
 
 def find_model(path: str) -> Path:
-    """The model's folder, from the hub's cache or the hub where `path` is none.
+    """The model's folder, from the hub's cache or the hub where `path` is not a folder.
 
     Raises SettingError where it is not there, or lacks a part.
     """

@@ -69,7 +69,6 @@ class SparseRows:
 
     def take(self, numbers: NDArray[np.int64]) -> SparseRows:
         """The vectors of some texts, by their numbers."""
-
         lengths = self.lengths[numbers]
         places = spans(self.offsets[numbers], lengths)
         return SparseRows(offsets_of(lengths), self.ids[places], self.weights[places])

@@ -2,10 +2,9 @@
 
 On a CPU the weights are packed for oneDNN once. Of the products of MiniLM's size (1,024 rows), a
 busy core of an EPYC with AVX-512 does 90 to 98 GFLOP/s in float32, 170 to 195 in bfloat16 and 220
-to 335 in int8. oneDNN also gave each row
-the same bits whatever other rows it was multiplied with, which MKL did not: on a CPU a text's
-vectors do not depend on its neighbours. The exception is bfloat16 on an Intel processor with AMX,
-where their last bits do.
+to 335 in int8. oneDNN also gave each row the same bits whatever other rows it was multiplied with,
+which MKL did not: on a CPU a text's vectors do not depend on its neighbours. The exception is
+bfloat16 on an Intel processor with AMX, where their last bits do.
 
 Heads turn the last hidden states into dense, sparse and ColBERT vectors.
 """
@@ -111,9 +110,9 @@ class _Layer:
 class Encoder:
     """The encoder on one device.
 
-    weights: as `weights.read_weights` gives them; emptied on the way, so that two copies never lie
-    in memory. precision: the type of the matrix products; int8 on a CPU alone. On a CPU the sums
-    between them stay float32. Raises KeyError where a weight is absent.
+    weights: as `model_files.read_weights` gives them; emptied on the way, so that two copies never
+    lie in memory. precision: the type of the matrix products; int8 on a CPU alone. On a CPU the
+    sums between them stay float32. Raises KeyError where a weight is absent.
     """
 
     def __init__(

@@ -153,9 +153,8 @@ def _encode_window(
         if stopped is not None and stopped.is_set():
             raise CancelledError
         pack = waiting.popleft()
-        if (
-            len(pack.places) > 1 and pack.tokens > budget.tokens
-        ):  # it was made before the budget was halved
+        # The pack was made before the budget was halved.
+        if len(pack.places) > 1 and pack.tokens > budget.tokens:
             waiting.extendleft(reversed(pack.halves()))
             continue
         land = _launch(pack, model, half=half)

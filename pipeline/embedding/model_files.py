@@ -56,9 +56,8 @@ def _download(name: str, setting: str, otherwise: str) -> Path:
     try:
         return Path(find())
     except (OSError, ValueError, httpx2.HTTPError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[
-            0
-        ]  # a timeout may say nothing
+        # A timeout may have no message.
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise SettingError(
             f"{setting}: {name} is neither a folder nor to be had from the Hugging Face hub"
             f" ({reason}): set it to the folder of the model's files, or {otherwise}"
@@ -90,9 +89,8 @@ def read_file(file: Path) -> dict[str, Tensor]:
     """The tensors of a .safetensors, .bin or .pt file on the CPU. Raises UnreadableWeights."""
     try:
         tensors: dict[str, Any] = _read(file)
-    except (
-        Exception
-    ) as error:  # safetensors', pickle's, zipfile's and torch's errors share no other base
+    # Errors of safetensors, pickle, zipfile and torch share no other base.
+    except Exception as error:
         reason = one_line(str(error))[:200]
         raise UnreadableWeights(
             f"{file} cannot be read for its weights alone ({reason})"

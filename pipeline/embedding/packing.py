@@ -1,9 +1,8 @@
 """From texts to packs: token ids, windows of texts, and the packs into which windows are divided.
 
 A pack holds sequences end to end without padding, up to a budget of tokens. Tokenizers of the
-library tokenizers are
-called directly: a model's own wrapper also builds masks, type ids and a Python object for each
-text.
+library tokenizers are called directly: a model's own wrapper also builds masks, type ids and a
+Python object for each text.
 """
 
 from __future__ import annotations

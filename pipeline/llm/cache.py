@@ -101,10 +101,8 @@ class CallCache:
                     # the last answers.
                     self._sql.execute("PRAGMA synchronous=NORMAL")
                 self._sql.executescript(_TABLES)
-        except (
-            sqlite3.DatabaseError,
-            OSError,
-        ) as error:  # OSError: the lock's file cannot be written
+        # OSError: the lock's file cannot be written.
+        except (sqlite3.DatabaseError, OSError) as error:
             # The low byte is the error's kind (https://www.sqlite.org/rescode.html).
             is_locked = (
                 isinstance(error, sqlite3.Error)
@@ -174,13 +172,11 @@ class CallCache:
             "SELECT host, pid, since FROM claims WHERE key = ? AND sample = ?", (key, sample)
         ).fetchone()
         if claim_row is None:
-            owner = (key, sample, self._host, self._pid, time.time())
-            return (
-                self._sql.execute(
-                    "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)", owner
-                ).rowcount
-                == 1
+            insert = self._sql.execute(
+                "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)",
+                (key, sample, self._host, self._pid, time.time()),
             )
+            return insert.rowcount == 1
         if self._is_held(*claim_row):
             return False
         update = self._sql.execute(

@@ -86,9 +86,8 @@ class EndpointClient(httpx2.AsyncClient):
         if response.status_code == 200 and _is_error(response.content):
             response.status_code = 502
         limited = response.status_code == 429
-        if (
-            response.status_code <= 500 and not limited
-        ):  # with 500 an endpoint that is up reports a failed request
+        # With 500 an endpoint that is up reports a failed request.
+        if response.status_code <= 500 and not limited:
             self._last_answer, self.down = _now(), False
         if response.status_code >= 400 and self._is_last(limited=limited):
             response.headers["x-should-retry"] = "false"

@@ -1,9 +1,8 @@
 """Rehearse a stage: its own code runs with stored answers, and with invented ones.
 
 So calls, tokens and time are known before anything is spent, for any system, without a formula for
-each. The clock is
-that of `loop.without_waiting`: a request takes as long as earlier ones like it, and calls wait for
-one another as in a run. Nothing is sent, and nothing is stored.
+each. The clock is that of `loop.without_waiting`: a request takes as long as earlier ones like it,
+and calls wait for one another as in a run. Nothing is sent, and nothing is stored.
 """
 
 from __future__ import annotations

@@ -216,11 +216,8 @@ class Transport:
             if not getattr(response, "choices", None):
                 raise self._no_completion("its answer has no choices")
             answers = read_completions(response)
-        except (
-            AttributeError,
-            TypeError,
-            ValueError,
-        ) as error:  # the SDK does not check what it reads
+        # The SDK does not check what it reads.
+        except (AttributeError, TypeError, ValueError) as error:
             raise self._no_completion(f"{type(error).__name__}: {error}") from error
         seconds = raw.elapsed.total_seconds()
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0

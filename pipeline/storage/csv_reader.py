@@ -72,9 +72,8 @@ def parse_csv(content: bytes, needed: Sequence[str]) -> list[CsvRow]:
 
 def _check_columns(header: Sequence[str], needed: Sequence[str]) -> list[str]:
     columns = [cell.strip() for cell in header]
-    while (
-        columns and not columns[-1]
-    ):  # many spreadsheets write them; a text with commas and no quotes would end there
+    # Many spreadsheets write empty last columns; a text with commas and no quotes would end there.
+    while columns and not columns[-1]:
         columns.pop()
     missing = [column for column in needed if column not in columns]
     if missing:

@@ -63,10 +63,9 @@ def read_texts(
     systems have.
 
     Its columns are `system`, the text's, and the subject's id or its words (case and white space
-    make no difference) or
-    both. Raises SettingError for a file that cannot be read, and with file and line for the first
-    fault: those of `parse_csv`, an unknown subject where only known ones are allowed, a system's
-    name that is one of our own, two texts of one system for one subject.
+    make no difference) or both. Raises SettingError for a file that cannot be read, and with file
+    and line for the first fault: those of `parse_csv`, an unknown subject where only known ones are
+    allowed, a system's name that is one of our own, two texts of one system for one subject.
     """
     content = read_content(file, f"a CSV file of {kind.text}s")
     reader = _Reader(kind, subjects, own_systems)

@@ -230,9 +230,8 @@ class StorePath:
                     return
                 folder = key.rpartition("/")[0]
                 system.makedirs(folder, exist_ok=True)
-                for orphan in self.parent.glob(
-                    f".{self.name}.*.tmp"
-                ):  # of killed runs; the caller holds the lock
+                # Orphans of killed runs; the caller holds the lock.
+                for orphan in self.parent.glob(f".{self.name}.*.tmp"):
                     orphan.unlink(missing_ok=True)
                 staged = f"{folder}/.{self.name}.{os.getpid()}.tmp"
                 put(system, staged)

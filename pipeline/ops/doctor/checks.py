@@ -151,9 +151,8 @@ def refused_settings(workspace: Workspace) -> Iterator[DoctorFinding]:
             check()
         except SettingError as error:
             messages.append(str(error))
-    for message in dict.fromkeys(
-        messages
-    ):  # the writer and a judge may be refused for the same reason
+    # The writer and a judge may be refused for the same reason.
+    for message in dict.fromkeys(messages):
         yield problem(message, "correct this setting")
     if not messages:
         yield ok("no stage refuses them")

@@ -145,9 +145,8 @@ def render_croissant(contents: Contents) -> bytes:
         data_release_maintenance_plan=_MAINTENANCE,
     )
     described = metadata.to_json()
-    mlc.Metadata.from_json(
-        mlc.Context(), json.loads(json.dumps(described))
-    )  # raises ValidationError
+    # Raises ValidationError.
+    mlc.Metadata.from_json(mlc.Context(), json.loads(json.dumps(described)))
     return (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode()
 
 

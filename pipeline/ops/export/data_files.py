@@ -167,9 +167,8 @@ def find_months(root: DataRoot, tables: Sequence[Table], selection: str) -> list
         for month in available[table.name]
         if month in selected
     ]
-    with_rows = [
-        month for month in months if month.rows
-    ]  # `datasets` 5.2 fails on a Parquet file without rows
+    # `datasets` 5.2 fails on a Parquet file without rows.
+    with_rows = [month for month in months if month.rows]
     if not with_rows:
         names = ", ".join(table.name for table in tables)
         raise MissingInput(f"{root.path} has no rows of {names} to export: run citeloom run first")
@@ -267,12 +266,14 @@ def _months_of(root: DataRoot, table: Table) -> list[str]:
 
 def _provenances(root: DataRoot, table: Table, month: str) -> tuple[Provenance, ...]:
     files = _ledger_files(root, month) if table == LEDGER else [root.file(table, month)]
-    return tuple(provenance for file in files if (provenance := read_provenance(file)) is not None)
+    provenances = map(read_provenance, files)
+    return tuple(provenance for provenance in provenances if provenance is not None)
 
 
 def _ledger_files(root: DataRoot, month: str) -> list[DataPath]:
     """The ledgers of a month, in pipeline order."""
-    return [file for stage in TABLES if (file := root.ledger_file(stage, month)).exists()]
+    files = [root.ledger_file(stage, month) for stage in TABLES]
+    return [file for file in files if file.exists()]
 
 
 def _batches(root: DataRoot, month: DataFile, columns: list[str]) -> Iterator[pa.RecordBatch]:

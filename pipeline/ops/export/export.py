@@ -127,9 +127,8 @@ def _settings_of(months: Sequence[DataFile]) -> dict[str, Any]:
     """The settings that the months were made with, by name; a list where months differ."""
     values: dict[str, dict[str, Any]] = {}
     for month in months:
-        if (
-            month.table == LEDGER
-        ):  # it has those of every stage, also of stages whose tables are not exported
+        # The ledger has the settings of every stage, also of stages whose tables are not exported.
+        if month.table == LEDGER:
             continue
         for name, value in month.provenances[0].settings.items():
             values.setdefault(name, {})[repr(value)] = value
@@ -212,6 +211,5 @@ def _replacing(folder: Path) -> Iterator[Path]:
             f"--to {folder} cannot be written ({error}): make room there, or name another folder"
         ) from error
     finally:
-        shutil.rmtree(
-            staged, ignore_errors=True
-        )  # never `old`: if the second move failed, it is the only export
+        # Never `old`: if the second move failed, it is the only export.
+        shutil.rmtree(staged, ignore_errors=True)

@@ -2,9 +2,8 @@
 
 The folder `refreshes` of the data root has one JSON file for each refresh, named after the time of
 its start. Beside it lie the keys that its months had before they were run
-(`<time>.before.<month>.parquet`), until the next refresh starts.
-A refresh that was killed has no summary: the next one continues under its name, and its summary
-covers both.
+(`<time>.before.<month>.parquet`), until the next refresh starts. A refresh that was killed has no
+summary: the next one continues under its name, and its summary covers both.
 """
 
 from __future__ import annotations
