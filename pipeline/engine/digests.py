@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from functools import lru_cache
 
 from pipeline.engine.stage import Workspace
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import DataPath, file_version
 from pipeline.tables import Table
 
 
@@ -32,17 +30,5 @@ def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) 
 
 
 def _rows(workspace: Workspace, table: Table, month: str) -> str:
-    file = workspace.root.file(table, month)
-    try:
-        return f"{month} {_rows_sha256(file, *file_version(file))}"
-    except FileNotFoundError:
-        return f"{month} absent"
-
-
-# Each of 400 months asks for all before it: that would be 160,000 files to open whenever a state is
-# asked for.
-@lru_cache(maxsize=1 << 12)
-def _rows_sha256(file: DataPath, *identity: object) -> str:
-    """Digest of the rows of a file. identity: differs after the file was rewritten."""
-    provenance = read_provenance(file)
-    return provenance.rows_sha256 if provenance else "absent"
+    provenance = read_provenance(workspace.root.file(table, month))
+    return f"{month} {provenance.rows_sha256 if provenance else 'absent'}"

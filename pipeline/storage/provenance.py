@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import PermanentFailure
 from pipeline.storage.reading import FOOTER_BYTES
-from pipeline.storage.store import DataPath, StorePath, has_listing_cache
+from pipeline.storage.store import DataPath, StorePath, file_version, has_listing_cache
 
 METADATA_KEY = b"citeloom"
 
@@ -45,18 +45,26 @@ def read_provenance(file: DataPath) -> Provenance | None:
 
     Raises PermanentFailure where citeloom did not write it.
 
-    On a store it takes one request; within `listing_cache` none for a file whose provenance was
-    read before.
+    A file on a disk is read once for each version of it. On a store it takes one request; within
+    `listing_cache` none for a file whose provenance was read before.
     """
     try:
         if isinstance(file, Path):
-            return provenance_in(pq.read_metadata(file), file) if file.exists() else None
+            return _provenance_of_version(file, file_version(file))
         text = _cached_footer(file, file.stat().etag) if has_listing_cache() else _read_footer(file)
     except FileNotFoundError:
         return None
     except (OSError, pa.ArrowInvalid, ValueError) as error:
         raise foreign_file(file, error) from error
     return _parsed(text, file)
+
+
+# A month's status depends on the provenance of all earlier months: over 424 months of 24 tables
+# that would be 90,000 footers to read, at 0.2 ms each, instead of 10,000.
+@lru_cache(maxsize=1 << 14)
+def _provenance_of_version(file: Path, version: object) -> Provenance:
+    """The provenance of a file on a disk. version: differs once the file was rewritten."""
+    return provenance_in(pq.read_metadata(file), file)
 
 
 def provenance_in(metadata: pq.FileMetaData, file: DataPath) -> Provenance:
