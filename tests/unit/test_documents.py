@@ -16,7 +16,8 @@ import typer
 from experiments import scale
 from experiments.scale_costs import Assumed
 from pipeline.settings import Settings
-from tests.documents import PAGES, PROJECT, fenced, inline
+from pipeline.stages import STAGES
+from tests.documents import DOCS, PAGES, PROJECT, fenced, inline
 from tools.generate_reference import GENERATED, REPOSITORY
 from tools.generate_reference import PAGES as COMMAND_PAGES
 
@@ -84,6 +85,15 @@ def test_the_page_on_scale_holds_what_its_script_prints() -> None:
     assert scale.PAGE.read_text() == scale.page(Assumed()), (
         "python -m experiments.scale --write makes the tables anew"
     )
+
+
+def test_the_picture_and_the_table_of_the_pipeline_have_every_stage() -> None:
+    text = (DOCS / "concepts" / "pipeline.md").read_text()
+    picture = text.split("```")[1]
+    cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", text, re.MULTILINE)
+    names = {stage.name for stage in STAGES}
+    assert names - set(re.findall(r"\w+", picture)) == set()
+    assert set(re.findall(r"\w+", " ".join(cells))) == names
 
 
 @pytest.mark.parametrize("path", GENERATED)
