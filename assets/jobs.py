@@ -10,7 +10,7 @@ _CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
 _HARVEST = dg.AssetSelection.assets("arxiv_changes")
 _SUMMARY = dg.AssetSelection.assets("refresh_summary")
 
-# A job may not bear the name of an asset, hence the verb. The schedule, the sensors and backfills
+# A job must not have the name of an asset, hence the verb. The schedule, the sensors and backfills
 # start it, with the executor of the definitions.
 refresh_corpus = dg.define_asset_job(
     "refresh_corpus",

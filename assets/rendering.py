@@ -45,7 +45,7 @@ def report_page(workspace: Workspace, file: str) -> dict[str, dg.MetadataValue]:
 def markdown_table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], longest: int = LONGEST_CELL
 ) -> str:
-    """A Markdown table; whatever could be markup in a cell is escaped."""
+    """A Markdown table; markup in cells is escaped."""
     lines = [
         list(head),
         ["---"] * len(head),

@@ -104,10 +104,8 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
     )
     disabled = disabled_reason(stage, settings)
     if disabled:
-        text = (
-            f"**Disabled**: {disabled}. To enable it, change that and restart `citeloom"
-            f" ui`.\n\n{spec.description}"
-        )
+        way_out = "To enable it, change that and restart `citeloom ui`."
+        text = f"**Disabled**: {disabled}. {way_out}\n\n{spec.description}"
         # Without partitions, or the card of a disabled stage counts months as missing.
         return spec.replace_attributes(description=text, partitions_def=None).merge_attributes(
             tags={"citeloom/disabled": ""}
@@ -149,7 +147,9 @@ def disabled_reason(stage: Stage, settings: Settings) -> str:
 
 def _write_disabled_months(stage: Stage, workspace: Workspace, month: str) -> None:
     """Write the empty months of disabled stages before a stage, as they have no asset."""
-    for earlier in STAGES[: STAGES.index(stage)] if stage in STAGES else ():
+    if stage not in STAGES:
+        return
+    for earlier in STAGES[: STAGES.index(stage)]:
         if earlier.disabled_reason(workspace.settings):
             run_stage(earlier, workspace, month)
 
@@ -289,7 +289,7 @@ def _metadata_value(value: Any) -> Any:
 
 
 def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
-    """The first rows as a Markdown table; whatever could be markup is escaped."""
+    """The first rows as a Markdown table; markup in them is escaped."""
     columns = [column.name for column in stage.table.schema if is_readable(column)]
     rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
     return {

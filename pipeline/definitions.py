@@ -22,8 +22,8 @@ from sensors.refresh import failed_refreshes, refresh_schedule, refreshed_months
 def build_defs(**overrides: Any) -> dg.Definitions:
     """All definitions.
 
-    overrides: resources by name, for tests: `data_root`, `qdrant`, `llm`, `arxiv`, of which the
-    workspace is made, or `workspace` as a whole.
+    overrides: resources by name, for tests: `data_root`, `qdrant`, `llm`, `arxiv`, from which
+    the workspace is made, or `workspace` as a whole.
     """
     settings = definition_time_settings()
     return dg.Definitions(

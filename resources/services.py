@@ -11,7 +11,7 @@ from pipeline.ops.services import release_services
 from pipeline.settings import load_settings
 
 LLM_TOKENS_TAG = "citeloom/llm_tokens"
-"""Tag of a run: the tokens that it may pay for at most, whatever else the settings allow."""
+"""Tag of a run: the most tokens that it may pay for; it overrides the setting."""
 LLM_BUDGET_TAG = "citeloom/llm_budget"
 """Tag of a run: the name of the budget that it shares with other runs."""
 

@@ -160,7 +160,9 @@ def _parameter(parameter: inspect.Parameter) -> list[str]:
         )
     else:
         name = f"`{info.metavar}`"
-    values = _values(kind, info) + ", repeatable" * (is_list and isinstance(info, OptionInfo))
+    values = _values(kind, info)
+    if is_list and isinstance(info, OptionInfo):
+        values += ", repeatable"
     default = (
         "–" if parameter.default is None or parameter.default is False else f"`{parameter.default}`"
     )

@@ -215,7 +215,7 @@ def read_feed(body: bytes) -> dict[str, Record]:
     # 100 papers absent.
     if announced > 0 and not records:
         raise BrokenAnswer(f"it announces {announced:,} papers and holds none")
-    # Of a paper with several entries the newest version counts, in whatever order they come.
+    # Of a paper with several entries the newest version counts, in any order.
     return {
         record.arxiv_id: record
         for record in sorted(records, key=lambda record: record.version or 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pipeline.settings import Settings
 
 # One subject under several names: all of arXiv's aliases, and cmp-lg, which went into cs.CL
-# (CATEGORY_ALIASES and ARCHIVES_SUBSUMED of arxiv-base 0.17.8). Old records still bear either name
+# (CATEGORY_ALIASES and ARCHIVES_SUBSUMED of arxiv-base 0.17.8). Old records still have either name
 # alone.
 _SAME = (
     frozenset({"cs.SY", "eess.SY"}),

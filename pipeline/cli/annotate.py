@@ -140,16 +140,18 @@ def import_(
     for sheet in imported:
         for fault in sheet.faults:
             print_error(f"{sheet.file}: {fault}")
+    exit_code = 1 if any(sheet.faults for sheet in imported) else 0
     if as_json:
         print_json({"sheets": [asdict(sheet) for sheet in imported]})
-    for sheet in imported if not as_json else ():
+        return exit_code
+    for sheet in imported:
         if sheet.study is not None:
             typer.echo(
                 f"{sheet.file}: imported {sheet.rows:,} rows by {sheet.annotator}, study"
                 f" {sheet.study}: {sheet.filled:,} of {sheet.cells:,} cells are filled in,"
                 f" {sheet.replaced:,} earlier rows are replaced"
             )
-    return 1 if any(sheet.faults for sheet in imported) else 0
+    return exit_code
 
 
 def status(as_json: AsJson = False) -> int:

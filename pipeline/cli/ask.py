@@ -191,13 +191,13 @@ def _print_reply(reply: Reply) -> None:
     for line in answer_lines(reply):
         typer.echo(line)
     sys.stdout.flush()
-    hint = (
-        "--show-work shows the steps" if reply.system.retrieves and reply.answer.abstained else None
-    )
-    for note in filter(
-        None, (*answer_notes(reply), hint, small_model_note(reply.model), cost_line(reply))
-    ):
-        print_note(note)
+    notes = list(answer_notes(reply))
+    if reply.system.retrieves and reply.answer.abstained:
+        notes.append("--show-work shows the steps")
+    notes += [small_model_note(reply.model), cost_line(reply)]
+    for note in notes:
+        if note:
+            print_note(note)
 
 
 def _print_json_line(value: Mapping[str, Any]) -> None:

@@ -138,9 +138,7 @@ class RunTime:
         self._share_done[stage, month] = min(share, 1.0)
 
     def finish(self, stage: str, month: str, *, computed: bool) -> None:
-        """A stage's month is over. computed: whether it was worked on, so that its time says
-        something.
-        """
+        """A stage's month is over. computed: whether it was computed, so that its time counts."""
         expected = self._left.pop((stage, month), 0.0)
         started = self._started.pop((stage, month), None)
         self._share_done.pop((stage, month), None)
@@ -172,10 +170,10 @@ def usual_seconds(root: DataRoot, stage: str) -> float | None:
     """The mean time of a stage's last runs in the latest three months; None if it never ran."""
     from pipeline.engine.run_stats import read_timings, timed_months
 
-    latest = timed_months(root, stage)[-3:]
-    seconds = [
-        timings[-1].seconds for month in latest if (timings := read_timings(root, stage, month))
+    timings_by_month = [
+        read_timings(root, stage, month) for month in timed_months(root, stage)[-3:]
     ]
+    seconds = [timings[-1].seconds for timings in timings_by_month if timings]
     return sum(seconds) / len(seconds) if seconds else None
 
 
@@ -184,10 +182,10 @@ def expected_seconds(
 ) -> dict[tuple[str, str], float]:
     """The expected seconds of each stage for each month.
 
-    usual: what each stage takes in general. One of which nothing is known counts as the mean of the
-    others, or as 1 s where nothing is known at all.
+    usual: the usual seconds of each stage, None where it never ran. Such a stage counts as the mean
+    of the others, or as 1 s where none ever ran.
     """
-    timings = [seconds for stage in stages if (seconds := usual[stage])]
+    timings = [seconds for seconds in map(usual.get, stages) if seconds]
     overall = sum(timings) / len(timings) if timings else 1.0
     return {(stage, month): usual[stage] or overall for month in months for stage in stages}
 

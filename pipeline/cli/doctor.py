@@ -63,13 +63,16 @@ def _examine(*, online: bool) -> tuple[list[DoctorFinding], int]:
         ]
         return [masked(finding, secrets) for finding in invalid_settings(error)], 2
     with spinner("checking settings, disk, servers and models") as show_step:
-        question, way_out = (
+        dagster = Probe(
+            "dagster",
             "Are Dagster's runs in order?",
+            probe_instance,
             "end what holds its databases, and check the disk",
+            writes=True,
         )
-        dagster = Probe("dagster", question, probe_instance, way_out, writes=True)
         findings = run_probes([*all_probes(online=online), dagster], workspace, show_step)
-    return findings, 1 if any(finding.state is FindingState.PROBLEM for finding in findings) else 0
+    has_problem = any(finding.state is FindingState.PROBLEM for finding in findings)
+    return findings, 1 if has_problem else 0
 
 
 def _findings_table(findings: Sequence[DoctorFinding]) -> Table:

@@ -93,7 +93,8 @@ def audit_lines(audit: IndexAudit) -> Iterator[str]:
 
     for month in audit.months:
         for kind in KINDS:
-            if ids := getattr(month, kind):
+            ids = getattr(month, kind)
+            if ids:
                 yield f"{month.month} {kind}: {_first_ids(ids)}"
     for collection, ids in audit.outside:
         if ids:

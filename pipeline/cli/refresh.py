@@ -108,7 +108,7 @@ def _show(report: RefreshReport, root: DataRoot) -> None:
         out.print(f"Summary: {summary_file(root, summary.started)}", soft_wrap=True)
     else:
         out.print("All months are up to date.")
-    for line in _lines_of_left(summary):
+    for line in _lines_of_not_updated(summary):
         print_note(line)
     if summary.failures:
         named = ", ".join(f"{stage} of {month}" for stage, month, _ in summary.failures)
@@ -132,15 +132,16 @@ def _table(summary: RefreshSummary) -> Table:
 
 
 def _cells(changes: ChangeCounts) -> tuple[str, ...]:
+    """The changes of papers, passages and vectors: `2 new, 1 revised`."""
     counts: dict[str, list[str]] = {"papers": [], "passages": [], "vectors": []}
     for name, count in asdict(changes).items():
-        of, _, change = name.partition("_")
+        noun, _, change = name.partition("_")
         if count:
-            counts[of].append(f"{count:,} {change}")
-    return tuple(", ".join(of) or "–" for of in counts.values())
+            counts[noun].append(f"{count:,} {change}")
+    return tuple(", ".join(parts) or "–" for parts in counts.values())
 
 
-def _lines_of_left(summary: RefreshSummary) -> Iterator[str]:
+def _lines_of_not_updated(summary: RefreshSummary) -> Iterator[str]:
     """The tables of language models that were not updated, and how to update them."""
     for stage, month in summary.over_budget:
         yield (
@@ -148,10 +149,8 @@ def _lines_of_left(summary: RefreshSummary) -> Iterator[str]:
             " continues"
         )
     for month, tables in summary.out_of_date.items():
-        yield (
-            f"{month} out of date:"
-            f" {', '.join(f'{name} ({rows:,} rows)' for name, rows in tables.items())}"
-        )
+        counts = ", ".join(f"{name} ({rows:,} rows)" for name, rows in tables.items())
+        yield f"{month} out of date: {counts}"
     for month, names in summary.not_made.items():
         yield f"{month} not computed yet: {', '.join(names)}"
     if summary.out_of_date or summary.not_made:

@@ -27,7 +27,7 @@ REMOVED = {
 }
 """Command → what to use instead."""
 
-# Also --help and whatever the command used to take.
+# Also --help and every option that the command used to take.
 _TAKES_ANYTHING = {
     "allow_extra_args": True,
     "ignore_unknown_options": True,

@@ -226,7 +226,8 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     heading = "" if query is None else f"{escape(visible(query))}: "
     if not hits:
         return f"{heading}Nothing found."
-    table = make_table(f"{heading}{len(hits)} passage{'s' * (len(hits) > 1)}", (), show_lines=True)
+    count = "1 passage" if len(hits) == 1 else f"{len(hits)} passages"
+    table = make_table(f"{heading}{count}", (), show_lines=True)
     table.add_column("", justify="right")
     table.add_column("score", justify="right")
     table.add_column("paper", ratio=1)

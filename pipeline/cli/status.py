@@ -54,7 +54,8 @@ def status(
         rows = [row for month in selected for row in month_status(STAGES, workspace, month)]
     if trouble:
         print_error(trouble)
-    if retired := workspace.root.retired_note():
+    retired = workspace.root.retired_note()
+    if retired:
         print_note(retired)
     if as_json:
         print_json(rows)
@@ -165,7 +166,7 @@ def _months_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def estimate(

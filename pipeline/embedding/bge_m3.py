@@ -121,7 +121,7 @@ def name_of(path: str, precision: str) -> str:
     suffix = "+int8" if precision == "int8" else ""
     folder = Path(path).expanduser()
     if folder.is_dir():
-        return f"{folder.resolve().name}@{_fold(folder)}{suffix}"
+        return f"{folder.resolve().name}@{_content_digest(folder)}{suffix}"
     if not is_hub_name(path):
         raise SettingError(
             f"CITELOOM_EMBEDDER_PATH: there is no folder {path}; give the folder of BGE-M3's files,"
@@ -130,7 +130,7 @@ def name_of(path: str, precision: str) -> str:
     return path + suffix
 
 
-def _fold(folder: Path) -> str:
+def _content_digest(folder: Path) -> str:
     """8 hexadecimal digits over the sizes and the ends of the model's files (2 GB)."""
     digest = hashlib.sha256()
     for name in (*_FILES, *WEIGHT_FILES, *_TOKENIZERS):

@@ -19,11 +19,9 @@ def make_embedder(settings: Settings) -> Embedder:
 
     Raises SettingError where its model is not there.
     """
-    device, precision, tokens = (
-        settings.embedder_device,
-        settings.embedder_precision,
-        settings.embedder_tokens,
-    )
+    device = settings.embedder_device
+    precision = settings.embedder_precision
+    tokens = settings.embedder_tokens
     if settings.embedder == "minilm":
         return _minilm(device, precision, tokens)
     engine, path = settings.embedder_engine, settings.embedder_path
@@ -44,7 +42,7 @@ def _bge_m3(
 
 
 def makes_colbert(settings: Settings) -> bool:
-    """Whether ColBERT's vectors are made: where they are asked for and the model has them."""
+    """Whether ColBERT vectors are made: the settings ask for them, and the model has them."""
     return settings.embedder == "bge-m3" and settings.embedder_colbert
 
 

@@ -96,7 +96,7 @@ def groups_of_month(
 
 
 class KnownVectors:
-    """The vectors of those texts of a month that were computed before, for whatever passage.
+    """The vectors of those texts of a month that were computed before, for any passage.
 
     text_sha256: of the month's texts. Two groups are held in memory, so rows that are taken in the
     order of their groups are read once. Of two rows of one text, the first is used.
@@ -138,8 +138,8 @@ class KnownVectors:
 
 
 class Shards:
-    """The shards of one month in a folder of their own. One process at a time; the month's lock
-    sees to that.
+    """The shards of one month in a folder of their own, which one process uses at a time: it holds
+    the month's lock.
 
     made_by: what the vectors depend on beside their text, such as the model; shards that were made
     otherwise are removed as soon as they are met. Holds the vectors of less than one shard beside
@@ -152,10 +152,10 @@ class Shards:
         self._waiting: list[pa.Table] = []
 
     def whole(self) -> Iterator[VectorRowGroup]:
-        """The shards that an earlier run left, by name; whatever else lies in the folder is
-        removed.
-        """
-        for file in sorted(self._folder.glob("*")) if self._folder.is_dir() else ():
+        """The shards that an earlier run left, by name; other files of the folder are removed."""
+        if not self._folder.is_dir():
+            return
+        for file in sorted(self._folder.glob("*")):
             if self._is_whole(file):
                 yield VectorRowGroup(file, 0, self._folder.name)
             else:

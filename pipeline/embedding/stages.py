@@ -40,7 +40,7 @@ def build_embeddings(
     """Rows of embeddings, in the order of passages.
 
     A text whose vectors are in the month's previous file, or in the shards of a run that was
-    interrupted, is not encoded again, whatever passage it is of. So a month that grew by a paper
+    interrupted, is not encoded again, also in another passage. So a month that grew by a paper
     costs one paper, and a run that was killed costs a shard. Raises SettingError where the model is
     not there.
     """
@@ -94,9 +94,8 @@ def _steps(job: Job, earlier: KnownVectors) -> Iterator[tuple[pa.RecordBatch, ND
 
 
 def _passages(job: Job, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Batches of the month's passages. Arrow keeps memory that it is done with: a month of 100,000
-    passages peaked at 60 MB more than one of 10,000, and at 20 MB more where it is told with every
-    batch to let go.
+    """Batches of the month's passages. Arrow keeps unused memory: a month of 100,000 passages
+    peaked at 60 MB more than one of 10,000, and at 20 MB more where each batch releases it.
     """
     for batch in job.batches(tables.PASSAGES, columns):
         pa.default_memory_pool().release_unused()

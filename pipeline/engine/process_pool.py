@@ -260,7 +260,7 @@ class _Worker:
         return self._pool.active
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process at once, also at work."""
         self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
 
@@ -311,7 +311,7 @@ def _end_when_closed(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     readable, _, _ = select.select([lifeline], [], [], 0)
-    if readable:  # the parent died before the kernel was told to watch
+    if readable:  # the parent died before the kernel watched the pipe
         sys.exit(0)
 
 

@@ -123,10 +123,13 @@ class StageClock:
         """The stage's progress in words: `1,200 rows`, or `1,200 of 7,300, about 3 min left`."""
         if not total:
             return f"{done:,} rows"
-        seconds_left = (total - done) * (self._now() - self._began) / done if done else 0
-        return f"{done:,} of {total:,}" + (
-            f", about {duration(seconds_left)} left" if seconds_left >= 1 else ""
-        )
+        progress = f"{done:,} of {total:,}"
+        if not done:
+            return progress
+        seconds_left = (total - done) * (self._now() - self._began) / done
+        if seconds_left < 1:
+            return progress
+        return f"{progress}, about {duration(seconds_left)} left"
 
     def is_due(self) -> bool:
         """Whether it is time for another line of a log."""

@@ -50,7 +50,7 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
     an upstream.
     """
     disabled = stage.disabled_reason(workspace.settings)
-    if disabled:  # an empty month is the same empty month whatever else changes
+    if disabled:  # an empty month does not depend on inputs and settings
         inputs, settings = {"off": disabled}, {}
     else:
         if stage.parts is None:
@@ -109,11 +109,9 @@ def state(stage: Stage, workspace: Workspace, month: str) -> State:
         if written is None:
             return State.MISSING
         unchanged = written.fingerprint == fingerprint(stage, workspace, month).fingerprint
-        return (
-            State.DONE
-            if unchanged and stage.outputs_exist(workspace, month, written)
-            else State.STALE
-        )
+        if unchanged and stage.outputs_exist(workspace, month, written):
+            return State.DONE
+        return State.STALE
     except CiteloomError:
         return State.STALE
 

@@ -68,10 +68,10 @@ class _Bill:
 
     def plus(self, other: _Bill, sign: int = 1) -> _Bill:
         return _Bill(
-            *(
-                mine + sign * theirs
-                for mine, theirs in zip(astuple(self), astuple(other), strict=True)
-            )
+            self.calls + sign * other.calls,
+            self.read + sign * other.read,
+            self.written + sign * other.written,
+            self.money + sign * other.money,
         )
 
     def __str__(self) -> str:

@@ -171,7 +171,7 @@ class PaidCalls:
         """Give up the claim, once nothing that was sent under it is in flight any more."""
         if claim not in self._claims:
             return
-        flights = [flight for flight, of in self._flights.items() if of == claim]
+        flights = [flight for flight, held in self._flights.items() if held == claim]
         if flights:
             asyncio.gather(*flights, return_exceptions=True).add_done_callback(
                 lambda _: self._release(claim)
@@ -230,8 +230,9 @@ class PaidCalls:
 
         An endpoint that gives fewer than it was asked for is not asked for several again.
         """
-        body = dict(call.request) | {"seed": call.first_seed + samples[0]}
-        body |= {"n": len(samples)} if len(samples) > 1 else {}
+        body = {**call.request, "seed": call.first_seed + samples[0]}
+        if len(samples) > 1:
+            body["n"] = len(samples)
         cost = Spent()
         try:
             reply = await transport.send(body)

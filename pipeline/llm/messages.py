@@ -128,7 +128,9 @@ class Usage:
             "llm_request_seconds": round(self.seconds, 3),
             "llm_waited_seconds": round(self.waited, 3),
         }
-        return counters | ({"llm_cost": round(self.cost, 6)} if self.prices.known else {})
+        if self.prices.known:
+            counters["llm_cost"] = round(self.cost, 6)
+        return counters
 
 
 class LlmAnswerError(CiteloomError):

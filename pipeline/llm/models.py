@@ -52,9 +52,8 @@ class Model:
     @property
     def fingerprint(self) -> str:
         """The model's fields that change an answer or its prompt: no address, key or price."""
-        return f"{self.name}, {self.context} tokens" + (
-            f", {self.max_tokens} written" if self.max_tokens else ""
-        )
+        written = f", {self.max_tokens} written" if self.max_tokens else ""
+        return f"{self.name}, {self.context} tokens{written}"
 
     def setting(self, field: str) -> str:
         """Where the user sets a field of this model (url, api_key, model, …), for messages."""
@@ -108,7 +107,8 @@ def models_of(settings: Settings) -> dict[str, Model]:
         embedded = replace(
             embedded, context=EMBEDDED_CONTEXT, concurrency=concurrency, prices=Prices()
         )
-    for name, entry in (read_models_file(settings.models) if settings.models else {}).items():
+    entries = read_models_file(settings.models) if settings.models else {}
+    for name, entry in entries.items():
         models[name] = Model(
             name=name,
             url=entry.url,
@@ -136,14 +136,12 @@ def get_model(
     models = models_of(settings)
     if name in models:
         return models[name]
+    alternative = ""
+    if name == settings.llm_model:
+        alternative = ", or set CITELOOM_LLM_URL to an endpoint that serves it"
     raise SettingError(
         f"{setting} names the model {name}, which is not defined: the known ones are"
-        f" {', '.join(models)}; give {name} a table in the file of CITELOOM_MODELS"
-        + (
-            ", or set CITELOOM_LLM_URL to an endpoint that serves it"
-            if name == settings.llm_model
-            else ""
-        )
+        f" {', '.join(models)}; give {name} a table in the file of CITELOOM_MODELS{alternative}"
     )
 
 

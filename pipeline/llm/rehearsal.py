@@ -160,14 +160,17 @@ class _InventingSender:
         )
 
     def _written(self, longest: int) -> int:
+        """The expected tokens of an answer. longest: its limit, 0 for none."""
         kind = self._kinds.get(longest)
-        return round(kind.written if kind else ASSUMED_SHARE * longest or ASSUMED_UNLIMITED)
+        if kind is not None:
+            return round(kind.written)
+        return round(ASSUMED_SHARE * longest) if longest else ASSUMED_UNLIMITED
 
     def _seconds(self, longest: int, read: int, completion_tokens: int, count: int) -> float:
         kind = self._kinds.get(longest)
-        return (
-            kind.seconds if kind else self._slowness * self._assumed(read, completion_tokens, count)
-        )
+        if kind is not None:
+            return kind.seconds
+        return self._slowness * self._assumed(read, completion_tokens, count)
 
     def _assumed(self, read: float, completion_tokens: float, count: float) -> float:
         """Assumed seconds of a request."""

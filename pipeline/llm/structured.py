@@ -38,6 +38,8 @@ _PLACE_CHARS = 60
 
 
 class AnswerForm(BaseModel):
+    """A form that a structured answer fills, without any other field."""
+
     model_config = ConfigDict(extra="forbid")
 
 
@@ -62,7 +64,8 @@ class AtMost:
         self, core_schema: Mapping[str, Any], handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         schema = handler(core_schema)
-        return schema | {"maxLength" if schema.get("type") == "string" else "maxItems": self.number}
+        bound = "maxLength" if schema.get("type") == "string" else "maxItems"
+        return schema | {bound: self.number}
 
 
 @lru_cache(maxsize=64)
@@ -112,10 +115,11 @@ def parse_answer(text: str, schema: type[Form]) -> Form:
                 raise
             return schema.model_validate(_repair_json(content))
     except ValueError:
-        lines = (
-            parse_headed_lines(text, schema.model_fields) if issubclass(schema, TextFields) else {}
-        )
-        if 2 * sum(map(bool, lines.values())) <= len(schema.model_fields):
+        if not issubclass(schema, TextFields):
+            raise
+        lines = parse_headed_lines(text, schema.model_fields)
+        filled = [name for name, line in lines.items() if line]
+        if 2 * len(filled) <= len(schema.model_fields):
             raise
         return schema.model_validate(dict.fromkeys(schema.model_fields, "") | lines)
 
@@ -153,7 +157,9 @@ def _unescape_once(text: str) -> str:
     it copies has read `copyable` text.
     """
     runs = _RUN.findall(text)
-    return text.replace("\\" * 4, "\\" * 2) if runs and min(map(len, runs)) >= 4 else text
+    if not runs or min(map(len, runs)) < 4:
+        return text
+    return text.replace("\\" * 4, "\\" * 2)
 
 
 def _escape(match: re.Match[str]) -> str:

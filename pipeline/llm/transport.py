@@ -84,7 +84,9 @@ def _without_bounds(schema: Any) -> Any:
             for key, value in schema.items()
             if key not in _BOUNDS or not isinstance(value, str | int | float)
         }
-    return [_without_bounds(item) for item in schema] if isinstance(schema, list) else schema
+    if isinstance(schema, list):
+        return [_without_bounds(item) for item in schema]
+    return schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +136,14 @@ class Transport:
         # The embedded model's server is not restarted if it dies: nothing is worth waiting for. And
         # a proxy from the environment must not be asked for it on our own loopback.
         remote = model.url is not None
-        self._http = EndpointClient(
-            PATIENCE if remote else FIRST_PATIENCE,
-            **{
-                "verify": _certificates(),
-                "trust_env": remote,
-                "follow_redirects": True,
-                "limits": openai.DEFAULT_CONNECTION_LIMITS,
-            }
-            | http,
-        )
+        options = {
+            "verify": _certificates(),
+            "trust_env": remote,
+            "follow_redirects": True,
+            "limits": openai.DEFAULT_CONNECTION_LIMITS,
+            **http,
+        }
+        self._http = EndpointClient(PATIENCE if remote else FIRST_PATIENCE, **options)
         key = model.api_key.get_secret_value() if model.api_key else "none"
         self._client = openai.AsyncOpenAI(
             base_url=url,
@@ -229,10 +229,10 @@ class Transport:
         message = self._clean(_complaint(error))
         if status in _TRANSIENT:
             wait = read_retry_after(error.response.headers.get("retry-after"))
+            pause = f" and asks to wait {wait:.0f} s" if wait else ""
             return TransientFailure(
-                f"the LLM endpoint {self._url} answers {status} ({message})"
-                f"{f' and asks to wait {wait:.0f} s' if wait else ''}: run again later, or lower "
-                "CITELOOM_LLM_CONCURRENCY; answers so far are kept"
+                f"the LLM endpoint {self._url} answers {status} ({message}){pause}: run again"
+                " later, or lower CITELOOM_LLM_CONCURRENCY; answers so far are kept"
             )
         if status in (401, 403):
             return SettingError(
@@ -308,11 +308,12 @@ def read_completions(response: ChatCompletion) -> list[Completion]:
     choices = sorted(response.choices, key=lambda choice: choice.index or 0)
     texts = [_without_thoughts(_encodable(choice.message.content or "")) for choice in choices]
     usage = response.usage
+    # Some servers answer null where they do not count.
+    read = (usage.prompt_tokens or 0) if usage else 0
+    written = (usage.completion_tokens or 0) if usage else 0
     # llama.cpp's server, recognised by its timings, reports the tokens of the first choice alone.
     first_only = bool((response.model_extra or {}).get("timings"))
-    # Some servers answer null where they do not count.
-    read = usage.prompt_tokens or 0 if usage else 0
-    completion_tokens = _shares(usage.completion_tokens or 0 if usage else 0, texts, first_only)
+    completion_tokens = _shares(written, texts, first_only)
     return [
         Completion(text, read, tokens, False, choice.finish_reason or "")
         for text, tokens, choice in zip(texts, completion_tokens, choices, strict=True)

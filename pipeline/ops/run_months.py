@@ -87,10 +87,10 @@ def run_months(
 
 def _phases(stages: Sequence[Stage]) -> tuple[Sequence[Stage], Sequence[Stage]]:
     """The stages before the first that asks a language model, and the others."""
-    before = {stage.name for stage in CORPUS_STAGES}
-    return [stage for stage in stages if stage.name in before], [
-        stage for stage in stages if stage.name not in before
-    ]
+    names = {stage.name for stage in CORPUS_STAGES}
+    before = [stage for stage in stages if stage.name in names]
+    others = [stage for stage in stages if stage.name not in names]
+    return before, others
 
 
 def report_broken_zips(workspace: Workspace) -> None:
@@ -144,16 +144,10 @@ def _stages_due(
         for month in months:
             try:
                 due[month] = stages_due(stages, workspace, month, force=force)
-            except CiteloomError as error:  # a store that does not answer, say
+            except CiteloomError as error:  # such as a store that does not answer
                 failed[month].update(stage.name for stage in stages)
-                publish(
-                    StageFailed(
-                        "run",
-                        month,
-                        record_failure(workspace, "run", month, error),
-                        exit_code_of(error),
-                    )
-                )
+                message = record_failure(workspace, "run", month, error)
+                publish(StageFailed("run", month, message, exit_code_of(error)))
     return due
 
 
@@ -177,12 +171,9 @@ def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: boo
         return False
     try:
         return run_checks(stage, workspace, month)
-    except Exception as error:  # a check that could not be evaluated: a server that is down, say
-        publish(
-            StageFailed(
-                stage.name, month, record_failure(workspace, check_name(stage.name), month, error)
-            )
-        )
+    except Exception as error:  # the check cannot be evaluated, as where a server is down
+        message = record_failure(workspace, check_name(stage.name), month, error)
+        publish(StageFailed(stage.name, month, message))
         return False
 
 

@@ -107,11 +107,9 @@ def read_models_file(file: Path) -> dict[str, ModelEntry]:
 def _describe(file: Path, error: ErrorDetails) -> str:
     """A line for an error; the value is not shown, as it may be a key."""
     name, *field = map(str, error["loc"])
-    where = f"[{name}] {'.'.join(field)}" if field else name
-    return (
-        f"{file}: {where}:"
-        f" {_MESSAGES.get(error['type'], error['msg'].removeprefix('Value error, '))}"
-    )
+    place = f"[{name}] {'.'.join(field)}" if field else name
+    message = _MESSAGES.get(error["type"], error["msg"].removeprefix("Value error, "))
+    return f"{file}: {place}: {message}"
 
 
 def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,8 +161,5 @@ def collect_keys(file: Path | None) -> list[str]:
         }
     except SettingError:
         return []
-    return [
-        key.get_secret_value()
-        for variable in sorted(variables)
-        if (key := read_key(variable)) is not None
-    ]
+    keys = map(read_key, sorted(variables))
+    return [key.get_secret_value() for key in keys if key is not None]

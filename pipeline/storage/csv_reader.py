@@ -20,8 +20,8 @@ SAVE_AS = "save it as CSV UTF-8, comma-separated"
 @dataclass(frozen=True, slots=True)
 class CsvRow:
     """A row of a file. number: of the line on which it begins, from 1. cells: column → cell as
-    written, empty where the row is short; under '' whatever stands beyond the last column that has
-    a name.
+    written, empty where the row is short; under '' all that stands beyond the last column with a
+    name.
     """
 
     number: int

@@ -105,7 +105,8 @@ class _Reader:
 
     def add(self, row: CsvRow) -> None:
         """Take a row. Raises SettingError where it is wrong."""
-        if extra := row.cells[""].strip():
+        extra = row.cells[""].strip()
+        if extra:
             raise _fault(
                 row,
                 f"it has more cells than there are columns ({extra[:60]!r}): put quotes around its"

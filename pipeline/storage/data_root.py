@@ -48,11 +48,9 @@ class DataRoot:
             for place in (name, f"{LEDGER.name}/{name}", f"reports/{name}")
         ]
         present = [place for place in folders if any(True for _ in (self.path / place).glob("*"))]
-        return (
-            f"{', '.join(present)} in {self.path}: no longer used, and can be deleted"
-            if present
-            else None
-        )
+        if not present:
+            return None
+        return f"{', '.join(present)} in {self.path}: no longer used, and can be deleted"
 
     def read(self, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
         """A month of a table, or some columns of it.

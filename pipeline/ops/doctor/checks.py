@@ -174,7 +174,8 @@ def data_root(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Whether the data root can be written, and which file system it is on."""
     check_data_root(workspace)
     root, local = workspace.root.path, workspace.local
-    if retired := workspace.root.retired_note():
+    retired = workspace.root.retired_note()
+    if retired:
         yield ok(retired)
     if isinstance(root, StorePath):
         message = (
@@ -203,7 +204,7 @@ def space(
 ) -> Iterator[DoctorFinding]:
     """Free space on the data root's disk, or on the local folder's for an object store."""
     local = workspace.local
-    # A data root that cannot be made is what the check of the data root reports.
+    # The probe of the data root reports one that cannot be made.
     free = free_of(next(folder for folder in (local, *local.parents) if folder.exists()))
     message = f"{_size(free)} free on the disk of {local}"
     if free < _LEAST_FREE:
@@ -278,11 +279,9 @@ def _fault_of(file: Path) -> str:
             paper = json.loads(stream.readline(_LONGEST_LINE))
     except (OSError, EOFError, ValueError) as error:
         return f"cannot be read ({one_line(str(error))[:200]})"
-    return (
-        ""
-        if isinstance(paper, dict) and "id" in paper
-        else "does not begin with a paper from arXiv"
-    )
+    if isinstance(paper, dict) and "id" in paper:
+        return ""
+    return "does not begin with a paper from arXiv"
 
 
 def _last_update(file: Path) -> str:

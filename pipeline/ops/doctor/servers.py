@@ -264,10 +264,10 @@ def _collection(workspace: Workspace, collections: Collections, live: str | None
 
 def language_models(workspace: Workspace) -> Iterator[DoctorFinding]:
     """The endpoints of the writer and each judge, each asked once, or the embedded model."""
-    first, *second = judge_models(workspace.settings)
-    roles = {"llm": get_model(workspace.settings), "judge": first} | (
-        {"second judge": second[0]} if second else {}
-    )
+    judges = judge_models(workspace.settings)
+    roles = {"llm": get_model(workspace.settings), "judge": judges[0]}
+    if len(judges) > 1:
+        roles["second judge"] = judges[1]
     probed: set[str] = set()
     for role, model in roles.items():
         if model.name in probed:
@@ -289,20 +289,15 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
     import httpx2
 
     model.check()
-    address, url_setting, key_setting = (
-        shown_url(url),
-        model.setting("url"),
-        model.setting("api_key"),
-    )
+    address = shown_url(url)
+    url_setting, key_setting = model.setting("url"), model.setting("api_key")
     key = model.api_key.get_secret_value() if model.api_key else ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         response = httpx2.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_SECONDS)
-        models = (
-            [str(item["id"]) for item in response.json()["data"]]
-            if response.status_code == 200
-            else []
-        )
+        models = []
+        if response.status_code == 200:
+            models = [str(item["id"]) for item in response.json()["data"]]
     except httpx2.HTTPError as error:
         return problem(
             f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}"

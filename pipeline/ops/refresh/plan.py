@@ -108,7 +108,7 @@ def downstream(
             stage.disabled_reason(workspace.settings)
             and state(stage, workspace, month) is State.DONE
         ):
-            continue  # an empty month is the same whatever is above it
+            continue  # an empty month does not depend on the stages above it
         below = {table.name for table in stage.upstream} & {other.name for other in deferred}
         asks = stage in LLM_STAGES and not redo and not _asks_nothing(stage, workspace, month)
         (deferred if below or asks else run).append(stage)

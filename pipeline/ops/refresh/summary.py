@@ -125,12 +125,8 @@ def unfinished_refresh(root: DataRoot) -> str:
 
 def months_of_refresh(root: DataRoot, name: str) -> list[str]:
     """The months that the last refresh runs, or ran."""
-    return [
-        month
-        for file in _key_files(root)
-        for refresh, month in [_name_and_month(file)]
-        if refresh == name
-    ]
+    names_and_months = map(_name_and_month, _key_files(root))
+    return [month for refresh, month in names_and_months if refresh == name]
 
 
 def summary_file(root: DataRoot, name: str) -> DataPath:
@@ -170,8 +166,10 @@ def summarize(
             for stage in stages
             if stage.name in LLM_STAGE_NAMES and stage.name not in stale
         ]
-        summary.out_of_date |= {month: stale} if stale else {}
-        summary.not_made |= {month: missing} if missing else {}
+        if stale:
+            summary.out_of_date[month] = stale
+        if missing:
+            summary.not_made[month] = missing
     if name:
         write_whole(
             summary_file(workspace.root, name), json.dumps(as_json(summary), indent=1).encode()
