@@ -67,11 +67,11 @@ def calls_model(settings: Settings) -> bool:
 
 
 def _called_models(settings: Settings) -> set[str]:
-    writers = [*RELATED_WORK_WRITERS.chosen(settings), *ANSWERING_WRITERS.chosen(settings)]
+    writers = [*RELATED_WORK_WRITERS.lookup_all(settings), *ANSWERING_WRITERS.lookup_all(settings)]
     return {writer.model for writer, _ in writers if writer.model}
 
 
-def stage_named(name: str, option: str = "the stage") -> Stage:
+def lookup_stage(name: str, option: str = "the stage") -> Stage:
     """The stage that an option names. Raises SettingError for an unknown name."""
     return lookup({stage.name: stage for stage in STAGES}, name, option)
 
@@ -80,10 +80,10 @@ def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[
     """The stages of `select` alone, or every stage up to `until`, or all. Raises SettingError for
     an unknown name.
     """
-    selected = [stage_named(name, "--select") for name in select]
+    selected = [lookup_stage(name, "--select") for name in select]
     if selected:
         return [stage for stage in STAGES if stage in selected]
     if not until:
         return list(STAGES)
-    last = STAGES.index(stage_named(until, "--until"))
+    last = STAGES.index(lookup_stage(until, "--until"))
     return list(STAGES[: last + 1])

@@ -119,7 +119,7 @@ def open_conversation(
     Raises SettingError for an unknown system, wrong months, or settings that the client refuses;
     MissingInput if the system needs an index and there is none. No model is called.
     """
-    writer, chosen = ANSWERING_WRITERS.named(system, workspace.settings)
+    writer, chosen = ANSWERING_WRITERS.lookup(system, workspace.settings)
     if chosen.calls_model:
         check_model(workspace.settings, writer.model)
     if chosen.retrieves:

@@ -178,7 +178,7 @@ _FUSED_SEARCH = {"search_fusion": "scores"}
 
 def _answer_settings(settings: Settings) -> Mapping[str, Any]:
     return {
-        **writer_settings(ANSWERING_WRITERS.chosen(settings), settings),
+        **writer_settings(ANSWERING_WRITERS.lookup_all(settings), settings),
         "imported": settings.imported_answers,
     }
 
@@ -186,7 +186,7 @@ def _answer_settings(settings: Settings) -> Mapping[str, Any]:
 def _answer_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     parts = [
         _writer_part(workspace, month, writer, system)
-        for writer, system in ANSWERING_WRITERS.chosen(workspace.settings)
+        for writer, system in ANSWERING_WRITERS.lookup_all(workspace.settings)
     ]
     return [*parts, *_imported_part(workspace)]
 
@@ -208,7 +208,7 @@ def _writer_part(
             (tables.QUESTIONS, None),
             *(((tables.INDEX_RECEIPTS, None),) if system.retrieves else ()),
         ),
-        settings=system.chosen_settings(settings) | searching,
+        settings=system.settings_of(settings) | searching,
         version=system.version,
         inputs=_writer_inputs(writer, system, workspace, month),
     )
@@ -217,7 +217,7 @@ def _writer_part(
 def _build_answers(writer: Writer, system: AnsweringSystem, job: Job) -> Iterator[Row]:
     questions = [posed.question for posed in read_posed_questions(job.rows(tables.QUESTIONS))]
     answers = run(_answer_all(job, writer, system, questions)) if questions else []
-    settings = system.chosen_settings(settings_for(job.settings, writer.model))
+    settings = system.settings_of(settings_for(job.settings, writer.model))
     job.notes |= {
         "abstained": sum(answer.abstained for answer in answers),
         "second_hops": sum(answer.hops > 1 for answer in answers),
@@ -260,7 +260,7 @@ def _search(job: Job, span: MonthSpan, by: By) -> SearchFunction:
 
 def check_answering(settings: Settings) -> None:
     """Raise SettingError for an unknown system, or an unreadable file of questions or answers."""
-    ANSWERING_WRITERS.chosen(settings)
+    ANSWERING_WRITERS.lookup_all(settings)
     questions = read_question_set(settings)
     if settings.imported_answers and questions:
         read_imported(settings.imported_answers, questions)

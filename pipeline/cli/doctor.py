@@ -50,7 +50,7 @@ def _examine(*, online: bool) -> tuple[list[DoctorFinding], int]:
     """The findings and the exit code."""
     from pipeline.cli.console import spinner
     from pipeline.ops.doctor.checks import all_probes, invalid_settings
-    from pipeline.ops.doctor.findings import FindingState, Probe, masked, run_probes
+    from pipeline.ops.doctor.findings import FindingState, Probe, mask_secrets, run_probes
     from resources.dagster_home import probe_instance
 
     try:
@@ -61,7 +61,7 @@ def _examine(*, online: bool) -> tuple[list[DoctorFinding], int]:
             for name, value in os.environ.items()
             if value and name.upper().endswith("_API_KEY")
         ]
-        return [masked(finding, secrets) for finding in invalid_settings(error)], 2
+        return [mask_secrets(finding, secrets) for finding in invalid_settings(error)], 2
     with spinner("checking settings, disk, servers and models") as show_step:
         dagster = Probe(
             "dagster",

@@ -27,8 +27,8 @@ GPU_BUDGET = 32_768
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Landed:
-    """What `Heads` holds, as arrays of the host."""
+class HostVectors:
+    """The vectors of `Heads` as arrays in the host's memory."""
 
     dense: NDArray[np.float32]
     sparse: NDArray[np.float32] | None
@@ -38,7 +38,7 @@ class Landed:
 class EncodingModel(Protocol):
     """A model on one device. `launch` starts a pack and returns at once on a GPU."""
 
-    def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
+    def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
         """Start a pack; the function that is returned waits for its vectors. Must be called from
         one thread.
         """
@@ -61,27 +61,27 @@ class DeviceModel:
     def __init__(self, encoder: Callable[[Tokens], Any], head: Head, device: str) -> None:
         self._encoder, self._head, self._device = encoder, head, device
 
-    def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
+    def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
         """Start a pack. Raises torch.cuda.OutOfMemoryError where it does not fit."""
         import torch
 
         with torch.inference_mode(), self._current():
             tokens = self._tokens(pack)
             heads = self._head(
-                self._encoder(tokens), tokens, self._sent(pack.slots), pack.terms, half=half
+                self._encoder(tokens), tokens, self._to_device(pack.slots), pack.terms, half=half
             )
             parts = [
-                None if part is None else self._fetch(part)
+                None if part is None else self._to_host(part)
                 for part in (heads.dense, heads.sparse, heads.colbert)
             ]
             if self._device == "cpu":
-                return lambda: _landed(parts)
+                return lambda: _host_vectors(parts)
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record()
 
-        def wait() -> Landed:
+        def wait() -> HostVectors:
             done.synchronize()
-            return _landed(parts)
+            return _host_vectors(parts)
 
         return wait
 
@@ -105,15 +105,15 @@ class DeviceModel:
         inner = spans(starts[:-1] + 1, starts[1:] - starts[:-1] - 1)
         return Tokens(
             pack.tokens,
-            self._sent(self._filled(pack.ids)),
-            self._sent(self._filled(pack.positions)),
-            self._sent(pack.starts),
-            self._sent(inner),
+            self._to_device(self._padded(pack.ids)),
+            self._to_device(self._padded(pack.positions)),
+            self._to_device(pack.starts),
+            self._to_device(inner),
             pack.longest,
             runs(pack.starts),
         )
 
-    def _filled(self, array: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _padded(self, array: NDArray[np.int32]) -> NDArray[np.int32]:
         """On a CPU, the array with zeros up to a number of tokens that oneDNN is likely to know."""
         import numpy as np
 
@@ -122,7 +122,7 @@ class DeviceModel:
         padded: NDArray[np.int32] = np.pad(array, (0, rounded(len(array)) - len(array)))
         return padded
 
-    def _sent(self, array: NDArray[Any]) -> Tensor:
+    def _to_device(self, array: NDArray[Any]) -> Tensor:
         import torch
 
         tensor = torch.from_numpy(array)
@@ -131,7 +131,7 @@ class DeviceModel:
         # From pinned memory the copy does not hold up this thread.
         return tensor.pin_memory().to(self._device, non_blocking=True)
 
-    def _fetch(self, tensor: Tensor) -> Tensor:
+    def _to_host(self, tensor: Tensor) -> Tensor:
         import torch
 
         if self._device == "cpu" or not tensor.numel():
@@ -151,8 +151,8 @@ def rounded(tokens: int) -> int:
     return -(-tokens // step) * step
 
 
-def _landed(parts: list[Tensor | None]) -> Landed:
-    return Landed(*(None if part is None else part.numpy() for part in parts))  # type: ignore[arg-type]
+def _host_vectors(parts: list[Tensor | None]) -> HostVectors:
+    return HostVectors(*(None if part is None else part.numpy() for part in parts))  # type: ignore[arg-type]
 
 
 def pick_devices(setting: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from pipeline.embedding.device import (
     GPU_BUDGET,
     INT8_BUDGET,
     EncodingModel,
-    Landed,
+    HostVectors,
     pick_devices,
     pick_precision,
 )
@@ -148,7 +148,7 @@ def _encode_window(
     """
     vectors = _WindowVectors(window, half)
     waiting = deque(packs(window, budget.tokens))
-    flying: deque[tuple[Pack, Callable[[], Landed]]] = deque()
+    in_flight: deque[tuple[Pack, Callable[[], HostVectors]]] = deque()
     while waiting:
         if stopped is not None and stopped.is_set():
             raise CancelledError
@@ -157,23 +157,23 @@ def _encode_window(
         if len(pack.places) > 1 and pack.tokens > budget.tokens:
             waiting.extendleft(reversed(pack.halves()))
             continue
-        land = _launch(pack, model, half=half)
-        if land is None:
+        wait = _launch(pack, model, half=half)
+        if wait is None:
             budget.too_large(pack, device)
-            while flying:  # this frees their memory
-                vectors.put(*flying.popleft())
+            while in_flight:  # this frees their memory
+                vectors.put(*in_flight.popleft())
             model.release()
             waiting.extendleft(reversed(pack.halves()))
             continue
-        flying.append((pack, land))
-        if len(flying) >= _IN_FLIGHT:
-            vectors.put(*flying.popleft())
-    while flying:
-        vectors.put(*flying.popleft())
+        in_flight.append((pack, wait))
+        if len(in_flight) >= _IN_FLIGHT:
+            vectors.put(*in_flight.popleft())
+    while in_flight:
+        vectors.put(*in_flight.popleft())
     return vectors.batch()
 
 
-def _launch(pack: Pack, model: EncodingModel, *, half: bool) -> Callable[[], Landed] | None:
+def _launch(pack: Pack, model: EncodingModel, *, half: bool) -> Callable[[], HostVectors] | None:
     """Start a pack; None where memory does not hold its several texts."""
     if len(pack.places) < 2:
         return model.launch(pack, half=half)
@@ -194,29 +194,29 @@ class _WindowVectors:
         self._weights: NDArray[Any] | None = None
         self._colbert: NDArray[Any] | None = None
 
-    def put(self, pack: Pack, land: Callable[[], Landed]) -> None:
+    def put(self, pack: Pack, wait: Callable[[], HostVectors]) -> None:
         """Wait for a pack's vectors and take them."""
         import numpy as np
 
-        landed = land()
+        vectors = wait()
         rows, terms = self._window.rows, self._window.terms
         if self._dense is None:
             self._dense = np.empty(
-                (len(rows), landed.dense.shape[1]), np.float16 if self._half else np.float32
+                (len(rows), vectors.dense.shape[1]), np.float16 if self._half else np.float32
             )
-            if landed.sparse is not None and terms is not None:
+            if vectors.sparse is not None and terms is not None:
                 self._weights = np.empty(len(terms.ids), dtype=np.float32)
-            if landed.colbert is not None:
-                shape = (len(rows.ids) - len(rows), landed.colbert.shape[1])
-                self._colbert = np.empty(shape, dtype=landed.colbert.dtype)
-        self._dense[pack.places] = landed.dense
-        if landed.sparse is not None and terms is not None and self._weights is not None:
+            if vectors.colbert is not None:
+                shape = (len(rows.ids) - len(rows), vectors.colbert.shape[1])
+                self._colbert = np.empty(shape, dtype=vectors.colbert.dtype)
+        self._dense[pack.places] = vectors.dense
+        if vectors.sparse is not None and terms is not None and self._weights is not None:
             self._weights[spans(terms.offsets[pack.places], terms.lengths[pack.places])] = (
-                landed.sparse
+                vectors.sparse
             )
-        if landed.colbert is not None and self._colbert is not None:
+        if vectors.colbert is not None and self._colbert is not None:
             first = rows.offsets[pack.places] - pack.places
-            self._colbert[spans(first, rows.lengths[pack.places] - 1)] = landed.colbert
+            self._colbert[spans(first, rows.lengths[pack.places] - 1)] = vectors.colbert
 
     def batch(self) -> VectorBatch:
         """The vectors of all texts, once every pack was put. Raises AssertionError for a window

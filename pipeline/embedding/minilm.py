@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.embedding.device import DeviceModel, Landed, torch_type
+from pipeline.embedding.device import DeviceModel, HostVectors, torch_type
 from pipeline.embedding.encoder import Encoder, MeanHead, Shape, shape_of
 from pipeline.embedding.engine import Engine, PackBudget, PackedEmbedder
 from pipeline.embedding.model_files import read_weights
@@ -145,7 +145,7 @@ class QueryModel:
             self._join_attention(f"encoder.layer.{number}.attention.self")
         self._threads = ThreadpoolController()
 
-    def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
+    def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
         """Encode the pack's only text at once."""
         import numpy as np
 
@@ -154,7 +154,7 @@ class QueryModel:
         with self._threads.limit(limits=1, user_api="blas"):
             mean = self._encode(pack.ids, pack.positions).mean(axis=0, keepdims=True)
         dense = mean / np.linalg.norm(mean)
-        return lambda: Landed(dense, None, None)
+        return lambda: HostVectors(dense, None, None)
 
     def release(self) -> None:
         """Hold no memory for later."""

@@ -190,7 +190,7 @@ class Pack:
         ]
 
 
-def grouped(lengths: NDArray[np.int64], budget: int) -> list[NDArray[np.int64]]:
+def group_by_length(lengths: NDArray[np.int64], budget: int) -> list[NDArray[np.int64]]:
     """The places of texts in groups of like length, longest first, each of `budget` tokens at most.
 
     A text of more tokens goes alone. Ties keep the texts' order, so that equal windows make equal
@@ -210,7 +210,7 @@ def grouped(lengths: NDArray[np.int64], budget: int) -> list[NDArray[np.int64]]:
 
 def packs(window: Window, budget: int) -> list[Pack]:
     """All texts of a window in packs of `budget` tokens at most."""
-    return [pack_of(window, places) for places in grouped(window.rows.lengths, budget)]
+    return [pack_of(window, places) for places in group_by_length(window.rows.lengths, budget)]
 
 
 def pack_of(window: Window, places: NDArray[np.int64]) -> Pack:

@@ -27,7 +27,7 @@ class System:
     version: int = 1
     calls_model: bool = True
 
-    def chosen_settings(self, settings: Settings) -> dict[str, object]:
+    def settings_of(self, settings: Settings) -> dict[str, object]:
         """This system's settings and their values."""
         return {name: getattr(settings, name) for name in self.settings}
 
@@ -70,7 +70,7 @@ class Writers(Generic[AnySystem]):
     def __init__(self, systems: Mapping[str, AnySystem], setting: str, default: str) -> None:
         self._systems, self._setting, self._default = systems, setting, default
 
-    def chosen(self, settings: Settings) -> list[tuple[Writer, AnySystem]]:
+    def lookup_all(self, settings: Settings) -> list[tuple[Writer, AnySystem]]:
         """The writers that the setting names as `system` or `system@model`, sorted, each once.
 
         Raises SettingError for a system that does not exist, for a model of a system that calls
@@ -78,7 +78,7 @@ class Writers(Generic[AnySystem]):
         """
         option = f"CITELOOM_{self._setting.upper()}"
         writers = dict(
-            self._named(name, settings, option) for name in getattr(settings, self._setting)
+            self._lookup(name, settings, option) for name in getattr(settings, self._setting)
         )
         if not writers:
             raise SettingError(
@@ -86,13 +86,14 @@ class Writers(Generic[AnySystem]):
             )
         return sorted(writers.items(), key=lambda item: item[0].name)
 
-    def named(self, name: str | None, settings: Settings) -> tuple[Writer, AnySystem]:
-        """The writer of the option --system, None for the default. Raises SettingError as `chosen`
-        does.
-        """
-        return self._named(name or self.default_name(settings), settings, "--system")
+    def lookup(self, name: str | None, settings: Settings) -> tuple[Writer, AnySystem]:
+        """The writer of the option --system, None for the default.
 
-    def _named(self, name: str, settings: Settings, option: str) -> tuple[Writer, AnySystem]:
+        Raises SettingError as `lookup_all` does.
+        """
+        return self._lookup(name or self.default_name(settings), settings, "--system")
+
+    def _lookup(self, name: str, settings: Settings, option: str) -> tuple[Writer, AnySystem]:
         parsed = parse_writer(name)
         system = lookup(self._systems, parsed.system, option)
         return _with_model(parsed, system, settings, option), system

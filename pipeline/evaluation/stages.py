@@ -59,7 +59,7 @@ def _sections_off(settings: Settings) -> str:
     return _off(
         settings,
         "CITELOOM_SYSTEMS",
-        [system for _, system in RELATED_WORK_WRITERS.chosen(settings)],
+        [system for _, system in RELATED_WORK_WRITERS.lookup_all(settings)],
     )
 
 
@@ -71,7 +71,7 @@ def _answers_off(settings: Settings) -> str:
     return questions_disabled_reason(settings) or _off(
         settings,
         "CITELOOM_ANSWER_SYSTEMS",
-        [system for _, system in ANSWERING_WRITERS.chosen(settings)],
+        [system for _, system in ANSWERING_WRITERS.lookup_all(settings)],
     )
 
 

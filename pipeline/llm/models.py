@@ -194,7 +194,7 @@ def writer_settings(
 ) -> dict[str, object]:
     """The version and the settings of each writer's system, by the writer's name."""
     return {
-        writer.name: [system.version, system.chosen_settings(settings_for(settings, writer.model))]
+        writer.name: [system.version, system.settings_of(settings_for(settings, writer.model))]
         for writer, system in writers
     }
 

@@ -82,7 +82,7 @@ def relate(
     Raises SettingError for a draft that is empty or no text, no references, ids that are malformed
     or not in the corpus, an unknown system; and what a language model's client raises.
     """
-    writer, chosen = RELATED_WORK_WRITERS.named(system, workspace.settings)
+    writer, chosen = RELATED_WORK_WRITERS.lookup(system, workspace.settings)
     _check_draft(draft_markdown)
     arxiv_ids = list(
         dict.fromkeys(_arxiv_id(reference) or reference for reference in reference_ids)
@@ -110,7 +110,7 @@ def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> 
     Raises SettingError for a file that is no task and for papers that it takes from the corpus and
     that are not there; and as `relate` does.
     """
-    writer, chosen = RELATED_WORK_WRITERS.named(system, workspace.settings)
+    writer, chosen = RELATED_WORK_WRITERS.lookup(system, workspace.settings)
     row = read_task_file(file).row()
     arxiv_ids = [reference["arxiv_id"] for reference in row["references"] if in_corpus(reference)]
     papers = _known_papers(workspace, arxiv_ids) if arxiv_ids else {}

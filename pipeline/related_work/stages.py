@@ -74,7 +74,7 @@ def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, Refe
 
 def element_models(settings: Settings) -> list[str]:
     """The models of the writers that read key elements. Raises as `Writers.chosen` does."""
-    writers = RELATED_WORK_WRITERS.chosen(settings)
+    writers = RELATED_WORK_WRITERS.lookup_all(settings)
     return sorted(
         {writer.model for writer, system in writers if system.reads_elements and writer.model}
     )
@@ -152,7 +152,7 @@ async def _extract_all(
 
 
 def _summary_settings(settings: Settings) -> Mapping[str, Any]:
-    chosen = RELATED_WORK_WRITERS.chosen(settings)
+    chosen = RELATED_WORK_WRITERS.lookup_all(settings)
     repeats = {
         f"{writer.name} repeats": repeat_settings(system, settings) for writer, system in chosen
     }
@@ -162,7 +162,7 @@ def _summary_settings(settings: Settings) -> Mapping[str, Any]:
 def _summary_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     parts = [
         _writer_part(workspace, month, writer, system)
-        for writer, system in RELATED_WORK_WRITERS.chosen(workspace.settings)
+        for writer, system in RELATED_WORK_WRITERS.lookup_all(workspace.settings)
     ]
     return [*parts, *_imported_part(workspace)]
 
@@ -205,7 +205,7 @@ def _writer_part(
         columns=writer.columns,
         build=partial(_build_summaries, writer, system),
         reads=((tables.RELATED_WORK_TASKS, None), *elements),
-        settings=system.chosen_settings(
+        settings=system.settings_of(
             settings_for(workspace.settings, writer.model, "CITELOOM_SYSTEMS")
         )
         | repeat_settings(system, workspace.settings),
@@ -226,7 +226,7 @@ def _build_summaries(writer: Writer, system: RelatedWorkSystem, job: Job) -> Ite
         summaries = run(_write_all(job, writer, system, sections, elements))
     job.notes["citations"] = _citation_notes(summaries)
     settings = json.dumps(
-        system.chosen_settings(settings_for(job.settings, writer.model)), sort_keys=True
+        system.settings_of(settings_for(job.settings, writer.model)), sort_keys=True
     )
     for section, summary in zip(sections, summaries, strict=True):
         if not summary.text:

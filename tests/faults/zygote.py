@@ -199,7 +199,7 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
     from pipeline.engine.progress import Event, StageFinished, listening
     from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
-    from pipeline.stages import STAGES, stage_named
+    from pipeline.stages import STAGES, lookup_stage
 
     def write_outcome(event: Event) -> None:
         if isinstance(event, StageFinished):
@@ -215,7 +215,7 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
     )
     if order["clock"]:
         threading.Thread(target=_move_clock, args=(library, order["clock"]), daemon=True).start()
-    stages = [stage_named(name) for name in order["stages"]] if order["stages"] else STAGES
+    stages = [lookup_stage(name) for name in order["stages"]] if order["stages"] else STAGES
     run = {"command": _run_by_command, "dagster": _run_by_dagster, "bare": _run_bare}[order["door"]]
     with listening(write_outcome):
         report = run(workspace, order["months"], stages)

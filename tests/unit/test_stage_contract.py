@@ -27,7 +27,7 @@ from pipeline.errors import PermanentFailure
 from pipeline.index.opening import close_indexes
 from pipeline.report.formatting import RUN_PAGE
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, SAMPLE_SNAPSHOT, Settings
-from pipeline.stages import LLM_STAGES, STAGES, stage_named
+from pipeline.stages import LLM_STAGES, STAGES, lookup_stage
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
@@ -302,7 +302,7 @@ def test_every_setting_that_a_stage_reads_can_make_it_or_its_upstream_out_of_dat
 
 def with_upstream(stage: Stage) -> set[Stage]:
     """The stage, and every stage whose rows come to it."""
-    return {stage}.union(*(with_upstream(stage_named(table.name)) for table in stage.upstream))
+    return {stage}.union(*(with_upstream(lookup_stage(table.name)) for table in stage.upstream))
 
 
 def fingerprint_with_another(name: str, stage: Stage, corpus: Corpus) -> str:

@@ -23,7 +23,7 @@ SETTINGS = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="small", _en
 
 def writers(*names: str) -> list[str]:
     settings = SETTINGS.model_copy(update={"systems": names})
-    return [writer.name for writer, _ in WRITERS.chosen(settings)]
+    return [writer.name for writer, _ in WRITERS.lookup_all(settings)]
 
 
 @pytest.mark.parametrize("name", ["chatcite@gpt-4", "lead", "chatcite@org/model@2"])
@@ -44,7 +44,7 @@ def test_unknown_systems_and_models_that_are_not_called_are_wrong_settings() -> 
         with pytest.raises(SettingError, match="CITELOOM_SYSTEMS names"):
             writers(*names)
     with pytest.raises(SettingError, match="--system"):
-        WRITERS.named("oracle@gpt-4", SETTINGS)
+        WRITERS.lookup("oracle@gpt-4", SETTINGS)
 
 
 def test_the_settings_of_a_model_have_its_name_and_context(tmp_path: Path) -> None:

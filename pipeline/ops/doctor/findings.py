@@ -97,7 +97,7 @@ def run_probes(
         if probe.name == DATA_ROOT:
             writable = all(finding.state is not FindingState.PROBLEM for finding in results)
     secrets = collect_secrets(workspace.settings)
-    return [masked(finding, secrets) for finding in findings]
+    return [mask_secrets(finding, secrets) for finding in findings]
 
 
 def _run_in_time(probe: Probe, workspace: Workspace, seconds: float) -> list[DoctorFinding]:
@@ -125,7 +125,7 @@ def _run(probe: Probe, workspace: Workspace) -> list[DoctorFinding]:
     return findings
 
 
-def masked(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
+def mask_secrets(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
     """The finding without secrets and the user names and passwords of addresses."""
     seen, way_out = (
         re.sub(r"//[^/\s@]*@", f"//{MASK}@", redact(text, secrets))

@@ -51,7 +51,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
 def test_a_system_names_settings_that_there_are(name: str) -> None:
-    chosen = SYSTEMS[name].chosen_settings(Settings(_env_file=None))  # type: ignore[call-arg]
+    chosen = SYSTEMS[name].settings_of(Settings(_env_file=None))  # type: ignore[call-arg]
     assert ({"llm_model", "llm_context", "answer_tokens"} <= set(chosen)) is SYSTEMS[
         name
     ].calls_model

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from pipeline.embedding.device import Landed
+from pipeline.embedding.device import HostVectors
 from pipeline.embedding.engine import Engine, PackBudget
 from pipeline.embedding.packing import Pack, TokenRows, Window, distinct, packs, positions
 
@@ -39,7 +39,7 @@ class FakeModel:
         self.released = 0
         self.threads: set[str] = set()
 
-    def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
+    def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
         import torch
 
         self.threads.add(threading.current_thread().name)
@@ -55,7 +55,7 @@ class FakeModel:
         kept = np.ones(pack.tokens, dtype=np.bool_)
         kept[starts] = False
         colbert = pack.ids[kept].astype(np.float16)[:, None]
-        return lambda: Landed(dense, sparse[: pack.terms], colbert)
+        return lambda: HostVectors(dense, sparse[: pack.terms], colbert)
 
     def release(self) -> None:
         self.released += 1

@@ -13,7 +13,7 @@ from pipeline.embedding.packing import (
     Window,
     cut,
     distinct,
-    grouped,
+    group_by_length,
     packs,
     positions,
     runs,
@@ -109,9 +109,9 @@ def test_positions_are_those_of_xlm_roberta_or_those_of_bert_that_count_from_0(
 
 
 def test_equal_lengths_keep_their_order() -> None:
-    groups = grouped(np.array([5, 50, 7, 50, 5], dtype=np.int64), 60)
+    groups = group_by_length(np.array([5, 50, 7, 50, 5], dtype=np.int64), 60)
     assert [group.tolist() for group in groups] == [[1], [3, 2], [0, 4]]
-    assert grouped(np.empty(0, np.int64), 10) == []
+    assert group_by_length(np.empty(0, np.int64), 10) == []
 
 
 @given(rows=ROWS, most=st.integers(2, 12))

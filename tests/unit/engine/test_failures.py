@@ -12,7 +12,7 @@ from pipeline.engine.failures import all_failures, record_failure
 from pipeline.engine.stage import CheckResult, MonthCheck, Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import load_settings
-from pipeline.stages import stage_named
+from pipeline.stages import lookup_stage
 
 
 @pytest.fixture
@@ -63,6 +63,6 @@ def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(
     check = MonthCheck(
         "its_figures", "", lambda workspace, month: CheckResult(True, {}), warning=True
     )
-    stage = replace(stage_named("index_receipts"), checks=(check,))
+    stage = replace(lookup_stage("index_receipts"), checks=(check,))
     assert run_checks(stage, workspace, "2024-03")
     assert list(all_failures(workspace.root)) == []
