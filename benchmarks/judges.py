@@ -42,8 +42,9 @@ from pipeline.evaluation.judge_figures import (
 )
 from pipeline.evaluation.passages import EvidencePassage
 from pipeline.evaluation.statistics import bootstrap_sums
-from pipeline.llm.client import LlmClient, Spent, open_client
+from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.messages import Spent
 from pipeline.llm.models import Model, get_model
 from pipeline.settings import load_settings
 from pipeline.settings.validators import OVERLAP_JUDGE

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from pipeline.answering.model_calls import StepLog
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.llm.client import Spent
+from pipeline.llm.messages import Spent
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer
 from pipeline.text import one_line

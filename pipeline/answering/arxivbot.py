@@ -32,8 +32,9 @@ from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import QUERY_CHARS, distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import REPAIR_TOKENS, Spent
+from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import first_that_fit
+from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AnswerForm, AtMost
 from pipeline.text import one_line
 

@@ -25,8 +25,9 @@ from pipeline.answering.model_calls import (
 )
 from pipeline.answering.prompt_injection import suspicious_ids
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import REPAIR_TOKENS, Spent
+from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import cut_to_share, first_that_fit
+from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AtMost, make_form
 from pipeline.text import one_line
 

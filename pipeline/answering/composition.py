@@ -19,8 +19,9 @@ from pipeline.answering.model_calls import (
     ask,
     short_question,
 )
-from pipeline.llm.client import REPAIR_TOKENS, Spent
+from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import first_that_fit
+from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AtMost, make_form
 from pipeline.settings import Settings
 from pipeline.text import one_line

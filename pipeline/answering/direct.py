@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipeline.answering.answer import Answer, plain_answer
 from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools, short_question
 from pipeline.answering.user_question import UserQuestion
-from pipeline.llm.client import spent
+from pipeline.llm.messages import spent
 
 
 async def direct(question: UserQuestion, tools: Tools) -> Answer:

@@ -29,7 +29,7 @@ from pipeline.corpus.passage import Passage
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.choice import make_embedder
 from pipeline.index.relevance import coverage
-from pipeline.llm.client import Spent
+from pipeline.llm.messages import Spent
 from pipeline.text import one_line
 
 if TYPE_CHECKING:

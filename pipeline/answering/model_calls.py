@@ -12,8 +12,9 @@ from pydantic import BaseModel
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.retriever import PassageSearch
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import LlmAnswerError, LlmClient, Message, Spent
+from pipeline.llm.client import LlmClient
 from pipeline.llm.context import fit
+from pipeline.llm.messages import LlmAnswerError, Message, Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.settings import Settings
 from pipeline.text import one_line

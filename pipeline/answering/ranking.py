@@ -9,8 +9,8 @@ from itertools import islice
 from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools
 from pipeline.corpus.passage import Passage
 from pipeline.index.scored import Scored
-from pipeline.llm.client import Completion, Spent, spent
 from pipeline.llm.context import cut_to_share
+from pipeline.llm.messages import Completion, Spent, spent
 from pipeline.text import one_line
 
 # RankGPT's windows, as WikiChat uses them.

@@ -25,8 +25,9 @@ from pipeline.corpus.passage import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import live_index
-from pipeline.llm.client import Usage, check_model, open_client
+from pipeline.llm.client import check_model, open_client
 from pipeline.llm.loop import run
+from pipeline.llm.messages import Usage
 from pipeline.llm.models import settings_for
 
 StepObserver = Callable[[Mapping[str, Any], Mapping[str, Passage]], None]

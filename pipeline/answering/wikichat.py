@@ -46,9 +46,10 @@ from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import REPAIR_TOKENS, Spent
+from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.loop import side_by_side
+from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AnswerForm, AtMost, make_form
 from pipeline.text import one_line
 

@@ -31,18 +31,6 @@ from pipeline.llm.transport import Transport
 from pipeline.settings import Settings
 from pipeline.storage.mounts import NETWORK, mount_of
 
-__all__ = [
-    "Completion",
-    "LlmAnswerError",
-    "LlmClient",
-    "Message",
-    "Spent",
-    "StructuredAnswer",
-    "Usage",
-    "open_client",
-    "spent",
-]
-
 Form = TypeVar("Form", bound=BaseModel)
 # How much of an unreadable answer its repair shows, and the tokens that a prompt must leave free
 # for that.

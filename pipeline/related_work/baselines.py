@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.llm.client import Completion, LlmClient, spent
+from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
+from pipeline.llm.messages import Completion, spent
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import (
     PROMPTS,

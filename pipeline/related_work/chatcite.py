@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.llm.client import Completion, LlmClient, spent
+from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
-from pipeline.llm.messages import Message
+from pipeline.llm.messages import Completion, Message, spent
 from pipeline.related_work.baselines import summarize
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import (

@@ -14,8 +14,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.structured import make_form
 from pipeline.related_work.key_elements import (
     ELEMENT_NAMES,

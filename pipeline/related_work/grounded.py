@@ -15,17 +15,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pipeline.llm.client import (
-    REPAIR_TOKENS,
-    LlmAnswerError,
-    LlmClient,
-    Spent,
-    StructuredAnswer,
-    spent,
-)
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient, StructuredAnswer
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
-from pipeline.llm.messages import Message
+from pipeline.llm.messages import LlmAnswerError, Message, Spent, spent
 from pipeline.related_work.chatcite import (
     KEY_ELEMENTS,
     PaperContext,

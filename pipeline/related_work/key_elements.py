@@ -11,15 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator
 
-from pipeline.llm.client import (
-    REPAIR_TOKENS,
-    LlmAnswerError,
-    LlmClient,
-    Message,
-    Spent,
-    StructuredAnswer,
-)
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient, StructuredAnswer
 from pipeline.llm.context import fit
+from pipeline.llm.messages import LlmAnswerError, Message, Spent
 from pipeline.llm.structured import TextFields, make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
 from pipeline.related_work.task import ReferenceSource

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent, spent
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import fit
+from pipeline.llm.messages import LlmAnswerError, Spent, spent
 from pipeline.llm.structured import make_form
 from pipeline.related_work.baselines import numbered_texts, read_papers
 from pipeline.related_work.key_elements import KeyElements

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.structured import make_form
 from pipeline.related_work.prompt_files import (
     PROMPTS,

@@ -13,8 +13,9 @@ from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.arxiv.months import describe_months
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.llm.client import LlmClient, Spent, open_client
+from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.messages import Spent
 from pipeline.llm.models import settings_for, small_model_note
 from pipeline.related_work.citation_formats import (
     bibtex_entry,

@@ -22,8 +22,8 @@ from pipeline import tables
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.parts import build_parts
 from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
-from pipeline.llm.client import Spent
 from pipeline.llm.loop import run
+from pipeline.llm.messages import Spent
 from pipeline.llm.models import get_model, settings_for, writer_settings
 from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.related_work.examples import example_inputs

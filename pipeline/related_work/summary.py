@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.llm.client import Spent
+from pipeline.llm.messages import Spent
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.text import one_line
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens
+from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.structured import make_form
 from pipeline.related_work.evidence import NamedPassage, names_field, names_in
 from pipeline.related_work.grounded_draft import (

@@ -19,8 +19,9 @@ from pipeline.evaluation.answers.sample import PROMPTS, in_shown_order
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
 from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.evaluation.passages import EvidencePassage
-from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
+from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AtMost
 from pipeline.text import one_line
 

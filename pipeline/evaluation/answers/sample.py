@@ -22,9 +22,10 @@ from pipeline.answering.questions import PosedQuestion, Question
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.engine.sampling import shuffled
 from pipeline.engine.stage import Job
-from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Message, Spent
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
+from pipeline.llm.messages import Message, Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 from pipeline.tables.writers import writer_name

@@ -21,8 +21,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.evaluation.passages import EvidencePassage
-from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Message, Spent
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, fit, shares
+from pipeline.llm.messages import LlmAnswerError, Message, Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 from pipeline.related_work.support_check import Verdict

@@ -32,8 +32,8 @@ from pipeline.evaluation.citation_support.sample import (
     read_citations,
     with_passages,
 )
-from pipeline.llm.client import Spent
 from pipeline.llm.loop import run
+from pipeline.llm.messages import Spent
 from pipeline.llm.models import judge_models
 from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.related_work.task_reader import in_corpus, reference_months

@@ -19,7 +19,7 @@ from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.corpus.passage import Passage
 from pipeline.evaluation.answers.rows import gold_shown_by_hop
 from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
-from pipeline.llm.client import Spent
+from pipeline.llm.messages import Spent
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.budget import Budget, BudgetReached, Limits, run_budget
-from pipeline.llm.client import LlmClient, Message, check_model, open_client
+from pipeline.llm.client import LlmClient, check_model, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.messages import Prices, Spent
+from pipeline.llm.messages import Message, Prices, Spent
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.llm.test_client import workspace

@@ -24,15 +24,9 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.calls import Slots
-from pipeline.llm.client import (
-    LlmAnswerError,
-    LlmClient,
-    Message,
-    StructuredAnswer,
-    check_model,
-    open_client,
-)
+from pipeline.llm.client import LlmClient, StructuredAnswer, check_model, open_client
 from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.messages import LlmAnswerError, Message
 from pipeline.llm.structured import AtMost
 from pipeline.settings import load_settings
 from tests.models_file import write_models

@@ -17,9 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm import embedded
-from pipeline.llm.client import Message, check_model, open_client
+from pipeline.llm.client import check_model, open_client
 from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
 from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.messages import Message
 from pipeline.llm.models import get_model
 from pipeline.settings import Settings, load_settings
 from tests.processes import family, is_alive, listening, wait_until

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from pipeline.llm.client import REPEAT_SAMPLES, LlmClient, Message
+from pipeline.llm.client import REPEAT_SAMPLES, LlmClient
 from pipeline.llm.loop import side_by_side
+from pipeline.llm.messages import Message
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.llm.test_client import ask, workspace
 

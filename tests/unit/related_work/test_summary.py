@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.llm.client import Spent
+from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import make_summary, normalize, split_sentences
 
 

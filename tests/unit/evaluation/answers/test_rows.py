@@ -17,7 +17,7 @@ from pipeline.answering.answer import (
     answer_row,
     plain_answer,
 )
-from pipeline.llm.client import Spent
+from pipeline.llm.messages import Spent
 from pipeline.tables.writers import Writer
 from tests.unit.evaluation.answers.graded import grounded
 

@@ -18,7 +18,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.citation_support.rows import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
-from pipeline.llm.client import Spent
+from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import make_summary
 from tests.month_tables import write_table
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
