@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -20,6 +19,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.processes import free_port
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -107,16 +108,9 @@ def test_the_packaged_sample_is_indexed_and_searched(installed: tuple[Path, Path
     assert [path.name for path in installed[1].iterdir()] == ["data"]
 
 
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.mark.faults
-def test_the_ui_starts(installed: tuple[Path, Path], port: int) -> None:
-    python, folder = installed
+def test_the_ui_starts(installed: tuple[Path, Path]) -> None:
+    (python, folder), port = installed, free_port()
     command = [
         str(python),
         "-c",

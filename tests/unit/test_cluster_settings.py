@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from pipeline.ops.ray_cluster import check_cluster, job_client, node_environment
 from pipeline.settings import Settings, load_settings
 from tests.sentinels import is_secret, sentinel
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 VALID = {
     "executor": "ray",
@@ -29,14 +28,6 @@ VALID = {
     "llm_url": "http://127.0.0.1:8000/v1",
     "llm_model": "some",
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No setting of the machine's environment, and no `.env` beside the checkout."""
-    for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
 
 
 def without(*names: str, **others: object) -> Settings:

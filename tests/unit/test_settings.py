@@ -23,15 +23,7 @@ from pipeline.settings.loading import check_names
 from pipeline.settings.settings import EMBEDDED_LLM
 from tests.sentinels import is_secret
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No setting of the machine's environment, and no `.env` beside the checkout."""
-    for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 
 def refusal(**settings: object) -> list[str]:

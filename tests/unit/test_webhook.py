@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 
 import pytest
 from pydantic import SecretStr
@@ -12,6 +11,7 @@ from pytest_httpserver import HTTPServer
 from pipeline.errors import SettingError
 from pipeline.ops import webhook
 from pipeline.settings import load_settings
+from tests.processes import free_port
 
 SECRET = "T000-sEcReT"
 
@@ -34,10 +34,7 @@ def test_a_refusal_is_told_without_the_address(httpserver: HTTPServer) -> None:
 
 
 def test_nobody_there_is_told_without_the_address() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    reason = post(f"http://127.0.0.1:{port}/{SECRET}", "x")
+    reason = post(f"http://127.0.0.1:{free_port()}/{SECRET}", "x")
     assert "does not answer" in reason
     assert SECRET not in reason
 

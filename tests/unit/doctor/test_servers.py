@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +18,7 @@ from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor import servers
 from pipeline.ops.doctor.findings import DoctorFinding, FindingState
 from tests.models_file import write_models
+from tests.processes import free_port
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING, MakeWorkspace
 
 KEY = "doctor-sentinel"
@@ -30,9 +30,7 @@ def states(found: Iterable[DoctorFinding]) -> dict[str, FindingState]:
 
 def nobody_listens() -> str:
     """The address of a server that is down."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 def play_qdrant(server: HTTPServer, version: str = "1.16.3", key: str | None = KEY) -> str:

@@ -4,7 +4,6 @@ one on loopback.
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -23,6 +22,7 @@ from pipeline.index.server import ServerCollections, ServerIndex
 from pipeline.index.server_requests import Storage
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.provenance import Provenance
+from tests.processes import free_port
 from tests.unit.index.building import embed, make_workspace, write_month
 
 if TYPE_CHECKING:
@@ -97,9 +97,7 @@ def test_on_this_machine_it_needs_neither(host: str, key: SecretStr | None) -> N
 @pytest.fixture
 def nowhere() -> str:
     """A URL on loopback where nobody listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{bound.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 def test_a_server_that_does_not_answer_is_named(nowhere: str, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ output.
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import threading
 import time
@@ -24,7 +23,7 @@ from pipeline.serve import mcp_server
 from pipeline.serve.app import make_app
 from pipeline.serve.mcp_server import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
 from pipeline.serve.site import Site
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, free_port
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 pytestmark = pytest.mark.slow
@@ -45,9 +44,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def address(corpus: Workspace) -> Iterator[str]:
     """The address of the tools on a server of their own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = uvicorn.Server(
         uvicorn.Config(
             make_app(corpus), port=port, log_level="warning", timeout_keep_alive=int(PATIENCE)
