@@ -174,11 +174,6 @@ def test_all_texts_are_marked_as_not_to_be_published(workspace: Workspace, folde
     assert any("DO NOT PUBLISH" in paragraph for paragraph in made.terms)
 
 
-def test_a_hub_is_refused_with_the_command_that_publishes_a_folder(workspace: Workspace) -> None:
-    with pytest.raises(SettingError, match="hf upload OWNER/NAME FOLDER"):
-        run(workspace, "hf://datasets/owner/name")
-
-
 def test_mlcroissant_reads_the_rows_that_the_description_names(
     workspace: Workspace, folder: Path
 ) -> None:
@@ -302,7 +297,6 @@ def test_a_folder_with_other_things_is_left_as_it_is(
     run(workspace, folder)
     (folder / place).parent.mkdir(parents=True, exist_ok=True)
     (folder / place).write_text("mine")
-    before = content(folder)
     with pytest.raises(SettingError, match=place):
         run(workspace, folder)
     shutil.rmtree(folder / "metadata")

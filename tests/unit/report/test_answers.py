@@ -14,7 +14,6 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.measures import read_grades
 from pipeline.evaluation.answers.results import results
@@ -26,7 +25,6 @@ from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import QUOTE, SYSTEMS, write_answers
 from tests.unit.report.test_pages import (
     assert_inert,
-    cells_of,
     folded,
     pages,
     parsed_page,
@@ -204,22 +202,6 @@ def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path: Path) -
     assert rows["All"]["Money per item"] is None
 
 
-def test_time_by_question_stands_on_the_page_of_runs_alone(tmp_path: Path) -> None:
-    place = published(tmp_path)
-    before, rows = pages(place), place.root.rows(tables.REPORT, MONTH)
-    measured = {"llm_requests": 10, "llm_request_seconds": 30.0, "seconds_a_question": 2.5}
-    note_timing(place.root, "answers/arxivbot@some-model", MONTH, StageTiming("f", 12.0, measured))
-    note_timing(place.root, "answers/arxivbot@some-model", MONTH, StageTiming("f", 0.5, {}))
-    assert state(REPORT, place, MONTH) is State.DONE
-    run_stage(REPORT, place, MONTH, force=True)
-    assert place.root.rows(tables.REPORT, MONTH) == rows
-    after = pages(place)
-    assert {name for name in after if after[name] != before[name]} == {f"{FOLDER}/run.html"}
-    assert cells_of(parsed_page(place, "run.html")) == [
-        ["arXivBot", "12.0", "2.50", "10", "3.00", "7.50"]
-    ]
-
-
 def test_systems_are_compared_over_the_questions_that_both_have(tmp_path: Path) -> None:
     rows = rows_of(
         published(tmp_path, questions=9, systems=("direct", "wikichat")), "answers_differences"
@@ -388,10 +370,11 @@ def test_an_old_month_without_tables_of_answers_breaks_nothing(two_months: Works
     assert "4 questions on 2 papers" in folded(shown.text())
 
 
-def test_a_broken_table_of_answers_of_another_month_is_told_and_stops_nothing(
-    two_months: Workspace,
+@pytest.mark.parametrize("table", [tables.SCORES, tables.ANSWER_GRADES])
+def test_a_broken_table_of_another_month_is_told_and_stops_nothing(
+    two_months: Workspace, table: tables.Table
 ) -> None:
-    two_months.root.file(tables.ANSWER_GRADES, "2024-02").write_bytes(b"torn")
+    two_months.root.file(table, "2024-02").write_bytes(b"torn")
     run_stage(REPORT, two_months, MONTH)
     text = folded(overall_page(two_months).text())
     assert "has tables that cannot be read" in text

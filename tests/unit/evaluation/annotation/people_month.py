@@ -94,11 +94,6 @@ def always(claim: str, gold: str) -> Verdict:
     return lambda row: claim if "-claim-" in row["unit"] else gold
 
 
-def label_of(row: Mapping[str, str]) -> str:
-    """The label of the answer that a line is on."""
-    return row["unit"].rsplit("-", 2)[0]
-
-
 def give_out(
     root: DataRoot,
     folder: Path,

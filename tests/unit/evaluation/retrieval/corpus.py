@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from pipeline.corpus.passages.text import Form, embedded_text, text_digest
 from pipeline.embedding.columns import vector_columns
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
 from tests.month_tables import write_table
 
 MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
@@ -97,11 +95,6 @@ class Written:
     title: str
     passages: Sequence[tuple[str, str]]
     cites: Mapping[str, str] = field(default_factory=dict)
-
-
-def workspace(folder: Path, **settings: object) -> Workspace:
-    """A workspace over a folder, no `.env` read."""
-    return Workspace(load_settings(data=folder, _env_file=None, **settings))
 
 
 def write_papers(

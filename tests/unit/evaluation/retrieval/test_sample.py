@@ -14,13 +14,13 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.sample import cited_keys, masked, why_not
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES
+from tests.unit.evaluation.made_up import workspace
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,
     MARCH,
     MAY,
     Written,
     small_corpus,
-    workspace,
     write_papers,
 )
 
