@@ -17,7 +17,7 @@ from pipeline.answering.systems import SYSTEMS
 from pipeline.cli.app import app
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.errors import MissingInput, SettingError
+from pipeline.errors import MissingInput
 from pipeline.llm.budget import BudgetReached
 from pipeline.llm.cache import CallCache
 from pipeline.llm.messages import Spent
@@ -112,15 +112,6 @@ def test_citations_of_sections_that_are_not_written_yet_are_counted(place: Works
     assert cost.to_pay > 0
 
 
-def test_an_estimate_keeps_nothing_and_asks_nobody(
-    place: Workspace, llm: ScriptedLlm, tmp_path: Path
-) -> None:
-    first = estimate(place, [MONTH])
-    assert estimate(place, [MONTH]) == first
-    assert llm.requests == []
-    assert not (tmp_path / "summaries").exists()
-
-
 def test_what_is_done_or_answered_is_not_to_be_paid(
     place: Workspace, llm: ScriptedLlm, tmp_path: Path
 ) -> None:
@@ -136,15 +127,9 @@ def test_what_is_done_or_answered_is_not_to_be_paid(
     # comes after depends.
     chatcite = by_name["summaries", "chatcite"]
     assert 0 < chatcite.to_pay < chatcite.calls
-
-
-def test_a_done_month_whose_answers_are_gone_is_still_done(
-    place: Workspace, tmp_path: Path
-) -> None:
-    run_all(place)
     for file in (tmp_path / "cache" / "llm").iterdir():
         file.unlink()
-    assert estimate(place, [MONTH]).total().to_pay == 0
+    assert estimate(place, [MONTH]).total().to_pay == 0, "a month that is done needs no answers"
 
 
 def see(place: Workspace, bounds: dict[int, float]) -> None:
@@ -222,11 +207,6 @@ def test_money_of_a_judge_alone_is_money_too(llm: ScriptedLlm, tmp_path: Path) -
     assert found.priced
     assert {part.stage for part in found.parts if part.money} == {"g_scores"}
     assert any("excludes scripted" in note for note in found.notes)
-
-
-def test_money_without_a_price_is_a_wrong_setting(llm: ScriptedLlm, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="CITELOOM_LLM_PRICE"):
-        estimate(workspace(llm, tmp_path, llm_budget_money=1.0), [MONTH])
 
 
 def test_the_json_of_an_estimate_has_parts_and_total(place: Workspace) -> None:

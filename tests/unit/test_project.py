@@ -116,19 +116,3 @@ def test_the_example_of_an_env_file_names_only_settings() -> None:
     assert (
         set(re.findall(r"CITELOOM_[A-Z_]+[A-Z]", (PROJECT / ".env.example").read_text())) <= known
     )
-
-
-def test_a_setting_that_a_stage_names_is_there() -> None:
-    from pipeline.stages import STAGES
-
-    named = {setting for stage in STAGES for setting in stage.settings}
-    assert named <= set(Settings.model_fields)
-
-
-def test_a_stage_reads_only_stages_that_run_before_it() -> None:
-    from pipeline.stages import STAGES
-
-    before: set[str] = set()
-    for stage in STAGES:
-        assert {table.name for table in stage.upstream} <= before, stage.name
-        before.add(stage.name)

@@ -20,7 +20,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
-from pipeline.index.connection import FIRST_PAUSE, LONGEST_PAUSE, Connection, NotCompleted
+from pipeline.index.connection import LONGEST_PAUSE, Connection, NotCompleted
 from pipeline.index.server import ServerCollections
 from tests.fake_clock import FakeClock
 from tests.unit.index.building import make_points
@@ -120,13 +120,14 @@ def test_an_overloaded_or_broken_server_is_asked_again(error: Exception) -> None
         _http_error(400, content=b"Wrong input: vector dimension"),
         _no_answer(ValueError("field required")),
         ValueError("no JSON"),
+        RuntimeError("of the call itself, and no closed connection"),
         KeyboardInterrupt(),
     ],
     ids=repr,
 )
 def test_an_error_that_is_not_transient_ends_the_call_at_once(error: BaseException) -> None:
     fake = FakeClock()
-    with pytest.raises((CiteloomError, KeyboardInterrupt)):
+    with pytest.raises((CiteloomError, RuntimeError, KeyboardInterrupt)):
         _connection(fake, patience=600).write(_failing(error))
     assert fake.pauses == []
 
@@ -148,16 +149,6 @@ def test_a_pause_that_the_server_requests_is_kept(error: Exception) -> None:
     fake = FakeClock()
     assert _connection(fake, patience=600).write(_failing(error)) == "answer"
     assert fake.pauses == [7.0]
-
-
-@pytest.mark.parametrize("value", ["", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "-5"])
-def test_a_header_without_seconds_requests_no_pause(value: str) -> None:
-    fake = FakeClock()
-    assert (
-        _connection(fake, patience=600).write(_failing(_http_error(429, {"retry-after": value})))
-        == "answer"
-    )
-    assert fake.pauses[0] <= FIRST_PAUSE
 
 
 @pytest.mark.parametrize(
@@ -328,13 +319,6 @@ def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(
             assert connection.read(closing).aliases == []
             assert len(set(map(id, clients))) == 2
             connection.close()
-
-
-def test_an_error_of_the_call_itself_is_not_taken_for_a_closed_connection() -> None:
-    fake = FakeClock()
-    with pytest.raises(RuntimeError, match="made up by a test"):
-        _connection(fake, patience=600).write(_failing(RuntimeError("made up by a test")))
-    assert fake.pauses == []
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")

@@ -132,23 +132,12 @@ def test_a_paper_has_its_passages_and_references_in_order(workspace: Workspace) 
 
 
 def test_rows_of_other_values_are_not_read(workspace: Workspace) -> None:
-    file = workspace.root.file(tables.PASSAGES, MONTH)
-    wanted = workspace.root.rows_with(
-        tables.PASSAGES, MONTH, "arxiv_id", {"2403.00002"}, ["passage_id"]
-    )
-    assert list(wanted) == [{"passage_id": "p4"}]
-    assert (
-        list(
-            workspace.root.rows_with(
-                tables.PASSAGES, MONTH, "arxiv_id", {"9999.99999"}, ["passage_id"]
-            )
-        )
-        == []
-    )
-    file.write_bytes(b"PAR1 broken")
+    def passages_of(arxiv_id: str) -> list[dict[str, Any]]:
+        root = workspace.root
+        return list(root.rows_with(tables.PASSAGES, MONTH, "arxiv_id", {arxiv_id}, ["passage_id"]))
+
+    assert passages_of("2403.00002") == [{"passage_id": "p4"}]
+    assert passages_of("9999.99999") == []
+    workspace.root.file(tables.PASSAGES, MONTH).write_bytes(b"PAR1 broken")
     with pytest.raises(PermanentFailure, match="2024-03"):
-        list(
-            workspace.root.rows_with(
-                tables.PASSAGES, MONTH, "arxiv_id", {"2403.00002"}, ["passage_id"]
-            )
-        )
+        passages_of("2403.00002")

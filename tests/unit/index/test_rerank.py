@@ -105,6 +105,12 @@ def test_the_setting_chooses_and_empty_is_none(folder: Path) -> None:
     assert make_reranker(settings) is reranker
 
 
+def assert_refused(folder: Path, message: str = "it cannot be loaded") -> None:
+    """A model is refused when it is first asked."""
+    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} .*{message}"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+
+
 def test_a_folder_that_is_not_there_is_named() -> None:
     with pytest.raises(
         SettingError, match=r"CITELOOM_RERANKER: there is no folder /nowhere/at/all; give one"
@@ -116,10 +122,7 @@ def test_a_folder_that_is_not_there_is_named() -> None:
 def test_a_folder_of_something_else_is_named(tmp_path: Path, config: str) -> None:
     folder = make_tiny_reranker(tmp_path / "model")
     (folder / "config.json").write_text(config)
-    with pytest.raises(
-        SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"
-    ):
-        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+    assert_refused(folder)
 
 
 def _edit_weights(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
@@ -164,8 +167,7 @@ def test_a_damaged_model_is_named(
 ) -> None:
     folder = make_tiny_reranker(tmp_path / "model")
     damage(folder)
-    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: .*{message}"):
-        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+    assert_refused(folder, message)
 
 
 @pytest.mark.parametrize("plain", [True, False])
@@ -178,10 +180,7 @@ def test_code_planted_among_the_weights_is_refused(tmp_path: Path, plain: bool) 
         (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Planted(trace)}))
     else:
         torch.save({"weight": Planted(trace)}, folder / "pytorch_model.bin")
-    with pytest.raises(
-        SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"
-    ):
-        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+    assert_refused(folder)
     assert not trace.exists(), "the planted code was run"
 
 
@@ -193,14 +192,11 @@ def test_code_in_a_models_folder_is_not_run(tmp_path: Path) -> None:
     file.write_text(
         json.dumps(json.loads(file.read_text()) | {"model_type": "planted", "auto_map": code})
     )
-    with pytest.raises(
-        SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"
-    ):
-        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+    assert_refused(folder)
     assert not trace.exists(), "the planted code was run"
 
 
 def test_a_model_of_several_numbers_is_refused(tmp_path: Path) -> None:
-    folder = make_tiny_reranker(tmp_path / "model", labels=3)
-    with pytest.raises(SettingError, match="it gives 3 numbers for a pair"):
-        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+    assert_refused(
+        make_tiny_reranker(tmp_path / "model", labels=3), "it gives 3 numbers for a pair"
+    )

@@ -79,11 +79,6 @@ def test_only_what_changed_is_sent_and_what_is_stale_goes(loaded: Workspace) -> 
     assert live_index(loaded).count("2024-04") == len(TEXTS)
 
 
-def test_a_changed_category_is_sent_though_no_text_changed(loaded: Workspace) -> None:
-    write_month(loaded, categories=["cs.IR"])
-    assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == len(TEXTS)
-
-
 def test_a_month_without_passages_has_a_receipt_of_zero(workspace: Workspace) -> None:
     write_month(workspace, texts=[])
     embed(workspace)

@@ -49,27 +49,22 @@ def kept_answers(place: Workspace) -> int:
     return found
 
 
-def test_a_run_ends_at_its_ceiling_and_keeps_every_answer(tmp_path: Path) -> None:
+def test_a_run_ends_at_its_ceiling_and_the_next_one_pays_for_the_rest_alone(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm(latency=0.02) as llm:
         place = workspace(llm, tmp_path, llm_budget_calls=7)
         with pytest.raises(BudgetReached) as raised:
-            ask_many(place, 20)
+            ask_many(place, 12)
         assert llm.generations == kept_answers(place) == 7
+        # Another ceiling, hence another budget.
+        told = ask_many(workspace(llm, tmp_path, llm_budget_calls=8), 12)
+        assert llm.generations == 12
+    assert (told["llm_calls"], told["llm_cached"]) == (12, 7)
     assert "7 of 7 calls are spent" in str(raised.value)
     assert "CITELOOM_LLM_BUDGET_CALLS" in str(raised.value)
     assert "goes on from here" in str(raised.value)
     assert not isinstance(raised.value, TransientFailure), "it would be tried again"
-
-
-def test_the_next_run_goes_on_and_pays_for_the_rest_alone(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        with pytest.raises(BudgetReached):
-            ask_many(workspace(llm, tmp_path, llm_budget_calls=7), 12)
-        told = ask_many(
-            workspace(llm, tmp_path, llm_budget_calls=8), 12
-        )  # another ceiling, hence another budget
-        assert llm.generations == 12
-    assert (told["llm_calls"], told["llm_cached"]) == (12, 7)
 
 
 def test_the_stages_of_a_run_share_one_budget_and_answers_from_the_cache_cost_nothing(

@@ -30,14 +30,15 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def completion() -> httpx2.Response:
+def completion(**more: Any) -> httpx2.Response:
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": "Yes."},
         "finish_reason": "stop",
     }
     return httpx2.Response(
-        200, json={"id": "1", "choices": [choice], "created": 0, "model": "m", "object": "x"}
+        200,
+        json={"id": "1", "choices": [choice], "created": 0, "model": "m", "object": "x"} | more,
     )
 
 
@@ -283,14 +284,7 @@ def test_an_answer_that_is_no_completion_names_the_endpoint(body: bytes) -> None
 
 
 def test_an_answer_whose_tokens_were_not_counted_is_taken() -> None:
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": "Yes."},
-        "finish_reason": "stop",
-    }
     usage = {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}
-    reply, _, _ = ask_once(
-        lambda prompt, moment: httpx2.Response(200, json={"choices": [choice], "usage": usage})
-    )
+    reply, _, _ = ask_once(lambda prompt, moment: completion(usage=usage))
     assert isinstance(reply, EndpointReply)
     assert [(each.text, each.completion_tokens) for each in reply.completions] == [("Yes.", 0)]
