@@ -162,12 +162,6 @@ def test_what_cannot_be_asked_says_why(
         assert "error: " in done.stderr
 
 
-def test_an_error_under_json_is_a_document(small: Place) -> None:
-    done = invoke(small, "ask", "", "--json")
-    assert done.exit_code == 2
-    assert json.loads(done.stdout)["error"] == "SettingError"
-
-
 def test_a_piped_conversation_answers_line_by_line(small: Place) -> None:
     done = invoke(
         small, "chat", typed=f"\ufeff{PLANTS}\r\n\n  And in shade?\n/quit\nNever asked\n".encode()

@@ -218,20 +218,3 @@ def test_search_keeps_to_months_and_category(place: Place) -> None:
         place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50", "--all"
     )
     assert {hit["arxiv_id"] for hit in databases} == {"2403.90009", "2404.90005", "2405.90002"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "named"),
-    [
-        (["words", "--from", "2024-4"], 2, "2024-4"),
-        (["  "], 2, "query"),
-        (["words"], 1, "citeloom run"),
-    ],
-    ids=["no month", "no words", "nothing indexed"],
-)
-def test_a_search_that_cannot_be_made_says_why(
-    empty: Place, arguments: list[str], code: int, named: str
-) -> None:
-    done = empty.invoke("search", *arguments)
-    assert done.exit_code == code
-    assert named in one_message(done)

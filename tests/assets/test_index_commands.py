@@ -53,10 +53,6 @@ def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own: Place) ->
     )
 
 
-def test_an_audit_of_a_month_that_is_not_there_ends_with_2(place: Place) -> None:
-    assert "2031-01" in told(place, "audit", "--months", "2031-01", exit_code=2)["message"]
-
-
 def test_the_check_of_the_index_asks_the_index_itself(own: Place) -> None:
     (gone,) = lose_points(own, "2024-03", 1)
     key = dg.AssetCheckKey(dg.AssetKey("index_receipts"), "index_holds_the_embeddings")

@@ -76,11 +76,6 @@ def test_every_paper_has_its_place_among_the_grades(told: Mapping[str, Mapping[s
     assert {name.removeprefix("grade/") for name in grades} <= set(tables.GRADES)
 
 
-def test_what_was_left_out_is_counted_by_reason(told: Mapping[str, Mapping[str, Any]]) -> None:
-    assert told["papers"]["left_out/not_computer_science"] == told["papers"]["left_out"] == 2
-    assert told["passages"]["left_out"] == 0
-
-
 def test_the_pages_of_each_subset_add_up(told: Mapping[str, Mapping[str, Any]]) -> None:
     pages = [count for name, count in told["dump_members"].items() if name.startswith("pages/")]
     assert sum(pages) == told["dump_members"]["dagster/row_count"]

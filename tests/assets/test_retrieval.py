@@ -15,12 +15,12 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.rows import build_scores
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
+from tests.unit.evaluation.made_up import workspace
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,
     MARCH,
     WordEmbedder,
     small_corpus,
-    workspace,
 )
 
 

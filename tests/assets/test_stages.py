@@ -59,27 +59,6 @@ def test_the_ledger_names_what_is_withdrawn_and_what_is_not_computer_science(pla
 
 
 @pytest.mark.parametrize("month", MONTHS)
-def test_passages_embeddings_and_points_agree(place: Place, month: str) -> None:
-    root = place.workspace().root
-    receipt = root.rows(tables.INDEX_RECEIPTS, month)[0]
-    passages = root.rows(tables.PASSAGES, month, ["passage_id"])
-    assert root.rows(tables.EMBEDDINGS, month, ["passage_id"]) == passages
-    assert (receipt["expected"], receipt["present"], receipt["missing"]) == (
-        len(passages),
-        len(passages),
-        0,
-    )
-
-
-@pytest.mark.parametrize("month", MONTHS)
-def test_bibliographies_become_references_item_by_item(place: Place, month: str) -> None:
-    papers = place.workspace().root.rows(tables.PAPERS, month, ["bibliography"])
-    assert count(place, tables.REFERENCES, month) == sum(
-        len(paper["bibliography"] or ()) for paper in papers
-    )
-
-
-@pytest.mark.parametrize("month", MONTHS)
 def test_each_task_has_its_elements_summaries_and_scores(place: Place, month: str) -> None:
     root = place.workspace().root
     tasks = root.rows(tables.RELATED_WORK_TASKS, month, ["task_id", "references"])
@@ -95,12 +74,6 @@ def test_each_task_has_its_elements_summaries_and_scores(place: Place, month: st
     scored = {tuple(row.values()) for row in root.rows(tables.SCORES, month, ["task_id", "system"])}
     floor = {(task["task_id"], FLOOR) for task in tasks} if len(tasks) > 1 else set()
     assert scored == pairs | floor
-
-
-def test_the_report_lies_where_its_table_says(place: Place) -> None:
-    rows = [row for month in MONTHS for row in place.workspace().root.rows(tables.REPORT, month)]
-    assert all((place.root / row["path"]).stat().st_size == row["bytes"] for row in rows)
-    assert (place.root / "reports" / "index.html").is_file()
 
 
 def test_a_changed_setting_makes_stale_what_is_below_it_and_nothing_else(own: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +20,9 @@ from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.server.conftest import KEY, Server, _alias, workspace_on
 from tests.unit.index.building import TEXTS, embed, write_month
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
 
 MONTH = "2024-03"
 
@@ -45,18 +49,24 @@ def test_an_audit_names_what_is_gone_and_a_repair_brings_it_back(workspace: Work
     assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
 
 
-def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
-    workspace: Workspace,
-) -> None:
-    from qdrant_client import QdrantClient, models
+def _client_of_somebody_else(workspace: Workspace) -> QdrantClient:
+    from qdrant_client import QdrantClient
 
     with pytest.warns(UserWarning, match="insecure"):
-        client = QdrantClient(
+        return QdrantClient(
             url=workspace.settings.qdrant_url,
             api_key=KEY,
             check_compatibility=False,
             trust_env=False,
         )
+
+
+def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
+    workspace: Workspace,
+) -> None:
+    from qdrant_client import models
+
+    client = _client_of_somebody_else(workspace)
     strange = [
         models.PointStruct(id=number, vector={"dense": [1.0] * 384}, payload=payload)
         for number, payload in ((7, {"month": MONTH}), (8, {"month": "1999-01"}), (9, {}))
@@ -99,16 +109,8 @@ def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(
 
 def _delete(workspace: Workspace, collection: str) -> None:
     """Delete a collection as somebody does who knows nothing of citeloom."""
-    from qdrant_client import QdrantClient
-
     close_indexes()
-    with pytest.warns(UserWarning, match="insecure"):
-        client = QdrantClient(
-            url=workspace.settings.qdrant_url,
-            api_key=KEY,
-            check_compatibility=False,
-            trust_env=False,
-        )
+    client = _client_of_somebody_else(workspace)
     client.delete_collection(collection)
     client.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from pipeline.embedding.minilm import NAME
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Layout
@@ -27,32 +28,27 @@ def workspace(qdrant: Server, tmp_path: Path) -> Iterator[Workspace]:
     sweep(open_collections(made))  # type: ignore[arg-type]
 
 
-def test_a_server_is_well_and_its_collection_is_told_to_be_another_models(
-    workspace: Workspace,
+@pytest.mark.parametrize(
+    ("layout", "state"),
+    [
+        (Layout("another model", 8, sparse=True), FindingState.PROBLEM),
+        (Layout(NAME, 384, sparse=True), FindingState.OK),
+    ],
+)
+def test_a_server_is_well_and_its_collection_where_it_is_of_the_model_of_the_settings(
+    workspace: Workspace, layout: Layout, state: FindingState
 ) -> None:
     before = list(probe_qdrant(workspace))
     assert {each.state for each in before} == {FindingState.OK}
     assert "1.16.3" in before[0].seen
-    layout = Layout("another model", 8, sparse=True)
     collections = open_collections(workspace)
     collections.collection(layout.collection(ALIAS)).create(layout)
     collections.make_live(layout.collection(ALIAS))
-    after = {each.name: each for each in probe_qdrant(workspace)}
-    assert (after["collection"].state, "another model" in after["collection"].seen) == (
-        FindingState.PROBLEM,
-        True,
+    found = {each.name: each for each in probe_qdrant(workspace)}["collection"]
+    assert (found.state, "another model" in found.seen) == (
+        state,
+        state is FindingState.PROBLEM,
     )
-
-
-def test_a_collection_that_fits_is_well(workspace: Workspace) -> None:
-    from pipeline.embedding.minilm import NAME
-
-    layout = Layout(NAME, 384, sparse=True)
-    collections = open_collections(workspace)
-    collections.collection(layout.collection(ALIAS)).create(layout)
-    collections.make_live(layout.collection(ALIAS))
-    found = {each.name: each for each in probe_qdrant(workspace)}
-    assert found["collection"].state is FindingState.OK
 
 
 def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(

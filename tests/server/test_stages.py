@@ -32,7 +32,7 @@ def workspace(qdrant: Server, tmp_path: Path, request: pytest.FixtureRequest) ->
     return made
 
 
-def test_a_month_is_loaded_once_and_found(workspace: Workspace) -> None:
+def test_a_month_is_loaded_once_and_found_and_no_file_holds_the_key(workspace: Workspace) -> None:
     measured = run_stage(INDEX_RECEIPTS, workspace, MONTH).measured
     assert (measured["sent"], measured["removed"]) == (len(TEXTS), 0)
     first = workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
@@ -41,12 +41,7 @@ def test_a_month_is_loaded_once_and_found(workspace: Workspace) -> None:
     assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == first
     assert workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)[0]["engine"] == "server"
     assert search(workspace, "light for plants", categories=["cs.CL"])[0].item.text == TEXTS[5]
-
-
-def test_no_file_holds_the_key(workspace: Workspace) -> None:
-    run_stage(INDEX_RECEIPTS, workspace, MONTH)
     files = [file for file in workspace.root.path.rglob("*") if file.is_file()]
-    assert files
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
 
 
