@@ -143,11 +143,11 @@ def fetch(
     failures come last.
 
     A paper known to have no page is requested only with `again`. Each page is written whole, and
-    each outcome saved
-    before the next request, so that the next call continues after a kill. largest: in bytes; tests
-    alone set it and a pace. Raises TransientFailure where the site answers with errors or another
-    fetch runs, PermanentFailure where it denies access, its robots.txt closes the pages to
-    programs, or they cannot be written, SettingError where the base URL is invalid.
+    each outcome saved before the next request, so that the next call continues after a kill.
+    largest: in bytes; tests alone set it and a pace. Raises TransientFailure where the site answers
+    with errors or another fetch runs, PermanentFailure where it denies access, its robots.txt
+    closes the pages to programs, or they cannot be written, SettingError where the base URL is
+    invalid.
     """
     settings, folder = workspace.settings, workspace.cache("html_pages")
     ledger, lock = PageLedger(folder / "fetched.jsonl"), folder / "fetch.lock"

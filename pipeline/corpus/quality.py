@@ -4,8 +4,8 @@ The grade is the worst that any fact asks for. Thresholds were set with a passag
 words): A, a reader meets a flaw in fewer than one passage of five; B, in fewer than every one; C,
 several in each, or a part of the paper is missing; D, a flaw every other sentence, or most of the
 text is gone. Of 21 real pages 19 are A and 2 B (setup code left in the text; formulas without TeX),
-of the 28 samples 22 are A, 5 B (one citation of nine missing; two error marks) and
-one C (cut off): each was read.
+of the 28 samples 22 are A, 5 B (one citation of nine missing; two error marks) and one C (cut off):
+each was read.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class MacroF1(NamedTuple):
 
 
 class SetFigures(BaseModel):
-    """A judge on one labelled set. three_classes: None where its verdicts do not separate
-    the set's labels.
+    """A judge on one labelled set. three_classes: None where its verdicts do not separate the set's
+    labels.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -235,9 +235,9 @@ def alpha(
     and the same value, so that chance alone would agree as well. Intervals resample whole tasks:
     what lies within one is annotated side by side, and so is not independent.
 
-    units: the values that each unit got, missing ones left out; a unit with one value is
-    passed over. Numbers, where the level is ordinal. tasks: the task of each unit. Raises
-    ValueError if they differ in number.
+    units: the values that each unit got, missing ones left out; a unit with one value is passed
+    over. Numbers, where the level is ordinal. tasks: the task of each unit. Raises ValueError if
+    they differ in number.
     """
     import numpy as np
 

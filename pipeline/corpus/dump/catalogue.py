@@ -1,8 +1,7 @@
 """The dump as a whole: its months, and for each month the pages, the strays and a digest of both.
 
 Of a zip only the directory is read, once; its listing is cached (`listing.py`). Beside the zips lie
-loose pages, of
-months that are in no zip yet: `<yymm>/<id>.html` and `<subset>/<yymm>/<id>.html`.
+loose pages, of months that are in no zip yet: `<yymm>/<id>.html` and `<subset>/<yymm>/<id>.html`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 example.
 
 In the examples `|` is the end of a block (`\\newblock`), which is a newline in the text that
-patterns are tried on. The
-rules of a table are one pattern: a mark that they all begin with, by which a search passes over
-words, then theirs.
+patterns are tried on. The rules of a table are one pattern: a mark that they all begin with, by
+which a search passes over words, then theirs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Bylines to authors: names with the affiliations and e-mails that belong to them, and remarks.
 
 LaTeXML gives one byline per author where the class is known to it, and one for all of them, with
-line breaks and
-superscripts, where it is not. Either way `byline_lines` makes groups of them: names, and what is
-below them. Marks then lead from names to affiliations on the whole page.
+line breaks and superscripts, where it is not. Either way `byline_lines` makes groups of them:
+names, and what is below them. Marks then lead from names to affiliations on the whole page.
 """
 
 from __future__ import annotations

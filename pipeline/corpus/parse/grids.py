@@ -48,9 +48,9 @@ def markdown_grid(rows: Sequence[Row]) -> tuple[str, int]:
     """(the table as Markdown, how many visible characters of it are repeated heads).
 
     The first line is the head. A cell over several columns or rows is at its first; in a head of
-    several rows a
-    cell over several columns is over each of them, and the head becomes one line, column by column:
-    EN-DE below BLEU is `BLEU EN-DE`. Rows and columns without any text are left out.
+    several rows a cell over several columns is over each of them, and the head becomes one line,
+    column by column: EN-DE below BLEU is `BLEU EN-DE`. Rows and columns without any text are left
+    out.
     """
     heads = head_rows(rows)
     table, repeated = _spread(rows, heads)
@@ -61,10 +61,9 @@ def head_rows(rows: Sequence[Row]) -> int:
     """How many rows at the top of a table are its head; 1 where nothing tells.
 
     Rows of head cells are, but for LaTeXML's wrong guesses: a row of numbers below a row whose
-    cells span no columns
-    is data. So are rows below a first row whose cells span columns, whatever LaTeXML called them:
-    as many as the others of its cells span, or, where these are empty, all above the first line
-    drawn across the table.
+    cells span no columns is data. So are rows below a first row whose cells span columns, whatever
+    LaTeXML called them: as many as the others of its cells span, or, where these are empty, all
+    above the first line drawn across the table.
     """
     heads = max(_marked_heads(rows), _heads_by_rowspan(rows), _heads_by_line(rows))
     return heads if heads < len(rows) else 1

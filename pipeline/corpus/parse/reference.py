@@ -3,10 +3,9 @@ mwparserfromhtml for text.
 
 It applies the policies of `policies.py` to the soup itself (citations to markers, formulas to TeX,
 footnotes out), then reads sections and paragraphs with `html_to_plaintext`. It shares the policies
-and `kinds.py` with the fast parser, and
-no code that walks a page: what the two agree on, both have read. `html_to_plaintext` is written for
-Wikipedia's HTML; on LaTeXML's it yields every string of an element in document order, which is what
-is wanted here.
+and `kinds.py` with the fast parser, and no code that walks a page: what the two agree on, both have
+read. `html_to_plaintext` is written for Wikipedia's HTML; on LaTeXML's it yields every string of an
+element in document order, which is what is wanted here.
 """
 
 from __future__ import annotations

@@ -117,8 +117,7 @@ def split_text(text: str, most_words: int) -> list[Part]:
     """Parts of a text, of similar length and at most `most_words` words, split at sentence ends.
 
     A sentence longer than that is split at semicolons and colons, then commas, then spaces. One
-    formula or citation
-    longer than that stays whole: half a formula is worse than a long passage.
+    formula or citation longer than that stays whole: half a formula is worse than a long passage.
     """
     return _split(text, most_words, _SENTENCE_CUTS)
 

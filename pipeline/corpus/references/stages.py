@@ -94,8 +94,7 @@ def build_citations(job: Job) -> Iterator[Row]:
     paper.
 
     The order lets a reader skip the row groups without a cited paper. Memory grows with the
-    resolved references of the
-    month: 200 bytes each.
+    resolved references of the month: 200 bytes each.
     """
     keys: dict[tuple[str, str], list[str]] = defaultdict(list)
     cited_by_key: dict[tuple[str, str], str] = {}

@@ -1,9 +1,9 @@
 """Import of the sheets that annotators send back: lines are checked, labels become systems, rows
 are stored.
 
-A sheet is of one study and one annotator. Faults are reported with file, line and column: a
-line that is wrong costs no other line, and a file that is no sheet costs no other file. A month's
-file is complete or as it was; an import that was killed is completed by the same command.
+A sheet is of one study and one annotator. Faults are reported with file, line and column: a line
+that is wrong costs no other line, and a file that is no sheet costs no other file. A month's file
+is complete or as it was; an import that was killed is completed by the same command.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ def import_files(
     """Import sheets that annotators sent back. annotator: as for `read_sheet`.
 
     A person's rows of a group (a task, an answer) replace earlier rows of the same person and
-    group, except for lines that are wrong or missing now; of two files, the later one counts.
-    Lines without any entry are left out. Waits while another import runs.
+    group, except for lines that are wrong or missing now; of two files, the later one counts. Lines
+    without any entry are left out. Waits while another import runs.
     """
     with month_lock(workspace, "annotations", "all"):
         return [_import(workspace.root, file, annotator) for file in files]

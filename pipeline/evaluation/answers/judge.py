@@ -2,8 +2,8 @@
 claim?
 
 One call for each, so that no claim's verdict leans on another's, and a claim that two systems make
-is judged once for both. The judge does not see whose answer it is. Each gives the words that
-decide before the verdict, and these are looked up where they should be.
+is judged once for both. The judge does not see whose answer it is. Each gives the words that decide
+before the verdict, and these are looked up where they should be.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 beside it.
 
 Annotators see the claims into which a judge split the answers, or the sentences of answers that no
-judge graded. They
-see neither verdicts, quotes nor passages of a judge: passages that were looked up are part of what
-is tested, so people go by the papers themselves.
+judge graded. They see neither verdicts, quotes nor passages of a judge: passages that were looked
+up are part of what is tested, so people go by the papers themselves.
 """
 
 from __future__ import annotations
@@ -201,8 +200,8 @@ def _read(
     root: DataRoot, months: Sequence[str]
 ) -> tuple[dict[str, QuestionTexts], dict[str, dict[str, Grade]]]:
     """Question → its words, and question → system → a grade. All judges have the same claims before
-    them, so any will
-    do: the first in the table. Sentences are graded only where no judge graded any of these months.
+    them, so any will do: the first in the table. Sentences are graded only where no judge graded
+    any of these months.
     """
     of_judges = {month: read_grades(root, month) for month in months}
     texts: dict[str, QuestionTexts] = {}

@@ -42,8 +42,8 @@ COMPARED: Mapping[Part, tuple[str, Mapping[str, float]]] = {
     "gold": ("coverage", GOLD_POINTS),
 }
 """Part → its measure in `answer_measures`, and the points of its verdicts."""
-# `not_checkable` is neither more nor less than the other verdicts on claims; those on gold
-# claims have an order.
+# `not_checkable` is neither more nor less than the other verdicts on claims; those on gold claims
+# have an order.
 _LEVELS: Mapping[Part, Level] = {"claim": "nominal", "gold": "ordinal"}
 _COLUMNS = [name for name in HUMAN_GRADES.schema.names if name not in ("label", "number")]
 
@@ -83,9 +83,8 @@ class Accuracy:
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
     """One system by people and by one judge: measure → mean over the questions that people graded
-    it on, of the same
-    claims. difference: people less judge, None for fewer than two questions and for NO_JUDGE, whose
-    `judged` are empty.
+    it on, of the same claims. difference: people less judge, None for fewer than two questions and
+    for NO_JUDGE, whose `judged` are empty.
     """
 
     judge: str

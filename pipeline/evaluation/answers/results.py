@@ -43,8 +43,7 @@ ALL = QuestionGroup()
 @dataclass(frozen=True, slots=True)
 class SystemResult:
     """One system, graded by one judge, over one group of questions. outcomes: how many answers came
-    to what;
-    measures: those that any answer has.
+    to what; measures: those that any answer has.
     """
 
     judge: str

@@ -2,11 +2,10 @@
 passages.
 
 One call for each citation, so that each can be stored and repeated by itself. Instructions come
-first, then work
-and passages, then the sentence: passages are most of a prompt, and sentences that cite one work, in
-whichever system's section, are often answered by the same ones. They are in the order of the work,
-not of their rank, so that two sets that begin alike are one prefix, and no place says which passage
-the search held for the best.
+first, then work and passages, then the sentence: passages are most of a prompt, and sentences that
+cite one work, in whichever system's section, are often answered by the same ones. They are in the
+order of the work, not of their rank, so that two sets that begin alike are one prefix, and no place
+says which passage the search held for the best.
 """
 
 from __future__ import annotations

@@ -89,9 +89,8 @@ def recall(sentences: Sequence[Row], rows: Sequence[Row]) -> float | None:
     no sentences, or where it cites and nothing was judged.
 
     A sentence counts where one of its citations at least is supported; one whose citations are all
-    out of range does
-    not. Citations that were not judged, for want of a text or by the limit, do not count: the share
-    among the sentences with a citation that was judged stands for those too.
+    out of range does not. Citations that were not judged, for want of a text or by the limit, do
+    not count: the share among the sentences with a citation that was judged stands for those too.
     """
     cited = {each.sentence for each in citations_of(sentences)}
     stating = [

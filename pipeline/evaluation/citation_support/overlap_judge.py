@@ -2,8 +2,7 @@
 fitted thresholds.
 
 It is the floor for judges that are language models, and judges citations where CITELOOM_JUDGES
-names it first. It
-cannot see a contradiction: a negated claim overlaps as much as the claim itself.
+names it first. It cannot see a contradiction: a negated claim overlaps as much as the claim itself.
 """
 
 from __future__ import annotations

@@ -52,9 +52,8 @@ class JudgeAgreement:
     """How a judge's mean marks go with the raters', section by section.
 
     marks: criterion, or MEAN → agreement, whose mean_difference is the raters' less the judge's;
-    None where no section has marks of both.
-    votes: tasks with one section that most raters prefer and one that the judge votes for most
-    often; same: of these, tasks in which they are one.
+    None where no section has marks of both. votes: tasks with one section that most raters prefer
+    and one that the judge votes for most often; same: of these, tasks in which they are one.
     """
 
     judge: str
@@ -65,9 +64,8 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True)
 class RatingResults:
-    """Results of ratings. alpha: criterion → ordinal alpha of the raters; preference: nominal
-    alpha of which section they prefer; outdated: ratings of sections that have changed since, left
-    out.
+    """Results of ratings. alpha: criterion → ordinal alpha of the raters; preference: nominal alpha
+    of which section they prefer; outdated: ratings of sections that have changed since, left out.
     """
 
     studies: tuple[str, ...]

@@ -63,8 +63,8 @@ class Pool:
     number_of: each paper's number, in the order of identifiers. texts: the passages as they are
     embedded. starts: int64 of shape (papers,), where each paper's passages begin. paper_of: int32
     of shape (passages,), the number of each passage's paper. by_id: int64 of shape (passages,),
-    each passage's place among the sorted ids, by which the index
-    breaks ties. kind_weights: float32 of shape (passages,), as a fused search has them.
+    each passage's place among the sorted ids, by which the index breaks ties. kind_weights: float32
+    of shape (passages,), as a fused search has them.
     """
 
     number_of: Mapping[str, int]
@@ -105,8 +105,8 @@ def choose(
 
     cited: what each query cites, in the order in which the queries are to be asked. The first query
     whose papers do not fit ends the asking, so that the size of papers does not choose among
-    queries. Papers of later months are not
-    looked at, nor those without vectors of the model: no search would find them.
+    queries. Papers of later months are not looked at, nor those without vectors of the model: no
+    search would find them.
     """
     sizes, month_of = _sizes(workspace, month, model)
     chosen: dict[str, str] = {}
