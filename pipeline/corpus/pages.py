@@ -140,9 +140,7 @@ class RowBuilder:
 
     @contextmanager
     def leaving_out(self, subject: str, place: str) -> Iterator[None]:
-        """Leave out a page by its id and place where the block raises. A CiteloomError, which
-        concerns all, passes.
-        """
+        """Leave out the page if the block raises. CiteloomErrors, which concern all, pass."""
         try:
             yield
         except CiteloomError:

@@ -39,9 +39,7 @@ class MacroF1(NamedTuple):
 
 
 class SetFigures(BaseModel):
-    """A judge on one labelled set. three_classes: None where its verdicts do not separate the set's
-    labels.
-    """
+    """A judge on a labelled set. three_classes: None if its verdicts do not separate the labels."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -70,9 +68,7 @@ _ALL: TypeAdapter[list[JudgeFigures]] = TypeAdapter(list[JudgeFigures])
 
 
 def prompt_digest(judge: str, task: TaskName) -> str:
-    """The digest of what a judge's verdicts at a task follow from: the prompt, or the fitted
-    constants.
-    """
+    """The digest of a judge's prompt at a task, or of its fitted constants."""
     if judge == OVERLAP_JUDGE:
         return overlap_judge.fingerprint()
     if task == "claim_grade":

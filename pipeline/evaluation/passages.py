@@ -1,6 +1,4 @@
-"""Passages as judges read them, and the search for those that could support a claim, by vectors and
-words.
-"""
+"""Passages as judges read them, and the search for those that could support a claim."""
 
 from __future__ import annotations
 
@@ -145,9 +143,7 @@ def best_places(scores: NDArray[np.float32], most: int) -> list[int]:
 
 @dataclass(slots=True)
 class RankedEvidence:
-    """Passages by (arXiv id, claim), best first, and how the works were ranked: by both, or by
-    words alone.
-    """
+    """Passages by (arXiv id, claim), best first, and counts of works by way of ranking."""
 
     passages: dict[tuple[str, str], tuple[EvidencePassage, ...]] = field(default_factory=dict)
     by_both: int = 0
@@ -189,9 +185,7 @@ def search(
 
 
 def _read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[EvidencePassage]]:
-    """Each paper's passages in order, front matter left out: who wrote a paper supports no claim of
-    what it did.
-    """
+    """Each paper's passages in order, without front matter: authors' names support no claim."""
     passages: dict[str, list[EvidencePassage]] = defaultdict(list)
     rows = [
         row

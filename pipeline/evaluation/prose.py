@@ -19,9 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of text; `number` is set where it names a reference, `known` says whether the task has
-    that one.
-    """
+    """A run of text. number: of a cited reference. known: whether the task has that reference."""
 
     text: str
     number: int | None = None

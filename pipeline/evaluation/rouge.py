@@ -30,9 +30,7 @@ METRICS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 
 def rouge(gold: str, text: str) -> dict[str, float]:
-    """F1 in percent of `text` against `gold` for each of METRICS; 0 where either is empty or
-    nothing is shared.
-    """
+    """F1 in percent of `text` against `gold` for each of METRICS; 0 where nothing is shared."""
     scores = _scorer().score(_by_sentence(gold), _by_sentence(text))
     return {metric: 100.0 * float(scores[metric].fmeasure) for metric in METRICS}
 

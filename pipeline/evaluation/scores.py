@@ -25,9 +25,7 @@ _BY_VERDICT = ("citation_precision", "citation_recall")
 
 
 class _Score(NamedTuple):
-    """One row, its columns in the order by which rows are sorted; a tuple, since a month has some
-    100,000 of them.
-    """
+    """A row, columns in order of sorting; a tuple, since a month has some 100,000 of them."""
 
     task_id: str
     system: str
@@ -107,9 +105,7 @@ def _of_citations(
 
 
 def _of_floor(tasks: Mapping[str, Row]) -> Iterator[_Score]:
-    """ROUGE of a gold section of another task of the month, which any section of the field
-    reaches.
-    """
+    """ROUGE of another task's gold section, which any section of the field reaches."""
     golds = {task_id: task["gold"] for task_id, task in tasks.items()}
     for task_id, gold in golds.items():
         other = floor_task(task_id, golds)

@@ -104,9 +104,7 @@ def bootstrap_sums(
 def mean_ends(
     values: NDArray[np.float64], clusters: Sequence[str], resamples: int = CLUSTER_RESAMPLES
 ) -> tuple[float, float] | tuple[None, None]:
-    """The ends of the 95 % interval of a mean, by resampling clusters; (None, None) for a single
-    cluster.
-    """
+    """The ends of a mean's 95 % interval, by resampling clusters; (None, None) for one cluster."""
     import numpy as np
 
     columns = np.column_stack([values, np.ones(len(values))])
@@ -149,9 +147,7 @@ def _estimate_of_means(means: tuple[float, ...]) -> Estimate:
 def paired_difference(
     first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]
 ) -> Estimate | None:
-    """First less second, over the tasks that both have values for; None for fewer than two of
-    these.
-    """
+    """First less second over the tasks with values for both; None for fewer than two tasks."""
     common = [task for task in first.keys() & second.keys() if first[task] and second[task]]
     if len(common) < 2:
         return None
@@ -159,9 +155,7 @@ def paired_difference(
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Spearman's rho, ties by mean rank; None for fewer than three pairs, or where a side has one
-    value alone.
-    """
+    """Spearman's rho, ties by mean rank; None for under three pairs or a constant side."""
     from scipy.stats import spearmanr
 
     if len(first) < 3 or len(set(first)) < 2 or len(set(second)) < 2:
@@ -187,9 +181,7 @@ class Agreement:
 
 
 def agreement(first: Mapping[Key, float], second: Mapping[Key, float]) -> Agreement | None:
-    """Agreement over the sections that both scored, (task, system) → score; None where there is
-    none.
-    """
+    """Agreement over the sections scored by both, (task, system) → score; None without any."""
     by_task: dict[str, list[Key]] = defaultdict(list)
     for key in sorted(first.keys() & second.keys()):
         by_task[key[0]].append(key)

@@ -193,9 +193,7 @@ def _structs_at(content: bytes, places: Numbers, kind: np.dtype[np.void]) -> NDA
 def _widen(
     directory: bytes, columns: dict[str, Numbers], extra_at: Numbers, extra_length: Numbers
 ) -> dict[int, str]:
-    """Replace the numbers of entries that are full by those of their zip64 fields; faults of those
-    that have none.
-    """
+    """Replace numbers that do not fit by those of the zip64 fields; faults where these lack."""
     names = ("bytes", "compressed_bytes", "offset")  # the order of the zip64 field
     full = {name: columns[name] == _IN_ZIP64_FIELD for name in names}
     # Nearly all entries of a zip above 4 GB have the offset as their only wide number. One by one
@@ -238,9 +236,7 @@ def _entry_places(file: str, directory: bytes, length: int) -> Numbers:
 
 
 def _zip64_numbers(extra: bytes) -> Sequence[int]:
-    """The numbers of the zip64 field among an entry's extra fields; none if there is no such field,
-    or only part.
-    """
+    """The numbers of the zip64 field among an entry's extra fields; none without a whole one."""
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)

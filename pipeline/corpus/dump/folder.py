@@ -84,9 +84,7 @@ class LocalFile:
 
 
 class RemoteFolder:
-    """A folder on an object store, with the methods of LocalFolder. A listing is used for
-    `listing_seconds`.
-    """
+    """A LocalFolder on an object store. A listing is used for `listing_seconds`."""
 
     def __init__(self, address: str, listing_seconds: float = _LISTING_SECONDS) -> None:
         from fsspec.core import url_to_fs
@@ -134,9 +132,7 @@ class RemoteFolder:
 
 
 class RemoteFile:
-    """A file on an object store, which holds the last span that it fetched. `fetch(start, end)`
-    brings bytes.
-    """
+    """A file on an object store; it holds the last span that `fetch(start, end)` brought."""
 
     def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
         self._size, self._fetch = size, fetch

@@ -54,9 +54,7 @@ _DAMAGE = (OSError, pa.ArrowException, KeyError, TypeError, ValueError)
 Fault = tuple[str, str]
 """A ledger's reason, and its detail."""
 Chunk = tuple[Sequence[str], Mapping[str, Any], Mapping[int, Fault]]
-"""Names; for each of NUMBERS a column of the same length; faults of pages by their place among the
-names.
-"""
+"""Names; a column of the same length for each of NUMBERS; faults by place among the names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +74,7 @@ class ListingPart:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A listing. `parts` are sorted. Its rows, those of the parts one after another, are in memory
-    or in a file.
-    """
+    """A listing. `parts` are sorted; `rows`, theirs in order, are in memory or in a file."""
 
     parts: tuple[ListingPart, ...]
     rows: pa.Table | Path
@@ -120,9 +116,7 @@ def _zip_chunks(entries: Entries) -> Iterator[Chunk]:
 
 
 def build_listing(zip_name: str, chunks: Iterable[Chunk]) -> Listing:
-    """The listing of names with their numbers; within a part, in their order. `zip_name` is empty
-    for loose pages.
-    """
+    """The listing of names, in their order within a part. zip_name: empty for loose pages."""
     batches = [_CLASSIFIED_ROWS.empty_table()]
     for names, numbers, faults in chunks:
         files = [place for place, name in enumerate(names) if not name.endswith("/")]

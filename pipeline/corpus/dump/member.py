@@ -66,9 +66,7 @@ def as_text(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def subset_of(folder: str | None, zip_name: str) -> str:
-    """The subset of a page by the word for it in its folder's name, else in its zip's, else
-    `unrated`.
-    """
+    """The subset that a page's folder names, else the one that its zip names, else `unrated`."""
     for name in (folder or "", zip_name):
         for pattern, subset in _SUBSETS:
             if pattern.search(name):

@@ -129,9 +129,7 @@ class MemberReader:
     def _read_failure(
         self, problem: str, error: OSError | OverflowError
     ) -> MemberError | TransientFailure:
-        """A failing disk affects one page; a store that does not answer, or an expired token,
-        affects all.
-        """
+        """A failing disk affects one page; an unreachable store or expired token affects all."""
         message = f"{problem} ({getattr(error, 'strerror', None) or error})"
         if self._is_store and not isinstance(error, FileNotFoundError):
             return TransientFailure(

@@ -86,9 +86,7 @@ def split_places(text: str) -> list[str]:
 
 
 def contact_affiliations(contacts: Sequence[str]) -> list[str]:
-    """The affiliations of contacts: one of several lines stands for itself, those of one line may
-    be parts of one.
-    """
+    """The affiliations of contacts: the lines of one contact may be parts of one affiliation."""
     affiliations: list[str] = []
     for contact in contacts:
         lines = [plain_line(without_addresses(line)).strip(EDGES) for line in contact.split(LINE)]

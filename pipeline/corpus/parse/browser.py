@@ -57,9 +57,7 @@ def _shortened(match: re.Match[str]) -> str:
 
 
 def _refuse_depth(page: str) -> None:
-    """Raise PageError for a page whose open elements would become a deep tree: a few are left open
-    by mistake.
-    """
+    """Raise PageError for a page with too many open elements; a few are left open by mistake."""
     depth, opened = 0, Counter[str]()
     for match in _TAG.finditer(page):
         name = match[2].lower()

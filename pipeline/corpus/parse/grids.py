@@ -83,9 +83,7 @@ def _heads_by_rowspan(rows: Sequence[Row]) -> int:
 
 
 def _heads_by_line(rows: Sequence[Row]) -> int:
-    """For a first row such as `| | | Accuracy (4 columns) |`, above a row that names every
-    column.
-    """
+    """For a first row such as `| | | Accuracy (4 columns) |` above a row that names columns."""
     if len(rows) < 2 or not _spans_columns(rows[0]) or _is_of_numbers(rows[1]):
         return 1
     beside = [cell for cell in rows[0] if cell.columns == 1]

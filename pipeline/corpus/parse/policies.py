@@ -108,9 +108,7 @@ def with_dollars(raw: str) -> str:
 
 
 def byline_grid(rows: Sequence[Sequence[str]]) -> str:
-    """A grid that a byline is laid out in: cells of a row beside each other, a column of several
-    rows an author.
-    """
+    """The text of a grid of authors: cells of a row side by side, a single column as one author."""
     cells = [[cell.strip(LINE + " \n") for cell in row] for row in rows]
     if len(cells) > 1 and all(len(row) == 1 for row in cells):
         cells = [[INNER.join(cell for row in cells for cell in row).replace(LINE, INNER)]]
@@ -176,9 +174,7 @@ def inline_tex(tex: str, errors: int = 0) -> str:
 
 
 def marked_tex(alttexts: Sequence[str], errors: Sequence[int] = ()) -> list[str]:
-    """`inline_tex` of formulas from their attributes as the page writes them, `errors` the marks
-    inside each.
-    """
+    """`inline_tex` of formulas by their attributes. errors: the error marks inside each."""
     sources = [tex_source(unescape(text) if "&" in text else text) for text in alttexts]
     return list(map(inline_tex, sources, errors)) if errors else list(map(inline_tex, sources))
 

@@ -249,9 +249,7 @@ class _PageReading:
     # Text.
 
     def text_of(self, node: Tag, kinds: frozenset[str] = _BLOCKS) -> tuple[str, list[Block]]:
-        """(raw text of an element, blocks of some kinds that were in it). Lists within it are lines
-        of the text.
-        """
+        """(raw text with lists as lines, blocks of these kinds that were in it) of an element."""
         self.set_aside(node, kinds)
         for inner in list(_outermost(node, frozenset({"list"}))):
             inner.replace_with(self.list_text(inner))

@@ -198,9 +198,7 @@ def _continues(group: _Group, block: TextBlock) -> bool:
 def _absorb(
     groups: list[_Group], is_absorbed: Callable[[_Group, _Group, _Group | None], bool]
 ) -> list[_Group]:
-    """Merge groups into the one before where `is_absorbed(group before, group, group after)` says
-    so.
-    """
+    """Merge a group into the one before where `is_absorbed(before, group, after)` says so."""
     if all(group.words >= FEWEST_WORDS for group in groups):
         return groups
     result: list[_Group] = []
@@ -280,9 +278,7 @@ def _cited_keys(blocks: Sequence[TextBlock]) -> tuple[str, ...]:
 
 
 def _join_texts(blocks: Sequence[TextBlock], path: tuple[str, ...]) -> str:
-    """The texts of blocks; below `path`, each section's deeper titles on a line above its first
-    block.
-    """
+    """The texts of blocks, with titles below `path` above each section's first block."""
     parts, current = [], path
     for block in blocks:
         heading = (

@@ -25,9 +25,7 @@ _MATH, _MATH_STOP, _CITATION = "\ue000", "\ue001", "\ue002"
 
 
 def _braces(depth: int) -> str:
-    """A pattern of TeX in braces nested `depth` deep: the dollars of `\\mbox{$x$}` end no
-    formula.
-    """
+    """A pattern of TeX in nested braces: the dollars of `\\mbox{$x$}` end no formula."""
     inner = rf"|{_braces(depth - 1)}" if depth else ""
     return rf"\{{(?:[^{{}}\\]|\\.{inner})*+\}}"
 
@@ -99,9 +97,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def mask(text: str) -> str:
-    """The text at equal length, with a placeholder for each character of a formula or citation, so
-    none is cut.
-    """
+    """The text with placeholders of equal length for formulas and citations, so none is cut."""
     return _PROTECTED.sub(_placeholders, text) if "$" in text or "[@" in text else text
 
 
@@ -183,9 +179,7 @@ def _split(text: str, most_words: int, cuts: Sequence[_Cut]) -> list[Part]:
 def _pieces(
     text: str, masked: str, span: Span, most_words: int, cuts: Sequence[_Cut]
 ) -> Iterator[tuple[Span, int]]:
-    """The pieces that the first cut makes, with their words; those that are too long are cut by the
-    next.
-    """
+    """The first cut's pieces and their words; pieces that are too long are cut by the next."""
     for start, end in cuts[0](masked, span):
         words = count_words(text[start:end])
         if words > most_words and len(cuts) > 1:
@@ -195,9 +189,7 @@ def _pieces(
 
 
 def _even_groups(words: Sequence[int], most_words: int) -> list[Span]:
-    """Ranges of neighbouring pieces within `most_words`: as few as possible, and of similar length
-    where that fits.
-    """
+    """Ranges of pieces within `most_words`: as few as possible, of similar length if that fits."""
     least = -(-sum(words) // most_words)
     for count in (least, least + 1):
         groups = _groups_by_middle(words, count)
@@ -231,9 +223,7 @@ def _full_groups(words: Sequence[int], most_words: int) -> list[Span]:
 
 
 def _spans_between(masked: str, span: Span, ends: Iterable[int]) -> Iterator[Span]:
-    """The pieces of a span between these ends, without the white space around them; none is
-    empty.
-    """
+    """The pieces of a span between these ends, stripped of white space; none is empty."""
     start, last = span
     for end in (*ends, last):
         piece = masked[start:end]
@@ -271,9 +261,7 @@ def _sentence_ends(masked: str, span: Span) -> Iterator[int]:
 
 
 def _end_at(masked: str, start: int, stop: re.Match[str]) -> int | None:
-    """Where the sentence that began at `start` ends if it ends at this stop; a citation may follow
-    its full stop.
-    """
+    """Where the sentence from `start` ends if at this stop; a citation may follow the stop."""
     following = _NEXT_WORD.match(masked, stop.end())
     if following is None:
         return None
@@ -320,9 +308,7 @@ def _is_abbreviation(
 
 
 def _is_initial(token: str, before: str) -> bool:
-    """Whether a capital is the initial of a name, and not a letter that counts something ("Appendix
-    B").
-    """
+    """Whether a capital is the initial of a name, and no letter that counts ("Appendix B")."""
     if len(token) != 1 or not token.isupper():
         return False
     *_, previous = ["", *before.split()[-2:-1]]

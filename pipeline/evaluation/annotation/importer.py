@@ -89,9 +89,7 @@ def _read_lines(file: Path) -> tuple[bytes, list[CsvRow]]:
 
 
 def _single_value(column: str, lines: Iterable[CsvRow]) -> str:
-    """The one value of a column, which may be empty on some lines: nobody should have to write a
-    name forty times.
-    """
+    """The one value of a column; lines may leave it empty, to spare writing a name forty times."""
     values: dict[str, tuple[str, int]] = {}
     for line in lines:
         value = one_line(line.cells[column])
@@ -267,9 +265,7 @@ def _table_rows(sheet: Sheet, annotator: str) -> dict[str, list[Row]]:
 
 
 def _rows_to_keep(earlier: Iterable[Row], new: Iterable[Row], sheet: Sheet) -> list[Row]:
-    """The annotator's earlier rows that stay: of other groups, and of lines that are wrong or
-    missing now.
-    """
+    """The annotator's earlier rows of other groups, and of lines that are wrong or missing now."""
     row_class = sheet.study.row_class
     groups = {row[row_class.group] for row in new}
     decided = {row[row_class.group] for row in new if row.get("preferred")}
@@ -308,9 +304,7 @@ def _write(
 
 
 def _progress(study: Study, rows: Iterable[Row]) -> tuple[int, int]:
-    """Cells that are filled in, of all that are to be: comments and choices of the best left
-    aside.
-    """
+    """(cells filled in, cells to fill in), without comments and choices of the best."""
     marks = study.row_class.marks
     return sum(row[name] is not None for row in rows for name in marks), len(study.units) * len(
         marks

@@ -1,6 +1,4 @@
-"""Rows of annotators' sheets: a class for each kind of line says what may be filled in, and where
-it is stored.
-"""
+"""Rows of annotators' sheets: a class for each kind of line, with its cells and its table."""
 
 from __future__ import annotations
 

@@ -87,9 +87,7 @@ def assign_letters(seed: int, item_id: str, systems: Collection[str]) -> dict[st
 
 @dataclass(frozen=True, slots=True)
 class ItemSelection:
-    """Items that a study takes. lacking: system → items without a text of it, left out; notes: the
-    same in words.
-    """
+    """Items of a study. lacking: system → items without its text, left out; notes: in words."""
 
     systems: tuple[str, ...]
     item_ids: tuple[str, ...]
@@ -185,9 +183,7 @@ def write_key(root: DataRoot, study: Study) -> DataPath:
 
 
 def read_key(root: DataRoot, name: str) -> Study:
-    """The study of a name. Raises MissingInput where there is none, PermanentFailure where its key
-    is damaged.
-    """
+    """Read a study. Raises MissingInput where there is none, PermanentFailure if it is damaged."""
     # The name comes from a file that somebody sent: it must not lead out of the folder.
     file = key_file(root, name) if NAME.fullmatch(name) else None
     if file is None or not file.is_file():

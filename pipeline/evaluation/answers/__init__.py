@@ -1,3 +1,1 @@
-"""How good answers to questions are: correct claims, gold claims that they hold, and gold passages
-that were shown.
-"""
+"""Grades of answers: correct claims, gold claims held, and gold passages shown."""

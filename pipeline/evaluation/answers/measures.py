@@ -92,9 +92,7 @@ def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def is_evident(claim: Mapping[str, Any]) -> bool:
-    """Whether the quote of a claim or gold claim is where it should be, and is long enough to be
-    evidence.
-    """
+    """Whether a claim's quote is where it should be, and is long enough to be evidence."""
     return bool(claim["quoted"]) and len(claim["quote"].split()) >= FEWEST_QUOTED_WORDS
 
 

@@ -73,9 +73,7 @@ class QuestionTexts:
         return text_digest(f"{self.question}\0{self.answers[system]['text']}")
 
     def sentence_grade(self, system: str) -> Grade:
-        """A grade without verdicts of a system's answer, which people fill in where no judge
-        graded: each sentence is a claim.
-        """
+        """A grade of an answer that no judge graded, without verdicts: each sentence is a claim."""
         answer = self.answers[system]
         sentences = dict.fromkeys(one_line(each["text"]) for each in answer["sentences"])
         claims = (

@@ -24,9 +24,7 @@ from pipeline.evaluation.answers.measures import (
 from pipeline.evaluation.marks import GOLD_POINTS
 
 AgeOf = Callable[[Grade], Age | None]
-"""The age of a grade's question for the model that answered it: `age_of(grade["date"], …)` with its
-cut-off.
-"""
+"""The age of a grade's question for the model that answered it, by the model's cut-off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +101,7 @@ def _result(judge: str, system: str, group: QuestionGroup, grades: Sequence[Grad
 def difference(
     grades: Iterable[Grade], judge: str, first: str, second: str, measure: str
 ) -> statistics.Estimate | None:
-    """The first system less the second in one measure, over the questions for which both have it;
-    None for fewer than two of these.
-    """
+    """The first system less the second in one measure; None for under two common questions."""
     by_system: dict[str, dict[str, list[float]]] = {first: {}, second: {}}
     for grade in grades:
         if grade["judge"] == judge and grade["system"] in by_system:

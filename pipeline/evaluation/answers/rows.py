@@ -93,9 +93,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The judges, their prompts, the embedder's model, and the months of passages and vectors that
-    claims are judged by.
-    """
+    """The judges, their prompts, the embedder's model, and the papers' passages and vectors."""
     rows = workspace.root.rows(tables.QUESTIONS, month)
     months = paper_months(question.question for question in read_posed_questions(rows))
     digests = {
@@ -144,9 +142,7 @@ def _evidence(
     claims: Mapping[str, Sequence[str]],
     make: Callable[[Settings], Embedder],
 ) -> Evidence:
-    """The passages for every claim; an estimate, whose claims are made up, ranks them by words
-    alone.
-    """
+    """The passages for every claim; an estimate makes claims up, and ranks by words alone."""
     root, settings = job.workspace.root, job.settings
     papers = {paper for question_id in claims for paper in posed[question_id].question.papers}
     passages = passages_by_paper(rows_of_papers(root, tables.PASSAGES, papers, EVIDENCE_COLUMNS))

@@ -1,3 +1,1 @@
-"""Citation support: whether what a section says of a cited work is in that work, and measures of
-its citations.
-"""
+"""Whether cited works support what a section says of them, and measures of its citations."""

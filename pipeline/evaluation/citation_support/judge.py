@@ -57,9 +57,7 @@ def folded(text: str) -> str:
 
 
 def place_of(quote: str, texts: Sequence[str]) -> int | None:
-    """The first of the texts that the quote is in; None where none has it, or where it has no
-    letter or digit.
-    """
+    """The first text that the quote is in; None without one, or without a letter or digit."""
     needle = folded(quote).strip(_AROUND)
     if not any(sign.isalnum() for sign in needle):
         return None

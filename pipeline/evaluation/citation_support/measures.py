@@ -78,9 +78,7 @@ def precision(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def is_quoted(row: Row) -> bool:
-    """Whether a verdict's quote is in a passage that was shown, and is long enough to be
-    evidence.
-    """
+    """Whether a verdict's quote is in a shown passage, and is long enough to be evidence."""
     return bool(row["quote_found"]) and len(row["quote"].split()) >= FEWEST_QUOTED_WORDS
 
 
@@ -113,9 +111,7 @@ def recall(sentences: Sequence[Row], rows: Sequence[Row]) -> float | None:
 
 
 def is_heading(text: str) -> bool:
-    """Whether a piece of a section is a Markdown heading, or has no letter; neither states
-    anything.
-    """
+    """Whether a piece of a section is a Markdown heading or has no letter, so states nothing."""
     return not any(sign.isalpha() for sign in text) or (
         text.startswith("#") and text[-1] not in ".!?"
     )

@@ -53,9 +53,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class OverlapVerdict:
-    """A verdict, the score from 0 to 1 that it follows from, and the sentence that overlaps most
-    with the claim.
-    """
+    """A verdict, the score from 0 to 1 behind it, and the sentence that overlaps most."""
 
     label: Verdict
     score: float
@@ -63,9 +61,7 @@ class OverlapVerdict:
 
 
 class OverlapJudge:
-    """Judges claims by overlap with passages. The embedder is MiniLM, for which the thresholds were
-    fitted.
-    """
+    """Judges claims by overlap with passages; thresholds are fitted for MiniLM as embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -74,9 +70,7 @@ class OverlapJudge:
     def of(
         cls, settings: Settings, make: Callable[[Settings], Embedder] = make_embedder
     ) -> OverlapJudge:
-        """The judge with MiniLM, whichever embedder the settings name. Raises SettingError where
-        MiniLM is missing.
-        """
+        """The judge with MiniLM, not the settings' embedder. Raises SettingError without MiniLM."""
         return cls(make(settings.model_copy(update={"embedder": "minilm"})))
 
     def verdict(self, claim: str, passages: Sequence[str]) -> OverlapVerdict:

@@ -56,9 +56,7 @@ Verdicts = dict[int, tuple[JudgeRequest, Judged]]
 
 
 def judged_by_overlap(settings: Settings) -> bool:
-    """Whether the first judge of CITELOOM_JUDGES, who judges the citations, is the one that calls
-    no model.
-    """
+    """Whether the first of CITELOOM_JUDGES, which judges citations, calls no model."""
     return settings.judges[:1] == (OVERLAP_JUDGE,)
 
 
@@ -202,9 +200,7 @@ def _unjudged_row(each: SampledCitation, reason: str | None) -> Row:
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The judge, its prompt, the embedder's model, and the months of passages and vectors of the
-    cited papers.
-    """
+    """The judge, its prompt, the embedder's model, and passages and vectors of cited papers."""
     tasks = workspace.root.iterate(tables.RELATED_WORK_TASKS, month, ["references"])
     months = sorted(reference_months(tasks))
     digests = {

@@ -35,9 +35,7 @@ MARKER = re.compile(r"\[Reference ([0-9]{1,4})\]")
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One number that one sentence cites. `sentence`: its place in the section, from 1; `text`: the
-    sentence.
-    """
+    """One number that one sentence cites. sentence: its place from 1. text: the sentence."""
 
     sentence: int
     number: int
@@ -50,9 +48,7 @@ class Citation:
 
     @property
     def marked(self) -> str:
-        """The sentence as a judge reads it: this citation marked apart from the others, and no
-        number that would identify it.
-        """
+        """The sentence for a judge: this citation apart from the others, all without numbers."""
         return MARKER.sub(
             lambda marker: THIS if int(marker[1]) == self.number else OTHER, self.text
         )
@@ -138,9 +134,7 @@ def _of_section(
     readable: Collection[str],
     most: int,
 ) -> list[SampledCitation]:
-    """The citations of one section by sentence and number; of those that can be judged, `most` at
-    most.
-    """
+    """The citations of one section by sentence and number, at most `most` to be judged."""
     sample = []
     for citation in sorted(
         citations_of(row["sentences"]), key=lambda each: (each.sentence, each.number)
@@ -170,9 +164,7 @@ def _has_text(reference: Row, readable: Collection[str]) -> bool:
 def with_passages(
     job: Job, sample: Sequence[SampledCitation], make: Callable[[Settings], Embedder]
 ) -> list[SampledCitation]:
-    """The sample with the passages that each citation is judged by; a paper that turns out to have
-    none cannot be judged.
-    """
+    """The sample with passages to judge by; a citation without any is marked NO_TEXT."""
     most = job.settings.support_passages
     claims: dict[str, dict[str, None]] = defaultdict(dict)
     for each in sample:

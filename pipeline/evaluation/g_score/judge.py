@@ -52,9 +52,7 @@ class NoRoom(CiteloomError):
 
 @dataclass(frozen=True, slots=True)
 class GScoreRequest:
-    """Messages to the judge. labels: neutral label → system, in the order shown. cut: texts that
-    were cut.
-    """
+    """Messages to the judge. labels: label → system, in order shown. cut: texts that were cut."""
 
     messages: Sequence[Message]
     labels: Mapping[str, str]
@@ -88,9 +86,7 @@ def answer_schema(labels: Iterable[str]) -> type[BaseModel]:
 
 
 def answer_tokens(sections: int) -> int:
-    """Longest answer in tokens. SmolLM2 wrote 79 for each section; the rest is for indented
-    JSON.
-    """
+    """Longest answer in tokens: SmolLM2 wrote 79 a section, the rest is for indented JSON."""
     return 64 + 128 * sections
 
 

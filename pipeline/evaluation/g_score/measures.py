@@ -52,9 +52,7 @@ def named_judgement(row: Row, shown: Mapping[str, str] | None = None) -> dict[st
 
 
 def votes_by_task(rows: Iterable[Row], judge: str | None = None) -> dict[str, list[str]]:
-    """Task → the systems voted the best, one for each judgement of several systems, in rows of
-    `g_scores`.
-    """
+    """Task → the systems voted the best, one for each row of `g_scores` with a vote."""
     votes: dict[str, list[str]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
         if row["best"] is not None and judge in (None, row["judge"]):

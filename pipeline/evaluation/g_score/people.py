@@ -146,9 +146,7 @@ def export_ratings(
 def _available(
     root: DataRoot, months: Sequence[str], *, with_gold: bool
 ) -> tuple[dict[str, str], dict[str, set[str]], int]:
-    """Task → its month, task → the systems that wrote a section for it, and how many tasks are left
-    out because they have no gold section.
-    """
+    """(task → month, task → systems that wrote for it, count of tasks without a gold section)."""
     month_of: dict[str, str] = {}
     writers: dict[str, set[str]] = {}
     without_gold = 0
@@ -203,9 +201,7 @@ def _item(name: str, task: Row, sections: Mapping[str, str], *, with_gold: bool)
 
 
 def _parts(target: str) -> Iterator[tuple[bool, str]]:
-    """The paragraphs of a target, each with whether it is a heading: targets have their headings as
-    Markdown.
-    """
+    """(whether it is a Markdown heading, text) of each paragraph of a target."""
     for part in filter(None, target.split("\n\n")):
         heading = re.fullmatch(r"#{1,6} (.+)", part)
         yield (True, heading[1]) if heading else (False, part)

@@ -158,9 +158,7 @@ def rating_results(
 
 
 def mark_of(row: Mapping[str, Any], name: str) -> float | None:
-    """A rating's mark for a criterion, or the mean of its six for MEAN; None where it, or one of
-    the six, is not there.
-    """
+    """A rating's mark for a criterion, or for MEAN the mean of all six; None where one lacks."""
     if name != MEAN:
         return None if row[name] is None else float(row[name])
     marks = [row[criterion] for criterion in CRITERIA]

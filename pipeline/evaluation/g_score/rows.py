@@ -23,9 +23,7 @@ from pipeline.tables.writers import parse_writer
 
 
 def build(job: Job) -> Iterator[Row]:
-    """Rows of `g_scores`, by task, mode, judge, repeat and order; what could not be judged is in
-    the ledger.
-    """
+    """Rows of `g_scores`, by task, mode, judge, repeat and order; failures are in the ledger."""
     models = judge_models(job.settings)
     assignments: list[Assignment] = []
     for repeats in read_repeats(job):

@@ -77,9 +77,7 @@ def _reference_line(reference: Mapping[str, Any]) -> str:
 
 
 def read_repeats(job: Job) -> list[list[TaskSections]]:
-    """The tasks for which anything was written, by task id: for each its sections of every repeat,
-    from 0.
-    """
+    """The tasks with any section, by id: for each its sections of every repeat, from 0."""
     texts: dict[str, dict[int, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for row in job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "repeat", "text"]):
         texts[row["task_id"]][row["repeat"]][writer_name(row)] = row["text"]

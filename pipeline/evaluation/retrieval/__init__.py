@@ -1,3 +1,1 @@
-"""How well a search finds what papers cite, measured without a labeller: queries, pool, rankings,
-metrics, picture.
-"""
+"""How well a search finds the papers that sentences cite: queries, pool, rankings, measures."""

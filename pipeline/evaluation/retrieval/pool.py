@@ -1,6 +1,4 @@
-"""Which passages a month's queries are asked over with their vectors, and which of the queries
-fit.
-"""
+"""The pool of passages that a month's queries search, its vectors, and the queries that fit."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ _VECTORS = ["dense", "sparse_ids", "sparse_weights"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The papers that are searched, with their months; how many queries fit, the first ones; what
-    there was in all.
-    """
+    """The papers to search, with their months; how many of the first queries fit; totals."""
 
     months: Mapping[str, str]
     asked: int
@@ -142,9 +138,7 @@ def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int]
 
 
 def read_pool(workspace: Workspace, choice: Choice) -> Pool:
-    """The passages of the chosen papers. Raises PermanentFailure where a month of passages cannot
-    be read.
-    """
+    """The chosen papers' passages. Raises PermanentFailure where a month cannot be read."""
     import numpy as np
 
     rows = list(rows_of_papers(workspace.root, tables.PASSAGES, choice.months, _COLUMNS))
@@ -217,9 +211,7 @@ def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def months_until(workspace: Workspace, month: str) -> list[str]:
-    """Months that have passages, up to and with this one, oldest first: nobody cites what comes
-    later.
-    """
+    """Months with passages up to this one, oldest first: nobody cites what comes later."""
     return [other for other in workspace.root.months(tables.PASSAGES) if other <= month]
 
 
@@ -239,8 +231,6 @@ def papers_with_passages(workspace: Workspace, month: str) -> set[str]:
 def earlier_digests(
     workspace: Workspace, month: str, months: Iterable[str], *read: Table
 ) -> Mapping[str, str]:
-    """`digest_of` the months before this one, by table; this month's rows are a stage's `upstream`
-    already.
-    """
+    """`digest_of` earlier months, by table; this month's rows are a stage's `upstream`."""
     earlier = [other for other in months if other < month]
     return {f"{table.name} before": digest_of(workspace, table, earlier) for table in read}

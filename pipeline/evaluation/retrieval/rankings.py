@@ -42,9 +42,7 @@ Ranking = list[int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Queries:
-    """The queries: their texts and vectors, and the number of the paper that asks, -1 where it is
-    not in the pool.
-    """
+    """The queries' texts and vectors. own: number of the asking paper, -1 outside the pool."""
 
     texts: Sequence[str]
     own: Sequence[int]
@@ -94,9 +92,7 @@ def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
 
 
 def only_positive(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scores, and minus infinity where there is none: what shares no term with the query is not
-    found.
-    """
+    """The scores, minus infinity for those of 0: without a common term nothing is found."""
     import numpy as np
 
     return np.where(scores > 0, scores, np.float32(-np.inf)).astype(np.float32)
@@ -110,9 +106,7 @@ def _without(scores: NDArray[np.float32], pool: Pool, own: int) -> NDArray[np.fl
 
 
 def best(scores: NDArray[np.float32], order: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
-    """Places of the best `depth` scores, best first, ties by `order`; places of minus infinity are
-    never among them.
-    """
+    """Places of the `depth` best scores, best first, ties by `order`, without minus infinity."""
     import numpy as np
 
     if len(scores) > depth:
@@ -141,9 +135,7 @@ Score = Callable[[int, Sequence[int]], "NDArray[np.float32]"]
 
 
 def rank_again(rankings: Rankings, pool: Pool, score: Score) -> list[Ranking]:
-    """The fused rankings with their best RERANKED passages in the order of `score`; the others stay
-    behind them.
-    """
+    """The fused rankings, their best RERANKED passages reordered by `score`."""
     import numpy as np
 
     reranked = []
@@ -198,9 +190,7 @@ def by_colbert(
 def _colbert_vectors(
     workspace: Workspace, pool: Pool, wanted: Collection[int], model: str
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """(place in the pool, vectors of its tokens) of the wanted passages, where there are any of
-    this model and text.
-    """
+    """(place in the pool, vectors of tokens) of those passages that have current ones."""
     import numpy as np
 
     places = {str(pool.rows[place]["passage_id"]): place for place in wanted}

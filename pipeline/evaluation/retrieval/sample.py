@@ -1,6 +1,4 @@
-"""Citing sentences as queries: the sentence without its markers asks, the papers that it cites are
-the answer.
-"""
+"""Citing sentences as queries: without its markers a sentence asks for the papers it cites."""
 
 from __future__ import annotations
 
@@ -110,9 +108,7 @@ def why_not(text: str) -> str | None:
 
 
 def build_queries(job: Job) -> Iterator[Row]:
-    """The month's queries in the order of its passages, at most `retrieval_queries`, drawn by the
-    hash of their ids.
-    """
+    """At most `retrieval_queries` queries, drawn by hashes of ids, in the passages' order."""
     most = job.settings.retrieval_queries
     queries = list(_distinct(job)) if most else []
     drawn = {
@@ -129,9 +125,7 @@ def build_queries(job: Job) -> Iterator[Row]:
 
 
 def _distinct(job: Job) -> list[CitingSentence]:
-    """One query for each text, of the passage that has it first; what the others cite is an answer
-    to it as well.
-    """
+    """One query for each text, of its first passage, with what all its passages cite."""
     first: dict[str, CitingSentence] = {}
     for query in _candidates(job):
         reason = why_not(query.text)
