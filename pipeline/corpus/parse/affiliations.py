@@ -102,22 +102,21 @@ def join_lines(lines: Sequence[str]) -> list[str]:
     seen: set[str] = set()
     ended = True
     for place, (line, of_line) in enumerate(zip(lines, kinds, strict=True)):
-        text = _LEADING_AND.sub("", line.strip(EDGES))
+        bare = line.strip(EDGES)
+        text = _LEADING_AND.sub("", bare)
         second = "organisation" in seen and not of_line.isdisjoint({"organisation", "institute"})
         after_location = "location" in seen and ("location" not in of_line or "," in text)
         of_next = (
             "unit" in of_line
             and "organisation" in seen
-            and any("organisation" in k for k in kinds[place + 1 :])
+            and any("organisation" in below for below in kinds[place + 1 :])
         )
-        if ended or second or after_location or of_next or text != line.strip(EDGES):
+        if ended or second or after_location or of_next or text != bare:
             affiliations.append([])
+            seen = set()
             # What no rule knows is an organisation, unless it is an acronym of a unit: LTI, umiacs.
-            seen = (
-                {"organisation"}
-                if not of_line and text[:1].isupper() and not text.isupper()
-                else set()
-            )
+            if not of_line and text[:1].isupper() and not text.isupper():
+                seen.add("organisation")
         ended = _TRAILING_AND.search(text) is not None
         affiliations[-1].append(without_full_stop(_TRAILING_AND.sub("", text)))
         seen |= of_line
@@ -140,11 +139,13 @@ def add_workplaces(
         if another and owner is not None:
             also[owner].append(_until_end(text[another.end() :]))
             continue
-        for who, place in _places(text):
-            meant = _meant(who, authors)
-            if meant is None:
-                meant = [owner] if owner is not None and (not who or is_affiliation(place)) else []
-            for name in meant:
+        for subject, place in _places(text):
+            names = _names_in(subject, authors)
+            if names is None:
+                names = []
+                if owner is not None and (not subject or is_affiliation(place)):
+                    names = [owner]
+            for name in names:
                 of_author[name].append(place)
     return [
         author._replace(
@@ -174,16 +175,13 @@ def _places(text: str) -> list[tuple[str, str]]:
         return [("", part) for part in split_places(place)]
     places, start = [], 0
     for sentence, after in zip_longest(sentences, sentences[1:]):
-        who = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
+        subject = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
         named = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
         if after is not None and sentence.end() + len(named) >= after.start():
             named = _NEXT.split(named, maxsplit=1)[0]
         start = sentence.end() + len(named)
-        places += [
-            (who, place)
-            for part in _ALSO.split(named)
-            if (place := part.strip(_EDGES))[:1].isupper()
-        ]
+        parts = [part.strip(_EDGES) for part in _ALSO.split(named)]
+        places += [(subject, part) for part in parts if part[:1].isupper()]
     return places
 
 
@@ -198,23 +196,24 @@ def _until_end(text: str) -> str:
     return (text[: end.start()] if end else text).strip(_EDGES)
 
 
-def _meant(who: str, authors: Sequence[Author]) -> list[str] | None:
-    """The names that a sentence speaks of, by surname, with initials where a surname is that of
-    several; None where it has nobody's.
+def _names_in(subject: str, authors: Sequence[Author]) -> list[str] | None:
+    """The authors whom a sentence names; None for nobody.
+
+    They are found by surname, and by initial too where authors share a surname.
     """
-    if _EVERYBODY.search(who):
+    if _EVERYBODY.search(subject):
         return [author.name for author in authors]
     named = [
         author.name
         for author in authors
-        if re.search(rf"\b{re.escape(_surname(author.name))}\b", who)
+        if re.search(rf"\b{re.escape(_surname(author.name))}\b", subject)
     ]
     surnames = Counter(map(_surname, named))
     certain = [
         name
         for name in named
         if surnames[_surname(name)] == 1
-        or re.search(rf"\b{re.escape(name[0])}[\w.\- ]*\b{re.escape(_surname(name))}\b", who)
+        or re.search(rf"\b{re.escape(name[0])}[\w.\- ]*\b{re.escape(_surname(name))}\b", subject)
     ]
     return certain if named else None
 

@@ -1,4 +1,4 @@
-"""From what a walk over a page found to the parsed page: shared by both parsers."""
+"""Assemble the parsed page from the findings of a walk over it, for both parsers."""
 
 from __future__ import annotations
 
@@ -78,16 +78,15 @@ class Findings:
 def assemble(
     findings: Findings, html: bytes, known: Sequence[str] = (), *, errors: int, truncated: bool
 ) -> ParsedPage:
-    """The paper of a page; `html` are its bytes as they came, `errors` LaTeXML's error marks in
-    them.
+    """The parsed page. html: its bytes as they came. errors: LaTeXML's error marks in them.
 
     known: the paper's authors as arXiv's metadata names them.
 
     Raises PageError where the page holds no text at all.
     """
     if findings.front:
-        take_unmarked(findings, known)
-    take_affiliations(findings)
+        _take_unmarked(findings, known)
+    _take_affiliations(findings)
     authors, notes = read_bylines(findings.bylines, findings.institutes, known)
     blocks = [Block("footnote", "authors", (), note) for note in notes] + findings.blocks
     abstract, sections = findings.abstract, findings.sections
@@ -136,37 +135,39 @@ def assemble(
     )
 
 
-def take_unmarked(findings: Findings, known: Sequence[str]) -> None:
-    """Make title and byline of paragraphs that are these, of a page that marks neither."""
+def _take_unmarked(findings: Findings, known: Sequence[str]) -> None:
+    """Turn the paragraphs that are an unmarked title and byline into these."""
     unmarked = find_byline(findings.front, findings.title, known)
     if unmarked is not None:
         findings.title, byline, letters = unmarked
         findings.bylines.append(Byline(byline))
         findings.blocks[:] = [
-            b for b in findings.blocks if b.section_path or letters_of(b.text) not in letters
+            block
+            for block in findings.blocks
+            if block.section_path or letters_of(block.text) not in letters
         ]
 
 
-def take_affiliations(findings: Findings) -> None:
-    """Make institutes of affiliation paragraphs, where names have a number for each."""
+def _take_affiliations(findings: Findings) -> None:
+    """Turn affiliation paragraphs into institutes, where names have a number for each."""
     numbers = {mark for byline in findings.bylines for mark in byline.marks if mark.isdigit()}
-    paragraphs = (
-        affiliation_paragraphs(findings.blocks) if numbers and not findings.institutes else []
-    )
+    if not numbers or findings.institutes:
+        return
+    paragraphs = affiliation_paragraphs(findings.blocks)
     if paragraphs and numbers == {str(number) for number in range(1, len(paragraphs) + 1)}:
         findings.institutes += [block.text for block in paragraphs]
         findings.blocks[:] = [block for block in findings.blocks if block not in paragraphs]
 
 
 def _losses(findings: Findings, headed: Sequence[Section]) -> Counter[str]:
+    """Visible characters that no field holds, by kind of element."""
     losses = Counter({name: visible("".join(texts)) for name, texts in findings.lost.items()})
-    shown = visible("".join(shown for _, shown in findings.citations))
-    losses["citation_label"] = shown - visible(
-        without_markers("".join(text for text, _ in findings.citations))
-    )
-    left = {id(section) for section in headed}
+    citations = "".join(text for text, _ in findings.citations)
+    labels = "".join(label for _, label in findings.citations)
+    losses["citation_label"] = visible(labels) - visible(without_markers(citations))
+    headed_ids = {id(section) for section in headed}
     losses["empty_section"] = sum(
-        visible(section.title) for section in findings.sections if id(section) not in left
+        visible(section.title) for section in findings.sections if id(section) not in headed_ids
     )
     return +losses
 

@@ -131,10 +131,12 @@ class _Linker:
         self._follow_marks(names, places)
         marks = {mark for name in names for mark in name.marks}
         for group in self.groups:
-            _share(
-                group.names,
-                [text for of_line, text in group.affiliation_lines if marks.isdisjoint(of_line)],
-            )
+            unmarked = [
+                text
+                for marks_of_line, text in group.affiliation_lines
+                if marks.isdisjoint(marks_of_line)
+            ]
+            _share(group.names, unmarked)
             for name in group.names:
                 name.affiliations += join_lines(name.column)
             _give_emails(group.names, group.emails, names)
@@ -162,22 +164,27 @@ class _Linker:
         for name in names:
             # "12" is 1 and 2 where there is no twelfth.
             for mark in sorted(name.marks):
-                digits = mark if mark.isdigit() and mark not in by_mark else [mark]
-                name.affiliations += [text for single in digits for text in by_mark.get(single, ())]
+                is_several = mark.isdigit() and mark not in by_mark
+                for single in mark if is_several else [mark]:
+                    name.affiliations += by_mark.get(single, ())
 
     def _share_contacts(self) -> None:
-        """Give out affiliations of contacts: a byline's own, or of all since the last ones."""
+        """Give affiliations of contacts to their byline's names, or to all since the last ones."""
         thanked = {name for text, name in self.remarks if is_affiliation(text) or "@" in text}
         waiting: list[PrintedName] = []
         for contacts in self.contacts:
             names = names_of(contacts.groups)
-            count, everybody = len(join_lines(contacts.affiliations)), [*waiting, *names]
-            alone = count == 1 and not any(name.affiliations for name in names)
-            _share(
-                everybody if alone or 1 < count == len(everybody) else names, contacts.affiliations
-            )
-            left = [] if contacts.affiliations else everybody
-            waiting = [name for name in left if not name.affiliations and name not in thanked]
+            names_so_far = [*waiting, *names]
+            count = len(join_lines(contacts.affiliations))
+            is_first = not any(name.affiliations for name in names)
+            is_for_all = (count == 1 and is_first) or 1 < count == len(names_so_far)
+            _share(names_so_far if is_for_all else names, contacts.affiliations)
+            if contacts.affiliations:
+                waiting = []
+            else:
+                waiting = [
+                    name for name in names_so_far if not name.affiliations and name not in thanked
+                ]
 
     def authors(self) -> tuple[Author, ...]:
         """The authors in the page's order; a team where its name is all there is."""
@@ -196,7 +203,8 @@ class _Linker:
         thanks = [
             (take_emails(text)[0], owner.text if owner else None) for text, owner in self.remarks
         ]
-        return tuple(map(_with_plain_affiliations, add_workplaces(authors, thanks)))
+        placed = add_workplaces(authors, thanks)
+        return tuple(_with_plain_affiliations(author) for author in placed)
 
 
 def _is_place(text: str) -> bool:
@@ -215,19 +223,20 @@ def _give_emails(
     names: Sequence[PrintedName], emails: Sequence[str], everybody: Sequence[PrintedName]
 ) -> None:
     """Give each e-mail to the one name that it fits, the rest to the names in order."""
-    left = []
+    unclaimed = []
     for email in dict.fromkeys(emails):
         owners = [name for name in names if name.fits(email)]
-        owners = owners or [name for name in everybody[:_MOST_NAMES] if name.fits(email)]
+        if not owners:
+            owners = [name for name in everybody[:_MOST_NAMES] if name.fits(email)]
         if len(owners) == 1:
             owners[0].emails.append(email)
         else:
-            left.append(email)
-    free = [name for name in names if not name.emails]
+            unclaimed.append(email)
+    without_email = [name for name in names if not name.emails]
     if len(names) == 1:
-        names[0].emails += left
-    elif len(left) == len(free):
-        for name, email in zip(free, left, strict=True):
+        names[0].emails += unclaimed
+    elif len(unclaimed) == len(without_email):
+        for name, email in zip(without_email, unclaimed, strict=True):
             name.emails.append(email)
 
 
@@ -246,8 +255,9 @@ def _share(names: Sequence[PrintedName], lines: Sequence[str]) -> None:
 
 
 def _give_institutes(names: Sequence[PrintedName], institutes: Sequence[str]) -> None:
-    """Give the only institute to all without one, others to the names before them: Springer's "A.
-    Lee, B. Roe at X".
+    """Give the only institute to names without one, others to the names printed before them.
+
+    Springer's styles print "A. Lee, B. Roe at X".
     """
     if len(institutes) == 1:
         for name in names:
@@ -259,7 +269,8 @@ def _give_institutes(names: Sequence[PrintedName], institutes: Sequence[str]) ->
         person = known.match(text)
         if person is not None:
             people = {*people, person} if was_person else {person}
-        for name in names:
-            if person is None and name.text in people:
-                name.affiliations.append(text)
+        else:
+            for name in names:
+                if name.text in people:
+                    name.affiliations.append(text)
         was_person = person is not None

@@ -163,31 +163,34 @@ class NameFinder:
                 people.append(Person(name.start, end, f"{name.text}, {fold(part)}"))
             else:
                 others.append((start, end))
-        people += [
-            Person(*place, without_full_stop(fold(line[slice(*place)])).lstrip(". "))
+        unknown = [
+            place
             for place in others
-            if self._is_unknown_person(line, place, people, is_list=is_list)
+            if self._is_unknown_person(line, *place, people, is_list=is_list)
+        ]
+        people += [
+            Person(start, end, without_full_stop(fold(line[start:end])).lstrip(". "))
+            for start, end in unknown
         ]
         return sorted(people)
 
     def _is_unknown_person(
-        self, line: str, place: tuple[int, int], people: Sequence[Person], *, is_list: bool
+        self, line: str, start: int, end: int, people: Sequence[Person], *, is_list: bool
     ) -> bool:
         """Whether a part of a line names somebody whom metadata does not name so."""
-        text = fold(line[slice(*place)])
+        text = fold(line[start:end])
         if kinds_of(text):
             return False
         if self.prints_none:
             return is_list
-        if not is_name(text):
+        if not is_name(text) or line.lstrip().startswith(MARK):
             return False
-        if line.lstrip().startswith(MARK):
-            return False
-        is_between = bool(people) and people[0].start < place[0] < people[-1].start
-        if is_between or (len(people) > 1 and not is_affiliation(plain_line(line[place[0] :]))):
+        if people and people[0].start < start < people[-1].start:
             return True
-        of_missing = not self.missing_words.isdisjoint(title_words(text))
-        return is_list or of_missing
+        if len(people) > 1 and not is_affiliation(plain_line(line[start:])):
+            return True
+        has_missing_word = not self.missing_words.isdisjoint(title_words(text))
+        return is_list or has_missing_word
 
     def is_unknown_row(self, line: str) -> bool:
         """Whether a line below names is a row of names too, on a page that prints no known one."""
@@ -215,14 +218,16 @@ def _parts(line: str) -> Iterator[tuple[int, int]]:
 
 def _whole_names(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A part of a line, or the names in it that wide gaps separate; without digits behind them."""
-    gaps = [(start + gap.start(), start + gap.end()) for gap in _GAP.finditer(line[start:end])]
-    edges = [start, *(edge for gap in gaps for edge in gap), end]
+    edges = [start]
+    for gap in _GAP.finditer(line[start:end]):
+        edges += [start + gap.start(), start + gap.end()]
+    edges.append(end)
     pieces = [
-        place
-        for place in zip(edges[::2], edges[1::2], strict=True)
-        if has_letters(line[slice(*place)])
+        (first, last)
+        for first, last in zip(edges[::2], edges[1::2], strict=True)
+        if has_letters(line[first:last])
     ]
-    if len(pieces) > 1 and not all(is_name(fold(line[slice(*place)])) for place in pieces):
+    if len(pieces) > 1 and not all(is_name(fold(line[first:last])) for first, last in pieces):
         pieces = [(pieces[0][0], pieces[-1][1])]
     for first, last in pieces:
         yield first, first + len(line[first:last].rstrip("0123456789 "))
@@ -240,8 +245,9 @@ class LineReader:
     def read(self, byline: Byline) -> tuple[list[AuthorGroup], list[str]]:
         """(groups, remarks) of the lines of one byline; at least one group."""
         self.groups, self.remarks = [], []
-        lines = map(self._lay_out, normalize(byline.names).replace(PLACE, LINE).split(LINE))
-        text = _NEXT_AUTHOR.sub(AUTHOR, LINE.join(lines))
+        names = normalize(byline.names).replace(PLACE, LINE)
+        text = LINE.join(self._lay_out(line) for line in names.split(LINE))
+        text = _NEXT_AUTHOR.sub(AUTHOR, text)
         blocks = [block for block in text.split(AUTHOR) if has_letters(block)]
         for block in blocks:
             self.groups.append(AuthorGroup())
@@ -257,9 +263,8 @@ class LineReader:
         cells = [cell for cell in pieces[1::2] if has_letters(cell)]
         if not all(self.finder.find(cell.partition(INNER)[0], is_list=True) for cell in cells):
             return line
-        return LINE.join(
-            [AUTHOR + AUTHOR.join(cells).replace(INNER, LINE), *filter(has_letters, pieces[::2])]
-        )
+        authors = AUTHOR + AUTHOR.join(cells).replace(INNER, LINE)
+        return LINE.join([authors, *filter(has_letters, pieces[::2])])
 
     def _read_block(self, block: str, *, is_list: bool) -> None:
         """Read the lines of one author, or of all; `is_list` is that of the first."""
@@ -306,16 +311,19 @@ class LineReader:
 
         bare: the text with spaces in place of titles.
         """
+        start = 0
         marks = _MARKS_BEHIND.match(bare)
         if marks:
             self.groups[-1].names[-1].marks |= split_marks(marks[0])
-        rest = _BEHIND_AFFILIATION.sub("", bare[marks.end() if marks else 0 :])
-        end = len(rest) + (marks.end() if marks else 0)
+            start = marks.end()
+        rest = _BEHIND_AFFILIATION.sub("", bare[start:])
+        end = start + len(rest)
         rest = _BEFORE_AFFILIATION.sub("", rest)
         if has_letters(rest):
             affiliation = text[end - len(rest) : end]
-            bracketed = affiliation[0] == "(" and affiliation[-1] == ")"
-            self._add_affiliation(affiliation[1:-1] if bracketed else affiliation)
+            if affiliation[0] == "(" and affiliation[-1] == ")":
+                affiliation = affiliation[1:-1]
+            self._add_affiliation(affiliation)
 
     def _add_affiliation(self, line: str) -> None:
         """Add a line of affiliations to the group that is open."""
@@ -332,12 +340,12 @@ class LineReader:
         lead = _LEADING_MARK.match(line)
         if lead and not lines[0][0] and any(lead[1] in name.marks for name in self.names.values()):
             lines = [(frozenset({lead[1]}), fold(line[lead.end() :]).strip(EDGES))]
-        above_marks, above = (
-            group.affiliation_lines[-1] if group.affiliation_lines else (frozenset(), "")
-        )
-        if lines and not lines[0][0] and above_marks and len(above) < _LONGEST_AFFILIATION:
-            group.affiliation_lines.pop()
-            lines[0] = (above_marks, f"{above}, {lines[0][1]}")
+        if group.affiliation_lines and lines and not lines[0][0]:
+            # A line without a mark goes on with the affiliation above, if that has one.
+            marks, above = group.affiliation_lines[-1]
+            if marks and len(above) < _LONGEST_AFFILIATION:
+                group.affiliation_lines.pop()
+                lines[0] = (marks, f"{above}, {lines[0][1]}")
         group.affiliation_lines += lines
 
 

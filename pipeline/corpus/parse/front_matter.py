@@ -46,17 +46,17 @@ def find_byline(
         {place.name for place in names.find(plain_line(normalize(line)))} for line in lines
     ]
     start = next((place for place, in_line in enumerate(names_by_line) if in_line), None)
-    if (
-        start is None
-        or start > _MOST_TITLE_LINES
-        or 2 * len(set().union(*names_by_line)) < len(names.names)
-    ):
+    if start is None or start > _MOST_TITLE_LINES:
+        return None
+    if 2 * len(set().union(*names_by_line)) < len(names.names):
         return None
     byline = lines[start:]
     if title is None:
         of_title = lines[:start]
         title = " ".join(plain_line(normalize(line)) for line in of_title)
-    return (title, LINE.join(byline), letters_of("".join(of_title + byline))) if title else None
+    if not title:
+        return None
+    return title, LINE.join(byline), letters_of("".join(of_title + byline))
 
 
 def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
@@ -104,12 +104,9 @@ def _in_section(sections: Sequence[Section], blocks: Sequence[Block]) -> Abstrac
     ]
     if not inside:
         return None
-    rest = [block for block in blocks if block not in inside]
-    return (
-        " ".join(block.text for block in inside),
-        [section for section in sections if section != named],
-        rest,
-    )
+    text = " ".join(block.text for block in inside)
+    other_sections = [section for section in sections if section != named]
+    return text, other_sections, [block for block in blocks if block not in inside]
 
 
 def _in_paragraph(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest | None:
@@ -117,21 +114,18 @@ def _in_paragraph(sections: Sequence[Section], blocks: Sequence[Block]) -> Abstr
         if block.section_path or block.kind != "paragraph" or not _RUN_IN.match(block.text):
             continue
         text = _RUN_IN.sub("", block.text)
-        used = {place}
-        if not text and place + 1 < len(blocks) and not blocks[place + 1].section_path:
-            text, used = blocks[place + 1].text, {place, place + 1}
+        end = place + 1
+        if not text and end < len(blocks) and not blocks[end].section_path:
+            text = blocks[end].text
+            end += 1
         if len(text.split()) >= _FEWEST_WORDS:
-            return (
-                text,
-                list(sections),
-                [other for index, other in enumerate(blocks) if index not in used],
-            )
+            return text, list(sections), [*blocks[:place], *blocks[end:]]
     return None
 
 
 def without_empty(sections: Sequence[Section], blocks: Sequence[Block]) -> list[Section]:
     """The sections without empty ones that have no title, or head a bibliography."""
-    held = {
+    with_text = {
         block.section_path[: depth + 1]
         for block in blocks
         for depth in range(len(block.section_path))
@@ -139,5 +133,5 @@ def without_empty(sections: Sequence[Section], blocks: Sequence[Block]) -> list[
     return [
         section
         for section in sections
-        if section.path in held or not _NO_SECTION.fullmatch(section.title)
+        if section.path in with_text or not _NO_SECTION.fullmatch(section.title)
     ]

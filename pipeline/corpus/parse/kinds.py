@@ -190,15 +190,15 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
     if not kind and style.startswith("width:") and "ltx_inline-block" in names:
         # \makebox[3cm] or \parbox: columns of words; without a width it may be part of a word
         return "box"
-    return "white" if style and not kind and _is_white(_written_small(style)) else kind
+    if style and not kind:
+        small = _written_small(style)
+        if _WHITE.search(small) and "background" not in small:
+            return "white"
+    return kind
 
 
 def _written_small(style: str) -> str:
     return style.lower().replace(" ", "")
-
-
-def _is_white(style: str) -> bool:
-    return _WHITE.search(style) is not None and "background" not in style
 
 
 def _of_class(tag: str, names: list[str]) -> str:
@@ -207,9 +207,9 @@ def _of_class(tag: str, names: list[str]) -> str:
         return ""
     if _PUBLICATION_DATA.intersection(names) and ("ltx_note" in names or "ltx_pubnote" in names):
         return "lose:publication_data"
-    known = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), None)
-    if known is not None:
-        return known
+    kind = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), None)
+    if kind is not None:
+        return kind
     if any(name.startswith("ltx_affiliation_") for name in names):
         return "address_part"
     if "ltx_tag" in names:

@@ -52,14 +52,15 @@ def characters_of_authors(
     page = fold(bylines)
     for note in notes:
         page = page.replace(note, "", 1)
-    held = Counter(
+    texts = Counter(
         text for author in authors for text in (author.name, *author.affiliations, *author.emails)
     )
-    kept = sum(_times_in(page, text, times) for text, times in held.items())
+    kept = sum(_kept_of(text, page, times) for text, times in texts.items())
     return kept, max(0, visible(page) - page.count("$") - kept)
 
 
-def _times_in(page: str, text: str, times: int) -> int:
+def _kept_of(text: str, page: str, times: int) -> int:
+    """Characters of the page that a text with so many authors accounts for."""
     if text in page:
         return visible(text) * min(times, page.count(text))
     # The parts of an e-mail, and the lines of an address, which are apart on the page.

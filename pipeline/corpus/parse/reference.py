@@ -11,7 +11,7 @@ element in document order, which is what is wanted here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.corpus.parse import policies
@@ -79,12 +79,11 @@ def _plain(node: Tag) -> str:
 
 
 def _kind(node: Tag) -> str:
-    known = node.attrs.get("data-kind")
-    if known is None:
-        known = node.attrs["data-kind"] = kind_of(
-            node.name, _classes(node), str(node.get("style") or "")
-        )
-    return str(known)
+    kind = node.attrs.get("data-kind")
+    if kind is None:
+        kind = kind_of(node.name, _classes(node), str(node.get("style") or ""))
+        node.attrs["data-kind"] = kind
+    return str(kind)
 
 
 def _classes(node: Tag) -> str:
@@ -178,15 +177,10 @@ class _PageReading:
         for node in reversed(
             self.body.find_all(True)
         ):  # what is dropped within what is lost counts by itself
-            what, _, name = _kind(node).partition(":") if not node.decomposed else ("", "", "")
-            if (
-                what == "white"
-                and node.find_parent(lambda above: _kind(above) == "tabular") is None
-            ):
-                what, name = "lose", "hidden"
-            if what not in ("drop", "lose") or any(
-                _kind(below) == "section" for below in node.find_all(True)
-            ):
+            if node.decomposed:
+                continue
+            name = _loss_of(node)
+            if not name:
                 continue
             self.findings.missing_citations += name == "missing_citation"
             if "ltx_note_mark" in _classes(node) and node.parent is not None:
@@ -277,7 +271,8 @@ class _PageReading:
     def list_text(self, node: Tag) -> str:
         text = ""
         for child in _tags(node):
-            tags = [inner.extract().get_text() for inner in _own_tags(child)]
+            own_tags = list(_outermost(child, frozenset({"tag"})))[:1]
+            tags = [inner.extract().get_text() for inner in own_tags]
             for inner in list(_outermost(child, frozenset({"list"}))):
                 inner.replace_with(self.list_text(inner))
             begin = " " if child.name == "dd" else f"{LINE}{policies.list_mark(' '.join(tags))} "
@@ -287,11 +282,10 @@ class _PageReading:
     def block(self, kind: str, anchor: str, raw: str, *, finished: bool = False) -> list[Block]:
         errors = raw.count(ERRED)
         text = raw.replace(ERRED, "") if finished else policies.finish(raw)
-        return (
-            [Block(kind, anchor or self.anchor, self.path, text, policies.cited_keys(text), errors)]
-            if text
-            else []
-        )
+        if not text:
+            return []
+        keys = policies.cited_keys(text)
+        return [Block(kind, anchor or self.anchor, self.path, text, keys, errors)]
 
     # Structure.
 
@@ -504,7 +498,11 @@ class _PageReading:
     def read_authors(self) -> None:
         creators = [node for node in self.of_kind("creator") if "ltx_role_author" in _classes(node)]
         self.findings.bylines = [self.byline_of(node) for node in creators]
-        for node in [node for node in self.of_kind("note") if node.find_parent(_is_note) is None]:
+        notes = self.of_kind("note")
+        outer_notes = [
+            node for node in notes if node.find_parent(lambda above: _kind(above) == "note") is None
+        ]
+        for node in outer_notes:
             if "ltx_role_institutetext" in _classes(node) or "ltx_role_email" in _classes(node):
                 inner = [below.extract() for below in node.find_all(True) if _kind(below) == "note"]
                 self.findings.institutes += [_plain_bare(below) for below in [*inner, node]]
@@ -539,8 +537,15 @@ class _PageReading:
         return byline
 
 
-def _is_note(node: Tag) -> bool:
-    return _kind(node) == "note"
+def _loss_of(node: Tag) -> str:
+    """The kind of loss that an element is; "" for one that stays, as one with a section does."""
+    what, _, name = _kind(node).partition(":")
+    if what == "white" and node.find_parent(lambda above: _kind(above) == "tabular") is None:
+        what, name = "lose", "hidden"
+    if what not in ("drop", "lose"):
+        return ""
+    has_section = any(_kind(below) == "section" for below in node.find_all(True))
+    return "" if has_section else name
 
 
 def _plain_bare(node: Tag) -> str:
@@ -550,10 +555,6 @@ def _plain_bare(node: Tag) -> str:
 def _annotation(node: Tag) -> str:
     annotation = node.find("annotation", attrs={"encoding": "application/x-tex"})
     return annotation.get_text() if annotation else ""
-
-
-def _own_tags(node: Tag) -> Iterable[Tag]:
-    return list(_outermost(node, frozenset({"tag"})))[:1]
 
 
 def _breaks(node: Tag) -> str:

@@ -65,11 +65,14 @@ def read_source(html: bytes, *, nested: bool = False) -> PageSource:
     ):
         return read_source(without_controls(html), nested=nested)
     errors = count_errors(html)
-    inside = _errors_inside(html, nested=nested) if errors and errors > count_errors(rest) else []
+    errors_inside: list[int] = []
+    if errors and errors > count_errors(rest):
+        spans = _spans(html, nested=nested)
+        errors_inside = [html.count(_ERROR_MARK, start, end) for start, _, _, end in spans]
     text = _text(rest)
     return PageSource(
         text=_with_options(text) if errors else text,
-        formulas=marked_tex(list(map(_text, alttexts)), inside),
+        formulas=marked_tex(list(map(_text, alttexts)), errors_inside),
         is_xml=is_xml(rest),
         errors=errors,
         truncated=is_truncated(rest),
@@ -88,15 +91,15 @@ def _take_formulas(html: bytes, *, nested: bool) -> tuple[bytes, list[bytes]]:
     21 real pages, cut out in 10 ms. A formula without `alttext="…"` stays as it is, and so does all
     that follows one that has no end.
     """
-    kept: list[bytes] = []
+    pieces: list[bytes] = []
     alttexts: list[bytes] = []
     done = 0
     for start, text, close, end in _spans(html, nested=nested):
         alttexts.append(html[text:close])
-        kept += (html[done:start], _FORMULA_TAG)
+        pieces += (html[done:start], _FORMULA_TAG)
         done = end
-    kept.append(html[done:])
-    return b"".join(kept), alttexts
+    pieces.append(html[done:])
+    return b"".join(pieces), alttexts
 
 
 def _spans(html: bytes, *, nested: bool) -> Iterator[tuple[int, int, int, int]]:
@@ -117,18 +120,12 @@ def _spans(html: bytes, *, nested: bool) -> Iterator[tuple[int, int, int, int]]:
         start = find(b"<math ", end)
 
 
-def _errors_inside(html: bytes, *, nested: bool) -> list[int]:
-    return [html.count(_ERROR_MARK, start, end) for start, _, _, end in _spans(html, nested=nested)]
-
-
 def as_utf8(html: bytes) -> bytes:
     """The page in UTF-8: UTF-16 is re-encoded, a byte-order mark removed."""
-    encoding = next((name for mark, name in _BOMS if html.startswith(mark)), None)
-    return (
-        html[2:].decode(encoding, errors="replace").encode()
-        if encoding
-        else html.removeprefix(b"\xef\xbb\xbf")
-    )
+    for mark, encoding in _BOMS:
+        if html.startswith(mark):
+            return html[2:].decode(encoding, errors="replace").encode()
+    return html.removeprefix(b"\xef\xbb\xbf")
 
 
 def without_site(html: bytes) -> bytes:
@@ -139,14 +136,13 @@ def without_site(html: bytes) -> bytes:
     """
     start, end = html.find(_ARTICLE), html.rfind(_ARTICLE_END)
     body = html.find(b">", html.find(_BODY)) + 1
-    if not 0 < body <= start < end or not any(
-        html.find(sign, 0, start) >= 0 for sign in _SITE_SIGNS
-    ):
+    if not 0 < body <= start < end:
         return html
+    if not any(html.find(sign, 0, start) >= 0 for sign in _SITE_SIGNS):
+        return html
+    article = html[start : end + len(_ARTICLE_END)]
     after = html.find(b"</body>", end)
-    return (
-        html[:body] + html[start : end + len(_ARTICLE_END)] + (html[after:] if after >= 0 else b"")
-    )
+    return html[:body] + article + (html[after:] if after >= 0 else b"")
 
 
 def without_controls(html: bytes) -> bytes:

@@ -107,11 +107,10 @@ def _item(walk: Walk, node: Node) -> None:
         node, TextBuffer(GATHER, anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost)
     )
     outer.after.extend(buffer.after)
-    begin = (
-        " "
-        if node.tag_type.name == "dd"
-        else f"{' ' if outer.cell else LINE}{policies.list_mark(' '.join(tags))} "
-    )
+    begin = " "
+    if node.tag_type.name != "dd":
+        line_break = " " if outer.cell else LINE
+        begin = f"{line_break}{policies.list_mark(' '.join(tags))} "
     outer.parts.append(begin + buffer.raw)
 
 

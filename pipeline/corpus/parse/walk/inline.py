@@ -106,7 +106,8 @@ def emphasis(walk: Walk, node: Node) -> None:
     walk.flow(node)
     if walk.buffer.item is not None:
         words = policies.fold("".join(walk.buffer.parts[start:]))
-        walk.buffer.item.emphases += [words] if words else []
+        if words:
+            walk.buffer.item.emphases.append(words)
 
 
 def tag(walk: Walk, node: Node) -> None:
@@ -114,9 +115,10 @@ def tag(walk: Walk, node: Node) -> None:
     if walk.buffer.tags is None:
         return walk.flow(node)
     text = node.only_text()
-    walk.buffer.tags.append(
-        walk.gather(node, TextBuffer(GATHER)).text if text is None else policies.finish(text)
-    )
+    if text is None:
+        walk.buffer.tags.append(walk.gather(node, TextBuffer(GATHER)).text)
+    else:
+        walk.buffer.tags.append(policies.finish(text))
     return None
 
 
@@ -144,9 +146,8 @@ def lose(walk: Walk, node: Node) -> None:
     if name == "missing_citation":
         walk.findings.missing_citations += 1
     if name == "ltx_error":
-        walk.buffer.parts.append(
-            ERRED + (policies.author_macro(node.text()) if walk.buffer.marks else "")
-        )
+        macro = policies.author_macro(node.text()) if walk.buffer.marks else ""
+        walk.buffer.parts.append(ERRED + macro)
     if name == "bibliography_tag" and walk.buffer.item is not None:
         walk.buffer.item.label = policies.fold(node.text())
     _lose(walk, node, name)
