@@ -99,16 +99,6 @@ def test_members_are_listed_by_identifier_in_the_best_conversion(workspace: Work
     assert ledger(workspace, "dump_members") == [(FIRST, "duplicate")] * 2
 
 
-def test_of_one_identifier_the_loose_page_is_kept(workspace: Workspace) -> None:
-    put_zip(workspace, "error", f"2403/{FIRST}.html")
-    (workspace.settings.dump_dir / "2403").mkdir()
-    (workspace.settings.dump_dir / "2403" / f"{FIRST}.html").write_bytes(b"<html>newer</html>")
-    assert listed(workspace) == [FIRST]
-    (row,) = workspace.root.rows(tables.DUMP_MEMBERS, MONTH)
-    assert (row["zip"], row["member"], row["subset"]) == ("", f"2403/{FIRST}.html", "unrated")
-    assert ledger(workspace, "dump_members") == [(FIRST, "duplicate")]
-
-
 def test_names_that_are_no_pages_are_in_the_ledger_of_one_month(workspace: Workspace) -> None:
     put_zip(
         workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/x.html", "notes.txt"

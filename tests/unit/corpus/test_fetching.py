@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -271,22 +270,15 @@ def test_what_robots_txt_says_holds(place: Workspace, site: FakeSite) -> None:
     assert site.asked == ["robots"]
 
 
-def test_a_delay_that_robots_txt_asks_for_is_kept(place: Workspace, site: FakeSite) -> None:
-    fake = FakeClock()
-    site.now = fake.clock.now
-    site.robots = "User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 15"
-    assert run(place, FIRST, SECOND, fake=fake).fetched == 2
-    assert site.times[2] - site.times[1] == pytest.approx(15)
-
-
-def test_a_shorter_delay_of_robots_txt_does_not_shorten_the_pause_that_arxiv_asks_for(
-    place: Workspace, site: FakeSite
+@pytest.mark.parametrize(("asked", "gap", "kept"), [(15, 0.0, 15), (1, 3.0, 3)])
+def test_of_the_pauses_that_robots_txt_and_arxiv_ask_for_the_longer_is_kept(
+    place: Workspace, site: FakeSite, asked: int, gap: float, kept: int
 ) -> None:
     fake = FakeClock()
     site.now = fake.clock.now
-    site.robots = "User-agent: *\nCrawl-delay: 1"
-    assert run(place, FIRST, SECOND, fake=fake, gap=3.0).fetched == 2
-    assert [later - earlier for earlier, later in pairwise(site.times)] == pytest.approx([3.0, 3.0])
+    site.robots = f"User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: {asked}"
+    assert run(place, FIRST, SECOND, fake=fake, gap=gap).fetched == 2
+    assert site.times[2] - site.times[1] == pytest.approx(kept)
 
 
 def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(

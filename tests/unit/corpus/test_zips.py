@@ -12,11 +12,7 @@ from pipeline.corpus.dump.catalogue import Stray, broken_zips, months_in_dump, r
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
-
-PAGES = {
-    f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500
-    for number in range(1, 6)
-}
+from tests.unit.corpus.hostile_zips import GOOD
 
 
 def strays_of(folder: Path, subsets: str = "no_problem,warning,error,unrated") -> list[Stray]:
@@ -116,7 +112,7 @@ def test_a_zip_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file and list every folder")
 def test_a_zip_or_folder_without_permission_is_named(tmp_path: Path) -> None:
-    write_zip(tmp_path / "errors.zip", PAGES).chmod(0)
+    write_zip(tmp_path / "errors.zip", GOOD).chmod(0)
     with pytest.raises(MissingInput, match=r"errors\.zip cannot be read \(Permission denied\)"):
         months_in_dump(dump_settings(tmp_path))
     (tmp_path / "dump").mkdir(mode=0)
@@ -138,9 +134,9 @@ def test_a_zip_or_folder_without_permission_is_named(tmp_path: Path) -> None:
 def test_a_broken_zip_leaves_the_pages_of_the_others(
     tmp_path: Path, name: str, place: str, why: str
 ) -> None:
-    content = write_zip(tmp_path / "errors.zip", PAGES).read_bytes()
+    content = write_zip(tmp_path / "errors.zip", GOOD).read_bytes()
     (tmp_path / name).write_bytes(content[:-100])
-    assert len(members_of(dump_settings(tmp_path))) == len(PAGES)
+    assert len(members_of(dump_settings(tmp_path))) == len(GOOD)
     (message,) = broken_zips(dump_settings(tmp_path))
     assert why in message
     assert strays_of(tmp_path) == [(place, "unreadable_zip", message)]
@@ -158,7 +154,7 @@ def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted
 
 
 def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path: Path) -> None:
-    write_zip(tmp_path / "errors.zip", {**PAGES, "error/2403/notes.txt": b""})
+    write_zip(tmp_path / "errors.zip", {**GOOD, "error/2403/notes.txt": b""})
     write_zip(
         tmp_path / "warnings.zip",
         {"warning/2403/2403.00009.html": b"", "warning/2403/x.txt": b"", "y.txt": b""},
@@ -170,7 +166,7 @@ def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path: Path) 
 
 
 def test_a_zip_that_is_gone_is_named(tmp_path: Path) -> None:
-    file = write_zip(tmp_path / "errors.zip", PAGES)
+    file = write_zip(tmp_path / "errors.zip", GOOD)
     (member, *_) = members_of(dump_settings(tmp_path))
     file.unlink()
     with (
