@@ -124,7 +124,7 @@ class Ui:
             "repositoryName": "__repository__",
             "jobName": "refresh_corpus",
         }
-        wait_until(lambda: self.ask("{ workspaceOrError { __typename } }"))
+        wait_until(self._has_loaded_jobs)
         found = self.ask(
             "mutation ($p: ExecutionParams!) { launchRun(executionParams: $p) { __typename "
             "... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }",
@@ -135,7 +135,17 @@ class Ui:
                 "executionMetadata": {"tags": [{"key": "dagster/partition", "value": MONTH}]},
             },
         )
+        assert "run" in found["launchRun"], found["launchRun"]
         return str(found["launchRun"]["run"]["runId"])
+
+    def _has_loaded_jobs(self) -> bool:
+        """Whether the code server answers: on a busy machine after the webserver does."""
+        found = self.ask(
+            "query ($r: RepositorySelector!) { repositoryOrError(repositorySelector: $r)"
+            " { __typename } }",
+            r={"repositoryLocationName": "citeloom", "repositoryName": "__repository__"},
+        )
+        return bool(found) and found["repositoryOrError"]["__typename"] == "Repository"
 
     def stored(self, run: str) -> str:
         """The status of a run in Dagster's store, also while the webserver is not up yet."""
