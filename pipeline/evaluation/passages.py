@@ -65,10 +65,9 @@ def read_vectors(root: DataRoot, papers: Collection[str], model: str) -> Vectors
     import pyarrow.compute as pc
 
     vectors: dict[str | None, NDArray[np.float32]] = {}
-    for found in tables_of_papers(
-        root, tables.EMBEDDINGS, papers, ["passage_id", "model", "dense"]
-    ):
-        of_model = found.filter(pc.equal(found["model"], model))
+    columns = ["passage_id", "model", "dense"]
+    for part in tables_of_papers(root, tables.EMBEDDINGS, papers, columns):
+        of_model = part.filter(pc.equal(part["model"], model))
         if of_model.num_rows:
             matrix = matrix_of(of_model["dense"], np.arange(of_model.num_rows))
             vectors.update(zip(of_model["passage_id"].to_pylist(), matrix, strict=True))
@@ -109,11 +108,9 @@ class ClaimSearch:
         has_vectors = any(passage.passage_id in vectors for passage in passages)
         best = {}
         for claim, words in zip(claims, by_words, strict=True):
-            scores = (
-                fused_scores(self._dense_scores(claim, passages, vectors), words)
-                if has_vectors
-                else words
-            )
+            scores = words
+            if has_vectors:
+                scores = fused_scores(self._dense_scores(claim, passages, vectors), words)
             best[claim] = tuple(passages[place] for place in best_places(scores, most))
         return best
 
@@ -174,11 +171,10 @@ def search(
     for papers in months.values():
         vectors = read_vectors(root, papers, model_name(settings)) if make else {}
         for arxiv_id, passages in _read_passages(root, papers).items():
-            has_vectors = any(passage.passage_id in vectors for passage in passages)
-            ranked.by_both, ranked.by_words = (
-                ranked.by_both + has_vectors,
-                ranked.by_words + (not has_vectors),
-            )
+            if any(passage.passage_id in vectors for passage in passages):
+                ranked.by_both += 1
+            else:
+                ranked.by_words += 1
             best = claim_search.best(passages, claims[arxiv_id], most, vectors)
             ranked.passages |= {(arxiv_id, claim): of_claim for claim, of_claim in best.items()}
     return ranked

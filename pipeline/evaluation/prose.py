@@ -33,7 +33,8 @@ def paragraphs(text: str, known: Collection[int]) -> list[list[Piece]]:
 
 def parted(text: str) -> list[str]:
     """The paragraphs of a text, none of them empty."""
-    return [part for each in _BLANK_LINE.split(printable(text)) if (part := each.strip())]
+    parts = (part.strip() for part in _BLANK_LINE.split(printable(text)))
+    return [part for part in parts if part]
 
 
 def pieces(text: str, known: Collection[int]) -> list[Piece]:

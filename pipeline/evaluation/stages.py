@@ -64,7 +64,9 @@ def _sections_off(settings: Settings) -> str:
 
 
 def _citations_off(settings: Settings) -> str:
-    return "" if citation_support.judged_by_overlap(settings) else _sections_off(settings)
+    if citation_support.judged_by_overlap(settings):
+        return ""
+    return _sections_off(settings)
 
 
 def _answers_off(settings: Settings) -> str:
@@ -76,8 +78,8 @@ def _answers_off(settings: Settings) -> str:
 
 
 def _off(settings: Settings, setting: str, systems: Sequence[System]) -> str:
-    named = set(settings.judges) - {OVERLAP_JUDGE}
-    if not settings.embedded_llm or named or any(system.calls_model for system in systems):
+    judges = set(settings.judges) - {OVERLAP_JUDGE}
+    if not settings.embedded_llm or judges or any(system.calls_model for system in systems):
         return ""
     return (
         f"no endpoint is set, and no system of {setting} calls a model: set CITELOOM_LLM_URL or"

@@ -101,10 +101,8 @@ def _single_value(column: str, lines: Iterable[CsvRow]) -> str:
         )
         raise SettingError(f"column {column} has {named}: a file is of one {column}")
     if not values:
-        raise SettingError(
-            f"column {column} is empty: fill it in"
-            + (" or give --annotator" * (column == "annotator"))
-        )
+        other_way = " or give --annotator" if column == "annotator" else ""
+        raise SettingError(f"column {column} is empty: fill it in{other_way}")
     return next(iter(values.values()))[0]
 
 
@@ -115,11 +113,11 @@ def _check_lines(lines: Sequence[CsvRow], study: Study) -> tuple[dict[str, Sheet
     numbers: dict[str, int] = {}
     faults: list[str] = []
     for line in lines:
-        written = line.cells["unit"].strip()
-        unit = units.get(written.casefold())
+        name = line.cells["unit"].strip()
+        unit = units.get(name.casefold())
         if unit is None:
             fault = (
-                f"column unit: {written[:40]!r}: keep the units of the sheet, such as"
+                f"column unit: {name[:40]!r}: keep the units of the sheet, such as"
                 f" {min(study.units)}"
             )
         elif unit in numbers:
@@ -216,11 +214,11 @@ def _import(root: DataRoot, file: Path, override: str | None) -> ImportedSheet:
     new = _table_rows(sheet, annotator)
     replaced = 0
     for month, rows in new.items():
-        kept = _rows_to_keep(mine[month], rows, sheet)
-        replaced += len(mine[month]) - len(kept)
+        unchanged = _rows_to_keep(mine[month], rows, sheet)
+        replaced += len(mine[month]) - len(unchanged)
         # Files that come back often have the same name.
         source = {f"{file.name} {sheet.sha256[:8]}": sheet.sha256}
-        _write(root, study, month, [*others[month], *kept, *rows], source)
+        _write(root, study, month, [*others[month], *unchanged, *rows], source)
     imported = [row for rows in new.values() for row in rows]
     nothing = [] if imported or sheet.faults else ["no line of it has an entry"]
     return ImportedSheet(
@@ -306,9 +304,8 @@ def _write(
 def _progress(study: Study, rows: Iterable[Row]) -> tuple[int, int]:
     """(cells filled in, cells to fill in), without comments and choices of the best."""
     marks = study.row_class.marks
-    return sum(row[name] is not None for row in rows for name in marks), len(study.units) * len(
-        marks
-    )
+    filled = sum(row[name] is not None for row in rows for name in marks)
+    return filled, len(study.units) * len(marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,9 +325,10 @@ def read_status(root: DataRoot) -> list[StudyStatus]:
     studies = []
     for study in (read_key(root, name) for name in study_names(root)):
         by_annotator: dict[str, list[Row]] = defaultdict(list)
-        for row in (row for month in study.months for row in _stored_rows(root, study, month)):
-            if row["study"] == study.study:
-                by_annotator[row[study.row_class.annotator]].append(row)
+        for month in study.months:
+            for row in _stored_rows(root, study, month):
+                if row["study"] == study.study:
+                    by_annotator[row[study.row_class.annotator]].append(row)
         filled = {name: _progress(study, rows)[0] for name, rows in sorted(by_annotator.items())}
         items = {unit.item for unit in study.units.values()}
         studies.append(

@@ -117,9 +117,9 @@ def select_items(
         raise SettingError(
             f"--systems: there is nothing of {', '.join(unknown)}; there is {', '.join(available)}"
         )
-    wanted = named or available
-    lacking = Counter(name for name in wanted for names in texts.values() if name not in names)
-    fitting = [item for item, names in texts.items() if set(wanted) <= set(names)]
+    selected = named or available
+    lacking = Counter(name for name in selected for names in texts.values() if name not in names)
+    fitting = [item for item, names in texts.items() if set(selected) <= set(names)]
     if not fitting:
         counts = ", ".join(f"{count} without {name}" for name, count in sorted(lacking.items()))
         raise MissingInput(
@@ -132,9 +132,8 @@ def select_items(
     ]
     if len(fitting) < most:
         notes.append(f"there are {len(fitting)} {noun}, and {most} were requested")
-    return ItemSelection(
-        tuple(wanted), tuple(shuffled(seed, "items", fitting)[:most]), dict(lacking), tuple(notes)
-    )
+    items = tuple(shuffled(seed, "items", fitting)[:most])
+    return ItemSelection(tuple(selected), items, dict(lacking), tuple(notes))
 
 
 def check_name(name: str, systems: Iterable[str]) -> str:

@@ -61,8 +61,9 @@ def answer_measures(grade: Grade) -> dict[str, float]:
     """Measure → value of one answer, of those that can be computed. An abstention has no factual
     measure and no count of claims; its coverage is 0.
     """
-    claims = {"claims": float(len(grade["claims"]))} if grade["outcome"] == "answered" else {}
-    values = factual(grade["claims"]) | coverage(grade["gold"]) | _retrieval(grade) | claims
+    values = factual(grade["claims"]) | coverage(grade["gold"]) | _retrieval(grade)
+    if grade["outcome"] == "answered":
+        values["claims"] = float(len(grade["claims"]))
     return {name: values[name] for name in MEASURES if name in values}
 
 
@@ -73,13 +74,15 @@ def factual(claims: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     full: correct ones alone. checkable: among those that could be checked. quoted: points only
     where the quote was found. Nothing where no claim has a verdict.
     """
-    shares = _shares("factual", claims, CLAIM_POINTS, "correct")
+    measures = _shares("factual", claims, CLAIM_POINTS, "correct")
     checkable = [
         CLAIM_POINTS[claim["verdict"]]
         for claim in claims
         if claim["verdict"] not in (None, "not_checkable")
     ]
-    return shares | ({"factual_checkable": fmean(checkable)} if checkable else {})
+    if checkable:
+        measures["factual_checkable"] = fmean(checkable)
+    return measures
 
 
 def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -119,13 +122,15 @@ def _retrieval(grade: Grade) -> dict[str, float]:
     shares = grade["hops_shown"]
     if not shares:
         return {}
-    gold_shown = {"gold_shown": shares[-1], "gold_shown_first_hop": shares[0]}
+    measures = {"gold_shown": shares[-1], "gold_shown_first_hop": shares[0]}
     points = [
         GOLD_POINTS[claim["verdict"]]
         for claim in grade["gold"]
         if claim["shown_in_hop"] is not None and claim["verdict"] is not None
     ]
-    return gold_shown | ({"coverage_of_shown": fmean(points)} if points else {})
+    if points:
+        measures["coverage_of_shown"] = fmean(points)
+    return measures
 
 
 Age = Literal["old", "recent"]
@@ -143,11 +148,8 @@ def age_of(question_date: str, cutoff: str) -> Age | None:
     """
     if not cutoff.strip():
         return None
-    return (
-        "old"
-        if _last_day(question_date, "date of a question") <= _last_day(cutoff, "knowledge cut-off")
-        else "recent"
-    )
+    newest = _last_day(question_date, "date of a question")
+    return "old" if newest <= _last_day(cutoff, "knowledge cut-off") else "recent"
 
 
 def _last_day(text: str, what: str) -> date:

@@ -75,19 +75,16 @@ class QuestionTexts:
     def sentence_grade(self, system: str) -> Grade:
         """A grade of an answer that no judge graded, without verdicts: each sentence is a claim."""
         answer = self.answers[system]
-        sentences = dict.fromkeys(one_line(each["text"]) for each in answer["sentences"])
-        claims = (
-            []
-            if answer["abstained"]
-            else [text for text in sentences if any(map(str.isalnum, text))]
-        )
+        sentences = dict.fromkeys(one_line(sentence["text"]) for sentence in answer["sentences"])
+        claims = [text for text in sentences if any(map(str.isalnum, text))]
+        outcome = "answered" if claims else "claims_nothing"
+        if answer["abstained"]:
+            claims, outcome = [], "abstained"
         return {
             "question_id": self.question_id,
             "system": system,
             "judge": NO_JUDGE,
-            "outcome": (
-                "abstained" if answer["abstained"] else "answered" if claims else "claims_nothing"
-            ),
+            "outcome": outcome,
             "claims": [{"claim": text, "verdict": None} for text in claims],
             # An answer without claims holds no gold claim.
             "gold": [{"claim": text, "verdict": None if claims else "not"} for text in self.gold],
@@ -126,7 +123,7 @@ def sentence_grades(texts: Iterable[QuestionTexts]) -> list[Grade]:
 def _titles(root: DataRoot, papers: Iterable[str]) -> dict[str, str]:
     """Paper → its title, if the corpus has it, and its address."""
     titles = {paper: abstract_url(paper) for paper in papers}
-    for month in sorted({month for paper in titles if (month := month_of(paper))}):
+    for month in sorted(set(filter(None, map(month_of, titles)))):
         if root.file(tables.PAPERS, month).exists():
             for row in root.iterate(tables.PAPERS, month, ["arxiv_id", "title"]):
                 if row["arxiv_id"] in titles and row["title"]:

@@ -316,7 +316,8 @@ def gold_shown_by_hop(
     hops = [{passage.passage_id for passage in hop} for hop in answer.shown] or [set()]
     first: dict[int, int | None] = {}
     for place in range(len(question.claims)):
-        if ids := set(gold_passages.get(place, ())):
+        ids = set(gold_passages.get(place, ()))
+        if ids:
             first[place] = next((hop for hop, shown in enumerate(hops, 1) if ids & shown), None)
     if not first:
         return [], {}

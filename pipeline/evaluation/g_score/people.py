@@ -165,15 +165,15 @@ def _available(
 
 def _rows(root: DataRoot, month_of: Mapping[str, str]) -> dict[str, tuple[Row, dict[str, str]]]:
     """Task → its row, and system → its section, of some tasks."""
-    found: dict[str, tuple[Row, dict[str, str]]] = {}
+    rows: dict[str, tuple[Row, dict[str, str]]] = {}
     for month in sorted(set(month_of.values())):
         for task in root.iterate(tables.RELATED_WORK_TASKS, month):
             if task["task_id"] in month_of:
-                found[task["task_id"]] = task, {}
+                rows[task["task_id"]] = task, {}
         for row in section_rows(root, month):
-            if row["task_id"] in found:
-                found[row["task_id"]][1][writer_name(row)] = row["text"]
-    return found
+            if row["task_id"] in rows:
+                rows[row["task_id"]][1][writer_name(row)] = row["text"]
+    return rows
 
 
 def _item(name: str, task: Row, sections: Mapping[str, str], *, with_gold: bool) -> Item:
@@ -217,10 +217,10 @@ def beginning(description: str, title: str) -> tuple[str, bool]:
     body = description.removeprefix(f"# {title}").strip()
     parts = [part.strip() for part in body.split("\n\n") if part.strip()]
     ends = accumulate(len(part) + 2 for part in parts)
-    kept = [part for part, end in zip(parts, ends, strict=True) if end <= TARGET_CHARS] or [
-        body[:TARGET_CHARS]
-    ]
-    while len(kept) > 1 and kept[-1].startswith("#"):
-        kept.pop()  # a heading with nothing under it
-    text = "\n\n".join(kept)
+    fitting = [part for part, end in zip(parts, ends, strict=True) if end <= TARGET_CHARS]
+    if not fitting:
+        fitting = [body[:TARGET_CHARS]]
+    while len(fitting) > 1 and fitting[-1].startswith("#"):
+        fitting.pop()  # a heading with nothing under it
+    text = "\n\n".join(fitting)
     return text, len(text) < len("\n\n".join(parts))

@@ -46,7 +46,7 @@ class Choice:
     """The papers to search, with their months; how many of the first queries fit; totals."""
 
     months: Mapping[str, str]
-    asked: int
+    queries: int
     papers_in_all: int
     passages_in_all: int
 
@@ -104,21 +104,23 @@ def choose(
     queries. Papers of later months are not looked at, nor those without vectors of the model: no
     search would find them.
     """
-    sizes, month_of = _sizes(workspace, month, model)
+    sizes, months = _sizes(workspace, month, model)
     chosen: dict[str, str] = {}
-    room, asked = most, 0
+    room, queries = most, 0
     for papers in cited:
         new = [paper for paper in papers if paper in sizes and paper not in chosen]
         needed = sum(sizes[paper] for paper in new)
         if needed > room:
             break
-        chosen.update((paper, month_of[paper]) for paper in new)
-        room, asked = room - needed, asked + 1
+        chosen |= {paper: months[paper] for paper in new}
+        room -= needed
+        queries += 1
     for paper in sorted(sizes.keys() - chosen.keys(), key=text_digest):
         if sizes[paper] > room:
             break
-        chosen[paper], room = month_of[paper], room - sizes[paper]
-    return Choice(chosen, asked, len(sizes), sum(sizes.values()))
+        chosen[paper] = months[paper]
+        room -= sizes[paper]
+    return Choice(chosen, queries, len(sizes), sum(sizes.values()))
 
 
 def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int], dict[str, str]]:
@@ -127,9 +129,10 @@ def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int]
 
     sizes: dict[str, int] = {}
     months: dict[str, str] = {}
-    for other in sorted(
-        set(months_until(workspace, month)) & set(workspace.root.months(tables.EMBEDDINGS))
-    ):
+    embedded = set(workspace.root.months(tables.EMBEDDINGS))
+    for other in months_until(workspace, month):
+        if other not in embedded:
+            continue
         rows = workspace.root.read(tables.EMBEDDINGS, other, ["arxiv_id", "model"])
         papers = rows.filter(pc.equal(rows["model"], model))["arxiv_id"].value_counts().to_pylist()
         sizes |= {paper["values"]: paper["counts"] for paper in papers}
@@ -167,14 +170,12 @@ def pool_vectors(
 
     schema = pa.schema([pa.field(_DIGEST, pa.string()), *(SCHEMA.field(name) for name in _VECTORS)])
     parts = [schema.empty_table()]
-    for found in tables_of_papers(
-        workspace.root, tables.EMBEDDINGS, choice.months, [_DIGEST, "model", *_VECTORS]
-    ):
-        parts.append(
-            found.filter(pc.equal(found["model"], model)).select(schema.names).cast(schema)
-        )
-    held = pa.concat_tables(parts)
-    places = {digest: place for place, digest in enumerate(held[_DIGEST].to_pylist())}
+    columns = [_DIGEST, "model", *_VECTORS]
+    for part in tables_of_papers(workspace.root, tables.EMBEDDINGS, choice.months, columns):
+        of_model = part.filter(pc.equal(part["model"], model))
+        parts.append(of_model.select(schema.names).cast(schema))
+    vectors = pa.concat_tables(parts)
+    places = {digest: place for place, digest in enumerate(vectors[_DIGEST].to_pylist())}
     for row in pool.rows:
         if row[_DIGEST] not in places:
             month = choice.months[row["arxiv_id"]]
@@ -183,10 +184,10 @@ def pool_vectors(
                 f"run `citeloom run --months {month} --until embeddings`"
             )
     rows = np.array([places[row[_DIGEST]] for row in pool.rows])
-    dense = matrix_of(held["dense"], rows)
+    dense = matrix_of(vectors["dense"], rows)
     if not has_sparse:
         return Matrices(dense, None)
-    sparse = held.select(["sparse_ids", "sparse_weights"]).take(pa.array(rows))
+    sparse = vectors.select(["sparse_ids", "sparse_weights"]).take(pa.array(rows))
     return Matrices(dense, sparse_rows(*(column.combine_chunks() for column in sparse.columns)))
 
 

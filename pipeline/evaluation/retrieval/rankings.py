@@ -142,11 +142,8 @@ def rank_again(rankings: Rankings, pool: Pool, score: Score) -> list[Ranking]:
     for number, fused in enumerate(rankings.fused_passages):
         top, rest = fused[:RERANKED], fused[RERANKED:]
         scores = score(number, top.tolist()) if len(top) else np.empty(0, np.float32)
-        reranked.append(
-            papers_in_order(
-                np.concatenate([top[np.lexsort((pool.by_id[top], -scores))], rest]), pool
-            )
-        )
+        reordered = top[np.lexsort((pool.by_id[top], -scores))]
+        reranked.append(papers_in_order(np.concatenate([reordered, rest]), pool))
     return reranked
 
 
@@ -170,39 +167,38 @@ def by_colbert(
     """
     import numpy as np
 
-    asking: dict[int, list[int]] = defaultdict(list)
+    queries_of: dict[int, list[int]] = defaultdict(list)
     for query, passages in enumerate(rankings.fused_passages):
         for place in passages[:RERANKED].tolist():
-            asking[place].append(query)
+            queries_of[place].append(query)
     scores: dict[tuple[int, int], float] = {}
-    for place, vectors in _colbert_vectors(workspace, pool, asking, model):
-        for query in asking[place]:
+    for place, vectors in _colbert_vectors(workspace, pool, queries_of, model):
+        for query in queries_of[place]:
             scores[query, place] = float((queries[query] @ vectors.T).max(axis=1).sum())
-    lacking = [place for place in asking if (asking[place][0], place) not in scores]
+    lacking = [place for place in queries_of if (queries_of[place][0], place) not in scores]
     if lacking:
         return (
-            f"{len(lacking)} of {len(asking)} passages to be ranked again have no ColBERT vectors"
-            " in embeddings"
+            f"{len(lacking)} of {len(queries_of)} passages to be ranked again have no ColBERT"
+            " vectors in embeddings"
         )
     return lambda query, places: np.array([scores[query, place] for place in places], np.float32)
 
 
 def _colbert_vectors(
-    workspace: Workspace, pool: Pool, wanted: Collection[int], model: str
+    workspace: Workspace, pool: Pool, candidates: Collection[int], model: str
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """(place in the pool, vectors of tokens) of those passages that have current ones."""
     import numpy as np
 
-    places = {str(pool.rows[place]["passage_id"]): place for place in wanted}
-    papers = {pool.rows[place]["arxiv_id"] for place in wanted}
+    places = {str(pool.rows[place]["passage_id"]): place for place in candidates}
+    papers = {pool.rows[place]["arxiv_id"] for place in candidates}
     columns = ["passage_id", "model", "text_sha256", "colbert"]
-    for found in tables_of_papers(workspace.root, tables.EMBEDDINGS, papers, columns):
-        rows = zip(
-            *(found[name].to_pylist() for name in columns[:3]), found["colbert"], strict=True
-        )
-        for identifier, its_model, digest, colbert in rows:
+    for part in tables_of_papers(workspace.root, tables.EMBEDDINGS, papers, columns):
+        identifiers, models, digests = (part[name].to_pylist() for name in columns[:3])
+        rows = zip(identifiers, models, digests, part["colbert"], strict=True)
+        for identifier, model_of_row, digest, colbert in rows:
             place = places.get(identifier)
-            if place is None or its_model != model or not colbert.is_valid:
+            if place is None or model_of_row != model or not colbert.is_valid:
                 continue
             if digest == pool.rows[place]["text_sha256"]:
                 tokens = colbert.values

@@ -65,45 +65,58 @@ def build_scores(
     for metric, depth in RECALLS.items():
         if papers <= depth + 1:
             not_measured[metric] = f"{papers} papers are searched, so whoever finds them all has 1"
+    _note(job, queries, choice, pool, not_measured)
+    models = {"lexical": LEXICAL_NAME, "cross_encoder": job.settings.reranker}
+    # Sentences of one paper are not independent: its authors and its topic are behind all of them.
+    asking = [row["arxiv_id"] for row in queries]
+    for (method, metric), values in _measures(queries, pool, by_method).items():
+        if metric in not_measured:
+            continue
+        low, high = mean_ends(values, asking)
+        yield {
+            "method": method,
+            "metric": metric,
+            "value": float(values.mean()),
+            "low": low,
+            "high": high,
+            "queries": len(queries),
+            "papers": papers,
+            "passages": len(pool),
+            "model": models.get(method, embedder.name),
+        }
+
+
+def _note(
+    job: Job,
+    queries: Rows,
+    choice: pools.Choice,
+    pool: pools.Pool,
+    not_measured: Mapping[str, str],
+) -> None:
+    """Add what is searched, by how many queries, and why some measures are absent to the notes."""
     job.notes.update(
         queries=len(queries),
         asking_papers=len({row["arxiv_id"] for row in queries}),
-        papers=papers,
+        papers=len(choice.months),
         passages=len(pool),
         papers_in_all=choice.papers_in_all,
         passages_in_all=choice.passages_in_all,
         not_measured=not_measured,
     )
-    models = {"lexical": LEXICAL_NAME, "cross_encoder": job.settings.reranker}
-    searched = {"queries": len(queries), "papers": papers, "passages": len(pool)}
-    # Sentences of one paper are not independent: its authors and its topic are behind all of them.
-    asking = [row["arxiv_id"] for row in queries]
-    for (method, metric), values in _measures(queries, pool, by_method).items():
-        if metric not in not_measured:
-            low, high = mean_ends(values, asking)
-            yield {
-                "method": method,
-                "metric": metric,
-                "value": float(values.mean()),
-                "low": low,
-                "high": high,
-                **searched,
-                "model": models.get(method, embedder.name),
-            }
 
 
 def _queries_that_fit(job: Job, queries: Rows, choice: pools.Choice, most_passages: int) -> Rows:
     """The queries that are asked; the others go to the ledger."""
-    for row in queries[choice.asked :]:
+    for row in queries[choice.queries :]:
         detail = f"the papers that it cites do not fit into the pool of {most_passages:,} passages"
         job.leave_out(row["passage_id"], "over_retrieval_pool", detail)
-    asked = []
-    for row in queries[: choice.asked]:
+    answerable = []
+    for row in queries[: choice.queries]:
         if any(paper in choice.months for paper in row["cited"]):
-            asked.append(row)
+            answerable.append(row)
         else:
             job.leave_out(row["passage_id"], "cited_paper_not_embedded", ", ".join(row["cited"]))
-    return asked
+    return answerable
 
 
 def _rank(
