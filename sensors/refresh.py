@@ -15,7 +15,7 @@ import dagster as dg
 from assets import OWNER_METADATA
 from assets.jobs import find_changes, refresh_corpus, summarize_refresh
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.ops.refresh.plan import ceiling, downstream, preparing, stages_in_use
+from pipeline.ops.refresh.plan import corpus_stages_of, downstream, stages_in_use, token_limit
 from pipeline.settings import Settings
 from pipeline.stages import choose_stages
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG
@@ -59,11 +59,11 @@ def refreshed_months(
     run = context.dagster_run
     if run.job_name == find_changes.name:
         stages = stages_in_use(workspace)
-        names = _asset_names(preparing(stages), workspace.settings)
+        names = _asset_names(corpus_stages_of(stages), workspace.settings)
         tags = {STAGES_TAG: ",".join(stage.name for stage in stages)}
         return [_request(run, month, "corpus", names, tags) for month in _months(context)]
     if run.tags.get(PART_TAG) == "corpus":
-        month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
+        month, tokens = run.tags["dagster/partition"], token_limit(workspace.settings)
         names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
         in_use = choose_stages(select=names) if names else stages_in_use(workspace)
         due = _asset_names(

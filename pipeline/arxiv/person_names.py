@@ -284,11 +284,10 @@ def _shares_family(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
     """Whether one of two family names stands alone on one side: Teresa Quispe Mamani is Teresa
     Quispe.
     """
-    return (
-        first[0] == second[0]
-        and len(first[0]) > 1
-        and not {*first[1:]}.isdisjoint(w for w in second[1:] if w[1:])
-    )
+    if first[0] != second[0] or len(first[0]) < 2:
+        return False
+    families = {word for word in second[1:] if len(word) > 1}
+    return not families.isdisjoint(first[1:])
 
 
 def _agree(given: str, other: str) -> bool:

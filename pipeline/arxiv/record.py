@@ -89,8 +89,8 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
     arXiv has no field for it: authors say so in the comment, or put the notice in the place of the
     abstract. So a comment counts that holds a notice ("This paper has been withdrawn", "withdrawn
     by the author", or "Withdrawn" as its first word), an abstract only where a notice opens it:
-    abstracts speak of withdrawn drugs and withdrawn bids. A notice about an earlier version is
-    none.
+    abstracts speak of withdrawn drugs and withdrawn bids. A notice about an earlier version does
+    not count.
     """
     return _has_notice(comment or "") or _opens_with_notice(abstract or "")
 
@@ -110,7 +110,7 @@ def _opens_with_notice(abstract: str) -> bool:
 
 def fold(text: str | None) -> str | None:
     """The text with runs of white space as one blank; None where nothing is left."""
-    return one_line(text) or None if text else None
+    return one_line(text or "") or None
 
 
 def is_day(text: str) -> bool:

@@ -18,8 +18,8 @@ import numpy as np
 # A title is looked for by its four longest words less one, so one that is misspelt leaves a key of
 # the other three.
 LONGEST_WORDS = 4
-# Where a title was not told apart from its item, it is looked for by four words in a row, its
-# longest among them. Shorter titles are not: "Deep learning" is in many items that cite another
+# Where a title is not marked within its item, it is looked for by four words in a row, its longest
+# among them. Shorter titles are not: "Deep learning" is in many items that cite another
 # work.
 WINDOW = 4
 
@@ -94,8 +94,8 @@ def title_keys(words: Iterable[str]) -> list[int]:
     hashes = [_word_key(word) for word in longest]
     subsets = combinations(hashes, max(2, len(hashes) - 1))
     return [
-        sum(one * factor for one, factor in zip(some, _OF_TITLE, strict=False)) & _MASK
-        for some in subsets
+        sum(key * factor for key, factor in zip(subset, _OF_TITLE, strict=False)) & _MASK
+        for subset in subsets
     ]
 
 
@@ -115,4 +115,4 @@ def window_key(words: Sequence[str]) -> int | None:
     longest = max(range(len(words)), key=lambda place: (len(words[place]), -place))
     start = min(max(longest - 1, 0), len(words) - WINDOW)
     hashes = map(_word_key, words[start : start + WINDOW])
-    return sum(one * int(factor) for one, factor in zip(hashes, _OF_WINDOW, strict=True)) & _MASK
+    return sum(key * int(factor) for key, factor in zip(hashes, _OF_WINDOW, strict=True)) & _MASK

@@ -56,12 +56,12 @@ def refresh(
     from pipeline.cli.dagster_reporter import DagsterReporter
     from pipeline.engine.progress import listening
     from pipeline.engine.stage import Workspace
-    from pipeline.ops.refresh.plan import ceiling
+    from pipeline.ops.refresh.plan import token_limit
     from pipeline.ops.refresh.run import refresh as bring_up_to_date
     from pipeline.ops.webhook import notify_of_failures
 
     settings = open_workspace(refresh_llm_tokens=llm_tokens).settings
-    tokens = ceiling(settings)
+    tokens = token_limit(settings)
     if tokens:
         settings = settings.model_copy(update={"llm_budget_tokens": tokens})
     workspace = Workspace(settings)

@@ -82,7 +82,9 @@ def _show_failures(months: str, *, as_json: bool) -> int:
         out.print(f"No failure is recorded in {workspace.root.path}.", soft_wrap=True)
     for failure in failures:
         out.print(
-            f"{failure.of} of {failure.month}: {failure.describe()}", markup=False, soft_wrap=True
+            f"{failure.stage_name} of {failure.month}: {failure.describe()}",
+            markup=False,
+            soft_wrap=True,
         )
     return 0
 

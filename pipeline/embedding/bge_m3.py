@@ -23,7 +23,7 @@ from pipeline.embedding.model_files import (
     read_file,
     read_weights,
 )
-from pipeline.embedding.packing import Window, cut, distinct, plain, positions, tokenize
+from pipeline.embedding.packing import Window, cut, distinct_terms, plain, positions, tokenize
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class BgeM3(PackedEmbedder):
         tokenizer, special = self._tokenizer
         rows, truncated = cut(tokenize(tokenizer, texts), self.max_tokens)
         places = positions(rows, self._shape.padding)
-        return Window(rows, places, distinct(rows, special), truncated)
+        return Window(rows, places, distinct_terms(rows, special), truncated)
 
     def _model(self, device: str, precision: str) -> DeviceModel:
         kind = torch_type(precision)

@@ -66,37 +66,37 @@ def sparse_rows(ids: pa.ListArray, weights: pa.ListArray) -> SparseRows:
     return SparseRows(list_offsets(ids), *numbers)
 
 
-class Stream:
+class VectorStream:
     """Rows taken, in any number, from an embedder's batches. Holds what of a batch was not asked
     for yet.
 
-    arrived: called with every batch.
+    on_batch: called with every batch.
     """
 
     def __init__(
-        self, batches: Iterator[VectorBatch], arrived: Callable[[VectorBatch], None]
+        self, batches: Iterator[VectorBatch], on_batch: Callable[[VectorBatch], None]
     ) -> None:
-        self._batches, self._arrived = batches, arrived
-        self._held = SCHEMA.empty_table()
+        self._batches, self._on_batch = batches, on_batch
+        self._unread = SCHEMA.empty_table()
 
     def take(self, count: int) -> pa.Table:
         """The next rows. Raises ValueError where the embedder gives fewer than it was given
         texts.
         """
-        while self._held.num_rows < count:
+        while self._unread.num_rows < count:
             batch = next(self._batches, None)
             if batch is None:
                 raise ValueError(
-                    f"the embedder gave {self._held.num_rows} vectors for {count} texts"
+                    f"the embedder gave {self._unread.num_rows} vectors for {count} texts"
                 )
-            self._held = pa.concat_tables([self._held, vector_columns(batch)])
-            self._arrived(batch)
-        rows, self._held = self._held.slice(0, count), self._held.slice(count)
+            self._unread = pa.concat_tables([self._unread, vector_columns(batch)])
+            self._on_batch(batch)
+        rows, self._unread = self._unread.slice(0, count), self._unread.slice(count)
         return rows
 
     def finish(self) -> None:
         """Raises ValueError where the embedder gives more vectors than it was given texts."""
-        if self._held.num_rows or next(self._batches, None) is not None:
+        if self._unread.num_rows or next(self._batches, None) is not None:
             raise ValueError("the embedder gave more vectors than it was given texts")
 
     def close(self) -> None:

@@ -121,18 +121,18 @@ class Encoder:
         import torch
 
         self._shape = shape
-        self._kept = torch.float32 if device == "cpu" else precision
+        self._state_type = torch.float32 if device == "cpu" else precision
         self._precision, self._device = precision, device
         self._words = self._take(weights, "embeddings.word_embeddings.weight")
         places = weights.pop("embeddings.position_embeddings.weight").float()
         # Every token here is of type 0.
         kind = weights.pop("embeddings.token_type_embeddings.weight").float()[0]
-        self._places = (places + kind).to(device, self._kept)
+        self._places = (places + kind).to(device, self._state_type)
         self._norm = self._norm_of(weights, "embeddings.LayerNorm")
         self._layers = [
             self._layer(weights, f"encoder.layer.{number}") for number in range(shape.layers)
         ]
-        self._attend = _attention(device, self._kept)
+        self._attend = _attention(device, self._state_type)
 
     def __call__(self, tokens: Tokens) -> Tensor:
         """The last hidden states, of shape (tokens.count, hidden)."""
@@ -147,7 +147,7 @@ class Encoder:
         return hidden[: tokens.count]
 
     def _take(self, weights: dict[str, Tensor], name: str) -> Tensor:
-        return weights.pop(name).to(self._device, self._kept)
+        return weights.pop(name).to(self._device, self._state_type)
 
     def _norm_of(self, weights: dict[str, Tensor], name: str) -> _Norm:
         return _Norm(

@@ -276,7 +276,11 @@ class PackedEmbedder(ABC):
         *,
         colbert: bool = False,
     ) -> None:
-        self._wanted, self._wanted_precision, self._wanted_tokens = device, precision, tokens
+        self._device_setting, self._precision_setting, self._tokens_setting = (
+            device,
+            precision,
+            tokens,
+        )
         self._colbert = colbert
         self._loading = threading.Lock()
         self._loaded: Engine | None = None
@@ -330,17 +334,17 @@ class PackedEmbedder(ABC):
                     (device, self._model(device, self._precision)) for device in self._devices
                 ]
                 self._loaded = Engine(
-                    models, PackBudget(self._wanted_tokens or self._usual_tokens())
+                    models, PackBudget(self._tokens_setting or self._usual_tokens())
                 )
             return self._loaded
 
     @cached_property
     def _devices(self) -> tuple[str, ...]:
-        return pick_devices(self._wanted)
+        return pick_devices(self._device_setting)
 
     @cached_property
     def _precision(self) -> str:
-        return pick_precision(self._wanted_precision, self._devices[0], self.precisions)
+        return pick_precision(self._precision_setting, self._devices[0], self.precisions)
 
     def _usual_tokens(self) -> int:
         if self._devices[0] != "cpu":

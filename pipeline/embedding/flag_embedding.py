@@ -48,10 +48,11 @@ class FlagBgeM3(BgeM3):
     def _precision(self) -> str:
         if self._devices[0] != "cpu":
             return super()._precision
-        if self._wanted_precision not in ("auto", "fp32"):
+        if self._precision_setting not in ("auto", "fp32"):
             raise SettingError(
-                "CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in fp32 on a CPU, not in "
-                f"{self._wanted_precision}; set it to fp32, or CITELOOM_EMBEDDER_ENGINE to citeloom"
+                "CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in fp32 on a CPU, not in"
+                f" {self._precision_setting}; set it to fp32, or CITELOOM_EMBEDDER_ENGINE to"
+                " citeloom"
             )
         return "fp32"
 

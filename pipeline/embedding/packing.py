@@ -119,7 +119,7 @@ class Terms:
         return self.offsets[1:] - self.offsets[:-1]
 
 
-def distinct(rows: TokenRows, left_out: Collection[int]) -> Terms:
+def distinct_terms(rows: TokenRows, left_out: Collection[int]) -> Terms:
     """The terms of texts, without the ids in `left_out`."""
     import numpy as np
 

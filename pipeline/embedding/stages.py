@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
-from pipeline.embedding.columns import Stream
+from pipeline.embedding.columns import VectorStream
 from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
 from pipeline.engine import shutdown
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
@@ -50,7 +50,7 @@ def build_embeddings(
     earlier = _reusable_vectors(job, embedder, shards)
     account = _Account(job, embedder)
     with closing(
-        Stream(embedder.encode_stream(_fresh_texts(job, earlier)), account.count_encoded)
+        VectorStream(embedder.encode_stream(_fresh_texts(job, earlier)), account.count_encoded)
     ) as stream:
         try:
             for passages, rows in _steps(job, earlier):

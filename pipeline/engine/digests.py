@@ -12,13 +12,12 @@ from pipeline.tables import Table
 
 def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
     """One digest over the rows of some months of a table; a missing month counts as such."""
-    return hashlib.sha256(
-        "\n".join(_rows(workspace, table, month) for month in months).encode()
-    ).hexdigest()
+    lines = [_month_digest(workspace, table, month) for month in months]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) -> dict[str, str]:
-    """A digest over the rows of each of these months of a table that is there, by `table month`."""
+    """The digest of the rows of each month of a table that exists, by `table month`."""
     provenances = {
         month: read_provenance(workspace.root.file(table, month)) for month in sorted(months)
     }
@@ -29,6 +28,6 @@ def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) 
     }
 
 
-def _rows(workspace: Workspace, table: Table, month: str) -> str:
+def _month_digest(workspace: Workspace, table: Table, month: str) -> str:
     provenance = read_provenance(workspace.root.file(table, month))
     return f"{month} {provenance.rows_sha256 if provenance else 'absent'}"

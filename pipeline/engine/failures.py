@@ -42,7 +42,7 @@ class Failure:
     kind: str
 
     @property
-    def of(self) -> str:
+    def stage_name(self) -> str:
         """The stage, also where it is a check of it that failed."""
         return self.stage.removeprefix(_CHECK)
 
@@ -101,7 +101,7 @@ def all_failures(root: DataRoot) -> list[Failure]:
     for file in (root.path / _FOLDER).glob("*.json"):
         match = _FILE_NAME.fullmatch(file.stem)
         failure = None if match is None else _read(file, match["stage"], match["month"])
-        if failure is not None and failure.of not in RETIRED_TABLES:
+        if failure is not None and failure.stage_name not in RETIRED_TABLES:
             failures.append(failure)
     return sorted(failures, key=lambda failure: (failure.month, failure.stage))
 

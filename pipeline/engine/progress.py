@@ -32,7 +32,7 @@ class Outcome:
 
     @property
     def disabled(self) -> bool:
-        """Whether the settings do not ask for this stage: its month is there, without rows."""
+        """Whether the settings disable this stage: its month exists, without rows."""
         return "off" in self.notes
 
 
@@ -58,7 +58,7 @@ class StageStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class StageAdvanced(Event):
-    """So many of the month's rows are done, out of so many where that is known."""
+    """The progress of a month: what is done, as `Job.expect` counts, and the total if known."""
 
     stage: str
     month: str
@@ -107,7 +107,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def publish(event: Event) -> None:
-    """Send an event to everybody who listens."""
+    """Send an event to every listener."""
     for listener in _listeners:
         listener(event)
 

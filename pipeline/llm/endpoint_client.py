@@ -100,9 +100,9 @@ class EndpointClient(httpx2.AsyncClient):
             attempts.failures += 1
         attempts.last_failure = _now()
         silence = _now() - max(attempts.started, self._last_answer)
-        self.down = self.down or silence >= (
-            self._patience if self._has_responded else FIRST_PATIENCE
-        )
+        patience = self._patience if self._has_responded else FIRST_PATIENCE
+        if silence >= patience:
+            self.down = True
         return self.stopped or self.down or attempts.failures >= ATTEMPTS
 
 

@@ -176,26 +176,26 @@ def _rehearse_month(
     invented: dict[str, list[Row]] = {}
     for stage in LLM_STAGES:
         rows: list[Row] = []
-        if not stage.disabled_reason(workspace.settings):
-            parts: Sequence[MonthPart | None] = (
-                [None] if stage.parts is None else stage.parts(workspace, month)
-            )
-            for part in parts:
-                rehearsal = Rehearsal(_invent_answer, answers)
-                client_workspace = ClientWorkspace(workspace.settings, rehearsal.make_client)
-                job = _RehearsalJob(
-                    client_workspace, month, stage, rehearsal=True, invented=invented
-                )
-                with without_waiting():
-                    rows += [row for row in (part or stage).build(job) if isinstance(row, Mapping)]
-                cost = _cost_of(rehearsal, stage, part, month)
-                if part is None or part.columns is not None:
-                    yield (
-                        cost if stage.name in due else _already_done(cost),
-                        rehearsal.past_requests,
-                    )
+        for part in _parts_of(stage, workspace, month):
+            rehearsal = Rehearsal(_invent_answer, answers)
+            client_workspace = ClientWorkspace(workspace.settings, rehearsal.make_client)
+            job = _RehearsalJob(client_workspace, month, stage, rehearsal=True, invented=invented)
+            with without_waiting():
+                rows += [row for row in (part or stage).build(job) if isinstance(row, Mapping)]
+            cost = _cost_of(rehearsal, stage, part, month)
+            if stage.name not in due:
+                cost = _already_done(cost)
+            if part is None or part.columns is not None:
+                yield cost, rehearsal.past_requests
         if stage.name in due:
             invented[stage.name] = rows
+
+
+def _parts_of(stage: Stage, workspace: Workspace, month: str) -> Sequence[MonthPart | None]:
+    """The parts of a stage's month, None for the whole of it; nothing of a disabled stage."""
+    if stage.disabled_reason(workspace.settings):
+        return []
+    return [None] if stage.parts is None else stage.parts(workspace, month)
 
 
 def _cost_of(rehearsal: Rehearsal, stage: Stage, part: MonthPart | None, month: str) -> StageCost:

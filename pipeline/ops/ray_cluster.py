@@ -76,7 +76,9 @@ def _as_text(value: object) -> str:
         return ""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 def check_installed() -> None:

@@ -207,7 +207,7 @@ def failures_in(workspace: Workspace, selection: str) -> list[Failure]:
 
 def failed_stages(workspace: Workspace, failures: Sequence[Failure]) -> list[Stage]:
     """The stages that failed and those that any month has, for a rerun of failed months."""
-    failed = {failure.of for failure in failures}
+    failed = {failure.stage_name for failure in failures}
     return [stage for stage in STAGES if stage.name in failed or workspace.root.months(stage.table)]
 
 

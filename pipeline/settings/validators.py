@@ -97,8 +97,11 @@ def check_cron(value: str) -> str:
 
 def check_month_or_day(value: str) -> str:
     """Refuse a date that is neither YYYY-MM nor YYYY-MM-DD; empty is allowed."""
+    if not value:
+        return value
+    day = f"{value}-01" if len(value) == len("2023-12") else value
     try:
-        date.fromisoformat(f"{value}-01" if len(value) == len("2023-12") else value or "2023-12-31")
+        date.fromisoformat(day)
     except ValueError:
         raise ValueError("must be a month or a day, such as 2023-12") from None
     return value

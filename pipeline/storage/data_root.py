@@ -140,16 +140,19 @@ class DataRoot:
         returned. Ids are in no order, so that they alone would exclude no row group.
         """
         key, keys = (column, values) if passages is None else ("passage_id", passages)
-        read, key_values = list(dict.fromkeys([key, *columns])), pa.array(sorted(keys), pa.string())
+        key_values = pa.array(sorted(keys), pa.string())
+        columns_read = list(dict.fromkeys([key, *columns]))
         with self._open(table, month) as parquet:
             place = parquet.metadata.schema.names.index(column)
             for number in range(parquet.num_row_groups):
-                statistics = parquet.metadata.row_group(number).column(place).statistics
-                bounds = statistics if statistics is not None and statistics.has_min_max else None
-                if bounds is None or any(bounds.min <= value <= bounds.max for value in values):
-                    # A few columns of one row group: threads took longer to start than to read.
-                    group = parquet.read_row_group(number, columns=read, use_threads=False)
-                    yield group.filter(pc.is_in(group[key], key_values)).select(columns)
+                bounds = parquet.metadata.row_group(number).column(place).statistics
+                if bounds is not None and bounds.has_min_max:
+                    low, high = bounds.min, bounds.max
+                    if not any(low <= value <= high for value in values):
+                        continue
+                # A few columns of one row group: threads took longer to start than to read.
+                group = parquet.read_row_group(number, columns=columns_read, use_threads=False)
+                yield group.filter(pc.is_in(group[key], key_values)).select(columns)
 
     def count_groups(self, table: Table, month: str) -> int:
         """The number of row groups of a month. Raises as `read` does."""

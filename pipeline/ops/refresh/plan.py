@@ -84,7 +84,7 @@ def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:
         return None, str(error)
 
 
-def preparing(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+def corpus_stages_of(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """The stages among these that call no language model and read no table of a stage that does."""
     return tuple(stage for stage in stages if stage in CORPUS_STAGES)
 
@@ -92,13 +92,13 @@ def preparing(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]) -> list[str]:
     """The months whose pages, metadata, settings or code changed since their tables were made."""
     with listing_cache():
-        return [month for month in months if stages_due(preparing(stages), workspace, month)]
+        return [month for month in months if stages_due(corpus_stages_of(stages), workspace, month)]
 
 
 def downstream(
     workspace: Workspace, month: str, stages: Sequence[Stage], *, redo: bool
 ) -> Downstream:
-    """What a month needs of some stages below the preparing ones, which are up to date. redo: ask
+    """What a month needs of some stages below those of the corpus, which are up to date. redo: ask
     language models.
     """
     run: list[Stage] = []
@@ -111,7 +111,10 @@ def downstream(
             continue  # an empty month does not depend on the stages above it
         below = {table.name for table in stage.upstream} & {other.name for other in deferred}
         asks = stage in LLM_STAGES and not redo and not _asks_nothing(stage, workspace, month)
-        (deferred if below or asks else run).append(stage)
+        if below or asks:
+            deferred.append(stage)
+        else:
+            run.append(stage)
     return Downstream(tuple(run), tuple(deferred))
 
 
@@ -124,12 +127,10 @@ def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
         for driver in CORPUS_STAGES
         if driver.name in _DRIVERS and driver.table in stage.upstream
     ]
-    all_there = all(workspace.root.file(driver.table, month).exists() for driver in drivers)
-    return (
-        bool(drivers)
-        and all_there
-        and not any(_rows(workspace, driver, month) for driver in drivers)
-    )
+    if not drivers:
+        return False
+    exist = all(workspace.root.file(driver.table, month).exists() for driver in drivers)
+    return exist and not any(_rows(workspace, driver, month) for driver in drivers)
 
 
 def stale_of(workspace: Workspace, month: str, stages: Sequence[Stage]) -> dict[str, int]:
@@ -142,11 +143,12 @@ def stale_of(workspace: Workspace, month: str, stages: Sequence[Stage]) -> dict[
     return {stage.name: _rows(workspace, stage, month) for stage in stale}
 
 
-def ceiling(settings: Settings) -> int:
+def token_limit(settings: Settings) -> int:
     """The tokens that a refresh's LLM stages may pay for; 0 leaves them out."""
-    if not settings.refresh_llm_tokens:
-        return 0
-    return min(filter(None, (settings.refresh_llm_tokens, settings.llm_budget_tokens)))
+    of_refresh, of_run = settings.refresh_llm_tokens, settings.llm_budget_tokens
+    if of_refresh and of_run:
+        return min(of_refresh, of_run)
+    return of_refresh
 
 
 def _rows(workspace: Workspace, stage: Stage, month: str) -> int:

@@ -1,5 +1,6 @@
-"""A refresh from end to end in this process: what `citeloom refresh` does; the schedule does it by
-runs of Dagster.
+"""A refresh from end to end in this process, for `citeloom refresh`.
+
+The schedule does the same by runs of Dagster (`sensors.refresh`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from pipeline.arxiv.harvest import HarvestReport
 from pipeline.engine.progress import listening
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.preflight import check, check_data_root
-from pipeline.ops.refresh.plan import downstream, due_months, find_changes, preparing, stages_in_use
+from pipeline.ops.refresh.plan import (
+    corpus_stages_of,
+    downstream,
+    due_months,
+    find_changes,
+    stages_in_use,
+)
 from pipeline.ops.refresh.summary import RefreshSummary, record_keys, summarize, unfinished_refresh
 from pipeline.ops.run_months import RunReport, known_months, report_broken_zips, run_months
 
@@ -45,9 +52,9 @@ def refresh(
     months = known_months(workspace, selection)
     stages = stages_in_use(workspace, until)
     plan = find_changes(workspace, months, stages, ask_arxiv=ask_arxiv)
-    ran = _prepare(workspace, plan.months, months, stages)
-    deferred = _run_below(workspace, months, stages, ran, redo=redo)
-    summary = summarize(workspace, unfinished_refresh(workspace.root), deferred, ran.failures)
+    report = _prepare(workspace, plan.months, months, stages)
+    deferred = _run_below(workspace, months, stages, report, redo=redo)
+    summary = summarize(workspace, unfinished_refresh(workspace.root), deferred, report.failures)
     return RefreshReport(plan.harvest, plan.harvest_failure, summary)
 
 
@@ -58,25 +65,25 @@ def _prepare(
     of date since the metadata of an earlier month changed. This ends, since a month reads earlier
     ones only.
     """
-    ran, done = RunReport(), set[str]()
-    stages = preparing(stages)
+    report, done = RunReport(), set[str]()
+    stages = corpus_stages_of(stages)
     if not due:
-        with listening(ran.record):
+        with listening(report.record):
             report_broken_zips(workspace)
     while due:
         check(workspace, stages)
         record_keys(workspace, due)
-        ran.add(run_months(workspace, due, stages))
+        report.add(run_months(workspace, due, stages))
         done.update(due)
         due = [month for month in due_months(workspace, months, stages) if month not in done]
-    return ran
+    return report
 
 
 def _run_below(
     workspace: Workspace,
     months: Sequence[str],
     stages: Sequence[Stage],
-    ran: RunReport,
+    report: RunReport,
     *,
     redo: bool,
 ) -> dict[str, Sequence[Stage]]:
@@ -84,10 +91,10 @@ def _run_below(
     deferred: dict[str, Sequence[Stage]] = {}
     for month in months:
         below = downstream(workspace, month, stages, redo=redo)
-        if below.run and month not in {failed for _, failed, _ in ran.failures}:
+        if below.run and month not in {failed for _, failed, _ in report.failures}:
             check(workspace, below.run)
             record_keys(workspace, [month])
-            ran.add(run_months(workspace, [month], below.run))
+            report.add(run_months(workspace, [month], below.run))
         if below.run or redo:
             below = downstream(workspace, month, stages, redo=False)
         deferred[month] = below.deferred

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.embedding.device import HostVectors
 from pipeline.embedding.engine import Engine, PackBudget
-from pipeline.embedding.packing import Pack, TokenRows, Window, distinct, packs, positions
+from pipeline.embedding.packing import Pack, TokenRows, Window, distinct_terms, packs, positions
 
 DEVICE = "card"
 
@@ -23,7 +23,9 @@ def window_of(texts: Sequence[str]) -> Window:
     ids = np.array([ord(sign) for text in texts for sign in text], dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
     rows = TokenRows(ids, offsets)
-    return Window(rows, positions(rows, None), distinct(rows, ()), np.zeros(len(texts), np.bool_))
+    return Window(
+        rows, positions(rows, None), distinct_terms(rows, ()), np.zeros(len(texts), np.bool_)
+    )
 
 
 class FakeModel:

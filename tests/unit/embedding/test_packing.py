@@ -12,7 +12,7 @@ from pipeline.embedding.packing import (
     TokenRows,
     Window,
     cut,
-    distinct,
+    distinct_terms,
     group_by_length,
     packs,
     positions,
@@ -34,7 +34,10 @@ def rows_of(rows: list[list[int]]) -> TokenRows:
 def window_of(rows: list[list[int]]) -> Window:
     tokens = rows_of(rows)
     return Window(
-        tokens, positions(tokens, 1), distinct(tokens, LEFT_OUT), np.zeros(len(rows), np.bool_)
+        tokens,
+        positions(tokens, 1),
+        distinct_terms(tokens, LEFT_OUT),
+        np.zeros(len(rows), np.bool_),
     )
 
 
@@ -81,7 +84,7 @@ def test_halves_are_the_pack_and_runs_its_neighbours_of_equal_length(rows: list[
 
 @given(rows=ROWS)
 def test_terms_are_each_texts_distinct_tokens_and_their_counts(rows: list[list[int]]) -> None:
-    terms = distinct(rows_of(rows), LEFT_OUT)
+    terms = distinct_terms(rows_of(rows), LEFT_OUT)
     for number, row in enumerate(rows):
         part = slice(terms.offsets[number], terms.offsets[number + 1])
         expected = {word: row.count(word) for word in sorted(set(row) - LEFT_OUT)}

@@ -51,7 +51,7 @@ def test_a_failed_check_counts_as_its_stage(workspace: Workspace) -> None:
         workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold")
     )
     (failure,) = all_failures(workspace.root)
-    assert (failure.stage, failure.of) == ("check-embeddings", "embeddings")
+    assert (failure.stage, failure.stage_name) == ("check-embeddings", "embeddings")
 
 
 def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(

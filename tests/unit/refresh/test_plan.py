@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.ops.refresh.plan import ceiling
+from pipeline.ops.refresh.plan import token_limit
 from pipeline.settings import load_settings
 from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES
 
@@ -24,7 +24,7 @@ def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one() -> None
 def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(
     refresh: int, run: int, most: int
 ) -> None:
-    assert ceiling(load_settings(refresh_llm_tokens=refresh, llm_budget_tokens=run)) == most
+    assert token_limit(load_settings(refresh_llm_tokens=refresh, llm_budget_tokens=run)) == most
 
 
 @pytest.mark.parametrize("cron", ["monthly", "0 4 3 *", "0 4 3 * * *", "0 4 3 * ;"])
