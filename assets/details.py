@@ -14,7 +14,7 @@ from assets.stage_asset import Details
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.sample import TOGETHER
-from pipeline.tables.writers import Writer
+from pipeline.tables.writers import writer_name
 
 if TYPE_CHECKING:
     from pipeline.report.data import RelatedWorkData, RetrievalScores
@@ -42,21 +42,23 @@ def paper_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
     losses: Counter[str] = Counter()
     for paper in papers:
         losses.update(paper["losses"])
-    return {
-        **({"share_kept": round(chars_kept / chars_seen, 4)} if chars_seen else {}),
-        **{f"grade/{grade}": count for grade, count in sorted(grades.items())},
-        **{f"lost/{kind}": count for kind, count in losses.most_common()},
-    }
+    figures: dict[str, Any] = {}
+    if chars_seen:
+        figures["share_kept"] = round(chars_kept / chars_seen, 4)
+    figures |= {f"grade/{grade}": count for grade, count in sorted(grades.items())}
+    figures |= {f"lost/{kind}": count for kind, count in losses.most_common()}
+    return figures
 
 
 def passage_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """The median length in words, and passages by kind."""
     columns = workspace.root.read(tables.PASSAGES, month, ["words", "kind"])
     words, kinds = columns["words"].to_pylist(), Counter(columns["kind"].to_pylist())
-    return {
-        **({"median_words": median(words)} if words else {}),
-        **{f"kind/{kind}": count for kind, count in kinds.most_common()},
-    }
+    figures: dict[str, Any] = {}
+    if words:
+        figures["median_words"] = median(words)
+    figures |= {f"kind/{kind}": count for kind, count in kinds.most_common()}
+    return figures
 
 
 def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
@@ -99,9 +101,8 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
         # A section that was marked alone, or a repeat, is compared with no other's.
         compared = row["mode"] == TOGETHER or (row["metric"] != "g_score" and row["repeat"] == 0)
         if row["metric"] in _PLOTTED and row["value"] is not None and compared:
-            values[f"{_PLOTTED[row['metric']]}/{Writer(row['system'], row['model']).name}"].append(
-                row["value"]
-            )
+            name = f"{_PLOTTED[row['metric']]}/{writer_name(row)}"
+            values[name].append(row["value"])
     means = {name: round(fmean(values[name]), 4) for name in sorted(values)}
     if not means:
         return {}
@@ -137,17 +138,16 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
     """A system's G-Score as a share of the highest mark, and its measured citation support."""
-    mark = figures.scores.mean(system, "g_score")
-    value, low, high = (
-        None if figure is None else figure / _MARKS for figure in (mark.value, mark.low, mark.high)
-    )
-    values = {"G-Score of 5": (value, low, high)}
-    for metric, name in _SHARES.items():
+    intervals_by_name: dict[str, Interval] = {}
+    for metric, name in {"g_score": "G-Score of 5", **_SHARES}.items():
         mean = figures.scores.mean(system, metric)
-        values[name] = (mean.value, mean.low, mean.high)
-    return {
-        name: (value, low, high) for name, (value, low, high) in values.items() if value is not None
-    }
+        if mean.value is None:
+            continue
+        scale = _MARKS if metric == "g_score" else 1
+        low = None if mean.low is None else mean.low / scale
+        high = None if mean.high is None else mean.high / scale
+        intervals_by_name[name] = (mean.value / scale, low, high)
+    return intervals_by_name
 
 
 DETAILS: Mapping[str, Details] = {

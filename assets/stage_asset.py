@@ -266,20 +266,21 @@ def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) 
     """The figures of an outcome, each under a name that the UI can plot over time; the month's
     first rows, and the asset's own details.
     """
-    return {
+    metadata: dict[str, Any] = {
         "dagster/row_count": outcome.rows,
         "seconds": round(outcome.seconds, 3),
         "bytes": outcome.bytes,
         "skipped": outcome.skipped,
         "left_out": sum(outcome.left_out.values()),
-        **{f"left_out/{reason}": count for reason, count in outcome.left_out.items()},
-        **{
-            name: _metadata_value(value)
-            for name, value in {**outcome.notes, **outcome.measured}.items()
-        },
-        **_preview(asset.stage, workspace, outcome.month),
-        **(asset.details(workspace, outcome.month) if asset.details else {}),
     }
+    for reason, count in outcome.left_out.items():
+        metadata[f"left_out/{reason}"] = count
+    for name, value in {**outcome.notes, **outcome.measured}.items():
+        metadata[name] = _metadata_value(value)
+    metadata["preview"] = _preview(asset.stage, workspace, outcome.month)
+    if asset.details is not None:
+        metadata |= asset.details(workspace, outcome.month)
+    return metadata
 
 
 def _metadata_value(value: Any) -> Any:
@@ -288,15 +289,11 @@ def _metadata_value(value: Any) -> Any:
     return dg.MetadataValue.json(value) if isinstance(value, Mapping | list) else value
 
 
-def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
+def _preview(stage: Stage, workspace: Workspace, month: str) -> dg.MetadataValue:
     """The first rows as a Markdown table; markup in them is escaped."""
     columns = [column.name for column in stage.table.schema if is_readable(column)]
     rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
-    return {
-        "preview": dg.MetadataValue.md(
-            markdown_table(columns, (list(row.values()) for row in rows))
-        )
-    }
+    return dg.MetadataValue.md(markdown_table(columns, (list(row.values()) for row in rows)))
 
 
 def is_readable(column: pa.Field) -> bool:

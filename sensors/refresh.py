@@ -106,16 +106,15 @@ def _request_summary(context: dg.RunStatusSensorContext) -> list[dg.RunRequest] 
 def _months(context: dg.RunStatusSensorContext) -> list[str]:
     """The months that the run found due."""
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
-    events = [
-        entry.dagster_event
-        for entry in context.instance.all_logs(context.dagster_run.run_id, of_type=kind)
-    ]
-    values = [
-        event.step_materialization_data.materialization.metadata["months"].value
-        for event in events
-        if event
-    ]
-    return [str(month) for months in values if isinstance(months, list) for month in months]
+    due: list[str] = []
+    for entry in context.instance.all_logs(context.dagster_run.run_id, of_type=kind):
+        event = entry.dagster_event
+        if event:
+            metadata = event.step_materialization_data.materialization.metadata
+            months = metadata["months"].value
+            if isinstance(months, list):
+                due += map(str, months)
+    return due
 
 
 def _asset_names(stages: Sequence[Stage], settings: Settings) -> list[str]:

@@ -71,15 +71,11 @@ class HarvestReport:
 
     def __str__(self) -> str:
         kinds = {name: getattr(self, name) for name in _KINDS}
-        counts = (
-            ", ".join(f"{count:,} {name}" for name, count in kinds.items() if count) or "nothing"
-        )
-        months = (
-            f"; of {describe_months(list(self.months))}: citeloom run does them again"
-            if self.months
-            else ""
-        )
-        return f"Harvested up to {self.until} in {self.requests:,} requests: {counts}{months}"
+        counts = ", ".join(f"{count:,} {name}" for name, count in kinds.items() if count)
+        text = f"Harvested up to {self.until} in {self.requests:,} requests: {counts or 'nothing'}"
+        if not self.months:
+            return text
+        return f"{text}; of {describe_months(list(self.months))}: citeloom run does them again"
 
 
 def harvest(
@@ -152,17 +148,12 @@ def _first_state(
     """
     url = workspace.settings.oai_url
     stored = store.state()
-    interrupted = (
-        _HarvestState(**{name: stored.get(name, "") for name in _HarvestState.__slots__})
-        if stored.get("begun")
-        else None
-    )
-    if (
-        interrupted
-        and interrupted.url == url
-        and since is None
-        and interrupted.until == (until or "")
-    ):
+    interrupted = None
+    if stored.get("begun"):
+        fields = {name: stored.get(name, "") for name in _HarvestState.__slots__}
+        interrupted = _HarvestState(**fields)
+    same_days = since is None and interrupted is not None and interrupted.until == (until or "")
+    if interrupted is not None and same_days and interrupted.url == url:
         if interrupted.expires and interrupted.expires[:19] <= datetime.now(UTC).isoformat()[:19]:
             interrupted.token = ""
         return interrupted

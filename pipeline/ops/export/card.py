@@ -117,19 +117,21 @@ def render_card(contents: Contents) -> bytes:
 
 def _front_matter(contents: Contents, rows: Mapping[str, int]) -> dict[str, Any]:
     """The YAML head that the hub and `datasets` read."""
+    name = "citeloom: computer-science papers of arXiv"
+    if contents.sample:
+        name += " (sample)"
+    most_rows = max(rows.values())
+    size = next((label for limit, label in _SIZES if most_rows < limit), "10B<n<100B")
     return {
-        "pretty_name": "citeloom: computer-science papers of arXiv"
-        + (" (sample)" if contents.sample else ""),
+        "pretty_name": name,
         "language": ["en"],
         "license": "other",
         "license_name": "several-see-the-card",
-        "size_categories": [
-            next((name for limit, name in _SIZES if max(rows.values()) < limit), "10B<n<100B")
-        ],
+        "size_categories": [size],
         "tags": ["arxiv", "scientific-papers"],
         "configs": [
-            {"config_name": name, "data_files": [{"split": "train", "path": f"{name}/*.parquet"}]}
-            for name in rows
+            {"config_name": table, "data_files": [{"split": "train", "path": f"{table}/*.parquet"}]}
+            for table in rows
         ],
     }
 

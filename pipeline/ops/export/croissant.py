@@ -219,11 +219,9 @@ def _missing(contents: Contents) -> str:
     counts = [
         f"{stage}, {reason}: {count:,}" for (stage, reason), count in contents.left_out.items()
     ]
-    return (
-        f"Left out, by stage and reason: {'; '.join(counts)}."
-        if counts
-        else "Nothing was left out of these months."
-    )
+    if not counts:
+        return "Nothing was left out of these months."
+    return f"Left out, by stage and reason: {'; '.join(counts)}."
 
 
 def _personal(contents: Contents) -> list[str]:
