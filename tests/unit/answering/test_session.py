@@ -164,11 +164,6 @@ def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(
     assert open_conversation(bare, "direct").ask(PLANTS).answer.text == "From memory."
 
 
-def test_a_system_that_there_is_not_is_refused(corpus: Workspace) -> None:
-    with pytest.raises(SettingError, match=r"--system names oracle.*: write one of arxivbot, "):
-        open_conversation(corpus, "oracle")
-
-
 def test_an_index_that_does_not_answer_ends_the_question(
     corpus: Workspace, llm: ScriptedLlm
 ) -> None:

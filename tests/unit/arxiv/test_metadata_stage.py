@@ -16,7 +16,7 @@ from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine.progress import Event, StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.errors import MissingInput, SettingError, TransientFailure
+from pipeline.errors import SettingError, TransientFailure
 from pipeline.settings import load_settings
 from tests.fake_arxiv import FakeApi, entry
 from tests.month_tables import write_table
@@ -159,12 +159,6 @@ def test_news_of_another_months_papers_leave_a_month_done(
     assert state(METADATA, workspace, MONTH) is State.DONE
     snapshot_file.write_text(line("2403.00001", title="Another") + "\n")
     assert state(METADATA, workspace, MONTH) is State.STALE
-
-
-def test_a_missing_snapshot_is_named(workspace: Workspace) -> None:
-    write_members(workspace, MONTH, ["2403.00001"])
-    with pytest.raises(MissingInput, match="CITELOOM_METADATA_SNAPSHOT"):
-        run_stage(METADATA, workspace, MONTH)
 
 
 def test_no_source_at_all_is_a_wrong_setting(workspace: Workspace, tmp_path: Path) -> None:
