@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import SecretStr
@@ -202,6 +202,11 @@ def writer_settings(
 def is_small_model(name: str | None) -> bool:
     """Whether a name is that of the embedded model, which only shows that the path works."""
     return _SMALL_MODEL in (name or "").lower()
+
+
+def small_model_among(names: Iterable[str | None]) -> str:
+    """The name of the embedded model if it is among these; else empty."""
+    return min((name for name in names if name and is_small_model(name)), default="")
 
 
 def small_model_note(name: str | None) -> str:

@@ -4,7 +4,7 @@ differences, a second judge, and the questions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, get_args
 
@@ -20,7 +20,6 @@ from pipeline.evaluation.answers.results import (
     hop_gains,
 )
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
-from pipeline.evaluation.statistics import Estimate
 from pipeline.report.costs import answers_cost
 from pipeline.report.data import AnswersData, ReportData, answering_order
 from pipeline.report.figures import BarFigure, answering_colour, bar
@@ -155,11 +154,7 @@ def _basis(data: AnswersData) -> str:
 
 def coverage_of(data: AnswersData, system: str) -> Cell:
     """A system's mean coverage over all questions; empty where nothing was graded."""
-    return _COVERAGE.cell(_means(data.result(system)).get("coverage"))
-
-
-def _means(result: SystemResult | None) -> Mapping[str, Estimate]:
-    return result.measures if result else {}
+    return _COVERAGE.cell(data.mean(system, "coverage"))
 
 
 def _cells(result: SystemResult) -> dict[str, Any]:
@@ -190,7 +185,7 @@ def leaderboard(data: AnswersData) -> Grid:
     for system in best_first(data):
         result = data.result(system)
         cells = _cells(result) if result else {}
-        cells["questions"] = data.written[system].items
+        cells["questions"] = data.costs[system].items
         rows.append(MeasuredRow(answering_system(system), cells, data.model_of(system)))
     return measure_table(
         "answers_leaderboard",
@@ -230,7 +225,7 @@ def _published_and_ours(data: AnswersData) -> list[BarFigure]:
                 answering_colour(system, data.systems),
             )
             for system in data.systems
-            if (mean := _means(data.result(system)).get(measure.metric))
+            if (mean := data.mean(system, measure.metric))
         ]
         groups += [(measure.title, published + ours)] if ours else []
     about = (
@@ -283,11 +278,10 @@ def _paper_table(data: AnswersData) -> Grid:
     columns = [*shares, *select("questions")]
     ours = []
     for system in data.systems:
-        cells: dict[str, Any] = {"questions": data.written[system].items}
+        cells: dict[str, Any] = {"questions": data.costs[system].items}
         for half, group in halves.items():
-            means = _means(data.result(system, group))
             for share in _SHARES:
-                cells[f"{share}_{half}"] = mean_cell(means.get(share), "percent")
+                cells[f"{share}_{half}"] = mean_cell(data.mean(system, share, group), "percent")
         ours.append(MeasuredRow(answering_system(system), cells, data.model_of(system)))
     missing = [
         answering_system(system)
@@ -423,16 +417,12 @@ def _gains(gains: Sequence[HopGain]) -> Grid:
 def _helped(data: AnswersData, gains: Sequence[HopGain]) -> Grid:
     """The questions that a hop after the first helped."""
     texts = {posed.question.id: posed.question.question for posed in data.questions}
-    rows = [
-        [
-            Cell(texts.get(question, question), page=question_file(question)),
-            answering_system(gain.system),
-            gain.hop,
-        ]
-        for gain in gains
-        for question in gain.helped
-        if gain.hop > 1
-    ]
+    rows = []
+    for gain in gains:
+        if gain.hop > 1:
+            for question in gain.helped:
+                link = Cell(texts.get(question, question), page=question_file(question))
+                rows.append([link, answering_system(gain.system), gain.hop])
     listed, notes = first_rows(rows, "the table answer_grades")
     about = "" if rows else "None: no answer has points for a claim that a later hop showed first."
     columns = ["Question", "System", "Hop"]
@@ -515,20 +505,13 @@ def _question_list(data: AnswersData) -> Section:
     systems = data.systems[::-1]
     posed = sorted((posed.question for posed in data.questions), key=lambda question: question.id)
     listed, notes = first_rows(posed, "the tables; each has its page")
-    rows = [
-        [
-            Cell(question.question, page=question_file(question.id)),
-            question.kind,
-            len(question.papers),
-            question.date or question.month,
-            *(
-                cell
-                for system in systems
-                for cell in _shares_of_answer(grades.get((question.id, system)))
-            ),
-        ]
-        for question in listed
-    ]
+    rows = []
+    for question in listed:
+        link = Cell(question.question, page=question_file(question.id))
+        row = [link, question.kind, len(question.papers), question.date or question.month]
+        for system in systems:
+            row += _shares_of_answer(grades.get((question.id, system)))
+        rows.append(row)
     columns = ["Question", "Kind", "Papers", "Newest"]
     columns += [f"{answering_system(system)}, {share}" for system in systems for share in _SHARES]
     about = f"{MISSING}: no such share; an answer that abstained has no factual share."

@@ -43,9 +43,8 @@ METHODS: Mapping[str, str] = {
     "cross_encoder": "fused, then cross-encoder",
 }
 METRICS = ("R@1", "R@5", "R@10", "R@50", "RR@50", "nDCG@10")
-# The one that tells methods apart where a pool is small: recall@10 of 20 papers is nearly 1 for
-# all.
-_DRAWN = "nDCG@10"
+# It separates methods where a pool is small: recall@10 of 20 papers is nearly 1 for all.
+_MAIN_METRIC = "nDCG@10"
 _MOST_OPEN_PAPERS = 25
 
 
@@ -71,7 +70,7 @@ def corpus_section(data: ReportData, ledger: Sequence[LeftOut]) -> Section:
     if ledger:
         grid = left_out_grid("left_out", "What was left out", ledger, "ledger")
         title = f"Everything that was left out, one by one ({count(len(ledger))})"
-        parts.append(Details(title, [grid]))
+        parts.append(Details(title, grid))
     receipts = month.tables[tables.INDEX_RECEIPTS.name].to_pylist()
     loads = [_load_text(receipt) for receipt in receipts]
     return Section("corpus", "From the dump to the index", loads, parts)
@@ -144,7 +143,7 @@ def papers_section(root: DataRoot, month: str) -> Section:
     grid = Grid("papers", "Papers", columns, rows, about=definition, notes=notes, stacked=True)
     if len(papers) <= _MOST_OPEN_PAPERS:
         return Section("papers", "Papers", (), [grid])
-    return Section("papers", "Papers", (), [Details(f"All papers ({count(len(papers))})", [grid])])
+    return Section("papers", "Papers", (), [Details(f"All papers ({count(len(papers))})", grid)])
 
 
 def share_kept(paper: Mapping[str, Any]) -> Cell:
@@ -186,16 +185,16 @@ def retrieval_section(scores: RetrievalScores) -> Section:
         bar(METHODS[method], retrieval_cell(scores, method), colours[method]) for method in methods
     ]
     caption = "On an axis from 0 to 1; whiskers are intervals."
-    figure = BarFigure(_DRAWN, [("Mean over sentences", bars)], caption)
+    figure = BarFigure(_MAIN_METRIC, [("Mean over sentences", bars)], caption)
     return Section(key, title, _retrieval_paragraphs(scores), (figure, grid))
 
 
 def methods_of(scores: RetrievalScores) -> list[str]:
     """The ways to search that were measured."""
-    return [method for method in METHODS if (method, _DRAWN) in scores.rows]
+    return [method for method in METHODS if (method, _MAIN_METRIC) in scores.rows]
 
 
-def retrieval_cell(scores: RetrievalScores, method: str, metric: str = _DRAWN) -> Cell:
+def retrieval_cell(scores: RetrievalScores, method: str, metric: str = _MAIN_METRIC) -> Cell:
     """A mean with its interval; empty where it was not measured."""
     row = scores.rows.get((method, metric))
     return Cell(row["value"], "two", row["low"], row["high"]) if row else Cell(None, "two")
@@ -207,12 +206,8 @@ def _retrieval_notes(scores: RetrievalScores) -> list[str]:
     skipped: Mapping[str, str] = scores.notes.get("not_measured", {})
     names = {**METHODS, **{measure.metric: measure.title for measure in select(*METRICS)}}
     return [
-        *(f"{name}: {models[method]}." for method, name in METHODS.items() if method in models),
-        *(
-            f"{name}: not measured; {skipped[key]}."
-            for key, name in names.items()
-            if key in skipped
-        ),
+        *(f"{METHODS[method]}: {models[method]}." for method in METHODS if method in models),
+        *(f"{names[key]}: not measured; {skipped[key]}." for key in names if key in skipped),
     ]
 
 
@@ -264,11 +259,11 @@ def overall_retrieval(months: Sequence[MonthData]) -> Section | None:
         for month, scores in scored.items()
     ]
     text = (
-        f"{_DRAWN} with 95 % intervals: how well each way to search finds the papers that a"
+        f"{_MAIN_METRIC} with 95 % intervals: how well each way to search finds the papers that a"
         " sentence cites. No language model is involved."
     )
     columns = ["Month", *(METHODS[method] for method in methods), "Queries"]
-    grid = Grid("retrieval", f"{_DRAWN} by month", columns, rows)
+    grid = Grid("retrieval", f"{_MAIN_METRIC} by month", columns, rows)
     return Section("retrieval", "Retrieval", (text,), (grid,))
 
 
@@ -311,9 +306,9 @@ def _failure_counts(
         [words(stage), f"unreadable answer: {reason}", number]
         for (stage, reason), number in sorted(unreadable.items())
     ]
-    off: dict[str, list[str]] = defaultdict(list)
+    disabled: dict[str, list[str]] = defaultdict(list)
     for month in data.months:
-        for stage, reason in month.off.items():
-            off[reason].append(words(stage))
-    notes = [f"{', '.join(stages)}: not run; {reason}." for reason, stages in off.items()]
+        for stage, reason in month.disabled_stages.items():
+            disabled[reason].append(words(stage))
+    notes = [f"{', '.join(stages)}: not run; {reason}." for reason, stages in disabled.items()]
     return Grid("failed", "By stage and reason", ["Stage", "Reason", "Times"], rows, notes=notes)

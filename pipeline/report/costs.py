@@ -1,6 +1,4 @@
-"""Sections on what related work and answers cost: calls, tokens and money by system, and the times
-of runs.
-"""
+"""Sections on cost: calls, tokens and money of related work and answers, and the times of runs."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ from pipeline.engine.run_stats import StageTiming, read_timings
 from pipeline.llm.messages import Prices
 from pipeline.report.data import AnswersData, Cost, RelatedWorkData, ReportData, Writings
 from pipeline.report.formatting import answering_system, words
-from pipeline.report.grid import Cell, Grid, Row, Section
+from pipeline.report.grid import Cell, Grid, GridRow, Section
 
-_BESIDE = {
+_OTHER_COSTS = {
     tables.KEY_ELEMENTS.name: "Key elements, for all systems that use them",
     tables.G_SCORES.name: "Judging: G-Score",
     tables.CITATION_SUPPORT.name: "Judging: citations",
@@ -38,7 +36,7 @@ class CostLine:
         items = self.cost.items
         return number / items if number is not None and items else None
 
-    def row(self, prices: Mapping[str, Prices]) -> Row:
+    def row(self, prices: Mapping[str, Prices]) -> GridRow:
         """The line with its money where there are prices."""
         cost = self.cost
         read, written = cost.tokens_of("prompt_tokens"), cost.tokens_of("completion_tokens")
@@ -59,13 +57,15 @@ class CostLine:
 
 
 def _lines(data: Writings, name: Callable[[str], str]) -> list[CostLine]:
-    """Each system that wrote, then what was paid beside it."""
-    written = [
-        CostLine(data.statistics_of(system), name(system), data.written[system])
+    """A line for each system that wrote, then for extracting, judging and grading."""
+    systems = [
+        CostLine(data.statistics_of(system), name(system), data.costs[system])
         for system in data.systems
     ]
-    beside = [CostLine(stage, _BESIDE[stage], cost) for stage, cost in data.beside.items()]
-    return written + [line for line in beside if line.cost.items]
+    others = [
+        CostLine(stage, _OTHER_COSTS[stage], cost) for stage, cost in data.other_costs.items()
+    ]
+    return systems + [line for line in others if line.cost.items]
 
 
 def _answer_lines(data: AnswersData) -> list[CostLine]:
@@ -179,7 +179,7 @@ def _time_grid(key: str, lines: Sequence[CostLine], data: ReportData) -> Grid:
     return Grid(key, "Time", columns, rows, about=about)
 
 
-def _time_row(line: CostLine, run: StageTiming) -> Row:
+def _time_row(line: CostLine, run: StageTiming) -> GridRow:
     requests = run.measured.get("llm_requests")
     waited = run.measured.get("llm_request_seconds")
     return [

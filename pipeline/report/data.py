@@ -1,4 +1,4 @@
-"""What reports show of one or several months, read from the tables.
+"""The data of a report on one or several months, read from the tables.
 
 A month is read whole before anything of it is counted, so that a damaged table leaves no half of
 its month in the figures over all months.
@@ -37,7 +37,7 @@ from pipeline.evaluation.g_score.people_measures import (
 from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
-from pipeline.llm.models import is_small_model, known_prices
+from pipeline.llm.models import known_prices, small_model_among
 from pipeline.report.formatting import is_sample
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
@@ -161,7 +161,7 @@ class Cost:
 
 
 def _cost(rows: pa.Table, model: str) -> Cost:
-    """What rows cost. model: the column with the model whose tokens these are."""
+    """The cost of rows. model: the column with the model whose tokens these are."""
     calls, tokens = 0, Counter[tuple[str, str]]()
     sums = rows.group_by(model, use_threads=False).aggregate([(name, "sum") for name in USAGE])
     for row in sums.to_pylist():
@@ -228,7 +228,7 @@ def _preferred_first(judged: Collection[str], preferred: Sequence[str]) -> list[
 
 
 class Writings:
-    """What systems wrote in one or several months, and what it cost."""
+    """The texts of systems in one or several months, and their cost."""
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class Writings:
         months: Sequence[MonthData],
         prices: Mapping[str, Prices],
     ) -> None:
-        """table: of what they wrote. systems_known: those of citeloom; others were imported."""
+        """table: of the texts. systems_known: those of citeloom; others were imported."""
         rows = _pooled(months, table)
         self._table = table
         self._systems_known = systems_known
@@ -246,34 +246,38 @@ class Writings:
         self.names = short_names(with_writer_names(rows)["system"].to_pylist())
         """Name of a writer → its name in the report, which is the `system` of everything else."""
         self.rows = with_writer_names(rows, self.names)
-        self.written = {
+        self.costs = {
             system: _cost(self.rows.filter(pc.equal(self.rows["system"], system)), "model")
             for system in sorted(set(self.rows["system"].to_pylist()))
         }
-        """System → what its sections or answers cost."""
-        self.beside: dict[str, Cost] = {}
-        """Name of a table → what extracting, judging or grading cost."""
+        """System → the cost of its sections or answers."""
+        self.other_costs: dict[str, Cost] = {}
+        """Name of a table → the cost of extracting, judging or grading."""
 
     @property
     def systems(self) -> list[str]:
         """Systems that wrote anything, by name."""
-        return list(self.written)
+        return list(self.costs)
+
+    @property
+    def _all_costs(self) -> list[Cost]:
+        return [*self.costs.values(), *self.other_costs.values()]
 
     @property
     def small_model(self) -> str:
         """The embedded model's name where it wrote or judged, else ''."""
-        costs = (*self.written.values(), *self.beside.values())
-        return min((m for cost in costs for m in cost.models if is_small_model(m)), default="")
+        return small_model_among(model for cost in self._all_costs for model in cost.models)
 
     def model_of(self, system: str) -> str:
         """The model, or models, that a system wrote with; `elsewhere` for imported texts."""
-        known = parse_writer(system).system in self._systems_known
-        models = ", ".join(sorted(self.written[system].models))
-        return models or ("no model" if known else "elsewhere")
+        models = ", ".join(sorted(self.costs[system].models))
+        if models:
+            return models
+        return "no model" if parse_writer(system).system in self._systems_known else "elsewhere"
 
     def statistics_of(self, system: str) -> str:
-        """The name under which runs note what a system took."""
-        writers = {shown: name for name, shown in self.names.items()}
+        """The name of a system's statistics in the records of runs."""
+        writers = {name: writer for writer, name in self.names.items()}
         return statistics_name(self._table.name, writers[system])
 
 
@@ -293,7 +297,7 @@ class RelatedWorkData(Writings):
         compared, repeated = _scores_of(
             with_writer_names(_pooled(months, tables.SCORES), self.names)
         )
-        self.beside = {
+        self.other_costs = {
             tables.KEY_ELEMENTS.name: _cost(_pooled(months, tables.KEY_ELEMENTS), "model"),
             tables.G_SCORES.name: _cost(judgements, "judge"),
             tables.CITATION_SUPPORT.name: _cost(support, "judge"),
@@ -322,18 +326,20 @@ class RelatedWorkData(Writings):
         ]
         self.outdated_ratings = sum(month.outdated_ratings for month in months)
         """Ratings of sections that have changed since."""
-        self.off = {stage: why for month in months for stage, why in month.off.items()}
-        """Stage that was not run → why."""
+        self.disabled_stages = {
+            stage: reason for month in months for stage, reason in month.disabled_stages.items()
+        }
+        """Stage that was not run → the reason."""
 
     @cached_property
     def people(self) -> RatingResults | None:
-        """What raters said; None where nobody rated."""
+        """The results of the ratings; None where nobody rated."""
         return rating_results(self.ratings, self.judgements) if self.ratings else None
 
     @property
     def support_judges(self) -> list[str]:
         """Models that judged citations."""
-        return sorted(self.beside[tables.CITATION_SUPPORT.name].models)
+        return sorted(self.other_costs[tables.CITATION_SUPPORT.name].models)
 
 
 class AnswersData(Writings):
@@ -351,7 +357,7 @@ class AnswersData(Writings):
         """
         super().__init__(tables.ANSWERS, ANSWERING_SYSTEMS, months, prices)
         self.cutoff = cutoff
-        self.beside = {
+        self.other_costs = {
             tables.ANSWER_GRADES.name: _cost(_pooled(months, tables.ANSWER_GRADES), "judge")
         }
         self.questions = [question for month in months for question in month.questions]
@@ -363,29 +369,26 @@ class AnswersData(Writings):
             self.rows["system"].to_pylist(), self.rows["hops"].to_pylist(), strict=True
         ):
             self.hops[system][hops] += 1
-        # Two months may have a question of one id.
-        qualify = len(months) > 1
-        self.grades: list[Grade] = [
-            {
-                **grade,
-                "question_id": f"{month.month} " * qualify + grade["question_id"],
-                "system": self.names.get(grade["system"], grade["system"]),
-            }
-            for month in months
-            for grade in month.grades
-        ]
+        self.grades: list[Grade] = []
+        for month in months:
+            # Two months may have a question of one id.
+            prefix = f"{month.month} " if len(months) > 1 else ""
+            for grade in month.grades:
+                question_id = prefix + grade["question_id"]
+                system = self.names.get(grade["system"], grade["system"])
+                self.grades.append({**grade, "question_id": question_id, "system": system})
         self.judges = _preferred_first({grade["judge"] for grade in self.grades}, judges)
         """Models that graded, the preferred ones first."""
 
     @property
     def systems(self) -> list[str]:
         """Systems that answered, in the order of Table 1."""
-        return sorted(self.written, key=answering_order)
+        return sorted(self.costs, key=answering_order)
 
     @property
     def called_model(self) -> bool:
         """Whether a model was called."""
-        return any(cost.calls for cost in (*self.written.values(), *self.beside.values()))
+        return any(cost.calls for cost in self._all_costs)
 
     @property
     def judge(self) -> str:
@@ -405,12 +408,15 @@ class AnswersData(Writings):
         """
         return self._results.get((self.judge if judge is None else judge, system, group))
 
+    def mean(self, system: str, metric: str, group: QuestionGroup = ALL) -> Estimate | None:
+        """The mean of a system over a group of questions, by the first judge; None without one."""
+        result = self.result(system, group)
+        return result.measures.get(metric) if result else None
+
 
 @dataclass(frozen=True, slots=True)
 class RetrievalScores:
-    """A month of `retrieval_scores`: (method, metric) → row; notes: what its file says of the
-    month.
-    """
+    """A month of `retrieval_scores`: (method, metric) → row. notes: those of its file."""
 
     rows: Mapping[tuple[str, str], Mapping[str, Any]]
     notes: Mapping[str, Any]
@@ -422,7 +428,7 @@ class RetrievalScores:
 
 
 class MonthData:
-    """What reports pool of a month; a table that is missing has no rows."""
+    """A month as reports pool it; a table that is missing has no rows."""
 
     def __init__(self, root: DataRoot, month: str, *, details: bool) -> None:
         """details: single judgements and people's ratings too, which only the month's own report
@@ -458,8 +464,8 @@ class MonthData:
         self.ratings = current_ratings(root, month, ratings)
         self.outdated_ratings = len(ratings) - len(self.ratings)
         """Ratings of sections that have changed since."""
-        self.off = _stages_off(root, month)
-        """Stage that calls a model and was not run → why, where its file says so."""
+        self.disabled_stages = _disabled_stages(root, month)
+        """Stage that calls a model and was not run → the reason, where its file has it."""
 
 
 @dataclass(frozen=True)
@@ -489,7 +495,7 @@ class ReportData:
         return sum(month.rows[table.name] for month in self.months)
 
     def left_out(self, stage: str) -> list[tuple[str, int]]:
-        """What a stage of the funnel left out, by reason, the most frequent first."""
+        """Counts of what a stage of the funnel left out, by reason, the most frequent first."""
         counts = Counter[str]()
         for month in self.months:
             for (of_stage, reason), number in month.left_out.items():
@@ -509,7 +515,7 @@ class ReportData:
 
     @cached_property
     def people(self) -> GradeResults:
-        """What people who graded answers said."""
+        """The results of the grades by people."""
         return pool_months({month.month: month.people for month in self.finished})
 
     @cached_property
@@ -556,14 +562,12 @@ def _citations_by_verdict(support: pa.Table) -> tuple[dict[str, Counter[str]], C
 
 
 def read_month_report(workspace: Workspace, month: str) -> ReportData:
-    """What the report of a month shows. Raises as `DataRoot.read` does."""
+    """The data of a month's report. Raises as `DataRoot.read` does."""
     return _report_data(workspace, [MonthData(workspace.root, month, details=True)])
 
 
 def read_overall_report(workspace: Workspace) -> ReportData:
-    """What the report over all months shows; a month with a damaged table is among the unreadable
-    ones.
-    """
+    """The data of the report over all months; months with a damaged table are `unreadable`."""
     months, unreadable = [], []
     for month in workspace.root.months(tables.DUMP_MEMBERS):
         try:
@@ -644,7 +648,7 @@ def count_left_out(root: DataRoot, month: str) -> Counter[tuple[str, str]]:
 
 
 def read_ledger(root: DataRoot, month: str, stages: Sequence[str]) -> list[LeftOut]:
-    """What these stages left out of a month, stage by stage, sorted within each."""
+    """Items that these stages left out of a month, stage by stage, sorted within each."""
     items: list[LeftOut] = []
     for stage in stages:
         rows = _ledger(root, month, stage, ["subject", "reason", "detail"]).to_pylist()
@@ -663,8 +667,7 @@ def _ledger(root: DataRoot, month: str, stage: str, columns: list[str]) -> pa.Ta
     return read_table(file, columns=columns)
 
 
-def _stages_off(root: DataRoot, month: str) -> dict[str, str]:
-    """Stage that calls a model → why it was not run, where its file says so."""
+def _disabled_stages(root: DataRoot, month: str) -> dict[str, str]:
     notes = {stage: _notes(root, tables.TABLES[stage], month) for stage in MODEL_STAGES}
     return {stage: str(note["off"]) for stage, note in notes.items() if note.get("off")}
 
@@ -682,7 +685,7 @@ def read_retrieval(root: DataRoot, month: str) -> RetrievalScores:
 
 
 def retrieval_notes(root: DataRoot, month: str) -> Mapping[str, Any]:
-    """What the file of the scores says of the month, such as why something was not measured."""
+    """The notes in the file of the scores, such as why something was not measured."""
     return _notes(root, tables.RETRIEVAL_SCORES, month)
 
 

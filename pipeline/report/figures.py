@@ -159,11 +159,8 @@ def line(label: str, colour: int, values: Mapping[int, tuple[float, str]], last:
 def step_ticks(last: int) -> list[int]:
     """Steps to write under an axis from 1 to `last`: all of a few, else about five."""
     every = max(1, -(-last // 6))
-    return (
-        [*range(1, last, every), last]
-        if last % every != 1 or every == 1
-        else list(range(1, last + 1, every))
-    )
+    steps = list(range(1, last + 1, every))
+    return steps if steps[-1] == last else [*steps, last]
 
 
 def _place(value: float, low: float, high: float) -> float:

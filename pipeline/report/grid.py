@@ -7,7 +7,7 @@ own, an interval, a tag or a link.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -60,9 +60,9 @@ class Cell:
         if self.low is None or self.high is None or isclose(self.low, self.high, abs_tol=1e-9):
             return ""
         low, high = _format(self.low, self.form), _format(self.high, self.form)
-        return (
-            f"{low.removesuffix(' %')} to {high}" if self.form == "percent" else f"{low} to {high}"
-        )
+        if self.form == "percent":
+            low = low.removesuffix(" %")
+        return f"{low} to {high}"
 
     @property
     def text(self) -> str:
@@ -72,17 +72,21 @@ class Cell:
     def plain(self) -> str:
         """The value with interval and tag, as text."""
         interval = f" ({self.interval})" if self.interval else ""
-        return f"{self.text}{interval}{f' [{self.tag}]' if self.tag else ''}"
+        tag = f" [{self.tag}]" if self.tag else ""
+        return f"{self.text}{interval}{tag}"
 
     def as_json(self) -> Any:
         """The value, or an object where it has an interval, a tag or a page; text without control
         characters.
         """
         value = printable(self.value) if isinstance(self.value, str) else self.value
-        more: dict[str, Any] = (
-            {} if self.low is None or self.high is None else {"low": self.low, "high": self.high}
-        )
-        more |= {name: text for name, text in (("tag", self.tag), ("page", self.page)) if text}
+        more: dict[str, Any] = {}
+        if self.low is not None and self.high is not None:
+            more |= {"low": self.low, "high": self.high}
+        if self.tag:
+            more["tag"] = self.tag
+        if self.page:
+            more["page"] = self.page
         return {"value": value, **more} if more else value
 
 
@@ -103,7 +107,9 @@ def percent_cell(value: float | None) -> Cell:
 
 
 def _form(value: float | int | str | None) -> Form:
-    return "two" if isinstance(value, float) else "count" if isinstance(value, int) else "text"
+    if isinstance(value, float):
+        return "two"
+    return "count" if isinstance(value, int) else "text"
 
 
 def _format(value: float | int | str, form: Form) -> str:
@@ -111,26 +117,18 @@ def _format(value: float | int | str, form: Form) -> str:
         return value
     if form == "percent":
         return percent(value)
-    return (
-        fixed(value, _DIGITS[form])
-        if form in _DIGITS
-        else count(int(value))
-        if form == "count"
-        else str(value)
-    )
+    if form == "count":
+        return count(int(value))
+    return fixed(value, _DIGITS[form]) if form in _DIGITS else str(value)
 
 
-Row = Sequence[Any]
-"""Values of a row: cells, or texts, whole numbers, numbers to be written with two decimals, and
-None.
-"""
+GridRow = Sequence[Any]
+"""Cells, or plain values: texts, whole numbers, floats (shown with two decimals), and None."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows under a heading of their own. about: what they rest on, such as model, judge and
-    data.
-    """
+    """Rows under a heading of their own. about: their basis, such as model, judge and data."""
 
     rows: Sequence[Any]
     title: str = ""
@@ -148,20 +146,21 @@ class Grid:
     key: str
     title: str
     columns: Sequence[str]
-    rows: Sequence[Row] = ()
+    rows: Sequence[GridRow] = ()
     groups: Sequence[RowGroup] = ()
     about: str = ""
     notes: Sequence[str] = ()
     totals: Sequence[str] = ()
     stacked: bool = False
     sortable: bool = False
+    kind: Literal["grid"] = "grid"
 
     def __post_init__(self) -> None:
         groups = self.groups or [RowGroup(self.rows)]
         self.groups = [replace(group, rows=[*map(self._cells, group.rows)]) for group in groups]
         self.rows = [row for group in self.groups for row in group.rows]
 
-    def _cells(self, row: Row) -> list[Cell]:
+    def _cells(self, row: GridRow) -> list[Cell]:
         if len(row) != len(self.columns):
             raise ValueError(
                 f"table {self.key}: {len(row)} cells under {len(self.columns)} columns"
@@ -174,19 +173,26 @@ class Grid:
 
     def as_json(self) -> dict[str, Any]:
         """Title, notes, and rows as objects by column name, with the group that each belongs to."""
-        rows = [
-            ({"group": group.title} if group.title else {})
-            | {name: cell.as_json() for name, cell in zip(self.columns, row, strict=True)}
-            for group in self.groups
-            for row in group.rows
-        ]
+        rows: list[dict[str, Any]] = []
+        for group in self.groups:
+            of_group = {"group": group.title} if group.title else {}
+            for row in group.rows:
+                cells = {name: cell.as_json() for name, cell in zip(self.columns, row, strict=True)}
+                rows.append(of_group | cells)
         groups = [
             {"title": group.title, "about": group.about}
             for group in self.groups
             if group.title or group.about
         ]
-        head = {"title": self.title, "about": self.about, "notes": list(self.notes)}
-        return head | ({"groups": groups} if groups else {}) | {"rows": rows}
+        document: dict[str, Any] = {
+            "title": self.title,
+            "about": self.about,
+            "notes": list(self.notes),
+        }
+        if groups:
+            document["groups"] = groups
+        document["rows"] = rows
+        return document
 
 
 def first_rows(items: Sequence[Item], others: str) -> tuple[Sequence[Item], list[str]]:
@@ -202,10 +208,10 @@ def with_rows(*grids: Grid) -> list[Grid]:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Parts of a section in an element that is closed at first."""
+    """A table of a section in an element that is closed at first."""
 
     title: str
-    parts: Sequence[Any]
+    grid: Grid
     kind: Literal["details"] = "details"
 
 
@@ -221,7 +227,7 @@ class Section:
     key: str
     title: str
     paragraphs: Sequence[str] = ()
-    parts: Sequence[Any] = field(default_factory=tuple)
+    parts: Sequence[Any] = ()
     definitions: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
 

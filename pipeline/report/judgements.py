@@ -1,6 +1,4 @@
-"""Sections on what judges and people say: marks and votes of sections, grades of answers, and how
-far they agree.
-"""
+"""Sections on judges and people: marks and votes of sections, grades of answers, and agreement."""
 
 from __future__ import annotations
 
@@ -12,12 +10,7 @@ from pipeline.evaluation.answers.people import VERDICTS, Part
 from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults
-from pipeline.evaluation.statistics import (
-    Agreement,
-    Estimate,
-    agreement,
-    estimate,
-)
+from pipeline.evaluation.statistics import Agreement, Estimate, agreement, estimate
 from pipeline.report.data import RelatedWorkData, answering_order
 from pipeline.report.figures import Bar, BarFigure, bar, system_colour
 from pipeline.report.formatting import (
@@ -31,7 +24,7 @@ from pipeline.report.formatting import (
 from pipeline.report.grid import (
     Cell,
     Grid,
-    Row,
+    GridRow,
     RowGroup,
     Section,
     mean_cell,
@@ -253,7 +246,7 @@ def _agreement_of_judges(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
     return Grid("agreement", "Agreement of judges", columns, rows, about=about)
 
 
-def _agreement_row(name: str, agreed: Agreement) -> Row:
+def _agreement_row(name: str, agreed: Agreement) -> GridRow:
     return [
         name,
         agreed.spearman,
@@ -303,7 +296,7 @@ def _outdated_ratings(ratings: int) -> list[str]:
 
 
 def _marks_grid(systems: Sequence[RatedSystem]) -> Grid:
-    rows: list[Row] = [
+    rows: list[GridRow] = [
         [_mark_name(name), *(mean_cell(system.marks[name], "two") for system in systems)]
         for name in systems[0].marks
     ]

@@ -40,7 +40,7 @@ from pipeline.report.formatting import (
     small_model_note,
     words,
 )
-from pipeline.report.grid import Cell, Grid, Row, Section, present
+from pipeline.report.grid import Cell, Grid, GridRow, Section, present
 from pipeline.report.question_page import QuestionPage
 from pipeline.report.related_work import TaskEntry
 from pipeline.report.task_page import TaskPage
@@ -294,7 +294,7 @@ def overall_page(data: ReportData) -> Page:
 
 
 def _months_section(data: ReportData) -> Section:
-    rows: dict[str, Row] = {
+    rows: dict[str, GridRow] = {
         month: [
             Cell(month_name(month), tag="has tables that cannot be read: see citeloom status"),
             *[0] * len(_MONTH_COLUMNS),

@@ -13,9 +13,7 @@ from typing import Any
 from pipeline.evaluation.g_score.measures import Spread, spread
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.evaluation.rouge import FLOOR
-from pipeline.evaluation.statistics import (
-    paired_difference,
-)
+from pipeline.evaluation.statistics import paired_difference
 from pipeline.report.corpus import left_out_grid, reasons_text
 from pipeline.report.costs import related_work_cost
 from pipeline.report.data import LeftOut, RelatedWorkData, ReportData
@@ -43,7 +41,7 @@ from pipeline.report.formatting import (
 from pipeline.report.grid import (
     Cell,
     Grid,
-    Row,
+    GridRow,
     RowGroup,
     Section,
     first_rows,
@@ -384,21 +382,18 @@ def differences(data: RelatedWorkData) -> Section | None:
     """Paired differences from ChatCite, and between the models of each system; None where there is
     none.
     """
-    from_chatcite = [
-        RowGroup(
-            _difference_rows(data, [(system, base) for system in data.systems if system != base]),
-            words(base),
-        )
-        for base in by_system(data.systems, ["chatcite"])
+    from_chatcite = []
+    for base in by_system(data.systems, ["chatcite"]):
+        others = [(system, base) for system in data.systems if system != base]
+        rows = _difference_rows(data, others)
+        if rows:
+            from_chatcite.append(RowGroup(rows, words(base)))
+    of_one_system = [
+        (first, second)
+        for first, second in combinations(data.systems, 2)
+        if parse_writer(first).system == parse_writer(second).system
     ]
-    between_models = _difference_rows(
-        data,
-        [
-            (first, second)
-            for first, second in combinations(data.systems, 2)
-            if parse_writer(first).system == parse_writer(second).system
-        ],
-    )
+    between_models = _difference_rows(data, of_one_system)
     columns = ["System", "Less", *(measure.title for measure in _MAIN_MEASURES), "Common tasks"]
     about = (
         "Mean differences over the tasks that both wrote, with 95 % intervals; where an interval"
@@ -410,7 +405,7 @@ def differences(data: RelatedWorkData) -> Section | None:
             "differences",
             "Differences from ChatCite",
             columns,
-            groups=[group for group in from_chatcite if group.rows],
+            groups=from_chatcite,
             about=about,
         ),
         Grid(
@@ -420,21 +415,20 @@ def differences(data: RelatedWorkData) -> Section | None:
     return Section("paired", "Paired differences", (), grids) if grids else None
 
 
-def _difference_rows(data: RelatedWorkData, pairs: Iterable[tuple[str, str]]) -> list[Row]:
+def _difference_rows(data: RelatedWorkData, pairs: Iterable[tuple[str, str]]) -> list[GridRow]:
     """A row for each pair of systems with any difference: the first less the second."""
-    rows: list[Row] = []
+    rows: list[GridRow] = []
     for first, second in pairs:
         cells, tasks = [], set()
         for measure in _MAIN_MEASURES:
-            one, other = (
-                {
-                    task: [value]
-                    for task, value in data.scores.by_task(system, measure.metric).items()
-                }
-                for system in (first, second)
+            ours = data.scores.by_task(first, measure.metric)
+            theirs = data.scores.by_task(second, measure.metric)
+            difference = paired_difference(
+                {task: [value] for task, value in ours.items()},
+                {task: [value] for task, value in theirs.items()},
             )
-            cells.append(measure.difference(paired_difference(one, other)))
-            tasks |= one.keys() & other.keys()
+            cells.append(measure.difference(difference))
+            tasks |= ours.keys() & theirs.keys()
         if any(cell.value is not None for cell in cells):
             rows.append([words(first), words(second), *cells, len(tasks)])
     return rows
@@ -553,17 +547,17 @@ def _citation_paragraphs(data: RelatedWorkData, judges: Sequence[str]) -> list[s
             " these passages."
         )
         return [text, *judge_sentences(judges, "citation_support")]
-    reason = data.off.get(CITATION_SUPPORT.name) or (
+    reason = data.disabled_stages.get(CITATION_SUPPORT.name) or (
         "no citation could be judged" if data.verdicts else "the table citation_support has no rows"
     )
     return [f"Citation support was not judged: {reason}."]
 
 
 def _verdict_grid(data: RelatedWorkData) -> Grid:
-    unjudged = sorted({v for counts in data.verdicts.values() for v in counts} - _VERDICTS.keys())
-    titles = _VERDICTS | {
-        verdict: f"Not judged: {words(verdict.removeprefix('unjudged: '))}" for verdict in unjudged
-    }
+    verdicts = {verdict for counts in data.verdicts.values() for verdict in counts}
+    titles = dict(_VERDICTS)
+    for verdict in sorted(verdicts - _VERDICTS.keys()):
+        titles[verdict] = f"Not judged: {words(verdict.removeprefix('unjudged: '))}"
     rows = [
         [words(system), *(counts[verdict] for verdict in titles), data.unquoted[system]]
         for system, counts in sorted(data.verdicts.items())
@@ -578,21 +572,13 @@ def _verdict_grid(data: RelatedWorkData) -> Grid:
 
 def _retention_figure(retention: Retention) -> LineFigure:
     last = max(step for steps in retention.values() for step in steps)
-    lines = [
-        line(
-            words(system),
-            system_colour(system),
-            {
-                step: (
-                    fmean(shares),
-                    f"step {step}: {percent(fmean(shares))} (n = {len(shares)})",
-                )
-                for step, shares in steps.items()
-            },
-            last,
-        )
-        for system, steps in sorted(retention.items())
-    ]
+    lines = []
+    for system, steps in sorted(retention.items()):
+        points = {}
+        for step, shares in steps.items():
+            share = fmean(shares)
+            points[step] = share, f"step {step}: {percent(share)} (n = {len(shares)})"
+        lines.append(line(words(system), system_colour(system), points, last))
     about = (
         "Horizontal: the step, one for each reference. Vertical: the share of the references of"
         " earlier steps that the draft which became the section still cites; mean over tasks. Equal"
