@@ -20,7 +20,7 @@ from pipeline.text import one_line, visible
 # Of a passage among the steps; the link leads to the whole.
 PASSAGE_CHARS, TEXT_CHARS = 280, 400
 
-_ORIGINS: Mapping[ClaimOrigin, str] = {
+CLAIM_ORIGINS: Mapping[ClaimOrigin, str] = {
     "passage": "",
     "model": "said by the model, supported by this passage",
     "front_matter": "from the tables",
@@ -72,20 +72,25 @@ def answer_lines(reply: Reply) -> list[str]:
 
 def _source_lines(claim: Claim, passage: Passage) -> list[str]:
     mark = f"[{claim.number}] "
-    origin = _ORIGINS[claim.source]
     indent = " " * len(mark)
+    origin = CLAIM_ORIGINS[claim.source]
+    remark = f" ({origin})" if origin else ""
     return [
-        f"{mark}{terminal_line(claim.text)}{f' ({origin})' if origin else ''}",
-        f"{indent}{_title_and_section(passage)}",
+        f"{mark}{terminal_line(claim.text)}{remark}",
+        f"{indent}{_place_and_paper(passage)}",
         f"{indent}{passage.url}",
     ]
 
 
-def _title_and_section(passage: Passage) -> str:
-    """Title and sections, or the kind of a passage outside of sections, and the paper's id."""
+def place_in_paper(passage: Passage) -> str:
+    """Title and sections, or the kind of a passage outside of sections."""
     path = passage.section_path or (passage.kind.replace("_", " "),)
-    place = " › ".join((passage.title, *path))
-    return f"{terminal_line(place)} ({terminal_line(source_name(passage.arxiv_id))})"
+    return " › ".join((passage.title, *path))
+
+
+def _place_and_paper(passage: Passage) -> str:
+    place = terminal_line(place_in_paper(passage))
+    return f"{place} ({terminal_line(source_name(passage.arxiv_id))})"
 
 
 def _passages_by_id(answer: Answer) -> dict[str, Passage]:
@@ -114,23 +119,20 @@ def cost_line(reply: Reply) -> str:
     usage = reply.usage
     if reply.model is None:
         return f"{reply.system.name} · no model · {reply.seconds:.1f} s"
-    paid = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-    money = [f"{usage.cost:,.4f} to pay"] if usage.prices.known else []
-    calls = f"{_count(usage.calls, 'call')}, {usage.cached} of them answered by the cache"
-    return " · ".join(
-        [
-            reply.system.name,
-            terminal_line(reply.model),
-            calls,
-            paid,
-            *money,
-            f"{reply.seconds:.1f} s",
-        ]
-    )
+    parts = [
+        reply.system.name,
+        terminal_line(reply.model),
+        f"{_count(usage.calls, 'call')}, {usage.cached} of them answered by the cache",
+        f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written",
+    ]
+    if usage.prices.known:
+        parts.append(f"{usage.cost:,.4f} to pay")
+    parts.append(f"{reply.seconds:.1f} s")
+    return " · ".join(parts)
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def reply_json(reply: Reply, *, steps: bool = False) -> dict[str, Any]:
@@ -190,11 +192,10 @@ def _passage_json(passage: Passage) -> dict[str, Any]:
 def step_lines(step: Step, passages: Passages) -> list[str]:
     """A step in words. passages: those retrieved so far, by id."""
     render = _RENDERERS.get(step["stage"])
-    lines = (
-        list(render(step, passages))
-        if render
-        else [f"{step['stage']}: {terminal_line(json.dumps(dict(step)), TEXT_CHARS)}"]
-    )
+    if render:
+        lines = list(render(step, passages))
+    else:
+        lines = [f"{step['stage']}: {terminal_line(json.dumps(dict(step)), TEXT_CHARS)}"]
     if step.get("failure"):
         lines.append(
             f"  the model's answer could not be read: {terminal_line(step['failure'], TEXT_CHARS)}"
@@ -263,7 +264,7 @@ def _passage_lines(
     if passage is None:
         yield f"  passage of {terminal_line(source_name(place['arxiv_id']))}"
     else:
-        yield f"  {_title_and_section(passage)}"
+        yield f"  {_place_and_paper(passage)}"
         yield f"    {terminal_line(passage.content(), PASSAGE_CHARS)}"
     yield f"    {passage_url(place['arxiv_id'], place['anchor'])}"
     if place["passage_id"] in suspicious:

@@ -75,9 +75,9 @@ async def summarize_papers(
 ) -> PaperTexts:
     """Summaries of the target and each reference, each cut to an equal share of `room` tokens."""
     share = max(room // len(task.texts), 1)
-    limit = (
-        max(_SHORTEST_SUMMARY, min(settings.draft_tokens, share)) if settings.draft_tokens else None
-    )
+    limit = None
+    if settings.draft_tokens:
+        limit = max(_SHORTEST_SUMMARY, min(settings.draft_tokens, share))
     length = answer_length(limit, settings.llm_context)
     summaries = await side_by_side(summarize(client, settings, text, length) for text in task.texts)
     fitted = [fit(PROMPTS.unwrapped(summary.text), share) for summary, _ in summaries]
@@ -98,10 +98,10 @@ async def summarize(
     """p_s on one paper, cut to fit; and whether the paper was cut."""
     content = fit(text, PROMPTS.room(settings.llm_context, length.room, "summarize", content=""))
     messages = PROMPTS.messages("summarize", content=content.text)
-    return (
-        await client.complete(messages, temperature=settings.temperature, max_tokens=length.limit),
-        content.cut,
+    completion = await client.complete(
+        messages, temperature=settings.temperature, max_tokens=length.limit
     )
+    return completion, content.cut
 
 
 def numbered_texts(task: Task, texts: Sequence[str] | None) -> str:
@@ -160,11 +160,9 @@ async def _generate(
     section = await client.complete(
         messages, temperature=settings.temperature, max_tokens=length.limit
     )
-    trace = (
-        papers.trace
-        | papers.truncated(section)
-        | ({"examples": values["examples"]} if examples else {})
-    )
+    trace = papers.trace | papers.truncated(section)
+    if examples:
+        trace["examples"] = values["examples"]
     return make_summary(section.text, task.numbers, trace, spent([*papers.completions, section]))
 
 

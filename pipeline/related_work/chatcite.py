@@ -3,8 +3,8 @@ ablations (section 5.3).
 
 Breadth-first over the references in order: every draft of the beam is continued n_s times, the
 reflective evaluator votes n_v times over all continuations, and the n_c with most votes are the
-next beam. The third ablation, without
-incremental steps, is a baseline with guidance: `pipeline.related_work.baselines`.
+next beam. The third ablation, without incremental steps, is a baseline with guidance:
+`pipeline.related_work.baselines`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 
 KEY_ELEMENTS = "key elements"
-"""What drafts are written from; in the ablation without key elements it is summaries."""
+"""The basis of drafts; in the ablation without key elements it is summaries."""
 
 # What a prompt says of a work of which only this is known: a model would otherwise add what it
 # believes to know.
@@ -53,7 +53,7 @@ _BARE_NUMBER = re.compile(r"\W*(?:choice\W*)?([0-9]{1,4})\W*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PaperContext:
-    """What prompts say of one paper: `text` to the writer, `gist`, one line, to the evaluator."""
+    """One paper in prompts: `text` for the writer, `gist`, one line, for the evaluator."""
 
     text: str
     gist: str
@@ -125,8 +125,7 @@ async def without_reflection(
     return await chatcite(client, task, elements, settings.model_copy(update=one))
 
 
-# --- what is known of the papers
-# ------------------------------------------------------------------------------------
+# --- papers in prompts ---
 
 
 def element_contexts(task: Task, elements: Sequence[KeyElements]) -> list[PaperContext]:
@@ -154,31 +153,26 @@ def _summary_context(title: str, summary: str) -> PaperContext:
 
 
 def reference_lines(references: Sequence[Reference], papers: Sequence[PaperContext]) -> str:
-    """Each reference in one line: what the evaluator checks drafts against, short since it grows
-    with |R|.
-    """
+    """Each reference in one line, for the evaluator; short, since the list grows with |R|."""
     return "\n".join(
         f"[Reference {reference.number}] {unnumbered(reference.title)}. {paper.gist}".strip()
         for reference, paper in zip(references, papers, strict=True)
     )
 
 
-# --- the search
-# --------------------------------------------------------------------------------------------------
+# --- the search ---
 
 
 def draft_values(
     task: Task, settings: Settings, length: AnswerLength, basis: str
 ) -> dict[str, Any]:
-    """Values that every prompt for drafts of this task has. basis: what drafts are written from, in
-    words.
-    """
+    """Values of every prompt for drafts of this task. basis: that of the drafts, in words."""
     examples = style_examples(task, settings.chatcite_examples, settings)
     return {"examples": examples, "basis": basis, "words": length.words}
 
 
 def examples_trace(task: Task, settings: Settings) -> dict[str, Any]:
-    """What a trace says of the examples of style; nothing where there are none."""
+    """The style examples for a trace; nothing where there are none."""
     count = settings.chatcite_examples
     return {"examples": style_examples(task, count, settings)} if count else {}
 
@@ -195,8 +189,8 @@ async def beam_search(
     n_v …_VOTES and n_c …_KEPT. The paper gives none of them but n_c·n_s = 6, in Figure 2: the
     defaults are ours.
 
-    papers: of the target, then of each reference. basis: what their texts are, in words. summaries:
-    completions of the calls made before, to be counted.
+    papers: of the target, then of each reference. basis: the kind of their texts, in words.
+    summaries: completions of the calls made before, to be counted.
     """
     length = draft_length(settings, len(task.references))
     values = draft_values(task, settings, length, basis)
@@ -248,8 +242,8 @@ def step_trace(
     beam: Sequence[int],
     cut: bool,
 ) -> dict[str, Any]:
-    """What the trace of any beam search says of one step. Choices are numbered from 1, as the
-    evaluator sees them.
+    """One step of a beam search for its trace. Choices are numbered from 1, as the evaluator sees
+    them.
 
     parents: the place of each draft's parent in the beam before, from 1; 0 for the empty draft.
     beam: the choices that are continued, best first. cut: whether anything was cut to fit the
@@ -308,8 +302,7 @@ async def _continue(
     return completions, own.cut or about.cut or added.cut
 
 
-# --- votes
-# --------------------------------------------------------------------------------------------------
+# --- votes ---
 
 
 async def vote(

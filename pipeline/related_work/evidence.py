@@ -26,12 +26,7 @@ from pipeline.related_work.key_elements import (
     elements_of,
     shorten_all,
 )
-from pipeline.related_work.prompt_files import (
-    PROMPTS,
-    answer_length,
-    at_most,
-    unnumbered,
-)
+from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most, unnumbered
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.settings import Settings
 from pipeline.text import one_line
@@ -194,11 +189,8 @@ def _texts(value: BaseModel) -> dict[str, str]:
 
 def names_in(texts: Sequence[str]) -> tuple[str, ...]:
     """Names of passages in a model's texts, each once; a text without one stays, to be counted."""
-    return tuple(
-        dict.fromkeys(
-            names[0] if (names := _NAME.findall(text.upper())) else text for text in texts
-        )
-    )
+    matches = ((text, _NAME.search(text.upper())) for text in texts)
+    return tuple(dict.fromkeys(match[0] if match else text for text, match in matches))
 
 
 def names_field(most: int | None) -> Any:

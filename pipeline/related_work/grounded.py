@@ -29,11 +29,7 @@ from pipeline.related_work.chatcite import (
     step_trace,
     vote,
 )
-from pipeline.related_work.evidence import (
-    Evidence,
-    NamedPassage,
-    find_evidence,
-)
+from pipeline.related_work.evidence import Evidence, NamedPassage, find_evidence
 from pipeline.related_work.grounded_draft import (
     JSON_FACTOR,
     Faults,
@@ -62,7 +58,7 @@ from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 from pipeline.text import one_line
 
-# What a draft that is repaired leaves to the references that it lost, in parts of the prompt.
+# The lost references take at most this part of a repair's prompt.
 _LOST_SHARE = 3
 _ONLY_TITLE = "{title} is a related work"
 
@@ -110,13 +106,14 @@ class _Survivor:
     """Whether the prompt of its repair was cut."""
 
     def trace(self) -> dict[str, Any]:
-        outcome = {
+        return {
             "choice": self.choice,
             "how": self.outcome,
             "made": list(self.made),
             "cut": self.cut,
+            "failure": self.draft.failure,
+            **self.faults.trace(),
         }
-        return outcome | {"failure": self.draft.failure} | self.faults.trace()
 
 
 class _GroundedSearch:
@@ -192,10 +189,10 @@ class _GroundedSearch:
         count, parent = self._settings.chatcite_samples, step.beam[place]
         messages, cut = self._draft_messages(step, parent)
         temperature = self._settings.temperature
-        return (
-            await self._ask(messages, step, parent, temperature, count=count, first=place * count),
-            cut,
+        drafts = await self._ask(
+            messages, step, parent, temperature, count=count, first=place * count
         )
+        return drafts, cut
 
     def _draft_messages(
         self, step: _Step, parent: tuple[TiedSentence, ...]

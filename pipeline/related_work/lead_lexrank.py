@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.llm.messages import Spent
-from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
-from pipeline.related_work.task import Task
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
 from pipeline.related_work.quotable_works import (
     QuotableWork,
     quotable_works,
     section_words,
     with_citation,
 )
+from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
+from pipeline.related_work.task import Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # LexRank: the probability of a jump lies between 0.1 and 0.2 in its paper.
 DAMPING = 0.15
@@ -59,14 +57,12 @@ def _lead_summary(task: Task, by_work: list[list[SummarySentence]]) -> Summary:
 
 
 def _quoted(work: QuotableWork, depth: int) -> SummarySentence:
-    if not work.candidates:
-        return SummarySentence(
-            with_citation(work.reference.title, work.number), (work.number,), (work.passage_id,)
-        )
-    candidate = work.candidates[depth]
-    return SummarySentence(
-        with_citation(candidate.text, work.number), (work.number,), (candidate.passage_id,)
-    )
+    if work.candidates:
+        candidate = work.candidates[depth]
+        text, passage_id = candidate.text, candidate.passage_id
+    else:
+        text, passage_id = work.reference.title, work.passage_id
+    return SummarySentence(with_citation(text, work.number), (work.number,), (passage_id,))
 
 
 def lexrank(task: Task, words: int | None = None) -> Summary:
@@ -83,14 +79,11 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
 
     It need not cite every reference: a work without an abstract has its title for a sentence.
     """
-    pool = [
-        (work.number, text, passage_id)
-        for work in quotable_works(task)
-        for text, passage_id in (
-            [(candidate.text, candidate.passage_id) for candidate in work.candidates]
-            or [(work.reference.title, work.passage_id)]
-        )
-    ]
+    pool = []
+    for work in quotable_works(task):
+        texts = [(candidate.text, candidate.passage_id) for candidate in work.candidates]
+        for text, passage_id in texts or [(work.reference.title, work.passage_id)]:
+            pool.append((work.number, text, passage_id))
     places: list[int] = []
     words_left = section_words(len(task.references)) if words is None else words
     cosines = tfidf_cosines([text for _, text, _ in pool])

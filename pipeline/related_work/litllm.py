@@ -11,12 +11,7 @@ from pipeline.llm.messages import LlmAnswerError, Spent, spent
 from pipeline.llm.structured import make_form
 from pipeline.related_work.baselines import numbered_texts, read_papers
 from pipeline.related_work.key_elements import KeyElements
-from pipeline.related_work.prompt_files import (
-    PROMPTS,
-    AnswerLength,
-    at_most,
-    draft_length,
-)
+from pipeline.related_work.prompt_files import PROMPTS, AnswerLength, at_most, draft_length
 from pipeline.related_work.summary import Summary, make_summary
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
@@ -38,10 +33,9 @@ class PlanLine(NamedTuple):
 
     def text(self, place: int) -> str:
         """The line in LitLLM's form: the sentence's content, `Cite [Reference 1] on line 2`."""
-        named = ", ".join(f"[Reference {number}]" for number in self.cites)
-        return f"Line {place}: {self.about}. " + (
-            f"Cite {named} on line {place}." if named else "Cite nothing."
-        )
+        cited = ", ".join(f"[Reference {number}]" for number in self.cites)
+        order = f"Cite {cited} on line {place}." if cited else "Cite nothing."
+        return f"Line {place}: {self.about}. {order}"
 
 
 async def litllm(

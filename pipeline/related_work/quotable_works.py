@@ -10,19 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.related_work.evidence import passages_of
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.text import one_line
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
-
 
 # Two sentences on each reference in a short section, one in a long one, where a title may stand for
 # a sentence. The published sections of DeepScholar have a median of 480 words for 26 references,
@@ -92,9 +84,9 @@ def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[
     for heading, text in usable_sections(content):
         sentences = [one_line(sentence) for sentence in split_sentences(text)]
         usable = [
-            (place, text)
-            for place, text in enumerate(sentences)
-            if heading == "" or CONTRIBUTION.search(text)
+            (place, sentence)
+            for place, sentence in enumerate(sentences)
+            if heading == "" or CONTRIBUTION.search(sentence)
         ]
         for place, sentence in usable[:_MOST_CANDIDATES]:
             passage_id = next(

@@ -10,10 +10,7 @@ from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.structured import make_form
-from pipeline.related_work.prompt_files import (
-    PROMPTS,
-    at_most,
-)
+from pipeline.related_work.prompt_files import PROMPTS, at_most
 from pipeline.settings import Settings
 from pipeline.text import one_line
 

@@ -2,15 +2,16 @@
 
 The subject of a sentence is named, in one of four ways:
 
-- "We propose SimCSE, a framework that …" → "SimCSE [Reference 3] is a framework that …" - "We study
-…" → "Gao et al. [Reference 3] study …"; a single author is quoted, as "we" wants a plural verb -
-"This paper presents …" → "Gao et al. [Reference 3] present …", or "The paper of Gao et al.
-[Reference 3] …" - any other sentence keeps its words and gains the citation at its end
+- "We propose SimCSE, a framework that …" → "SimCSE [Reference 3] is a framework that …"
+- "We study …" → "Gao et al. [Reference 3] study …"; a single author is quoted, as "we" needs a
+  plural verb
+- "This paper presents …" → "Gao et al. [Reference 3] present …", or "The paper of Gao et al.
+  [Reference 3] …"
+- any other sentence keeps its words and gains the citation at its end
 
-Adverbs and clauses that tie a sentence to the one before it go ("However,", "To address this
-problem,"). A sentence
-that cannot stand alone is refused: one that says "this" or "it" of what stood before, has formulas,
-cites others, or points to a table or a section.
+Adverbs and clauses that tie a sentence to the one before it are removed ("However,", "To address
+this problem,"). A sentence that cannot stand alone is refused: one with a "this" or "it" that
+refers to an earlier sentence, with formulas or citations, or that points to a table or a section.
 """
 
 from __future__ import annotations
@@ -177,11 +178,9 @@ def citable_sentence(sentence: str, number: int, authors: Sequence[str]) -> str 
     citation, names = f"[Reference {number}]", author_names(authors)
     about = _ABOUT_THE_PAPER.match(text)
     if about:
-        return (
-            _of_the_paper(text, about, citation, names)
-            if _stands_alone(text[about.end() :], text)
-            else None
-        )
+        if not _stands_alone(text[about.end() :], text):
+            return None
+        return _of_the_paper(text, about, citation, names)
     if _LEANS_BACK.match(text) or not _stands_alone(text, text):
         return None
     if not _FIRST_PERSON.search(text):
@@ -225,15 +224,10 @@ def general_sentence(sentence: str, number: int) -> str | None:
 def _plain(sentence: str) -> str:
     """The sentence in one line, without TeX's fonts and escapes."""
     text = one_line(sentence)
-    if "\\" in text:
-        text = (
-            _FONT.sub("", text)
-            .replace("\\%", "%")
-            .replace("\\&", "&")
-            .replace("{", "")
-            .replace("}", "")
-        )
-    return text
+    if "\\" not in text:
+        return text
+    text = _FONT.sub("", text).replace("\\%", "%").replace("\\&", "&")
+    return text.replace("{", "").replace("}", "")
 
 
 def _without_lead_in(text: str) -> str:
@@ -301,10 +295,9 @@ def _of_the_authors(text: str, citation: str, names: str, *, single: bool) -> st
 
 def _in_third_person(text: str) -> str:
     def third(match: re.Match[str]) -> str:
+        if match[0] == "US":  # in capitals it is a country
+            return match[0]
         word = _THIRD_PERSON[match[0].lower()]
-        # "US" in capitals is a country, and stays.
-        return (
-            match[0] if match[0] == "US" else word.capitalize() if match[0][0].isupper() else word
-        )
+        return word.capitalize() if match[0][0].isupper() else word
 
     return _FIRST_PERSON.sub(third, text)

@@ -63,9 +63,11 @@ def _lines(data: Writings, name: Callable[[str], str]) -> list[CostLine]:
         for system in data.systems
     ]
     others = [
-        CostLine(stage, _OTHER_COSTS[stage], cost) for stage, cost in data.other_costs.items()
+        CostLine(stage, _OTHER_COSTS[stage], cost)
+        for stage, cost in data.other_costs.items()
+        if cost.items
     ]
-    return systems + [line for line in others if line.cost.items]
+    return systems + others
 
 
 def _answer_lines(data: AnswersData) -> list[CostLine]:

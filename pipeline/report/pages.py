@@ -86,8 +86,8 @@ class Page:
 
 @dataclass(slots=True)
 class TextPages:
-    """What the pages of a month need of the pages of its tasks and questions, so that no trace is
-    read twice.
+    """Facts of the task and question pages for the pages of the month, so that no trace is read
+    twice.
     """
 
     tasks: dict[str, TaskEntry] = field(default_factory=dict)
@@ -179,10 +179,14 @@ def month_report(data: ReportData, texts: TextPages) -> MonthReport:
 
 
 def _notes(data: ReportData) -> list[str]:
-    """What a reader must know before any number."""
+    """Warnings to read before any number."""
+    notes = []
     small_model = data.related.small_model or data.answers.small_model
-    notes = [small_model_note(small_model)] if small_model else []
-    return [*notes, SAMPLE_NOTE] if data.sample else notes
+    if small_model:
+        notes.append(small_model_note(small_model))
+    if data.sample:
+        notes.append(SAMPLE_NOTE)
+    return notes
 
 
 def month_page(report: MonthReport) -> Page:
@@ -235,7 +239,7 @@ def answers_page(report: MonthReport) -> Page:
 
 
 def failures_page(report: MonthReport) -> Page:
-    """The page of what failed or was left out where a model was called."""
+    """The page of failures and omissions of the stages that call a model."""
     return Page(
         title=f"What failed or was left out, {month_name(report.month)}",
         path=[_HOME, (report.month, "index.html"), ("failures", "")],
@@ -250,7 +254,7 @@ def failures_page(report: MonthReport) -> Page:
 
 
 def run_page(data: ReportData) -> Page:
-    """The page of what a month's runs took, the only one that differs from run to run."""
+    """The page of the times of a month's runs, the only one that differs from run to run."""
     (month,) = data.months
     links = []
     if data.related.systems:

@@ -100,7 +100,7 @@ def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """What the pages show besides the rows of tables: templates, settings, ledgers, notes of files,
+    """Digests and values of the inputs beside tables: templates, settings, ledgers, notes of files,
     people's ratings.
 
     Times are not among them: a run that changes no row does not make the report out of date.
@@ -120,30 +120,25 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 
 def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:
-    """Digests of ledgers and of people's ratings, and what files say beside their rows: why
-    something was not run.
-    """
+    """Digests of ledgers and of people's ratings, and notes of files: why something was not run."""
     files = {
         f"ledger {stage}": root.ledger_file(stage, month)
         for stage in (*FUNNEL_STAGES, *MODEL_STAGES)
     }
-    files |= {
-        name: root.file(table, month)
-        for name, table in (
-            ("human ratings", tables.HUMAN_RATINGS),
-            ("human grades", tables.HUMAN_GRADES),
-        )
-    }
-    read = {name: read_provenance(file) for name, file in files.items()}
-    digests = {name: provenance.rows_sha256 for name, provenance in read.items() if provenance}
+    files["human ratings"] = root.file(tables.HUMAN_RATINGS, month)
+    files["human grades"] = root.file(tables.HUMAN_GRADES, month)
+    digests = {}
+    for name, file in files.items():
+        provenance = read_provenance(file)
+        if provenance is not None:
+            digests[name] = provenance.rows_sha256
     for stage in MODEL_STAGES:
         provenance = read_provenance(root.file(tables.TABLES[stage], month))
         if provenance is not None:
             digests[f"off {stage}"] = str(provenance.notes.get("off", ""))
     retrieval = json.dumps(retrieval_notes(root, month), sort_keys=True)
-    return digests | {
-        f"notes {tables.RETRIEVAL_SCORES.name}": hashlib.sha256(retrieval.encode()).hexdigest()
-    }
+    digest = hashlib.sha256(retrieval.encode()).hexdigest()
+    return digests | {f"notes {tables.RETRIEVAL_SCORES.name}": digest}
 
 
 def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:

@@ -6,38 +6,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import Answer, Claim, answer_of_row
 from pipeline.answering.questions import GoldClaim, PosedQuestion, Question
-from pipeline.answering.rendering import step_lines
+from pipeline.answering.rendering import CLAIM_ORIGINS, place_in_paper, step_lines
 from pipeline.corpus.links import passage_url
 from pipeline.corpus.passage import Passage
 from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import parted
 from pipeline.index.papers import rows_of_papers
-from pipeline.llm.models import is_small_model
-from pipeline.report.data import AnswersData, LeftOut, ReportData, answering_order, rows_by
+from pipeline.llm.models import small_model_among
+from pipeline.report.data import AnswersData, LeftOut, ReportData, Row, answering_order, rows_by
 from pipeline.report.figures import answering_colour
-from pipeline.report.formatting import MISSING, answering_system, passage_link, question_file
+from pipeline.report.formatting import (
+    MISSING,
+    answering_system,
+    is_sample,
+    passage_link,
+    question_file,
+)
 from pipeline.report.grid import Cell, Grid
 from pipeline.report.task_page import PassageExcerpt, excerpt
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import with_shown_name, writer_name
 
-Row = Mapping[str, Any]
 Places = Mapping[str, tuple[str, str]]
 """Passage id → arXiv id and anchor."""
 
 _QUESTIONS_AT_ONCE = 20
-_SOURCES = {
-    "passage": "",
-    "model": "said by the model, supported by this passage",
-    "front_matter": "from the tables",
-}
 _GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
 
 
@@ -111,7 +110,7 @@ class SystemAnswer:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
-    """What the page of a question shows.
+    """The page of a question.
 
     papers: (arXiv id, address). gold: (claim, (address, anchor) of its passages). held: which
     answers hold the gold claims.
@@ -198,7 +197,7 @@ def _question_page(
         date=date,
         age=age_of(date, data.cutoff) or "",
         papers=[
-            (paper, passage_link(paper, "") and passage_url(paper, "")) for paper in question.papers
+            (paper, "" if is_sample(paper) else passage_url(paper, "")) for paper in question.papers
         ],
         gold=[
             (claim, _links(posed.gold_passages[place], places))
@@ -208,7 +207,7 @@ def _question_page(
         answers=[
             _answer(row, grades[row["system"]], posed, places, systems) for row in arxivbot_first
         ],
-        small_model=min((model for model in models if is_small_model(model)), default=""),
+        small_model=small_model_among(models),
         judge_notes=judge_sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
     )
 
@@ -234,14 +233,10 @@ def _held_grid(
         return None
     rows = []
     for place in range(len(posed.question.claims)):
-        cells = [Cell(None)] * len(systems)
-        for column, system in enumerate(systems):
-            if place < len(gold.get(system, ())):
-                claim = gold[system][place]
-                hop = claim["shown_in_hop"]
-                cells[column] = Cell(
-                    _GOLD_WORDS.get(claim["verdict"]), tag=f"shown in hop {hop}" if hop else ""
-                )
+        cells = []
+        for system in systems:
+            claims = gold.get(system, ())
+            cells.append(_held_cell(claims[place]) if place < len(claims) else Cell(None))
         rows.append([f"Gold claim {place + 1}", *cells])
     columns = ["Claim", *(answering_system(name) for name in systems)]
     about = (
@@ -249,6 +244,11 @@ def _held_grid(
         f" {MISSING}: no verdict could be read."
     )
     return Grid("held", "Which answers hold it", columns, rows, about=about)
+
+
+def _held_cell(claim: Row) -> Cell:
+    hop = claim["shown_in_hop"]
+    return Cell(_GOLD_WORDS.get(claim["verdict"]), tag=f"shown in hop {hop}" if hop else "")
 
 
 def _answer(
@@ -262,7 +262,7 @@ def _answer(
     claims = {
         claim.number: LinkedClaim(
             claim,
-            _SOURCES.get(claim.source, claim.source),
+            CLAIM_ORIGINS.get(claim.source, claim.source),
             read.get(claim.passage_id),
             claim.number in used,
         )
@@ -298,15 +298,11 @@ def _answer(
 
 
 def _read_passage(passage: Passage, posed: PosedQuestion) -> ReadPassage:
-    sections = passage.section_path or (passage.kind.replace("_", " "),)
     gold = [
         place + 1 for place, ids in sorted(posed.gold_passages.items()) if passage.passage_id in ids
     ]
-    return ReadPassage(
-        " › ".join((passage.title, *sections)),
-        excerpt(passage.text, passage.arxiv_id, passage.anchor),
-        gold,
-    )
+    shown = excerpt(passage.text, passage.arxiv_id, passage.anchor)
+    return ReadPassage(place_in_paper(passage), shown, gold)
 
 
 def _steps(answer: Answer, passages: Mapping[str, Passage]) -> list[list[str]]:

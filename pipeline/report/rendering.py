@@ -1,11 +1,11 @@
 """Pages as HTML: one self-contained file each.
 
 Everything that a page shows of papers and models is untrusted. Jinja2 escapes all of it
-(`autoescape=True` for every
-template: `select_autoescape` goes by file name and lets `*.html.j2` through), nothing is rendered
-from Markdown, and formulas become MathML of a fixed set of elements. The policy of a page allows
-the one style sheet whose hash it names, and on pages with a sortable table the one script whose
-hash it names (https://www.w3.org/TR/CSP3/#directive-style-src).
+(`autoescape=True` for every template: `select_autoescape` goes by file name and lets `*.html.j2`
+through), nothing is rendered from Markdown, and formulas become MathML of a fixed set of elements.
+The policy of a page allows the one style sheet whose hash it names, and on pages with a sortable
+table the one script whose hash it names (https://www.w3.org/TR/CSP3/#directive-style-src).
+
 A click from a sentence to its quotes needs no script: the sentence links to a panel that the style
 sheet shows while it is the target.
 """

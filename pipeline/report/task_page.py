@@ -16,9 +16,9 @@ from pipeline.evaluation.citation_support.measures import retention_by_round
 from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import Piece, paragraphs, parted, pieces, printable
-from pipeline.llm.models import is_small_model
+from pipeline.llm.models import small_model_among
 from pipeline.related_work.summary import cited_numbers, normalize
-from pipeline.report.data import LeftOut, RelatedWorkData, ReportData, rows_by
+from pipeline.report.data import LeftOut, RelatedWorkData, ReportData, Row, rows_by
 from pipeline.report.figures import system_colour
 from pipeline.report.formatting import (
     MISSING,
@@ -33,8 +33,6 @@ from pipeline.report.grid import Cell, Grid, RowGroup
 from pipeline.report.measures import CITATIONS, FORMAT, MARKS, MEASURES, ROUGE, Measure
 from pipeline.tables import CRITERIA
 from pipeline.tables.writers import with_shown_name, writer_name
-
-Row = Mapping[str, Any]
 
 # A section with its trace may have a megabyte, and a task eight sections.
 _TASKS_AT_ONCE = 20
@@ -112,10 +110,12 @@ class JudgedSentence:
         """That of its judged citations where they agree, else partly; unjudged where none was
         judged, '' where there is none.
         """
+        if not self.citations:
+            return ""
         judged = {citation.verdict for citation in self.citations} - {"unjudged"}
-        if len(judged) == 1:
-            return judged.pop()
-        return "partly" if judged else "unjudged" if self.citations else ""
+        if len(judged) > 1:
+            return "partly"
+        return judged.pop() if judged else "unjudged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +204,7 @@ class KeyElements:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """What the two pages of a task show. task: its row; gold: its section as published, by
-    paragraph.
-    """
+    """The two pages of a task. task: its row; gold: its section as published, by paragraph."""
 
     month: str
     task: Row
@@ -314,7 +312,7 @@ def _task_page(
         scores=_scores_grid(task["task_id"], systems, data),
         judgements=_judgements_grid(judgements),
         elements=[_key_elements(row, task["title"], titles, elements) for row in elements],
-        small_model=min((model for model in models if is_small_model(model)), default=""),
+        small_model=small_model_among(models),
         judge_notes=judge_sentences(judges, "citation_support"),
     )
 
@@ -335,8 +333,8 @@ def _section(
 
 
 def _own_passages(trace: Trace, task: Row) -> dict[str, PassageExcerpt]:
-    """Passages that a system itself based sentences on, by id. Their names, such as R3P12, tell the
-    reference.
+    """Passages that a system itself based sentences on, by id. Their names, such as R3P12, begin
+    with the reference's number.
     """
     papers = {str(reference["number"]): reference["arxiv_id"] for reference in task["references"]}
     return {
@@ -350,22 +348,23 @@ def _own_passages(trace: Trace, task: Row) -> dict[str, PassageExcerpt]:
 def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) -> Grid | None:
     g_score, support = data.scores.judge, ", ".join(data.support_judges)
     marks = f"marks from 1 to 5 by {g_score}, all systems in one conversation, mean over the orders"
-    rests_on = {
+    basis = {
         ROUGE: "F1 against the gold section, in percent",
         MARKS: marks if g_score else "",
         CITATIONS: f"verdicts by {support}" if support else "",
         FORMAT: "",
     }
     groups = []
-    for title, about in rests_on.items():
+    for title, about in basis.items():
         measures = [measure for measure in MEASURES if measure.group == title]
         rows = [_score_row(task_id, systems, data, measure) for measure in measures]
-        groups.append(RowGroup([row for row in rows if row], title, about))
+        measured = [row for row in rows if row]
+        if measured:
+            groups.append(RowGroup(measured, title, about))
     notes = [
         f"{MISSING}: no such number. Only systems that write step by step have retention; citation"
         " precision needs a cited work with a text."
     ]
-    groups = [group for group in groups if group.rows]
     columns = ["Metric", *map(words, systems)]
     return Grid("scores", "Scores", columns, groups=groups, notes=notes) if groups else None
 
@@ -449,15 +448,10 @@ def judged_sentences(
 
 def judged_citation(row: Row, titles: Mapping[int, str]) -> JudgedCitation:
     """A row of `citation_support` with the passages that the judge was shown."""
-    passages = [
-        excerpt(
-            passage["text"],
-            row["arxiv_id"],
-            passage["anchor"],
-            row["quote"] or "" if place == row["quoted"] else "",
-        )
-        for place, passage in enumerate(row["passages"] or ())
-    ]
+    passages = []
+    for place, passage in enumerate(row["passages"] or ()):
+        quote = row["quote"] if place == row["quoted"] else None
+        passages.append(excerpt(passage["text"], row["arxiv_id"], passage["anchor"], quote or ""))
     title = titles.get(row["number"], "")
     return JudgedCitation(row, row["verdict"] or "unjudged", title, passages)
 
@@ -490,11 +484,12 @@ def lay_out(
     references.
     """
     laid_out = [_Paragraph(part, known) for part in parted(text)]
-    at = 0
+    first = 0
     for sentence in sentences:
-        at = next(
-            (place for place in range(at, len(laid_out)) if laid_out[place].take(sentence)), at
-        )
+        for place in range(first, len(laid_out)):
+            if laid_out[place].take(sentence):
+                first = place
+                break
     return [paragraph.runs() for paragraph in laid_out]
 
 
@@ -510,7 +505,7 @@ class _Paragraph:
         self._runs: list[TextRun] = []
 
     def take(self, sentence: JudgedSentence) -> bool:
-        """Take a sentence where it follows those taken before; whether it does."""
+        """Take a sentence if it follows those taken before; return whether it does."""
         characters = "".join(printable(sentence.text).split())
         first = self._characters.find(characters, self._next)
         if not characters or first < 0:
@@ -573,7 +568,7 @@ def _lost(item: Row, earlier: Sequence[int]) -> list[int]:
 
 
 def _trace_notes(trace: Row) -> Iterator[str]:
-    """What was repaired, cut or added, in words."""
+    """Repairs, cuts and additions, in words."""
     if trace.get("examples"):
         yield f"The prompt had {number_of(len(trace['examples']), 'example')} of style."
     if trace.get("steps"):
@@ -592,10 +587,10 @@ def _trace_notes(trace: Row) -> Iterator[str]:
             ]
             yield f"{', '.join(papers).capitalize()}: {text}."
     if trace.get("truncated"):
-        texts = ", ".join(
+        texts = [
             f"{kind.replace('_', ' ')} {number}" for kind, number in trace["truncated"].items()
-        )
-        yield f"Texts that ended at the token limit: {texts}."
+        ]
+        yield f"Texts that ended at the token limit: {', '.join(texts)}."
     for name, subject in (("plan", "The plan"), ("groups", "The grouping")):
         for key, text in (
             ("dropped", "named {}, which the task does not have"),
