@@ -120,14 +120,16 @@ class FetchReport:
     folder: str
 
     def __str__(self) -> str:
-        left = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
         remaining = f"; {self.waiting:,} still to fetch: run the same again" if self.waiting else ""
         pages = "1 page" if self.fetched == 1 else f"{self.fetched:,} pages"
         summary = (
             f"{pages} fetched in {self.requests:,} requests, {self.bytes:,} bytes, into"
             f" {self.folder}"
         )
-        return f"{summary}{f'; left out: {left}' if left else ''}{remaining}"
+        if left_out:
+            summary += f"; left out: {left_out}"
+        return f"{summary}{remaining}"
 
 
 def fetch(

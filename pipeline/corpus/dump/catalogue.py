@@ -237,9 +237,8 @@ def _list_zip(folder: DumpFolder, name: str, cache: Path) -> Listing:
 def _read_zip(folder: DumpFolder, name: str) -> Listing:
     """The listing of a zip by its directory. Raises MissingInput where it is broken, OSError."""
     with contextlib.closing(folder.open(name)) as file:
-        return list_zip(
-            read_directory(f"{folder.address}/{name}", folder.state(name).bytes, file.read), name
-        )
+        size = folder.state(name).bytes
+        return list_zip(read_directory(f"{folder.address}/{name}", size, file.read), name)
 
 
 def _describe_dump_without_pages(dump: Dump) -> str:
@@ -269,9 +268,8 @@ class LooseFolder:
 
         Raises OSError where the folder cannot be listed.
         """
-        cache_file = cache / (
-            hashlib.sha256(f"{folder.address}/{self.path}".encode()).hexdigest()[:32] + ".json"
-        )
+        address = f"{folder.address}/{self.path}"
+        cache_file = cache / f"{hashlib.sha256(address.encode()).hexdigest()[:32]}.json"
         cached = _read_facts(cache_file)
         facts: dict[str, tuple[int, str, int]] = {}
         faults: dict[int, Fault] = {}
@@ -282,24 +280,19 @@ class LooseFolder:
             except OSError as error:
                 faults[place] = ("unreadable", f"it cannot be read ({error.strerror or error})")
         if facts != cached:
-            with contextlib.suppress(
-                OSError
-            ):  # if it cannot be written, checksums are computed again next time
+            # If it cannot be written, checksums are computed again next time.
+            with contextlib.suppress(OSError):
                 write_whole(cache_file, json.dumps(facts).encode())
-        sizes, _, checksums = (
-            zip(*(facts.get(name, (0, "", 0)) for name in names), strict=True)
-            if names
-            else ((),) * 3
-        )
+        facts_by_name = [facts.get(name, (0, "", 0)) for name in names]
+        sizes = [size for size, _, _ in facts_by_name]
         numbers = {
             "offset": [0] * len(names),
             "bytes": sizes,
             "compressed_bytes": sizes,
-            "crc32": checksums,
+            "crc32": [checksum for _, _, checksum in facts_by_name],
         }
-        return build_listing(
-            "", [([f"{self.path}/{as_text(name)}" for name in names], numbers, faults)]
-        )
+        paths = [f"{self.path}/{as_text(name)}" for name in names]
+        return build_listing("", [(paths, numbers, faults)])
 
     def _examine(self, folder: DumpFolder, name: str, cached: FileFacts) -> tuple[int, str, int]:
         path = f"{self.path}/{name}"
@@ -328,12 +321,11 @@ def find_loose_folders(folder: DumpFolder, top: list[tuple[str, bool]]) -> list[
     with_pages = [
         path for path in paths if any(_is_page(f"{path}/{name}") for name, _ in folder.names(path))
     ]
-    return [_loose_folder(path) for path in with_pages]
-
-
-def _loose_folder(path: str) -> LooseFolder:
-    parent, _, yymm = path.rpartition("/")
-    return LooseFolder(path, folder_month(yymm) or "", subset_of(parent, ""))
+    folders = []
+    for path in with_pages:
+        parent, _, yymm = path.rpartition("/")
+        folders.append(LooseFolder(path, folder_month(yymm) or "", subset_of(parent, "")))
+    return folders
 
 
 def _is_page(path: str) -> bool:

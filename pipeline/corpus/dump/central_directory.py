@@ -109,9 +109,8 @@ def read_directory(file: str, size: int, read: Read) -> Entries:
     tail = read(tail_start, size - tail_start)
     count, length, stated_start, end = _find_directory(file, size, tail, read)
     start = end - length
-    base = (
-        start - stated_start
-    )  # bytes before the zip proper, which are missing from the stated offsets
+    # Bytes before the zip proper, which are missing from the stated offsets.
+    base = start - stated_start
     if base < 0 or start < 0 or length > _LONGEST_DIRECTORY:
         raise MissingInput(
             f"{file} is cut off or broken: its directory lies outside of it; fetch it again"
@@ -241,12 +240,8 @@ def _zip64_numbers(extra: bytes) -> Sequence[int]:
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
         at += 4 + length
-        if kind == 1:
-            return (
-                struct.unpack_from(f"<{length // 8}Q", extra, at - length)
-                if at <= len(extra)
-                else ()
-            )
+        if kind == 1 and at <= len(extra):
+            return struct.unpack_from(f"<{length // 8}Q", extra, at - length)
     return ()
 
 

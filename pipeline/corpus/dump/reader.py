@@ -78,9 +78,11 @@ class MemberReader:
         where the zip is gone, TransientFailure where a store does not answer.
         """
         _check_size(member)
-        method, packed = (
-            self._read_zipped(member) if member.zip else (_STORED, self._read_loose(member))
-        )
+        packed: bytes | memoryview
+        if member.zip:
+            method, packed = self._read_zipped(member)
+        else:
+            method, packed = _STORED, self._read_loose(member)
         self.bytes_read += len(packed)
         return unpack(member, method, packed)
 
@@ -101,12 +103,10 @@ class MemberReader:
         content = self._read_range(member, member.offset, length)
         method, start = _parse_local_header(member, content)
         packed = memoryview(content)[start : start + member.compressed_bytes]
-        if (
-            len(packed) < member.compressed_bytes and len(content) == length
-        ):  # its extra fields are longer
-            packed = memoryview(
-                self._read_range(member, member.offset + start, member.compressed_bytes)
-            )
+        if len(packed) < member.compressed_bytes and len(content) == length:
+            # The local header's extra fields are longer than the room for them.
+            rest = self._read_range(member, member.offset + start, member.compressed_bytes)
+            packed = memoryview(rest)
         if len(packed) < member.compressed_bytes:
             raise MemberError("corrupt_member", f"{member.zip} ends within {member.member}")
         return method, packed
@@ -186,9 +186,8 @@ def unpack(member: Member, method: int, packed: bytes | memoryview) -> bytes:
         page: bytes | bytearray = bytes(packed)
     elif method == _DEFLATED:
         try:
-            page = deflate_decompress(
-                packed, max(size, 1)
-            )  # with room for no byte at all it checks nothing
+            # With room for no byte at all it checks nothing.
+            page = deflate_decompress(packed, max(size, 1))
         except DeflateError as error:
             raise MemberError(
                 "corrupt_member", f"{name} is damaged, or unpacks to more than {size:,} bytes"

@@ -238,20 +238,19 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
     line = text.find("\n")
     if line > 0:
         dated = _YEAR_AT_END.search(text, max(0, line - 24), line)
-        yield ("year" if dated else "block"), dated.start() if dated else line, line
+        if dated:
+            yield "year", dated.start(), line
+        else:
+            yield "block", line, line
     end = _AFTER_NAMES.search(text, 0, line if line > 0 else len(text))
     if end:
         yield end.lastgroup or "", end.start(), end.end()
     names = _NAMES_WITH_INITIALS.match(text)
     if names:
-        yield (
-            "comma" if text[names.end() :].lstrip().startswith(",") else "initials",
-            names.end(),
-            names.end(),
-        )
-    place = next(
-        (place for words in italics if " " in words and (place := text.find(words)) > 0), 0
-    )
+        has_comma = text[names.end() :].lstrip().startswith(",")
+        yield "comma" if has_comma else "initials", names.end(), names.end()
+    places = (text.find(words) for words in italics if " " in words)
+    place = next((place for place in places if place > 0), 0)
     if place:
         yield "comma" if text[:place].rstrip().endswith(",") else "italics", place, place
     names = _FULL_NAMES.match(text)
@@ -379,8 +378,12 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     stop = _end_of_title(title, italics, own_block=own_block, commas=commas)
     if stop:
         return rest[: stop.start()] + stop[0][:1].strip(",;[ "), rest[stop.end() :]
-    place = 0 if line else next((place for words in italics if (place := title.find(words)) > 0), 0)
-    return (title[:place], rest[place:]) if place else (title, later)
+    if not line:
+        for words in italics:
+            place = title.find(words)
+            if place > 0:
+                return title[:place], rest[place:]
+    return title, later
 
 
 def _end_of_title(
@@ -425,7 +428,8 @@ def _reads_as_venue(text: str, italics: Italics) -> bool:
 def _tidy_title(text: str) -> str | None:
     """The title without quotation marks around it and without what styles hang on to it."""
     title = text.strip(_EDGES)
-    if title[:1] in _OPENING and (quoted := _QUOTED.match(title)) and quoted.end() == len(title):
+    quoted = _QUOTED.match(title) if title[:1] in _OPENING else None
+    if quoted and quoted.end() == len(title):
         title = title.strip(_QUOTES + _EDGES)
     while tail := _TITLE_TAIL.search(title):
         title = title[: tail.start()].rstrip(_EDGES)
@@ -511,10 +515,9 @@ def _without_publisher(venue: str) -> str:
     if ", " not in venue or not _PUBLISHER.search(venue):
         return venue
     pieces = venue.split(", ")
-    house = next(
-        (number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece)), len(pieces)
-    )
-    return ", ".join(pieces[: house or 1])
+    publishers = (number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece))
+    first = next(publishers, len(pieces))
+    return ", ".join(pieces[: first or 1])
 
 
 def _close(venue: str, text: str) -> str | None:
@@ -542,15 +545,14 @@ _OLD_ARCHIVE = re.compile(
 
 def _find_year(text: str) -> int | None:
     """The last year, in brackets if any is, before other prints of the work."""
-    lone = (
+    years = [
         year
         for year in _LONE_YEAR.finditer(text, 0, _end_of_first_print(text))
         if not _in_address(text, year)
-    )
-    years = list(lone)
+    ]
     bracketed = [year for year in years if text[year.start() - 1 : year.start()] == "("]
-    last = next(reversed(bracketed or years), None)
-    return int(last[0]) if last else None
+    candidates = bracketed or years
+    return int(candidates[-1][0]) if candidates else None
 
 
 def _in_address(text: str, year: re.Match[str]) -> bool:
@@ -562,8 +564,8 @@ def _in_address(text: str, year: re.Match[str]) -> bool:
 def _end_of_first_print(text: str) -> int:
     if " version" not in text and " translat" not in text:
         return len(text)
-    lowered = text.lower()
-    return min((at for words in _AFTERWORDS if (at := lowered.find(words)) >= 0), default=len(text))
+    places = map(text.lower().find, _AFTERWORDS)
+    return min((place for place in places if place >= 0), default=len(text))
 
 
 def _find_doi(parts: ItemParts) -> str | None:
@@ -572,9 +574,10 @@ def _find_doi(parts: ItemParts) -> str | None:
         if match:
             return _end_of_doi(match[0])
     for link in parts.links:
-        match = _DOI.search(unquote(link) if "%" in link else link) if "10." in link else None
-        if match:
-            return _end_of_doi(match[0])
+        if "10." in link:
+            match = _DOI.search(unquote(link) if "%" in link else link)
+            if match:
+                return _end_of_doi(match[0])
     return None
 
 
@@ -601,4 +604,5 @@ def _find_id(parts: ItemParts) -> str | None:
 
 def _id_in(text: str, start: int) -> str | None:
     plain = _PLAIN_ID.search(text, start)
-    return (normalize_arxiv_id(plain[1]) if plain else None) or find_arxiv_id(text[start:])
+    arxiv_id = normalize_arxiv_id(plain[1]) if plain else None
+    return arxiv_id or find_arxiv_id(text[start:])

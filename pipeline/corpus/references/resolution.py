@@ -34,8 +34,7 @@ SAME_TITLE = 95.0
 # A preprint is cited with the year of its posting or of its printing: under an equal title that is
 # up to six years later (a journal) or earlier (a scan), under one that is only close two.
 YEARS_APART_EQUAL, YEARS_APART_CLOSE = 6, 2
-# Shorter titles ("Deep learning") are borne by several works: without an author to check they prove
-# nothing.
+# Several works share a shorter title ("Deep learning"): it proves nothing without an author.
 WORDS_WITHOUT_AUTHOR = WINDOW
 # The items of the 21 real papers hold 15 to 60 words, the longest, of 530 authors, 1,200.
 _RAW_WORDS = 2_000
@@ -129,11 +128,9 @@ def _by_identifier(item: Mapping[str, Any]) -> Resolution | None:
 def _by_doi(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
     """The paper with the item's first known DOI; of several, the smallest identifier."""
     for doi in item.dois:
-        bearing = min(
-            (paper.arxiv_id for paper in papers if doi in paper.dois.split()), default=None
-        )
-        if bearing:
-            return Resolution(bearing, "doi")
+        with_doi = [paper.arxiv_id for paper in papers if doi in paper.dois.split()]
+        if with_doi:
+            return Resolution(min(with_doi), "doi")
     return None
 
 
@@ -147,10 +144,12 @@ def _by_text(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None
 
 
 def _id_in_doi(doi: str | None) -> str | None:
-    found = (
-        part.removeprefix(_ARXIV_DOI) for part in split_dois(doi) if part.startswith(_ARXIV_DOI)
-    )
-    return next(filter(None, map(normalize_arxiv_id, found)), None)
+    for part in split_dois(doi):
+        if part.startswith(_ARXIV_DOI):
+            arxiv_id = normalize_arxiv_id(part.removeprefix(_ARXIV_DOI))
+            if arxiv_id:
+                return arxiv_id
+    return None
 
 
 def _best(scored: Sequence[tuple[float, TitleCandidate]], item: _Item) -> Resolution | None:
@@ -193,7 +192,9 @@ def _stands_in(words: list[str], item: _Item) -> bool:
         if word == words[0] and item.raw_words[first : first + len(words)] == words:
             before = item.raw[: item.raw_spans[first][0]].rstrip()
             after = item.raw[item.raw_spans[first + len(words) - 1][1] :].lstrip()
-            if (not before or not before[-1].isalnum()) and (not after or after[0] in _AFTER_TITLE):
+            begins = not before or not before[-1].isalnum()
+            ends = not after or after[0] in _AFTER_TITLE
+            if begins and ends:
                 return True
     return False
 

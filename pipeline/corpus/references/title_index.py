@@ -45,7 +45,7 @@ _SCHEMA = pa.schema(
 # One look-up among the 2.7 million titles of arXiv takes a second, for 4,500 items or for 20,000.
 _LOOK_UP = """
 select distinct item, arxiv_id, title, surnames, dois, year
-from (select unnest(keys) as key, arxiv_id, title, surnames, dois, year from titles) join wanted
+from (select unnest(keys) as key, arxiv_id, title, surnames, dois, year from titles) join items
 using (key)
 order by item, arxiv_id
 """
@@ -92,15 +92,12 @@ class TitleIndex:
 
         keys: by number of the item (uint64).
         """
-        wanted = {
-            "key": np.concatenate(
-                [np.empty(0, np.uint64), *(np.asarray(some, np.uint64) for some in keys.values())]
-            ),
-            "item": np.repeat(
-                np.fromiter(keys, np.int64, len(keys)), list(map(len, keys.values()))
-            ),
+        keys_by_item = [np.asarray(of_item, np.uint64) for of_item in keys.values()]
+        columns = {
+            "key": np.concatenate([np.empty(0, np.uint64), *keys_by_item]),
+            "item": np.repeat(np.fromiter(keys, np.int64, len(keys)), list(map(len, keys_by_item))),
         }
-        self._connection.register("wanted", pa.table(wanted))
+        self._connection.register("items", pa.table(columns))
         with _named_errors():
             rows = self._connection.execute(_LOOK_UP).fetchall()
         for item, group in groupby(rows, key=lambda row: row[0]):
