@@ -45,7 +45,7 @@ StepCallback = Callable[[Mapping[str, Any]], None]
 
 @dataclass(slots=True)
 class StepLog:
-    """The steps of an answer in order, as JSON values, and what they cost together."""
+    """The steps of an answer in order, as JSON values, and their total cost."""
 
     on_step: StepCallback | None = None
     steps: list[dict[str, Any]] = field(default_factory=list)

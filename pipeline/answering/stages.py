@@ -74,12 +74,13 @@ def _build_questions(job: Job) -> Iterator[Row]:
     for place in _sample_places(job, askable):
         question = askable[place]
         gold = gold_passages(question, passages)
-        for claim in (question.claims[number] for number, ids in gold.items() if not ids):
-            detail = (
-                f"no passage of {claim.paper} holds its evidence"
-                if claim.evidence
-                else "it has no evidence"
-            )
+        for number, passage_ids in gold.items():
+            if passage_ids:
+                continue
+            claim = question.claims[number]
+            detail = "it has no evidence"
+            if claim.evidence:
+                detail = f"no passage of {claim.paper} holds its evidence"
             job.leave_out(question.id, "claim_without_passage", f"{detail}: {claim.claim}")
         yield _question_row(question, gold, dates)
 

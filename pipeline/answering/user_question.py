@@ -114,8 +114,11 @@ async def plan_query(
     the question itself if the model names none or its answer cannot be read. optional: use
     WikiChat's prompt, by which the model may decide not to search; the query is then None.
     """
-    prompt, context = "search" if optional else "query", tools.settings.llm_context
-    form: type[Any] = Search if optional else FollowUp if question.history else Query
+    context = tools.settings.llm_context
+    prompt = "search" if optional else "query"
+    form: type[Any] = FollowUp if question.history else Query
+    if optional:
+        form = Search
     text = short_question(question.question, context)
     room = PROMPTS.room(
         context,

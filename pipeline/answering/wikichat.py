@@ -7,7 +7,7 @@ answer, its claims, a verdict on each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -56,7 +56,7 @@ from pipeline.text import one_line
 # WikiChat allows 200 tokens for the bullets of a passage, which are two or three sentences.
 MOST_BULLETS, BULLET_CHARS = 3, 240
 _BULLET_TOKENS = 24 + MOST_BULLETS * (8 + int(BULLET_CHARS / CHARS_PER_TOKEN))
-# What a model writes for an empty list.
+# Texts that a model writes for an empty list.
 _NO_BULLET = {"", "none", "nothing", "n/a"}
 
 # WikiChat splits within 350 tokens; eight claims of two lines are as much.
@@ -169,12 +169,9 @@ async def summarize_passage(
     answer = await ask(
         tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS
     )
-    lines = dict.fromkeys(
-        one_line(bullet) for bullet in (answer.value.bullets if answer.value else ())
-    )
-    bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET][
-        :MOST_BULLETS
-    ]
+    lines = _distinct_lines(answer.value.bullets if answer.value else ())
+    bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET]
+    bullets = bullets[:MOST_BULLETS]
     steps.add(
         "bullets",
         answer.spent,
@@ -184,6 +181,11 @@ async def summarize_passage(
         failure=answer.failure,
     )
     return [UnnumberedClaim(text, passage) for text in bullets]
+
+
+def _distinct_lines(texts: Iterable[str]) -> list[str]:
+    """The texts in order, each on one line and once."""
+    return list(dict.fromkeys(map(one_line, texts)))
 
 
 async def _generate(tools: Tools, steps: StepLog, question: UserQuestion) -> _Branch:
@@ -224,9 +226,7 @@ async def split_claims(
         room = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
         messages = PROMPTS.messages("split", answer=fit(text.strip(), room).text, **values)
         answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
-    lines = dict.fromkeys(
-        one_line(claim) for claim in (answer.value.claims if answer.value else ())
-    )
+    lines = _distinct_lines(answer.value.claims if answer.value else ())
     claims = [line for line in lines if searchable(line)]
     checked = claims[:MOST_CHECKED]
     steps.add(
@@ -261,7 +261,9 @@ async def check_claim(
         )
     check = answer.value or Check(reasoning="", verdict="NOT ENOUGH INFO", passage=0)
     named = 1 <= check.passage <= len(passages)
-    support = passages[check.passage - 1 if named else 0] if check.verdict == "SUPPORTS" else None
+    support = None
+    if check.verdict == "SUPPORTS":
+        support = passages[check.passage - 1] if named else passages[0]
     steps.add(
         "verify",
         answer.spent,

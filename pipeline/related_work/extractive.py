@@ -125,7 +125,7 @@ def encoder_of(embedder: Embedder) -> Encode:
 
 
 def first_scores(prepared: PreparedTask, place: int) -> list[float]:
-    """How well each candidate of a work stands for it.
+    """A score for each candidate of a work: how well it represents the work.
 
     The weights are set by hand: weights fitted to half of DeepScholar's targets gained 0.3 points
     of ROUGE on that half and lost 0.1 on the other. The contribution outweighs the rest, so that
@@ -160,7 +160,7 @@ def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, SummarySent
 def _further_sentences(
     prepared: PreparedTask, place: int, used: int, first: SummarySentence
 ) -> list[SummarySentence]:
-    """What can be cited of the other candidates: the best on the findings, then the others, best
+    """The other candidates that can be cited: the best on the findings, then the others, best
     first; those that are before the candidate used come last.
     """
     work, close = prepared.works[place], prepared.sentences[place] @ prepared.documents[place]

@@ -311,7 +311,7 @@ class _GroundedSearch:
             return _Repair(draft, "kept")
         messages, cut = self._repair_messages(step, draft, before)
         (repaired,) = await self._ask(messages, step, draft.sentences, temperature=0.0)
-        if repaired.failure is not None:  # nothing was repaired: what was wrong still is
+        if repaired.failure is not None:  # nothing was repaired: the faults remain
             repaired = TiedDraft(draft.sentences, draft.faults, repaired.failure)
         return _Repair(repaired, "repaired", cut)
 

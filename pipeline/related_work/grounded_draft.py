@@ -1,6 +1,6 @@
 """A grounded draft: sentences with the references they cite and the passages that support them.
 
-The form in which a model answers, reading the answer, and mending what it lacks.
+The form of the model's answer, its reader, and the repair of lost references.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def missing_references(
 def _read_sentence(
     item: Any, required: Sequence[int], passages: Collection[str]
 ) -> tuple[TiedSentence, set[int], int]:
-    """A sentence without what it must not cite, the numbers that it must not cite, and how many
-    names are no passage's.
+    """A sentence without citations that are not allowed, the numbers of these, and how many names
+    are no passage's.
     """
     text, _ = normalize(one_line(item.text))
     named = [*cited_numbers(text), *item.references]

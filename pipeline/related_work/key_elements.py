@@ -57,7 +57,7 @@ class KeyElements:
         )
 
     def gist(self) -> str:
-        """What the paper adds, as short as the answers have it."""
+        """The paper's contribution in short, else its methodology, else its research questions."""
         return self.contributions or self.methodology or self.research_questions
 
     @classmethod
@@ -88,8 +88,8 @@ async def extract(client: LlmClient, content: str, settings: Settings) -> Extrac
     """The seven answers on a paper's text, at temperature 0.
 
     The content is cut at a section's end to fit the context. A model that repeats the paper's
-    questions as answers is asked once more, with descriptions in their place; what is a question
-    even then is empty.
+    questions as answers is asked once more, with descriptions in their place; an answer that
+    still is a question becomes empty.
     """
     context, element_tokens = settings.llm_context, settings.element_tokens
     characters = element_characters(settings)
@@ -142,11 +142,11 @@ async def ask_for_elements(
     prompt: str,
     **values: object,
 ) -> StructuredAnswer[BaseModel]:
-    """An answer to the seven questions; where it gives any of them back, what is wanted is
-    described, and asked again.
+    """An answer to the seven questions; if it repeats any of them, a second call describes the
+    answers instead.
 
-    texts: the seven texts of an answer. What it cost counts both; a second answer that cannot be
-    read leaves the first. Raises LlmAnswerError where the first cannot be read.
+    texts: the seven texts of an answer. The cost is that of both calls; if the second answer cannot
+    be read, the first is used. Raises LlmAnswerError if the first cannot be read.
     """
     first = await ask(PROMPTS.messages(prompt, described=False, **values))
     if not any(map(repeats_question, texts(first.value).values())):

@@ -13,11 +13,11 @@ from pipeline.llm.structured import AtMost
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 
-# What all examples take of a context at most, in parts of it: of 16,384 tokens two have 1,024 each,
+# All examples take at most this part of a context: of 16,384 tokens two have 1,024 each,
 # longer than most related-work sections. The two shipped have 260.
 _EXAMPLES_SHARE = 8
-# What a prompt leaves free for an answer without a limit: a quarter of the context, at most 1,200
-# words.
+# The room that a prompt leaves for an answer without a limit: a quarter of the context, at most
+# 1,200 words.
 _ROOM_SHARE, _MOST_ROOM = 4, 2048
 
 # A short sentence with its citation; and a quarter of what a context has beyond the longest prompt
@@ -76,8 +76,7 @@ def draft_length(settings: Settings, references: int, factor: int = 1) -> Answer
     """The length of a section on so many references, by CITELOOM_DRAFT_TOKENS.
 
     The limit is raised where each reference would have less than a short sentence, as far as the
-    context allows.
-    factor: how much longer than its draft an answer is.
+    context allows. factor: how much longer than its draft an answer is.
     """
     limit, context = settings.draft_tokens or None, settings.llm_context
     spare = max(context - _WITHOUT_TEXTS, 0) // (_DRAFT_SHARE * factor)

@@ -43,14 +43,14 @@ _ADDRESS = re.compile(
     r"(?:https?://)?(?:[a-z0-9-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html)/([^?#]+?)(?:\.pdf)?/?(?:[?#].*)?",
     re.IGNORECASE,
 )
-# The command reads a draft as UTF-8 and puts U+FFFD for what is none. French in Latin-1 has 4 in
-# 100 characters of these, and can still be read; a picture or an archive has most.
+# The command reads a draft as UTF-8 and puts U+FFFD for other bytes. French in Latin-1 has 4 in 100
+# characters of these, and can still be read; a picture or an archive has most.
 _UNREADABLE_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A related-work section with its list of references and what it cost."""
+    """A related-work section with its list of references and its cost."""
 
     markdown: str
     """The section under a heading, citations as Pandoc's `[@key]`, then the list of references."""

@@ -47,8 +47,8 @@ _ADVERBS = _any_of(
 _LEAD_IN = re.compile(
     rf"(?:{_ADVERBS}|in (?:this|the present) {_PAPER})(?:\s*,\s*|\s+(?=we\b))", re.IGNORECASE
 )
-# "To address these challenges, we": what it points to is in the sentence before, and the clause can
-# be spared.
+# "To address these challenges, we": the challenges are in the sentence before, and the clause is
+# removed.
 _PURPOSE = _any_of(
     "to in_order_to in_response_to motivated_by inspired_by driven_by guided_by building_on"
     " building_upon based_on based_upon with given from in_light_of under using by through for"
@@ -63,7 +63,7 @@ _POINTING_CLAUSE = re.compile(
     rf" {_PAPER})\b)",
     re.IGNORECASE,
 )
-# What a sentence begins with that speaks of the sentence before it.
+# Beginnings of a sentence that refer to the sentence before it.
 _LEANS_BACK = re.compile(
     _any_of(
         "this these those that such it they he she its their there here another other others both"
@@ -87,8 +87,8 @@ _ABOUT_THE_PAPER = re.compile(
     r" (?P<plain>paper|article|survey|authors))\b",
     re.IGNORECASE,
 )
-# What only the paper itself can hold: formulas, citations, parts of the paper, addresses, numbered
-# lists.
+# Text that makes sense in its own paper alone: formulas, citations, parts of the paper, addresses,
+# numbered lists.
 _FOREIGN = re.compile(
     r"\$|\\|\[@|\[\d|\[Reference|https?:|www\.|github|\|"
     r"|\b(?:Section|Sec\.|Table|Tab\.|Figure|Fig\.|Figs\.|Appendix|Equation|Eq\.|Algorithm|Theorem|Lemma|Chapter)\s*"
@@ -127,7 +127,7 @@ _DEEDS = _any_of(
 _WE_AS_AUTHORS = re.compile(
     rf"\bwe (?:\w+ly )?(?:{_DEEDS}|have \w+ed|\w+ed|built|found|gave|wrote)\b", re.IGNORECASE
 )
-# What places a sentence among the others of its paper, and says nothing by itself.
+# Words that place a sentence among others of its paper, and are removed.
 _STEP = re.compile(
     r"\b(?P<we>we)"
     r" (?:also|then|further|furthermore|additionally|first|finally|next|thus|therefore) ",
@@ -271,7 +271,7 @@ def _of_the_paper(text: str, about: re.Match[str], citation: str, names: str) ->
 
 
 def _of_the_thing(text: str, citation: str) -> str | None:
-    """What is proposed under a name of its own, as the subject: "SimCSE [Reference 3] is a simple
+    """The proposal as the subject where it has a name of its own: "SimCSE [Reference 3] is a simple
     framework".
     """
     named = _NAMED_FIRST.match(text) or _NAMED_LAST.match(text)

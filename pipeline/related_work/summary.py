@@ -16,8 +16,8 @@ from pipeline.text import one_line
 # write: Python reads no number of more than 4,300 digits.
 _NUMBER = "[0-9]{1,4}"
 _EXACT = re.compile(rf"\[Reference ({_NUMBER})\]")
-# What models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and 3],
-# [References 1-3].
+# Forms that models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and
+# 3], [References 1-3].
 _BARE = re.compile(rf"\[({_NUMBER})\]")
 _WORD = r"(?:references?|refs?\.?)"
 _TO = r"\s*(?:-|–|—|to)\s*"

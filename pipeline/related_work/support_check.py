@@ -126,7 +126,7 @@ async def revise(
     passages.
 
     At temperature 0; without such sentences no call is made. A revised sentence keeps its
-    references, whatever the model made of them; one that comes back empty stays. characters:
+    references, even where the model changes them; one that comes back empty stays. characters:
     longest sentence, None for no limit.
     """
     before = tuple(sentences)

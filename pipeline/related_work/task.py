@@ -21,7 +21,7 @@ from pipeline.errors import SettingError
 
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]
 ReferenceSource = Literal["full_text", "abstract", "item"]
-"""What is known of a reference: its text, its abstract alone, or its bibliography item alone."""
+"""The known part of a reference: its text, its abstract alone, or its bibliography item alone."""
 
 
 @dataclass(frozen=True, slots=True)

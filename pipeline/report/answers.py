@@ -138,7 +138,7 @@ def month_intro(data: AnswersData) -> Section:
 
 
 def _basis(data: AnswersData) -> str:
-    """What our rows rest on: questions, papers, months and judge."""
+    """The basis of our rows: questions, papers, months and judge."""
     papers = {paper for posed in data.questions for paper in posed.question.papers}
     judge = (
         f"judge {judge_label(data.judge, 'claim_grade')}" if data.judge else "nothing was graded"
@@ -303,7 +303,7 @@ def _paper_table(data: AnswersData) -> Grid:
 
 
 def _outcomes(data: AnswersData) -> Grid:
-    """What became of the questions, and over how many each mean is."""
+    """Counts of the outcomes of questions, and of the questions of each mean."""
     columns = select(
         "questions",
         "answered",
@@ -341,7 +341,7 @@ def _kinds(data: AnswersData) -> Section | None:
 
 
 def _retrieval(data: AnswersData, *, linked: bool) -> Section | None:
-    """What retrieval showed, apart from what a model made of it; None where no system searched.
+    """Measures of retrieval, apart from the model; None where no system searched.
 
     linked: whether questions have pages to link to.
     """

@@ -55,7 +55,7 @@ def reasons_text(left_out: Iterable[tuple[str, int]]) -> str:
 
 
 def funnel_grid(data: ReportData) -> Grid:
-    """The steps from the dump to the index, with what comes out of each and what was left out."""
+    """The steps from the dump to the index, with the rows of each and the reasons for omissions."""
     rows = [
         [name, number_of(data.rows(step), noun), reasons_text(data.left_out(step.name))]
         for step, name, noun in FUNNEL
@@ -157,7 +157,7 @@ def _counts(column: pa.ChunkedArray) -> Counter[str]:
 
 
 def retrieval_section(scores: RetrievalScores) -> Section:
-    """How well each way to search finds the papers that a sentence cites."""
+    """Retrieval scores of each way to search for the papers that a sentence cites."""
     key, title = "retrieval", "Retrieval"
     if not scores.rows:
         why = scores.notes.get("no_scores", "it has no queries")
@@ -270,7 +270,7 @@ def overall_retrieval(months: Sequence[MonthData]) -> Section | None:
 def failure_sections(
     data: ReportData, ledger: Sequence[LeftOut], recovered: Sequence[LeftOut]
 ) -> list[Section]:
-    """What failed or was left out where a model was called.
+    """Failures and omissions of the stages that call a model.
 
     ledger: of the stages that call a model. recovered: unreadable answers that a system went on
     without, from the traces of its sections and answers.

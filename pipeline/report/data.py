@@ -129,7 +129,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something cost, answers from the cache included.
+    """Calls and tokens of some rows, answers from the cache included.
 
     items: how many rows it made. tokens: (model, `prompt_tokens` or `completion_tokens`) → tokens,
     of every model that wrote or judged, one that needs no tokens too.
@@ -616,8 +616,8 @@ def rows_by(
     ids: Collection[str],
     columns: list[str] | None = None,
 ) -> Mapping[str, list[Row]]:
-    """The rows of some tasks or questions by id, in the table's order; [] for every other id and a
-    missing table.
+    """Rows of these tasks or questions by id, in the table's order; [] for any other id, and where
+    the table is missing.
 
     key: the column with the id. Raises as `DataRoot.read` does.
     """

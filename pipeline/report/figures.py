@@ -119,8 +119,9 @@ def answering_colour(system: str, systems: Sequence[str]) -> int:
     """The colour of an answering system, the same for each of its models. systems: all that are
     shown beside it.
     """
-    if (own := parse_writer(system).system) in _ANSWERING_COLOURS:
-        return _ANSWERING_COLOURS[own]
+    own_name = parse_writer(system).system
+    if own_name in _ANSWERING_COLOURS:
+        return _ANSWERING_COLOURS[own_name]
     others = sorted(
         other for other in systems if parse_writer(other).system not in _ANSWERING_COLOURS
     )

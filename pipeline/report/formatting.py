@@ -120,7 +120,7 @@ def month_range(months: Sequence[str]) -> str:
 
 
 def interval_notes(items: int, noun: str, nouns: str) -> list[str]:
-    """What the intervals of means are, and a warning where there are few tasks or questions."""
+    """Notes on the intervals of means, with a warning for few tasks or questions."""
     notes = [
         "Small numbers below a mean are its 95 % interval, from 10,000 bootstrap draws of the"
         f" {nouns}. A single {noun}, or {nouns} that all have one value, give no interval."

@@ -187,7 +187,11 @@ def published_rows(
     return [
         MeasuredRow(
             row["system"],
-            {m.metric: m.parse(row[m.metric]) for m in measures if m.metric in row},
+            {
+                measure.metric: measure.parse(row[measure.metric])
+                for measure in measures
+                if measure.metric in row
+            },
             row["model"],
         )
         for row in printed
@@ -221,9 +225,7 @@ def system_rows(
 
 
 def basis(data: RelatedWorkData, judges: str | None = None) -> str:
-    """What our rows rest on: data and judge, which is that of the G-Score unless others are
-    given.
-    """
+    """The basis of our rows: tasks, months and judge, by default that of the G-Score."""
     judges = data.scores.judge if judges is None else judges
     judged = f"judge {judges}" if judges else "nothing was judged"
     small = (

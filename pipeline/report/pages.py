@@ -134,7 +134,7 @@ class TextPages:
 
 @dataclass(frozen=True, slots=True)
 class MonthReport:
-    """The sections of a month's pages, and what was left out.
+    """The sections of a month's pages, and the items that were left out.
 
     ledger: of the stages from the dump to the index. failed: items that failed or were left out
     where a model was called.

@@ -222,7 +222,7 @@ def _comparisons(data: RelatedWorkData) -> list[Section]:
 
 
 def month_intro(data: ReportData, ledger: Sequence[LeftOut]) -> Section:
-    """What the related work of a month is, or why there is none. ledger: of the month."""
+    """The related work of a month in words, or the reason for none. ledger: of the month."""
     key, title, related = "related-work", "Related work", data.related
     if related.tasks:
         number = "One target" if related.tasks == 1 else f"{count(related.tasks)} targets, each"

@@ -42,8 +42,8 @@ _MOST_PASSAGE_CHARS = 6_000
 # beyond it those that were kept, and the beginnings of the others.
 _MOST_DRAFT_CHARS = 600_000
 _BEGINNING_CHARS = 400
-# What `chatcite_grounded` does to a kept draft that lost a reference; its text in the trace is the
-# one before.
+# Outcomes of `chatcite_grounded` for a kept draft that lost a reference; the trace has the text
+# from before the repair.
 _REPAIRED = ("repaired", "patched")
 # Parts of a trace that a system may lack.
 _EMPTY_TRACE: dict[str, Any] = {

@@ -186,7 +186,7 @@ class PlainSection:
 
 @dataclass(frozen=True, slots=True)
 class PlainPaper:
-    """What a PDF's text holds. sections: all in order, the bibliography's left out; bibliography:
+    """The text of a PDF. sections: all in order, the bibliography's left out; bibliography:
     as printed, "" where there is none.
     """
 

@@ -1,4 +1,4 @@
-"""A task file from works and a section that cites them, whatever data set both come from.
+"""A task file from works and a section that cites them, for every data set.
 
 A section that is not numbered yet cites a work as `[Work i]`, i being the place of the work in the
 data set, from 0. Citations by name and year, (Zhang et al., 2018) or Popović (2015), are matched to
@@ -98,7 +98,7 @@ _OTHERS = rf"(?:\s+et\s+al\.?|\s+(?:and|&)\s+{_NAME})?"
 _YEAR = r"(?P<year>(?:19|20)[0-9]{2})(?P<letter>[a-z]?)"
 # Zhang et al. (2018), Bulte and Tezcan (2019), Popović (2015): the names stay, the year goes.
 _IN_TEXT = re.compile(rf"(?P<names>(?P<first>{_NAME}){_OTHERS})\s*\({_YEAR}\)")
-# What is between two semicolons of (Zhang et al., 2018; Popović, 2015).
+# Text between two semicolons of (Zhang et al., 2018; Popović, 2015).
 _IN_GROUP = re.compile(rf"(?:.*?\s)??(?P<first>{_NAME}){_OTHERS},?\s+{_YEAR}")
 _GROUP = re.compile(r"\(([^()]*(?:19|20)[0-9]{2}[a-z]?)\)")
 
