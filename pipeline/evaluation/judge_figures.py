@@ -83,7 +83,7 @@ def read_figures(file: Path = FILE) -> list[JudgeFigures]:
 
 def write_figures(figures: Sequence[JudgeFigures], file: Path = FILE) -> None:
     """Write figures in place of earlier ones of the same judge and task; the others stay."""
-    by_key = {(each.judge, each.task): each for each in (*read_figures(file), *figures)}
+    by_key = {(entry.judge, entry.task): entry for entry in (*read_figures(file), *figures)}
     file.write_bytes(_ALL.dump_json([by_key[key] for key in sorted(by_key)], indent=1) + b"\n")
 
 
@@ -130,9 +130,9 @@ def judge_sentences(judges: Sequence[str], task: TaskName) -> list[str]:
 def _current_figures() -> dict[tuple[str, str], JudgeFigures]:
     """(Judge, task) → the committed figures of the prompts that are in use."""
     return {
-        (each.judge, each.task): each
-        for each in read_figures()
-        if each.prompt == prompt_digest(each.judge, each.task)
+        (figures.judge, figures.task): figures
+        for figures in read_figures()
+        if figures.prompt == prompt_digest(figures.judge, figures.task)
     }
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class StyleRule(NamedTuple):
-    """What a style prints, an example of it, and what the rule makes of the example."""
+    """A pattern of what a style prints, an example, and the part that the example yields."""
 
     name: str
     pattern: str

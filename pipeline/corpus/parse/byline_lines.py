@@ -116,8 +116,8 @@ class Person(NamedTuple):
 class NameFinder:
     """Finds the names in the lines of one page's bylines.
 
-    A page that prints none of the known names has on its first lines whatever names a team or its
-    people: they are taken as printed.
+    On a page that prints none of the known names, the first lines name a team or its people: these
+    names are taken as printed.
     """
 
     def __init__(self, known: KnownNames, bylines: Sequence[Byline]) -> None:

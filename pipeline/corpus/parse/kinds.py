@@ -1,4 +1,4 @@
-"""What an element of a LaTeXML page is, by its tag and classes.
+"""Kinds of the elements of a LaTeXML page, by tag and classes.
 
 The class names are LaTeXML's
 (https://math.nist.gov/~BMiller/LaTeXML/manual/customization/customization.html, and
@@ -11,7 +11,7 @@ import re
 
 # How deep each kind of section belongs. An environment that LaTeXML found open nests the rest of
 # the paper below one of its elements (2306.17806: eight sections inside a table), so a section's
-# place is told by its rank, not its depth.
+# place follows from its rank, not its depth.
 SECTION_RANKS = {
     "ltx_part": 0,
     "ltx_chapter": 1,

@@ -123,7 +123,7 @@ class _PageReading:
         self.note_marks: dict[int, str] = {}
 
     def read_page(self) -> Findings:
-        """What the page holds."""
+        """The findings of the page."""
         self.prepare()
         self.read_bibliography()
         self.read_authors()
@@ -384,12 +384,12 @@ class _PageReading:
         return raw, policies.section_number(" ".join(numbers)), notes
 
     def read_front(self, node: Tag, kind: str) -> list[Block]:
-        known = getattr(self.findings, kind)
-        if known is not None and kind == "abstract":
+        earlier = getattr(self.findings, kind)
+        if earlier is not None and kind == "abstract":
             return self.read_para(node)
         raw, after = self.text_of(node)
         text = policies.finish(raw)
-        if known is not None:
+        if earlier is not None:
             self.count_loss("second_title", raw)
         else:
             setattr(self.findings, kind, text or None)

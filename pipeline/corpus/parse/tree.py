@@ -116,7 +116,7 @@ class Node(list["str | Node"]):
 
 
 def _value(tag: str, name: str) -> str:
-    """What a tag says of an attribute that elements do not share; `name` is ` id="` or the like."""
+    """The value of an attribute that elements do not share; `name` is ` id="` or the like."""
     value = tag.partition(name)[2].partition('"')[0]
     return unescape(value) if "&" in value else value
 
@@ -159,7 +159,7 @@ def grow(source: PageSource) -> tuple[Node, str]:
 
 
 def _body_of(text: str) -> str:
-    """What is between `<body>` and `</body>`."""
+    """The text between `<body>` and `</body>`."""
     start = _BODY.search(text)
     if start is None:
         raise Irregular("no <body>")

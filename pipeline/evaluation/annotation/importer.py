@@ -250,7 +250,7 @@ def _table_rows(sheet: Sheet, annotator: str) -> dict[str, list[Row]]:
     for unit_id, row in sheet.rows.items():
         unit, values = sheet.study.units[unit_id], row.model_dump()
         if any(value is not None for value in values.values()):
-            known = {
+            cells = {
                 **unit.model_dump(),
                 **parse_writer(unit.system).columns,
                 **values,
@@ -258,7 +258,7 @@ def _table_rows(sheet: Sheet, annotator: str) -> dict[str, list[Row]]:
                 row_class.annotator: annotator,
                 row_class.item_id: unit.item_id,
             }
-            rows[unit.month].append({name: known[name] for name in row_class.table.schema.names})
+            rows[unit.month].append({name: cells[name] for name in row_class.table.schema.names})
     return rows
 
 

@@ -245,7 +245,9 @@ def _graders_agreement(verdicts: Verdicts) -> dict[Part, Estimate]:
     agreement: dict[Part, Estimate] = {}
     for part, names in VERDICTS.items():
         mine = {key: by_grader for key, by_grader in verdicts.items() if key.part == part}
-        codes = [[names.index(each) for each in by_grader.values()] for by_grader in mine.values()]
+        codes = [
+            [names.index(verdict) for verdict in by_grader.values()] for by_grader in mine.values()
+        ]
         agreement[part] = alpha(codes, [key.question_id for key in mine], _LEVELS[part])
     return agreement
 

@@ -45,7 +45,8 @@ def citation_measures(
     `text`, `sentences` and `trace`; support_rows: those of `citation_support` for this task and
     system, none where nothing was judged.
     """
-    rows, numbers = list(support_rows), {each["number"] for each in task_row["references"]}
+    rows = list(support_rows)
+    numbers = {reference["number"] for reference in task_row["references"]}
     trace: Mapping[str, Any] = json.loads(summary_row["trace"] or "{}")
     retained = retention_by_round(trace)
     measures = {
@@ -53,7 +54,7 @@ def citation_measures(
         "citation_recall": recall(summary_row["sentences"], rows),
         "reference_coverage": coverage(summary_row["text"], numbers),
         "citation_out_of_range": float(
-            sum(each.number not in numbers for each in citations_of(summary_row["sentences"]))
+            sum(cite.number not in numbers for cite in citations_of(summary_row["sentences"]))
         ),
         "citation_exact": exactness(summary_row["text"], trace),
         "retention": fmean(retained) if retained else None,
@@ -90,7 +91,7 @@ def recall(sentences: Sequence[Row], rows: Sequence[Row]) -> float | None:
     out of range does not. Citations that were not judged, for want of a text or by the limit, do
     not count: the share among the sentences with a citation that was judged stands for those too.
     """
-    cited = {each.sentence for each in citations_of(sentences)}
+    cited = {citation.sentence for citation in citations_of(sentences)}
     stating = [
         place
         for place, each in enumerate(sentences, 1)
@@ -152,7 +153,7 @@ def retention_by_round(trace: Mapping[str, Any]) -> list[float]:
     for place in range(len(rounds) - 1, 0, -1):
         step = rounds[place]
         draft = step["drafts"][step["kept"][slot] - 1]
-        earlier = {each["reference"] for each in rounds[:place]}
+        earlier = {before["reference"] for before in rounds[:place]}
         if "guard" in step and step["guard"][slot]["how"] in _CORRECTED:
             shares.append(1.0)
         else:

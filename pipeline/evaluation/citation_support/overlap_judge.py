@@ -109,7 +109,7 @@ def _overlap(
         return Overlap(0.0, 0.0, "")
     stems = _stems(claim)
     shared = [stems & _stems(sentence) for sentence in sentences]
-    cosines = [float(vector @ each) for each in vectors]
+    cosines = [float(vector @ of_sentence) for of_sentence in vectors]
     count = max(len(stems), 1)
     best = max(
         range(len(sentences)),
@@ -130,7 +130,9 @@ def score(words: float, cosine: float, weight: float = EMBEDDING_WEIGHT) -> floa
 def decide(overlap: Overlap) -> OverlapVerdict:
     """The verdict that follows from an overlap."""
     value = score(overlap.words, overlap.cosine)
-    label: Verdict = (
-        "supported" if value >= SUPPORTED_FROM else "partly" if value >= PARTLY_FROM else "not"
-    )
+    label: Verdict = "not"
+    if value >= SUPPORTED_FROM:
+        label = "supported"
+    elif value >= PARTLY_FROM:
+        label = "partly"
     return OverlapVerdict(label, value, overlap.sentence)

@@ -182,11 +182,10 @@ def with_passages(
     for each in sample:
         if each.unjudged is None:
             claim = each.citation.claim
-            passages = (
-                ranked.passages.get((each.reference["arxiv_id"], claim), ())
-                if in_corpus(each.reference)
-                else among(paragraphs_of(each.reference), claim, most)
-            )
+            if in_corpus(each.reference):
+                passages = ranked.passages.get((each.reference["arxiv_id"], claim), ())
+            else:
+                passages = among(paragraphs_of(each.reference), claim, most)
             each = replace(each, passages=passages, unjudged=None if passages else NO_TEXT)
         completed.append(each)
     return completed

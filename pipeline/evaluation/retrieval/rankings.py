@@ -71,7 +71,7 @@ def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
     sparse = None if vectors.sparse is None else SparseScores(vectors.sparse, idf=False)
     for start in range(0, len(queries.texts), BLOCK):
         block = slice(start, start + BLOCK)
-        dense = np.stack([each.dense for each in queries.vectors[block]]) @ vectors.dense.T
+        dense = np.stack([query.dense for query in queries.vectors[block]]) @ vectors.dense.T
         by_words = lexical.of([lexical_query(text) for text in queries.texts[block]])
         for own, by_dense, words in zip(queries.own[block], dense, by_words, strict=True):
             fused = _without(fused_scores(by_dense, words) * pool.kind_weights, pool, own)
@@ -83,7 +83,7 @@ def rank(queries: Queries, pool: Pool, vectors: Matrices) -> Rankings:
             rankings.fused.append(papers_in_order(best_fused, pool))
             rankings.fused_passages.append(best_fused)
         if sparse is not None:
-            by_sparse = sparse.of([each.sparse for each in queries.vectors[block]])
+            by_sparse = sparse.of([query.sparse for query in queries.vectors[block]])
             for own, scores in zip(queries.own[block], by_sparse, strict=True):
                 rankings.sparse.append(
                     papers_by_score(_without(only_positive(scores), pool, own), pool)

@@ -19,7 +19,7 @@ from pipeline.corpus.parse.walk.state import (
     role_of,
 )
 
-# Thanks belong to whatever section they are in.
+# Thanks belong to the section that they are in.
 _LOWEST_RANK = 9
 _OUTSIDE = OpenSection(-1, 0, ())
 

@@ -23,7 +23,7 @@ TOP, PARAGRAPH, GATHER = "top", "paragraph", "gather"
 
 @dataclass(slots=True, eq=False)
 class Float:
-    """What a figure, table or algorithm holds beside its running words."""
+    """Captions, kind and errors of a figure, table or algorithm, beside its running words."""
 
     captions: list[str] = field(default_factory=list)
     listing: bool = False
@@ -120,7 +120,7 @@ class Walk:
         return buffer
 
     def put(self, block: Block | None, after: list[Block]) -> None:
-        """Put a block, and those that follow it, after whatever is open now."""
+        """Put a block, and those that follow it, after the block that is open."""
         target = self.blocks if self.buffer.mode == TOP else self.buffer.after
         if block is not None and block.text:
             target.append(block)
