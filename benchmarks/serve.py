@@ -18,7 +18,6 @@ import argparse
 import asyncio
 import os
 import random
-import socket
 import statistics
 import subprocess
 import sys
@@ -32,7 +31,7 @@ from pathlib import Path
 import httpx2
 import psutil
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, free_ports, report
 from benchmarks.quotes import paragraphs
 from pipeline import tables
 from pipeline.engine.stage import Workspace
@@ -46,7 +45,7 @@ SECONDS, QUICK_SECONDS, ROUNDS = 20.0, 5.0, 5
 CLI_SEARCHES, QUICK_CLI_SEARCHES = 10, 2
 _TIMEOUT = 10.0
 _WORDS = (2, 12)
-_COMMAND = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from pipeline.cli import main; main()"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +199,9 @@ async def _request(client: httpx2.AsyncClient, query: str, due: float) -> float 
 @contextmanager
 def serving(workspace: Workspace) -> Iterator[tuple[str, psutil.Process]]:
     """The address and the process of a `citeloom serve` over the data root."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_ports(1)[0]
     process = subprocess.Popen(
-        [*_COMMAND, "serve", "--port", str(port)], env=_environment(workspace)
+        [*COMMAND, "serve", "--port", str(port)], env=environment_of(workspace)
     )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -230,15 +227,16 @@ def search_by_cli(workspace: Workspace, query: str) -> float:
     """Seconds of one `citeloom search`."""
     started = time.perf_counter()
     subprocess.run(
-        [*_COMMAND, "search", query, "--limit", "30", "--json"],
-        env=_environment(workspace),
+        [*COMMAND, "search", query, "--limit", "30", "--json"],
+        env=environment_of(workspace),
         check=True,
         capture_output=True,
     )
     return time.perf_counter() - started
 
 
-def _environment(workspace: Workspace) -> dict[str, str]:
+def environment_of(workspace: Workspace) -> dict[str, str]:
+    """This process's environment, with the data root of the workspace."""
     return {**os.environ, "CITELOOM_DATA": str(workspace.root.path)}
 
 

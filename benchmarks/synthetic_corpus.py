@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.embedding.choice import make_embedder
-from pipeline.embedding.embedder import EngineFacts, SparseRows, VectorBatch, Vectors
+from pipeline.embedding.embedder import EngineFacts, SparseRows, VectorBatch
 from pipeline.embedding.minilm import MiniLM
 from pipeline.settings import PROJECT, Settings
 
@@ -42,6 +42,10 @@ _RELATED_WORK = re.compile(
 )
 _END_OF_LIST = re.compile(r"</ul>\s*</section>")
 _OLD_IDS_END = "2007-03"
+_OTHER_ARCHIVES = (
+    "math", "hep-th", "hep-ph", "hep-ex", "astro-ph", "cond-mat", "gr-qc", "quant-ph",
+)  # fmt: skip
+MOST_OTHERS = 1_000 * len(_OTHER_ARCHIVES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,9 @@ class SyntheticCorpus:
 
     months: Sequence[str]
     papers_per_month: int
-    _pages: dict[str, str] = field(default_factory=dict)
-    _records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _pages: dict[str, str] = field(init=False, default_factory=dict)
+    _records: dict[str, dict[str, Any]] = field(init=False, default_factory=dict)
+    _sources: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         for archive in sorted((SAMPLE / "dump").glob("*.zip")):
@@ -117,25 +122,28 @@ class SyntheticCorpus:
                 archive.writestr(f"no-problem/{paper.file_name}", self._page(paper))
 
     def write_snapshot(self, file: Path, other_records: int = 0) -> None:
-        """Write the metadata of all papers, and so many records of other archives' papers."""
+        """Write the metadata of all papers, and so many records of other archives' papers: at most
+        8,000 a month, above which ids would repeat (ValueError).
+        """
+        most = MOST_OTHERS * len(self.months)
+        if other_records > most:
+            raise ValueError(f"{len(self.months)} months hold at most {most} other records")
         with file.open("w") as lines:
             for paper in self.papers(self.months):
                 lines.write(json.dumps(self._record(paper)) + "\n")
             for number in range(other_records):
-                month = self.months[number % len(self.months)]
-                record = self._records[self._sources[number % len(self._sources)]]
-                place = number // len(self.months) + 1
-                lines.write(
-                    json.dumps(
-                        record
-                        | {
-                            "id": _arxiv_id(month, 50_000 + place, "math"),
-                            "title": f"{record['title']} {number}",
-                            "categories": "math.AG",
-                        }
-                    )
-                    + "\n"
-                )
+                lines.write(json.dumps(self._other_record(number)) + "\n")
+
+    def _other_record(self, number: int) -> Mapping[str, Any]:
+        """A record that is no computer science. number: its place among these, from 0."""
+        place, month = divmod(number, len(self.months))
+        record = self._records[self._sources[number % len(self._sources)]]
+        return record | {
+            "id": _other_id(self.months[month], place),
+            "title": f"{record['title']} {number}",
+            "doi": None,
+            "categories": "math.AG",
+        }
 
     def _page(self, paper: SyntheticPaper) -> str:
         page = self._pages[paper.source]
@@ -188,11 +196,22 @@ _MONTH_NAMES = (
 
 
 def _arxiv_id(month: str, number: int, archive: str = "cs") -> str:
-    """The id of a month's paper, in the form that arXiv used then."""
+    """The id of a month's paper, in the form that arXiv used then. number: below 1,000 for the ids
+    with an archive, else below 10,000.
+    """
     stem = f"{month[2:4]}{month[5:]}"
     if month <= _OLD_IDS_END:
-        return f"{archive}/{stem}{number % 1_000:03d}"
-    return f"{stem}.{number:05d}" if month >= "2015-01" else f"{stem}.{number % 10_000:04d}"
+        return f"{archive}/{stem}{number:03d}"
+    return f"{stem}.{number:05d}" if month >= "2015-01" else f"{stem}.{number:04d}"
+
+
+def _other_id(month: str, place: int) -> str:
+    """The id of a paper of another archive; place: among those of its month, from 0."""
+    if month <= _OLD_IDS_END:
+        archive, number = divmod(place, 1_000)
+        return _arxiv_id(month, number, _OTHER_ARCHIVES[archive])
+    # The first thousand are computer science.
+    return _arxiv_id(month, 1_000 + place)
 
 
 def _item(number: int, cited: SyntheticPaper) -> str:
@@ -208,8 +227,8 @@ def _item(number: int, cited: SyntheticPaper) -> str:
 class PerturbedEmbedder:
     """MiniLM's vectors of the sample's passages, each with noise drawn from the text's hash.
 
-    It takes the place of MiniLM in the stage `embeddings`, so that the index meets vectors with
-    the structure of real ones at a thousandth of the cost. Queries are encoded by MiniLM itself.
+    It takes the place of MiniLM in the stage `embeddings`, which calls `encode_stream` alone, so
+    that the index meets vectors with the structure of real ones and no model runs.
     """
 
     name = MiniLM.name
@@ -220,18 +239,8 @@ class PerturbedEmbedder:
 
     def __init__(self, settings: Settings, texts: Sequence[str]) -> None:
         """texts: those whose real vectors the noise is added to."""
-        self._model = make_embedder(settings)
-        self._real: NDArray[np.float32] = np.stack(
-            [vectors.dense for vectors in self._model.encode_queries(list(texts))]
-        )
-
-    def encode(self, texts: Sequence[str]) -> list[Vectors]:
-        """Not used by the stage."""
-        raise NotImplementedError
-
-    def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
-        """As MiniLM."""
-        return list(self._model.encode_queries(texts))
+        real = make_embedder(settings).encode_queries(list(texts))
+        self._real: NDArray[np.float32] = np.stack([vectors.dense for vectors in real])
 
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
         """Vectors of texts in their order, 1,000 at a time."""

@@ -4,6 +4,7 @@ end.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -64,9 +65,16 @@ def environment_without_settings() -> dict[str, str]:
 
 def free_port() -> int:
     """A port of loopback on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback on which nobody listens; taken together, so that they differ."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def wait_until(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -27,7 +26,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
-from tests.processes import PATIENCE, end_with_tests
+from tests.processes import PATIENCE, end_with_tests, free_ports
 from tests.required_tools import missing_tool
 from tests.unit.index.building import make_workspace
 
@@ -116,7 +115,7 @@ def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def qdrant(qdrant_binary: Path, server_folder: Path) -> Iterator[Server]:
     """A running server; one for all tests, which take collections of their own."""
     folder = server_folder
-    server = Server(*_free_ports(2))
+    server = Server(*free_ports(2))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [qdrant_binary],
@@ -173,18 +172,6 @@ def _environment(server: Server, folder: Path) -> dict[str, str]:
         "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
         "QDRANT__TELEMETRY_DISABLED": "true",
     }
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; taken together, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:

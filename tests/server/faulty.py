@@ -21,8 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.processes import end_with_tests
-from tests.server.conftest import Server, _environment, _free_ports, _wait
+from tests.processes import end_with_tests, free_ports
+from tests.server.conftest import Server, _environment, _wait
 
 Kind = Literal["cut", "half-cut", "delay", "swallow"]
 
@@ -34,7 +34,7 @@ class MortalServer:
     """A server that can be killed and started again on the same ports and storage."""
 
     def __init__(self, binary: Path, folder: Path) -> None:
-        self.at = Server(*_free_ports(2))
+        self.at = Server(*free_ports(2))
         self._binary, self._folder = binary, folder
         self._process: subprocess.Popen[bytes] | None = None
 
