@@ -166,18 +166,23 @@ class Measurement:
         return [json.loads(line) for line in self.seconds_file.read_text().splitlines()]
 
     def _measure(self, months: Sequence[str]) -> dict[str, Cost]:
-        paper = self.corpus.paper(self.papers * len(months) // 2)
+        arxiv_id = self._paper_of(months[len(months) // 2])
         costs = {
             "status": self._command("status", "--json"),
             "run with nothing to do": self._command("run", "--months", "all", "--json"),
             "refresh with nothing new": self._command("refresh", "--no-harvest", "--json"),
             "audit": self._command("audit", "--json"),
             "search, a process": self._command("search", QUERIES[0], "--json"),
-            "paper, a process": self._command("paper", paper.arxiv_id, "--cited-by", "--json"),
+            "paper, a process": self._command("paper", arxiv_id, "--cited-by", "--json"),
         }
         with serving(self.workspace) as (url, server):
-            costs |= _measure_server(url, server, paper.arxiv_id)
+            costs |= _measure_server(url, server, arxiv_id)
         return costs
+
+    def _paper_of(self, month: str) -> str:
+        """The id of the first paper of a month that is in the corpus."""
+        rows = self.workspace.root.read(tables.PAPERS, month, ["arxiv_id"])
+        return str(rows["arxiv_id"][0])
 
     def _command(self, *arguments: str) -> Cost:
         """Run a command of citeloom. Raises CalledProcessError where it fails."""
