@@ -25,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.engine.progress import (
+    AllMonthsFinished,
     Event,
     Notice,
     Outcome,
@@ -246,6 +247,8 @@ class RunProgress:
                 self._finish(outcome)
             case StageFailed(stage, month, message):
                 self._fail(stage, month, message)
+            case AllMonthsFinished(stage, seconds):
+                print_note(f"{stage} of all months: finished in {seconds:.1f} s")
             case Notice(message):
                 print_note(message)
 

@@ -84,6 +84,14 @@ class StageFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class AllMonthsFinished(Event):
+    """The work over all months of a stage is done (`engine.finish`)."""
+
+    stage: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Notice(Event):
     """A message for the user who waits."""
 

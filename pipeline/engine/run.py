@@ -23,6 +23,7 @@ from pydantic import SecretStr
 from pipeline import __version__
 from pipeline.engine import shutdown
 from pipeline.engine.failures import forget_failure, record_failure
+from pipeline.engine.finish import mark_unfinished
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.engine.parts import fingerprints
 from pipeline.engine.progress import Outcome, StageFailed, StageFinished, StageStarted, publish
@@ -174,6 +175,7 @@ def _compute(job: Job) -> Provenance:
     """Build the month, write its ledger, then its table; whole or not at all."""
     stage, workspace = job.stage, job.workspace
     expected = fingerprint(stage, workspace, job.month)
+    mark_unfinished(workspace, stage)
     disabled = stage.disabled_reason(job.settings)
     if disabled:
         job.notes["off"] = disabled

@@ -43,6 +43,7 @@ class Workspace:
 Build = Callable[["Job"], Iterable[Row | pa.RecordBatch]]
 Inputs = Callable[[Workspace, str], Mapping[str, str]]
 OutputsExist = Callable[[Workspace, str, Provenance], bool]
+Finish = Callable[[Workspace], None]
 DisabledReason = Callable[[Settings], str]
 PartSettings = Callable[[Settings], Mapping[str, Any]]
 
@@ -124,7 +125,9 @@ class Stage:
     upstream: tables whose same month it reads. settings: names of the settings that change its
     rows. version: raised when the code gives other rows. inputs: digests of everything else it
     reads (zips, other months, prompts), by name. outputs_exist: whether what it made outside its
-    table (points in the index, a page) is still there. disabled_reason: why the settings do not ask
+    table (points in the index, a page) is still there. finish: work over all months, called once
+    at the end of a command that computed any month of the stage (`engine.finish`); it may be
+    called again, and then changes nothing. disabled_reason: why the settings do not ask
     for it; empty where they do. A disabled month has a file without rows. parts: the parts that its
     months are built of (`engine.parts`), in place of settings and inputs, and of upstream tables
     where only some parts read them; None where a month is built as a whole. part_settings: the
@@ -144,6 +147,7 @@ class Stage:
     version: int = 1
     inputs: Inputs = _no_inputs
     outputs_exist: OutputsExist = _no_outputs
+    finish: Finish | None = None
     disabled_reason: DisabledReason = _enabled
     parts: Parts | None = None
     part_settings: PartSettings = _no_settings

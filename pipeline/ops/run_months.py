@@ -16,6 +16,7 @@ from pipeline.engine.failures import (
     forget_failure,
     record_failure,
 )
+from pipeline.engine.finish import finish_stages
 from pipeline.engine.progress import (
     Event,
     Outcome,
@@ -61,13 +62,19 @@ class RunReport:
 
 
 def run_months(
-    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, force: bool = False
+    workspace: Workspace,
+    months: Sequence[str],
+    stages: Sequence[Stage],
+    *,
+    force: bool = False,
+    finish: bool = True,
 ) -> RunReport:
     """Run what the months need, oldest first; a month that fails leaves the others to go on.
 
     All months go through the stages that ask no language model before any goes through the others,
-    so that the corpus can be searched as early as possible. Raises KeyboardInterrupt after SIGINT
-    or SIGTERM (see `engine.shutdown`).
+    so that the corpus can be searched as early as possible. finish: whether stages are finished
+    after the last month (`engine.finish`), with no months those that earlier calls left. Raises
+    KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
     """
     report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
@@ -77,6 +84,8 @@ def run_months(
             report_broken_zips(workspace)
         for phase in _phases(stages):
             _run_phase(workspace, phase, months, failed, force=force)
+            if finish:
+                _finish(workspace, phase)
         for month in months:
             if not failed[month]:
                 forget_failure(workspace, "run", month)
@@ -91,6 +100,16 @@ def _phases(stages: Sequence[Stage]) -> tuple[Sequence[Stage], Sequence[Stage]]:
     before = [stage for stage in stages if stage.name in names]
     others = [stage for stage in stages if stage.name not in names]
     return before, others
+
+
+def _finish(workspace: Workspace, stages: Sequence[Stage]) -> None:
+    """Finish the stages that are due, unless this process was asked to end."""
+    if shutdown.requested():
+        raise KeyboardInterrupt
+    try:
+        finish_stages(workspace, stages)
+    except shutdown.Interrupted as error:
+        raise KeyboardInterrupt from error
 
 
 def report_broken_zips(workspace: Workspace) -> None:

@@ -94,8 +94,9 @@ def _run_below(
         if below.run and month not in {failed for _, failed, _ in report.failures}:
             check(workspace, below.run)
             record_keys(workspace, [month])
-            report.add(run_months(workspace, [month], below.run))
+            report.add(run_months(workspace, [month], below.run, finish=False))
         if below.run or redo:
             below = downstream(workspace, month, stages, redo=False)
         deferred[month] = below.deferred
+    report.add(run_months(workspace, [], [stage for stage in stages if stage.finish is not None]))
     return deferred

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.engine.failures import check_name, record_failure
+from pipeline.engine.finish import ALL_MONTHS
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import MissingInput
 from pipeline.ops.run_months import run_months
@@ -50,3 +51,45 @@ def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on
         store.before = lambda method, path, query: None
         assert run_months(workspace, MONTHS, [stage]).failures == []
         assert f"run-{MONTHS[1]}.json" not in store.objects("root/failures/")
+
+
+class AllMonths:
+    """A stage's `finish` that records its calls, and fails while it is told to."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.error: Exception | None = None
+
+    def __call__(self, workspace: Workspace) -> None:
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+
+
+def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_computed(
+    tmp_path: Path,
+) -> None:
+    workspace = Workspace(load_settings(data=tmp_path, _env_file=None))
+    finish = AllMonths()
+    stage = Stage(KEY_ELEMENTS, build_nothing, finish=finish)
+    run_months(workspace, MONTHS, [stage])
+    assert finish.calls == 1
+    run_months(workspace, MONTHS, [stage])
+    assert finish.calls == 1
+
+
+def test_a_finish_that_failed_or_was_left_out_is_made_up_for_by_the_next_command(
+    tmp_path: Path,
+) -> None:
+    workspace = Workspace(load_settings(data=tmp_path, _env_file=None))
+    finish = AllMonths()
+    finish.error = MissingInput("no room")
+    stage = Stage(KEY_ELEMENTS, build_nothing, finish=finish)
+    run_months(workspace, MONTHS, [stage], finish=False)
+    assert finish.calls == 0
+    report = run_months(workspace, MONTHS, [stage])
+    assert report.failures == [(stage.name, ALL_MONTHS, "no room")]
+    finish.error = None
+    assert run_months(workspace, [], [stage]).failures == []
+    assert run_months(workspace, [], [stage]).failures == []
+    assert finish.calls == 2
