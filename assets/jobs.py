@@ -6,6 +6,7 @@ import dagster as dg
 
 from assets import OWNER_METADATA
 
+_ALL_MONTHS = dg.AssetSelection.assets("months").without_checks()
 _CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
 _HARVEST = dg.AssetSelection.assets("arxiv_changes")
 _SUMMARY = dg.AssetSelection.assets("refresh_summary")
@@ -14,7 +15,7 @@ _SUMMARY = dg.AssetSelection.assets("refresh_summary")
 # start it, with the executor of the definitions.
 refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
-    selection=dg.AssetSelection.all() - _CHECKS_OF_ALL_MONTHS - _HARVEST - _SUMMARY,
+    selection=dg.AssetSelection.all() - _ALL_MONTHS - _CHECKS_OF_ALL_MONTHS - _HARVEST - _SUMMARY,
     description=(
         "Every stage of one month, from the zips to the report; what is up to date is skipped."
     ),
@@ -35,6 +36,14 @@ summarize_refresh = dg.define_asset_job(
     "summarize_refresh",
     selection=_SUMMARY,
     description="Count what the last refresh changed, once its runs have ended.",
+    metadata=OWNER_METADATA,
+    executor_def=dg.in_process_executor,
+)
+
+finish_months = dg.define_asset_job(
+    "finish_months",
+    selection=_ALL_MONTHS,
+    description="The overall report page and the index in its final form, once months have run.",
     metadata=OWNER_METADATA,
     executor_def=dg.in_process_executor,
 )

@@ -13,9 +13,10 @@ from assets.rendering import markdown_table
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.engine.failures import all_failures, read_failure
+from pipeline.engine.finish import finish_stage, unfinished_stages
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
-from pipeline.errors import CiteloomError
+from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.ops.refresh.plan import RefreshPlan, downstream, find_changes, stages_in_use
 from pipeline.ops.refresh.summary import (
     RefreshSummary,
@@ -35,6 +36,8 @@ from pipeline.tables import Table
 _MOST_ROWS = 100
 # What to do is at the end of a message, which may name two files.
 _LONGEST_MESSAGE = 600
+# The index may be in use by a search, a server may restart.
+_FINISH_TRIES, _SECONDS_BETWEEN_TRIES = 10, 60.0
 
 
 @dg.asset(
@@ -128,22 +131,33 @@ def summary_metadata(workspace: Workspace, summary: RefreshSummary) -> dict[str,
     return metadata
 
 
-months = dg.AssetSpec(
-    "months",
+@dg.asset(
     deps=["report"],
     group_name="operations",
-    kinds={"parquet"},
+    kinds={"html", "qdrant"},
     owners=OWNERS,
     tags={"citeloom/resource": "cpu"},
     description=(
-        "All months of the data root, as the other assets have made them. Nothing is stored for it:"
-        " its check reports which months failed or are out of date, and how to repair each."
+        "What all months of the data root share: the overall report page, the index in its final"
+        " form. A sensor makes it once the runs of the months have ended. Its check reports which"
+        " months failed or are out of date, and how to repair each."
     ),
 )
+def months(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
+    """Finishes every stage that is due (`engine.finish`)."""
+    due = unfinished_stages(workspace, STAGES)
+    try:
+        for stage in STAGES:
+            finish_stage(workspace, stage)
+    except TransientFailure as error:
+        raise dg.RetryRequested(_FINISH_TRIES, _SECONDS_BETWEEN_TRIES) from error
+    except CiteloomError as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from error
+    return dg.MaterializeResult(metadata={"finished": ", ".join(due) or "nothing was due"})
 
 
 @dg.asset_check(
-    asset=months.key,
+    asset=months,
     description="No month has failed, and none is out of date.",
     metadata=OWNER_METADATA,
 )
@@ -219,7 +233,7 @@ def _freshness_check(table: Table) -> dg.AssetChecksDefinition:
     """
 
     @dg.asset_check(
-        asset=months.key,
+        asset=months,
         name=f"newest_month_of_{table.name}_exists",
         description=(
             "The last month that ended CITELOOM_FRESH_DAYS ago or earlier exists; with 0, none is"

@@ -9,13 +9,19 @@ import dagster as dg
 from assets import operations
 from assets.catalogue import STAGE_ASSETS
 from assets.checks import build_check
-from assets.jobs import check_months, find_changes, refresh_corpus, summarize_refresh
+from assets.jobs import (
+    check_months,
+    find_changes,
+    finish_months,
+    refresh_corpus,
+    summarize_refresh,
+)
 from assets.placement import choose_executor, definition_time_settings
 from assets.stage_asset import build_asset
 from pipeline.stages import STAGES
 from resources.services import build_resources
 from sensors.failures import failed_runs
-from sensors.months import dump_folder, hourly_check, new_months
+from sensors.months import computed_months, dump_folder, hourly_check, new_months
 from sensors.refresh import failed_refreshes, refresh_schedule, refreshed_months
 
 
@@ -37,9 +43,16 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             *(build_check(stage, check, settings) for stage in STAGES for check in stage.checks),
             *dg.load_asset_checks_from_modules([operations]),
         ],
-        jobs=[refresh_corpus, find_changes, summarize_refresh, check_months],
+        jobs=[refresh_corpus, find_changes, summarize_refresh, finish_months, check_months],
         schedules=[refresh_schedule(settings.refresh_cron), hourly_check],
-        sensors=[dump_folder, new_months, refreshed_months, failed_refreshes, failed_runs],
+        sensors=[
+            dump_folder,
+            new_months,
+            computed_months,
+            refreshed_months,
+            failed_refreshes,
+            failed_runs,
+        ],
         resources=build_resources(**overrides),
         executor=choose_executor(settings),
     )

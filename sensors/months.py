@@ -5,14 +5,17 @@ import json
 import dagster as dg
 
 from assets import OWNER_METADATA
-from assets.jobs import check_months, refresh_corpus
+from assets.jobs import check_months, finish_months, refresh_corpus
 from assets.partitions import offer_months
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.stages import DUMP_MEMBERS
+from pipeline.engine.finish import unfinished_stages
 from pipeline.engine.run import fingerprint
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.ops.run_months import months_of_status
+from pipeline.stages import STAGES
+from resources.dagster_home import UNFINISHED
 
 
 def month_fingerprints(workspace: Workspace) -> dict[str, str]:
@@ -67,6 +70,43 @@ def new_months(
         return dg.SkipReason(str(error))
     offer_months(context.instance, months)
     return dg.SkipReason(f"{len(months)} months are offered")
+
+
+# On by default: without it the overall report page would lack the months that Dagster's runs made.
+@dg.sensor(
+    job=finish_months,
+    minimum_interval_seconds=60,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=(
+        "Makes the overall report page and the index's final form once no run is in progress."
+    ),
+    metadata=OWNER_METADATA,
+    tags={"citeloom/starts": "runs"},
+)
+def computed_months(
+    context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
+) -> dg.RunRequest | dg.SkipReason:
+    """Starts one run of `finish_months` after the months of a backfill or of a command.
+
+    A command finishes its months itself; where it computes one at least each minute, this sensor
+    leaves it alone.
+    """
+    try:
+        due = json.dumps(unfinished_stages(workspace, STAGES), sort_keys=True)
+    except CiteloomError as error:
+        return dg.SkipReason(str(error))
+    earlier = context.cursor
+    context.update_cursor(due)
+    if due == json.dumps({}):
+        return dg.SkipReason("every stage is finished")
+    if due != earlier:
+        return dg.SkipReason("a month has been computed since the last look")
+    if context.instance.get_runs(
+        dg.RunsFilter(statuses=[*UNFINISHED, dg.DagsterRunStatus.QUEUED]), limit=1
+    ):
+        return dg.SkipReason("runs are in progress")
+    # A finish that failed is not tried again until another month is computed.
+    return dg.RunRequest(run_key=due)
 
 
 # A minute of work for 400 months; on by default, since a check that never runs reports nothing.

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pipeline.engine.checks import CheckEvaluated
-from pipeline.engine.progress import Event, Notice, Outcome, RunPlanned, StageFinished, publish
+from pipeline.engine.progress import (
+    AllMonthsFinished,
+    Event,
+    Notice,
+    Outcome,
+    RunPlanned,
+    StageFinished,
+    publish,
+)
 from pipeline.engine.redaction import collect_secrets, redact
 from pipeline.engine.stage import Workspace
 from pipeline.text import one_line
@@ -40,6 +48,8 @@ class DagsterReporter:
                 self._months.update(months)
             case StageFinished(outcome):
                 self._report_outcome(outcome)
+            case AllMonthsFinished(stage):
+                self._report(f"{stage} of all months", lambda _: _finish_materialization(stage))
             case CheckEvaluated(_, check, month):
                 self._report(f"{check.name} of {month}", lambda _: _evaluation(event))
 
@@ -120,6 +130,14 @@ def _evaluation(event: CheckEvaluated) -> dg.AssetCheckEvaluation:
     from assets.checks import evaluation
 
     return evaluation(event)
+
+
+def _finish_materialization(stage: str) -> dg.AssetMaterialization:
+    import dagster as dg
+
+    from assets.operations import months
+
+    return dg.AssetMaterialization(months.key, metadata={"finished": stage})
 
 
 def _summary_materialization(
