@@ -1,6 +1,4 @@
-"""Claims of passages that help with a question, each attributed to the passage that holds its names
-and figures.
-"""
+"""Claims that help with a question, each attributed to the passage with its names and figures."""
 
 from __future__ import annotations
 
@@ -57,8 +55,7 @@ async def extract_claims(
     earlier: Sequence[Claim],
     hops: Sequence[Sequence[Passage]],
 ) -> tuple[Claim, ...]:
-    """At most `most` claims of these passages that help with a question, best first; adds the step
-    `claims`.
+    """At most `most` claims of passages that help with a question, best first; step `claims`.
 
     arXivBot's filter and split in one call at temperature 0; there is no call without passages. A
     claim rests on the passage that holds its names and figures, or else on the one that the model
@@ -108,11 +105,10 @@ async def _ask_for_claims(
 ) -> FormAnswer[Any]:
     context = tools.settings.llm_context
     longest = _FRAME_TOKENS + 4 * len(passages) + _PER_CLAIM * most
+    newest_first = [f"- {claim}" for claim in reversed(earlier)]
     values = {
         "question": short_question(question, context),
-        "known": "\n".join(
-            first_that_fit([f"- {claim}" for claim in reversed(earlier)], context // _EARLIER_SHARE)
-        ),
+        "known": "\n".join(first_that_fit(newest_first, context // _EARLIER_SHARE)),
         "count": len(passages),
         "most": most,
         "characters": CLAIM_CHARS,
@@ -128,12 +124,12 @@ async def _ask_for_claims(
 def _read_claims(
     form: Any, passages: Sequence[Passage], most: int, earlier: Sequence[str]
 ) -> tuple[list[tuple[str, Passage]], dict[str, int]]:
-    """The distinct claims of passages that were shown and called relevant, and how many were
-    dropped for which reason.
+    """The distinct claims of relevant passages, and how many were dropped for which reason.
 
     Reasons: `unknown` of passages that were not shown, `irrelevant` of passages that the model
     filtered out itself, `repeated` empty or earlier, `questions` that ask, `headings` that repeat
-    their passage's heading alone, `over` beyond the most.
+    their passage's heading alone, `over` beyond the most. A model of 1.5 billion weights repeated
+    earlier claims under passages that do not say them, and gave the question back as its claim.
     """
     numbers = range(1, len(passages) + 1)
     dropped: Counter[str] = Counter()
@@ -145,37 +141,27 @@ def _read_claims(
     relevant = set(form.relevant) & set(numbers) or numbers
     seen = set(map(_key, earlier))
     for item in form.claims:
-        text = one_line(item.claim)
         if item.passage not in numbers:
-            reason: str | None = "unknown"
-        elif item.passage not in relevant:
-            reason = "irrelevant"
-        else:
-            reason = _reason_against(text, passages[item.passage - 1], seen)
-            if reason is None and len(claims) == most:
-                reason = "over"
-        if reason is not None:
-            dropped[reason] += 1
+            dropped["unknown"] += 1
             continue
-        seen.add(_key(text))
-        claims.append((text, passages[item.passage - 1]))
+        if item.passage not in relevant:
+            dropped["irrelevant"] += 1
+            continue
+        passage = passages[item.passage - 1]
+        text = one_line(item.claim)
+        key = _key(text)
+        if not key or key in seen:
+            dropped["repeated"] += 1
+        elif text.endswith("?"):
+            dropped["questions"] += 1
+        elif _says(passage.heading(), key) and not _says(passage.content(), key):
+            dropped["headings"] += 1
+        elif len(claims) == most:
+            dropped["over"] += 1
+        else:
+            seen.add(key)
+            claims.append((text, passage))
     return claims, dropped
-
-
-def _reason_against(text: str, passage: Passage, seen: set[str]) -> str | None:
-    """The reason why a claim says nothing new; None if it does.
-
-    A model of 1.5 billion weights repeated earlier claims under passages that do not say them, and
-    gave the question back as its claim.
-    """
-    key = _key(text)
-    if not key or key in seen:
-        return "repeated"
-    if text.endswith("?"):
-        return "questions"
-    if _says(passage.heading(), key) and not _says(passage.content(), key):
-        return "headings"
-    return None
 
 
 def _says(text: str, key: str) -> bool:
@@ -183,9 +169,7 @@ def _says(text: str, key: str) -> bool:
 
 
 def _key(text: str) -> str:
-    """The words by which two claims are compared, without punctuation and leading words such as
-    "the paper".
-    """
+    """The words by which two claims are compared, without leading ones such as "the paper"."""
     words = _WORD.findall(text.casefold())
     return " ".join(dropwhile(_LEADING.__contains__, words))
 
@@ -240,9 +224,10 @@ def find_support(
     own_names = names - _words(question)
     lacking = names - SupportCandidate(named).words()
     if sum(map(len, own_names & lacking)) >= _FEWEST_CHARS:
-        return next(
-            (candidate.passage for candidate in candidates if own_names <= candidate.words()), None
-        )
+        for candidate in candidates:
+            if own_names <= candidate.words():
+                return candidate.passage
+        return None
     if own_names & lacking and sum(map(len, lacking)) >= _FEWEST_CHARS:
         with_all = {
             candidate.passage.passage_id: candidate.passage
@@ -258,18 +243,16 @@ def particulars(text: str) -> set[str]:
     inside a sentence, and TeX macros. The last word of a claim of the greatest length may be cut,
     and does not count.
 
-    Macros count because JSON has no escape \\d: a model that is held to JSON and copies \\delta
-    writes \\beta.
+    Macros count, as JSON has no escape \\d: a model held to JSON writes \\beta for \\delta.
     """
     whole = text if len(text) < CLAIM_CHARS else text.rpartition(" ")[0]
     names = set()
     for sentence in _SENTENCE_END.split(whole):
         for place, word in enumerate(_PARTICULAR_WORD.findall(sentence)):
-            if (
-                word.startswith("\\")
-                or any(map(str.isdigit, word))
-                or (place > 0 and word[0].isupper())
-            ):
+            is_macro = word.startswith("\\")
+            is_figure = any(map(str.isdigit, word))
+            is_name = place > 0 and word[0].isupper()
+            if is_macro or is_figure or is_name:
                 names.add(word.casefold())
     return names
 

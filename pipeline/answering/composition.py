@@ -157,8 +157,7 @@ def sentences_field(most: int) -> Any:
 def answer_form(most: int) -> type[Any]:
     """The form of an answer, bounded so that a small model under constrained decoding ends.
 
-    A rehearsal makes up the first of the words, so it plans the calls of a question that is
-    answered.
+    A rehearsal makes up the first of the words, so it plans an answered question's calls.
     """
     answered = Annotated[Literal["yes", "partly", "no"], BeforeValidator(as_word)]
     return make_form("GroundedAnswer", answered=answered, sentences=sentences_field(most))

@@ -68,9 +68,7 @@ class Quote:
 
 
 def cosines_of(embedder: Embedder) -> Cosines:
-    """Cosines by an embedding model, which reads the texts as it reads queries: that spares the
-    start of torch.
-    """
+    """Cosines by an embedding model, which reads texts as queries: that spares torch's start."""
 
     def cosines(question: str, texts: Sequence[str]) -> list[float]:
         first, *others = embedder.encode_queries([question, *texts])
@@ -82,8 +80,7 @@ def cosines_of(embedder: Embedder) -> Cosines:
 async def extractive(
     question: UserQuestion, tools: Tools, cosines: Cosines | None = None
 ) -> Answer:
-    """The answer to a question in at most MOST_QUOTES quotations of the best passages; it calls no
-    model.
+    """The answer to a question in at most MOST_QUOTES quotations; it calls no model.
 
     cosines: by default those of the embedding model of the settings. Raises as the retriever and
     the tables do.

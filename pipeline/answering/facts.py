@@ -1,8 +1,6 @@
-"""Claims from tables, not from a model, on a paper's authors, their affiliations, its date and its
-categories.
+"""Claims from tables, not from a model, on a paper's authors, affiliations, date and categories.
 
-Author information is one of the question topics of the arXivBot report, whose own system answers it
-by search.
+Author information is a question topic of the arXivBot report, whose system answers it by search.
 """
 
 from __future__ import annotations
@@ -86,8 +84,7 @@ _WORD = re.compile(r"[^\W_]+")
 async def fact_claims(
     facts: FrontMatterTables | None, question: str, passages: Sequence[Passage], most: int
 ) -> list[UnnumberedClaim]:
-    """At most `most` claims from tables, paper by paper, each with the front matter on which it
-    rests.
+    """At most `most` claims from tables, paper by paper, each with its front matter.
 
     There are none without tables or if the question asks for no facet, and none on what the tables
     do not hold.
@@ -96,11 +93,11 @@ async def fact_claims(
     papers = named_papers(question, passages) if facets else []
     if facts is None or not papers:
         return []
-    return [
-        UnnumberedClaim(sentence, front.passage, "front_matter")
-        for front in await facts.front_matter(papers)
-        for sentence in _facet_sentences(front, facets)
-    ][:most]
+    claims = []
+    for front in await facts.front_matter(papers):
+        for sentence in _facet_sentences(front, facets):
+            claims.append(UnnumberedClaim(sentence, front.passage, "front_matter"))
+    return claims[:most]
 
 
 def facets_of(question: str) -> tuple[str, ...]:
@@ -120,11 +117,11 @@ def named_papers(question: str, passages: Iterable[Passage]) -> list[str]:
     A question names a title if it holds the whole title, or the part before its colon in the same
     case ("QuillNet: Reading Margins"); in another case that part may be a common word.
     """
-    ids = [
-        paper
-        for text in _ARXIV_ID.findall(question)
-        if (paper := normalize_arxiv_id(text)) and month_of(paper)
-    ]
+    ids = []
+    for text in _ARXIV_ID.findall(question):
+        paper = normalize_arxiv_id(text)
+        if paper and month_of(paper):
+            ids.append(paper)
     if ids:
         return list(dict.fromkeys(ids))
     candidates = list(passages)
@@ -146,17 +143,13 @@ def _holds_words(text: str, name: str) -> bool:
 
 
 def _facet_sentences(front: FrontMatter, facets: Collection[str]) -> Iterator[str]:
-    """A sentence on each facet of one paper that the tables hold; authors and affiliations share
-    one.
-    """
+    """A sentence on each facet that the tables hold; authors and affiliations share one."""
     paper = f'"{one_line(front.passage.title)}" (arXiv:{front.passage.arxiv_id})'
     if front.authors and {"authors", "affiliations"} & set(facets):
-        names = [
-            f"{author.name} ({', '.join(author.affiliations)})"
-            if author.affiliations
-            else author.name
-            for author in front.authors[:MOST_AUTHORS]
-        ]
+        names = []
+        for author in front.authors[:MOST_AUTHORS]:
+            places = f" ({', '.join(author.affiliations)})" if author.affiliations else ""
+            names.append(f"{author.name}{places}")
         more = len(front.authors) - len(names)
         others = f", and {more} others" if more else ""
         yield f"{paper} was written by {'; '.join(names)}{others}."

@@ -22,8 +22,7 @@ from pipeline.text import one_line
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The authors, date and categories of one paper, and the passage of its front matter, on which
-    claims rest.
+    """The authors, date and categories of one paper, and the passage on which claims rest.
 
     date: of the first version, YYYY-MM-DD or YYYY-MM; None if unknown. categories: primary first.
     """
@@ -41,27 +40,34 @@ class FrontMatterTables:
         self._root, self._span = workspace.root, span
 
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
-        """The front matter of these papers, in order, without papers that the span or the tables
-        lack.
+        """The front matter of these papers, in order, without papers that are missing.
 
         The tables are read off the event loop. Raises PermanentFailure if one is broken.
         """
         return await asyncio.to_thread(self._read, arxiv_ids)
 
     def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
-        papers = [
-            paper
-            for paper in dict.fromkeys(arxiv_ids)
-            if (month := month_of(paper)) is not None and self._span.holds(month)
-        ]
+        papers = []
+        for paper in dict.fromkeys(arxiv_ids):
+            month = month_of(paper)
+            if month is not None and self._span.holds(month):
+                papers.append(paper)
         pages = self._rows(tables.PAPERS, papers, "authors", "categories")
         metadata = self._rows(tables.METADATA, papers, "authors", "categories", "published")
         passages = self._first_passages(papers)
-        return [
-            _front_matter(passages[paper], pages.get(paper, {}), metadata.get(paper, {}))
-            for paper in papers
-            if paper in passages
-        ]
+        fronts = []
+        for paper in papers:
+            if paper not in passages:
+                continue
+            page, record = pages.get(paper, {}), metadata.get(paper, {})
+            front = FrontMatter(
+                passages[paper],
+                _authors(page.get("authors") or (), record.get("authors") or ()),
+                record.get("published") or passages[paper].month,
+                tuple(page.get("categories") or record.get("categories") or ()),
+            )
+            fronts.append(front)
+        return fronts
 
     def _rows(self, table: Table, papers: Sequence[str], *columns: str) -> dict[str, Row]:
         rows = rows_of_papers(self._root, table, papers, ["arxiv_id", *columns])
@@ -80,21 +86,8 @@ class FrontMatterTables:
         return {paper: Passage.from_row(row) for paper, row in first.items()}
 
 
-def _front_matter(
-    passage: Passage, page: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> FrontMatter:
-    return FrontMatter(
-        passage,
-        _authors(page.get("authors") or (), metadata.get("authors") or ()),
-        metadata.get("published") or passage.month,
-        tuple(page.get("categories") or metadata.get("categories") or ()),
-    )
-
-
 def _authors(page: Sequence[Mapping[str, Any]], metadata: Sequence[str]) -> tuple[Author, ...]:
-    """The authors of the page, with affiliations; if metadata names more or fewer people, its
-    authors.
-    """
+    """The authors of the page, with affiliations; those of metadata where the numbers differ."""
     authors = tuple(Author(author["name"], tuple(author["affiliations"])) for author in page)
     if not metadata or len(authors) == len(metadata):
         return authors

@@ -60,8 +60,9 @@ class StepLog:
             self.on_step(step)
 
     def append(self, *logs: StepLog) -> None:
-        """Add the steps of other logs, which have called back already: concurrent steps have a log
-        each, so that the order does not depend on which finished first.
+        """Add the steps of other logs, which have called back already.
+
+        Concurrent steps have a log each, so that the order does not depend on their speed.
         """
         for log in logs:
             self.steps += log.steps
@@ -101,9 +102,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class FormAnswer(Generic[Form]):
-    """A model's answer in a form; None with the failure if it could not be read. It cost `spent` in
-    both cases.
-    """
+    """A model's answer in a form, or None and the failure if it could not be read; its cost."""
 
     value: Form | None
     spent: Spent
@@ -113,9 +112,7 @@ class FormAnswer(Generic[Form]):
 async def ask(
     client: LlmClient, messages: Sequence[Message], form: type[Form], tokens: int
 ) -> FormAnswer[Form]:
-    """An answer of at most so many tokens, at temperature 0: one call, or two if it had to be
-    repaired.
-    """
+    """An answer of at most so many tokens, at temperature 0: one call, or two with a repair."""
     try:
         answer = await client.answer(messages, form, max_tokens=tokens, temperature=TEMPERATURE)
     except LlmAnswerError as error:

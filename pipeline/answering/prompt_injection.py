@@ -31,9 +31,7 @@ _ORDERS = re.compile(
 
 
 def looks_like_prompt_injection(text: str) -> bool:
-    """Whether a text has words that give orders to a model, or marks by which chat templates divide
-    messages.
-    """
+    """Whether a text has words that give orders to a model, or marks of chat templates."""
     return _ORDERS.search(text) is not None or as_data(text) != text
 
 

@@ -1,8 +1,7 @@
 """Question sets: questions on papers with their gold claims, read from a file or the table
 `questions` and validated, and the passages that hold the claims.
 
-docs/methods/questions.md describes the formats. A question belongs to the month of the newest of
-its papers.
+docs/methods/questions.md describes the formats. A question's month is that of its newest paper.
 """
 
 from __future__ import annotations
@@ -136,8 +135,7 @@ class Question(BaseModel):
 
 
 def read_questions(file: Path) -> tuple[Question, ...]:
-    """The questions of a file, in its order: JSON lines, or a YAML list where it ends in `.yaml` or
-    `.yml`.
+    """The questions of a file, in its order: JSON lines, or in `.yaml` and `.yml` a YAML list.
 
     Raises SettingError that names file, line, question and field, for the first five faults at
     once, where the file cannot be read, holds no question, or two questions have one id.
@@ -150,12 +148,9 @@ def read_questions(file: Path) -> tuple[Question, ...]:
         ) from error
     except UnicodeDecodeError as error:
         raise SettingError(f"{file} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-    entries = (
-        _yaml_entries(file, text)
-        if file.suffix.lower() in (".yaml", ".yml")
-        else _json_entries(file, text)
-    )
-    return _validate(file, entries)
+    if file.suffix.lower() in (".yaml", ".yml"):
+        return _validate(file, _yaml_entries(file, text))
+    return _validate(file, _json_entries(file, text))
 
 
 def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
@@ -226,8 +221,7 @@ def _validate(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question,
 def gold_passages(
     question: Question, passages: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[int, tuple[str, ...]]:
-    """For each claim, by its place from 0, the ids of the passages of its paper that hold one of
-    its phrases.
+    """For each claim, by its place from 0, the ids of its paper's passages with one of its phrases.
 
     passages: arXiv id → rows of the table `passages` (`passage_id` and `text` are read), whose
     order the ids keep. White space, case, citation markers, the bars of tables and the form of
@@ -282,29 +276,27 @@ def passages_of_papers(root: DataRoot, questions: Iterable[Question]) -> dict[st
 
 def read_posed_questions(rows: Iterable[Row]) -> list[PosedQuestion]:
     """Questions from rows of the table `questions`."""
-    return [_read_row(row) for row in rows]
-
-
-def _read_row(row: Row) -> PosedQuestion:
-    # Without validation, since the date may be a month.
-    claims = tuple(
-        GoldClaim.model_construct(
-            claim=item["claim"], paper=item["arxiv_id"], evidence=tuple(item["evidence"])
+    posed = []
+    for row in rows:
+        # Without validation, since the date may be a month.
+        claims = [
+            GoldClaim.model_construct(
+                claim=item["claim"], paper=item["arxiv_id"], evidence=tuple(item["evidence"])
+            )
+            for item in row["claims"]
+        ]
+        question = Question.model_construct(
+            id=row["question_id"],
+            question=row["question"],
+            kind=row["kind"],
+            papers=tuple(row["papers"]),
+            claims=tuple(claims),
+            reviewed=row["reviewed"],
+            date=row["date"],
         )
-        for item in row["claims"]
-    )
-    question = Question.model_construct(
-        id=row["question_id"],
-        question=row["question"],
-        kind=row["kind"],
-        papers=tuple(row["papers"]),
-        claims=claims,
-        reviewed=row["reviewed"],
-        date=row["date"],
-    )
-    return PosedQuestion(
-        question, {place: tuple(item["passages"]) for place, item in enumerate(row["claims"])}
-    )
+        gold = {place: tuple(item["passages"]) for place, item in enumerate(row["claims"])}
+        posed.append(PosedQuestion(question, gold))
+    return posed
 
 
 def read_question_set(settings: Settings) -> tuple[Question, ...]:

@@ -29,8 +29,7 @@ async def search(
     hop: int = 1,
     without: Collection[str] = frozenset(),
 ) -> list[Scored[Passage]]:
-    """The passages for a query, best first, at most CITELOOM_ANSWER_CANDIDATES; adds the step
-    `search`.
+    """The passages for a query, best first, at most CITELOOM_ANSWER_CANDIDATES; step `search`.
 
     without: ids of passages to leave out.
     """

@@ -1,7 +1,6 @@
 """Answers and their steps as lines of text and as JSON.
 
-Papers and models may write anything: characters that control a terminal are replaced, and no line
-is markup.
+Papers and models may write anything: characters that control a terminal are replaced.
 """
 
 from __future__ import annotations
@@ -66,20 +65,15 @@ def answer_lines(reply: Reply) -> list[str]:
     lines = [" ".join(sentences), "", "Sources"]
     for claim in answer.claims:
         if claim.number in used:
-            lines += _source_lines(claim, passages[claim.passage_id])
+            passage = passages[claim.passage_id]
+            mark = f"[{claim.number}] "
+            indent = " " * len(mark)
+            origin = CLAIM_ORIGINS[claim.source]
+            remark = f" ({origin})" if origin else ""
+            lines.append(f"{mark}{terminal_line(claim.text)}{remark}")
+            lines.append(f"{indent}{_place_and_paper(passage)}")
+            lines.append(f"{indent}{passage.url}")
     return lines
-
-
-def _source_lines(claim: Claim, passage: Passage) -> list[str]:
-    mark = f"[{claim.number}] "
-    indent = " " * len(mark)
-    origin = CLAIM_ORIGINS[claim.source]
-    remark = f" ({origin})" if origin else ""
-    return [
-        f"{mark}{terminal_line(claim.text)}{remark}",
-        f"{indent}{_place_and_paper(passage)}",
-        f"{indent}{passage.url}",
-    ]
 
 
 def place_in_paper(passage: Passage) -> str:
@@ -244,17 +238,12 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
             )
         elif number in step.get("loose", ()):
             yield "    no passage that was shown has all of its names and figures"
-    dropped = sum(step["dropped"].values())
+    dropped = {reason: count for reason, count in step["dropped"].items() if count}
     if dropped:
-        yield f"  {_count(dropped, 'claim')} dropped: {_reasons(step['dropped'])}"
+        reasons = [f"{count} {_DROPPED.get(reason, reason)}" for reason, count in dropped.items()]
+        yield f"  {_count(sum(dropped.values()), 'claim')} dropped: {', '.join(reasons)}"
     if not step["texts"]:
         yield "  no claim"
-
-
-def _reasons(dropped: Mapping[str, int]) -> str:
-    return ", ".join(
-        f"{count} {_DROPPED.get(reason, reason)}" for reason, count in dropped.items() if count
-    )
 
 
 def _passage_lines(

@@ -69,8 +69,7 @@ def index_search(
 ) -> SearchFunction:
     """A search of the workspace's index, of at most 1,000 passages a query. by: vectors that rank.
 
-    The embedder is loaded once in a process. The search raises as `pipeline.index.search.search`
-    does.
+    The embedder is loaded once in a process. Raises as `pipeline.index.search.search` does.
     """
 
     def search(queries: Sequence[str], count: int) -> Sequence[Sequence[Scored[Passage]]]:
@@ -83,9 +82,7 @@ def index_search(
 
 
 class PassageSearch:
-    """Searches one after another, each in a thread: an embedder and an embedded index have the
-    cores for one.
-    """
+    """Searches one after another, each in a thread: embedder and index take all the cores."""
 
     def __init__(self, search: SearchFunction) -> None:
         self._search, self._lock = search, asyncio.Lock()

@@ -38,8 +38,7 @@ StepObserver = Callable[[Mapping[str, Any], Mapping[str, Passage]], None]
 class Reply:
     """An answer and its cost.
 
-    model: None for a system that calls none. usage: of this question alone; cached answers cost
-    nothing.
+    model: None for a system that calls none. usage: of this question; cached answers are free.
     """
 
     question: str
@@ -80,8 +79,7 @@ class Conversation:
         self._turns.clear()
 
     def ask(self, question: str, observer: StepObserver | None = None) -> Reply:
-        """The answer to a question; the same question after the same turns is answered from the
-        cache.
+        """The answer to a question; after the same turns the same answer, from the cache.
 
         Raises SettingError for a question that is empty or not valid Unicode, and as the client and
         the index do.
@@ -112,10 +110,10 @@ class Conversation:
 def open_conversation(
     workspace: Workspace, system: str | None = None, months: str = "all"
 ) -> Conversation:
-    """A conversation with a system by its name (`arxivbot` or `arxivbot@model`) about the papers of
-    some months.
+    """A conversation with a system about the papers of some months.
 
-    system: None for the default: `arxivbot`, or `extractive` where no endpoint is set.
+    system: `arxivbot` or `arxivbot@model`; None for the default: `arxivbot`, or `extractive` where
+    no endpoint is set.
 
     Raises SettingError for an unknown system, wrong months, or settings that the client refuses;
     MissingInput if the system needs an index and there is none. No model is called.

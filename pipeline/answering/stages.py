@@ -71,8 +71,12 @@ def _build_questions(job: Job) -> Iterator[Row]:
     passages = passages_of_papers(job.workspace.root, of_month)
     askable = [question for question in of_month if _can_be_asked(job, question, passages)]
     dates = _dates(job, askable)
-    for place in _sample_places(job, askable):
-        question = askable[place]
+    most = job.settings.max_questions
+    sample = set(evenly_spaced(len(askable), most))
+    for place, question in enumerate(askable):
+        if place not in sample:
+            job.leave_out(question.id, "over_the_limit", f"CITELOOM_MAX_QUESTIONS is {most}")
+            continue
         gold = gold_passages(question, passages)
         for number, passage_ids in gold.items():
             if passage_ids:
@@ -82,7 +86,17 @@ def _build_questions(job: Job) -> Iterator[Row]:
             if claim.evidence:
                 detail = f"no passage of {claim.paper} holds its evidence"
             job.leave_out(question.id, "claim_without_passage", f"{detail}: {claim.claim}")
-        yield _question_row(question, gold, dates)
+        # Papers of other months are older: the question is in the month of its newest paper.
+        days = [dates[paper] for paper in question.papers if paper in dates]
+        yield {
+            "question_id": question.id,
+            "question": question.question,
+            "kind": question.kind,
+            "papers": list(question.papers),
+            "date": question.date or max(days, default=question.month),
+            "reviewed": question.reviewed,
+            "claims": claim_rows(question, gold),
+        }
 
 
 def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
@@ -117,18 +131,6 @@ def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> 
     return question.reviewed and not lacking
 
 
-def _sample_places(job: Job, questions: Sequence[Question]) -> list[int]:
-    """Places of at most CITELOOM_MAX_QUESTIONS questions, evenly over the set."""
-    places = evenly_spaced(len(questions), job.settings.max_questions)
-    for place in sorted(set(range(len(questions))) - set(places)):
-        job.leave_out(
-            questions[place].id,
-            "over_the_limit",
-            f"CITELOOM_MAX_QUESTIONS is {job.settings.max_questions}",
-        )
-    return places
-
-
 def _dates(job: Job, questions: Sequence[Question]) -> dict[str, str]:
     """Paper → day of its first version, of the month's papers whose questions have no date."""
     papers = {paper for question in questions if question.date is None for paper in question.papers}
@@ -139,24 +141,6 @@ def _dates(job: Job, questions: Sequence[Question]) -> dict[str, str]:
         row["arxiv_id"]: row["published"]
         for row in rows
         if row["arxiv_id"] in papers and row["published"]
-    }
-
-
-def _question_row(
-    question: Question, gold: Mapping[int, Sequence[str]], dates: Mapping[str, str]
-) -> Row:
-    # Those of other months are older: the question is in the month of its newest paper.
-    newest = max(
-        (dates[paper] for paper in question.papers if paper in dates), default=question.month
-    )
-    return {
-        "question_id": question.id,
-        "question": question.question,
-        "kind": question.kind,
-        "papers": list(question.papers),
-        "date": question.date or newest,
-        "reviewed": question.reviewed,
-        "claims": claim_rows(question, gold),
     }
 
 
@@ -196,22 +180,31 @@ def _writer_part(
     workspace: Workspace, month: str, writer: Writer, system: AnsweringSystem
 ) -> MonthPart:
     settings = settings_for(workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS")
-    searching = (
-        {name: getattr(settings, name) for name in _SEARCH_SETTINGS} if system.retrieves else {}
-    )
-    if system.retrieves and system.search_by == "fused":
-        searching |= _FUSED_SEARCH
+    part_settings = system.settings_of(settings)
+    reads, upstream = [tables.QUESTIONS], []
+    if system.retrieves:
+        reads.append(tables.INDEX_RECEIPTS)
+        upstream.append(tables.INDEX_RECEIPTS)
+        part_settings |= {name: getattr(settings, name) for name in _SEARCH_SETTINGS}
+        if system.search_by == "fused":
+            part_settings |= _FUSED_SEARCH
+    if system.reads_facts:
+        upstream += [tables.PAPERS, tables.METADATA]
+    inputs = {"prompts": PROMPTS.digest(*system.prompts)}
+    if writer.model is not None:
+        model = get_model(workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS")
+        inputs["model"] = model.fingerprint
+    for table in upstream:
+        months = [other for other in workspace.root.months(table) if other <= month]
+        inputs[f"{table.name} so far"] = digest_of(workspace, table, months)
     return MonthPart(
         name=writer.name,
         columns=writer.columns,
         build=partial(_build_answers, writer, system),
-        reads=(
-            (tables.QUESTIONS, None),
-            *(((tables.INDEX_RECEIPTS, None),) if system.retrieves else ()),
-        ),
-        settings=system.settings_of(settings) | searching,
+        reads=tuple((table, None) for table in reads),
+        settings=part_settings,
         version=system.version,
-        inputs=_writer_inputs(writer, system, workspace, month),
+        inputs=inputs,
     )
 
 
@@ -265,23 +258,6 @@ def check_answering(settings: Settings) -> None:
     questions = read_question_set(settings)
     if settings.imported_answers and questions:
         read_imported(settings.imported_answers, questions)
-
-
-def _writer_inputs(
-    writer: Writer, system: AnsweringSystem, workspace: Workspace, month: str
-) -> Mapping[str, str]:
-    """Digests of the prompts, and of the index and tables of the months up to this one."""
-    inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
-    if writer.model is not None:
-        inputs["model"] = get_model(
-            workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS"
-        ).fingerprint
-    upstream = [tables.INDEX_RECEIPTS] if system.retrieves else []
-    upstream += [tables.PAPERS, tables.METADATA] if system.reads_facts else []
-    for table in upstream:
-        months = [other for other in workspace.root.months(table) if other <= month]
-        inputs[f"{table.name} so far"] = digest_of(workspace, table, months)
-    return inputs
 
 
 def _imported_part(workspace: Workspace) -> list[MonthPart]:

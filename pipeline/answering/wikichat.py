@@ -242,8 +242,7 @@ async def split_claims(
 async def check_claim(
     tools: Tools, steps: StepLog, claim: str, passages: Sequence[Passage]
 ) -> Passage | None:
-    """The passage that supports a claim, None if none does, at temperature 0; no passages make no
-    call.
+    """The passage that supports a claim, None if none does; no passages make no call.
 
     Adds the step `verify`. A verdict that cannot be read, or has no evidence, is NOT ENOUGH INFO.
     If the model names no passage that it was shown (`named`), a supported claim rests on the first.

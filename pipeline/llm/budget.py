@@ -29,9 +29,7 @@ CREATE TABLE IF NOT EXISTS budgets (
 
 
 class BudgetReached(CiteloomError):
-    """The budget allows no further request. Not a TransientFailure: another attempt would meet the
-    same limit.
-    """
+    """The budget allows no further request. Another attempt would meet the same limit."""
 
 
 def is_budget_reached(message: str) -> bool:
@@ -82,8 +80,7 @@ class _Bill:
 
 
 class Budget:
-    """What a run may spend, has spent, and may still spend on requests in flight. Safe between
-    threads.
+    """What a run may spend, has spent, and has reserved for requests in flight. Thread-safe.
 
     A run may call several models, a judge beside a writer: each request is counted at its own
     model's prices. name: of the budget that it shares with other runs; empty for its own. file:
@@ -123,8 +120,7 @@ class Budget:
     def reserve(self, worst: Spent, prices: Prices) -> bool:
         """Reserve the most that a request can cost; False if it must wait for those in flight.
 
-        Raises BudgetReached if the request could pass the limit even without this run's requests in
-        flight.
+        Raises BudgetReached if the request could pass the limit even with nothing in flight.
         """
         request = _Bill.of(worst, prices)
         with self._transaction() as booked:

@@ -75,11 +75,9 @@ def _canonical(value: Mapping[str, Any]) -> str:
 
 
 class CallCache:
-    """The calls of one data root. One object belongs to one thread; several processes may have the
-    file open.
+    """The calls of one data root. An object belongs to one thread; processes may share the file.
 
-    shared: whether processes of other machines may have it open too. All who use a file must say
-    the same.
+    shared: whether processes of other machines may have it open too; the same for all its users.
     """
 
     def __init__(self, file: Path, *, shared: bool = False) -> None:

@@ -130,20 +130,19 @@ class PaidCalls:
         paid: set[int] = set()
         pause = _POLL_SECONDS
         while True:
-            stored = self._read(call, samples)
+            stored = self._cache.read(call.key, samples)
             missing = [sample for sample in samples if sample not in stored]
             if not missing:
                 break
             paid |= await self._pay_or_wait(call, missing, pause)
             pause = min(1.5 * pause, _LONGEST_POLL)
-        self._count_cached([stored[sample] for sample in samples if sample not in paid])
         # The text is that of the cache also if it was paid for now, so that all that asked at once
         # agree.
-        return [replace(stored[sample], cached=sample not in paid) for sample in samples]
-
-    def _read(self, call: Call, samples: range) -> dict[int, Completion]:
-        stored = self._cache.read(call.key, samples)
-        return {sample: Completion(**answer, cached=True) for sample, answer in stored.items()}
+        completions = [
+            Completion(**stored[sample], cached=sample not in paid) for sample in samples
+        ]
+        self.usage.count_cached([completion for completion in completions if completion.cached])
+        return completions
 
     async def _pay_or_wait(self, call: Call, missing: list[int], pause: float) -> set[int]:
         """Pay for the samples, unless this or another process is paying for the first of them: then
@@ -181,19 +180,16 @@ class PaidCalls:
         self._claims.pop(claim).set()
 
     async def _pay(self, call: Call, missing: list[int]) -> set[int]:
-        transport = await self._connected()
+        async with self._connecting:
+            if self._transport is None:
+                self._transport = await self._connect()
+        transport = self._transport
         most = 1 if "n" in transport.dialect.refused else self.model.concurrency
         parts = [
             run[i : i + most] for run in _consecutive(missing) for i in range(0, len(run), most)
         ]
         answers = await side_by_side(self._request(transport, call, part) for part in parts)
         return set().union(*answers)
-
-    async def _connected(self) -> Sender:
-        async with self._connecting:
-            if self._transport is None:
-                self._transport = await self._connect()
-            return self._transport
 
     async def _request(self, transport: Sender, call: Call, samples: list[int]) -> set[int]:
         """One request for consecutive samples; returns those that it brought into the cache.
@@ -242,22 +238,14 @@ class PaidCalls:
         self.usage.count_request(cost, reply.seconds)
         self.usage.retries += reply.retries
         self.usage.waited += reply.waited
-        completions = dict(zip(samples, reply.completions, strict=False))
-        answers = {sample: _stored_fields(completion) for sample, completion in completions.items()}
+        answers = {}
+        for sample, completion in zip(samples, reply.completions, strict=False):
+            answers[sample] = asdict(completion)
+            del answers[sample]["cached"]
         self._cache.write(call.key, call.request, answers, cost, reply.seconds)
-        if len(completions) < len(samples):
+        if len(answers) < len(samples):
             transport.dialect.refused.add("n")
-        return set(completions)
-
-    def _count_cached(self, completions: Sequence[Completion]) -> None:
-        usage = self.usage
-        usage.cached += len(completions)
-        usage.cached_prompt_tokens += max(
-            (completion.prompt_tokens for completion in completions), default=0
-        )
-        usage.cached_completion_tokens += sum(
-            completion.completion_tokens for completion in completions
-        )
+        return set(answers)
 
 
 def count_read(request: Mapping[str, Any]) -> int:
@@ -274,9 +262,3 @@ def _consecutive(samples: Sequence[int]) -> list[list[int]]:
         else:
             runs.append([sample])
     return runs
-
-
-def _stored_fields(completion: Completion) -> dict[str, Any]:
-    fields = asdict(completion)
-    del fields["cached"]
-    return fields

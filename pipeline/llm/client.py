@@ -1,8 +1,7 @@
 """The one client of language models: cached, within a budget, over any OpenAI-compatible endpoint.
 
 A call that is in the cache costs no request; samples of one prompt are one request (`n`), so that a
-server reads the prompt once. An answer to a request that was sent is stored even if the run fails
-meanwhile.
+server reads the prompt once. An answer to a request that was sent is stored also if the run fails.
 """
 
 from __future__ import annotations
@@ -55,8 +54,7 @@ class LlmClient:
     """Calls one model. Belongs to one event loop.
 
     system, repeat: whose samples these are. Equal prompts of two systems are two draws. Each repeat
-    (from 0) is as deterministic and as well cached as the first; at temperature 0 it asks again for
-    the same.
+    (from 0) is cached as the first is; at temperature 0 it asks again for the same.
     """
 
     def __init__(self, calls: PaidCalls, system: str = "", repeat: int = 0) -> None:
@@ -84,9 +82,7 @@ class LlmClient:
         max_tokens: int | None = None,
         sample: int = 0,
     ) -> Completion:
-        """One completion. Equal messages, parameters and `sample` always give the same text, from
-        the cache.
-        """
+        """One completion: the cached text for equal messages, parameters and `sample`."""
         (completion,) = await self.samples(
             messages, 1, first=sample, temperature=temperature, max_tokens=max_tokens
         )
@@ -102,11 +98,11 @@ class LlmClient:
         first: int = 0,
         form: type[BaseModel] | None = None,
     ) -> list[Completion]:
-        """`count` completions of one prompt, numbered from `first`, in order. Raises as
-        `Transport.send` does.
+        """`count` completions of one prompt, numbered from `first`, in order.
 
         max_tokens: longest completion; None for the model's own limit. form: schema to which the
         endpoint constrains the completions if it can; they are not parsed here (see `answers`).
+        Raises as `Transport.send` does.
         """
         call = self._call(
             messages, temperature, max_tokens, None if form is None else response_format(form)
@@ -203,14 +199,12 @@ class LlmClient:
             request["response_format"] = response_format
         basis = request | {"system": self._system} if self._system else request
         most_written = max_tokens or max(self.model.context - count_read(request), 1)
-        return Call(request, call_key(basis), _first_seed(self._system), most_written)
-
-
-def _first_seed(system: str) -> int:
-    """The seed of a system's sample 0, so that a server draws anew for each system."""
-    if not system:
-        return 0
-    return int(hashlib.sha256(system.encode()).hexdigest()[:8], 16) % _SYSTEM_SEEDS
+        # A seed of the system's own, so that a server draws anew for each.
+        first_seed = 0
+        if self._system:
+            digest = hashlib.sha256(self._system.encode()).hexdigest()
+            first_seed = int(digest[:8], 16) % _SYSTEM_SEEDS
+        return Call(request, call_key(basis), first_seed, most_written)
 
 
 def check_model(settings: Settings, name: str | None = None) -> Model:
@@ -239,7 +233,9 @@ async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIt
     Raises SettingError as `check_model` does; an endpoint's faults show with the first call.
     """
     language_model = check_model(workspace.settings, model)
-    with contextlib.closing(_cache_of(workspace)) as cache:
+    folder = workspace.cache("llm")
+    shared = workspace.settings.on_cluster or mount_of(folder)[1] in NETWORK
+    with contextlib.closing(CallCache(folder / "calls.sqlite", shared=shared)) as cache:
         if isinstance(workspace, ClientWorkspace):
             client = workspace.make_client(language_model, cache)
         else:
@@ -262,9 +258,3 @@ def _make_client(model: Model, cache: CallCache, settings: Settings) -> LlmClien
         return Transport(model, url)
 
     return LlmClient(PaidCalls(model, connect, cache, run_budget(settings, cache.folder)))
-
-
-def _cache_of(workspace: Workspace) -> CallCache:
-    folder = workspace.cache("llm")
-    shared = workspace.settings.on_cluster or mount_of(folder)[1] in NETWORK
-    return CallCache(folder / "calls.sqlite", shared=shared)

@@ -54,23 +54,19 @@ def embedded_endpoint(model: Model, folder: Path) -> str:
 def stop_embedded() -> None:
     """Stop this process's embedded servers."""
     with _lock:
-        _stop_all()
+        while _servers:
+            _, server = _servers.popitem()
+            if server.owner != os.getpid():
+                continue
+            server.process.terminate()
+            try:
+                server.process.wait(5)
+            except subprocess.TimeoutExpired:
+                server.process.kill()
+                server.process.wait()
 
 
 atexit.register(stop_embedded)
-
-
-def _stop_all() -> None:
-    while _servers:
-        _, server = _servers.popitem()
-        if server.owner != os.getpid():
-            continue
-        server.process.terminate()
-        try:
-            server.process.wait(5)
-        except subprocess.TimeoutExpired:
-            server.process.kill()
-            server.process.wait()
 
 
 def packaged_model() -> Path:
@@ -88,8 +84,14 @@ def packaged_model() -> Path:
 
 def _start(model: Model, folder: Path) -> _Server:
     log = folder / "server.log"
-    process = _open_process(_command(with_fast_kernels(packaged_model(), folder), model), log)
-    line = _first_line(process)
+    process = _open_process(with_fast_kernels(packaged_model(), folder), model, log)
+    # The child prints a line once it serves; an empty one is read if it ends before.
+    lines: list[bytes] = []
+    stdout: IO[bytes] = process.stdout  # type: ignore[assignment]
+    reader = threading.Thread(target=lambda: lines.append(stdout.readline()), daemon=True)
+    reader.start()
+    reader.join(START_SECONDS)
+    line = lines[0].strip() if lines else b""
     if not line:
         process.kill()
         process.wait()
@@ -101,18 +103,15 @@ def _start(model: Model, folder: Path) -> _Server:
     return _Server(process, json.loads(line)["url"], os.getpid())
 
 
-def _command(file: Path, model: Model) -> list[str]:
+def _open_process(file: Path, model: Model, log: Path) -> subprocess.Popen[bytes]:
     from pipeline.engine.process_pool import count_workers
 
-    return [
+    command = [
         *(sys.executable, "-m", "pipeline.llm.server_process"),
         *("--model", str(file), "--alias", model.name),
         *("--slots", str(model.concurrency), "--context", str(model.context)),
         *("--threads", str(count_workers(0))),
     ]
-
-
-def _open_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     # Otherwise OpenMP's threads spin between batches and take the cores from everything else.
     path = os.pathsep.join(
         part for part in (str(PROJECT), os.environ.get("PYTHONPATH", "")) if part
@@ -136,24 +135,13 @@ def _open_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
         raise PermanentFailure(f"{command[0]} cannot be started: {error}") from error
 
 
-def _first_line(process: subprocess.Popen[bytes]) -> str:
-    """The line that the child prints once it serves; empty if it ends before, or takes too long."""
-    lines: list[bytes] = []
-    stdout: IO[bytes] = process.stdout  # type: ignore[assignment]
-    reader = threading.Thread(target=lambda: lines.append(stdout.readline()), daemon=True)
-    reader.start()
-    reader.join(START_SECONDS)
-    return lines[0].decode().strip() if lines else ""
-
-
 def with_fast_kernels(source: Path, folder: Path) -> Path:
     """A copy of `source` with Q8_0 in place of Q4_1, written into `folder` unless it is there.
 
     llama.cpp has no fast AVX2 kernel for Q4_1, the only form in which SmolLM2 comes as a package.
     On 2 shared cores the same weights as Q8_0 read prompts at 560-650 tokens/s instead of 100-290;
     the conversion takes seconds per data root. Q8_0's rounding (1/254 of a block's largest weight)
-    is far below the error of Q4_1. Raises PermanentFailure if `source` cannot be read as a GGUF
-    file.
+    is far below the error of Q4_1. Raises PermanentFailure if `source` is no such GGUF file.
     """
     target = folder / f"{source.stem}.as-Q8_0.{source.stat().st_size}.gguf"
     if target.exists():

@@ -25,13 +25,12 @@ MAX_RETRIES = 100
 
 @dataclass(slots=True)
 class _Attempts:
-    """The attempts of one request so far. failures: those while the endpoint answered other
-    requests.
-    """
+    """The attempts of one request so far."""
 
     started: float
     last_failure: float = -math.inf
     failures: int = 0
+    """Those while the endpoint answered other requests."""
 
 
 _attempts: ContextVar[_Attempts] = ContextVar("attempts")
@@ -83,7 +82,9 @@ class EndpointClient(httpx2.AsyncClient):
     def _note(self, response: httpx2.Response) -> None:
         """Record a response, and mark one that must not be tried again."""
         self._has_responded = True
-        if response.status_code == 200 and _is_error(response.content):
+        # A gateway may report with 200 that what is behind it failed.
+        body = response.content
+        if response.status_code == 200 and b'"error"' in body and b'"choices"' not in body:
             response.status_code = 502
         limited = response.status_code == 429
         # With 500 an endpoint that is up reports a failed request.
@@ -104,11 +105,6 @@ class EndpointClient(httpx2.AsyncClient):
         if silence >= patience:
             self.down = True
         return self.stopped or self.down or attempts.failures >= ATTEMPTS
-
-
-def _is_error(body: bytes) -> bool:
-    """Whether a gateway reports, with status 200, that what is behind it failed."""
-    return b'"error"' in body and b'"choices"' not in body
 
 
 def _now() -> float:

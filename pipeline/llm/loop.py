@@ -75,19 +75,16 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
 
 
 async def side_by_side(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines concurrently; their results in order. The first failure cancels the others and
-    is raised as is.
+    """Run coroutines concurrently; their results in order.
+
+    The first failure cancels the others and is raised as is.
     """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except BaseExceptionGroup as failures:
-        raise _first(failures) from None
+        error: BaseException = failures
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
     return [task.result() for task in tasks]
-
-
-def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = failures
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

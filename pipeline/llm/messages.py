@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,9 +41,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The cost of completions. Cached ones count like others, so that a resumed run equals an
-    undisturbed one.
-    """
+    """The cost of completions. Cached ones count too, so that a resumed run costs the same."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -109,6 +107,13 @@ class Usage:
         self.seconds += seconds
         self.prompt_tokens += cost.prompt_tokens
         self.completion_tokens += cost.completion_tokens
+
+    def count_cached(self, completions: Sequence[Completion]) -> None:
+        """Add completions of one prompt that the cache had."""
+        self.cached += len(completions)
+        if completions:
+            self.cached_prompt_tokens += max(item.prompt_tokens for item in completions)
+        self.cached_completion_tokens += sum(item.completion_tokens for item in completions)
 
     @property
     def cost(self) -> float:

@@ -45,9 +45,7 @@ class Model:
     key_variable: str | None = None
     """The environment variable that must hold its key."""
     table: str = ""
-    """Its table in the file of CITELOOM_MODELS, as messages name it; empty where the settings
-    define it.
-    """
+    """Its table in the file of CITELOOM_MODELS, for messages; empty without one."""
 
     @property
     def fingerprint(self) -> str:
@@ -146,11 +144,11 @@ def get_model(
 
 
 def judge_models(settings: Settings) -> list[Model]:
-    """The models that judge, one or two; the default model where none is named. Raises as
-    `get_model` does.
-    """
+    """The models that judge, one or two; the default where none is named. Raises as `get_model`."""
     names = [name for name in settings.judges if name != OVERLAP_JUDGE]
-    return [get_model(settings, name, "CITELOOM_JUDGES") for name in names] or [get_model(settings)]
+    if not names:
+        return [get_model(settings)]
+    return [get_model(settings, name, "CITELOOM_JUDGES") for name in names]
 
 
 def known_prices(settings: Settings) -> dict[str, Prices]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
@@ -56,8 +55,7 @@ def as_data(text: str) -> str:
 
 
 class PromptFolder:
-    """The prompt files (`*.j2`) of one domain; files whose name begins with `_` are included by
-    others.
+    """The prompt files (`*.j2`) of one domain; others include those that begin with `_`.
 
     fewest: tokens that a prompt must leave for texts. hint: what to set where it does not.
     """
@@ -75,8 +73,7 @@ class PromptFolder:
         ]
 
     def room(self, context: int, answer: int, name: str, /, **values: object) -> int:
-        """Tokens that a prompt with these values leaves free in the context, beside an answer of
-        `answer` tokens.
+        """Tokens that a prompt with these values and an answer of `answer` tokens leave free.
 
         Raises SettingError where too few are left.
         """
@@ -116,20 +113,21 @@ class PromptFolder:
 
     @cached_property
     def _fences(self) -> re.Pattern[str]:
-        """Fences at the beginning or end of a text, also as models misspell them: `<
-        related-work>`.
-        """
-        templates = "".join(file.read_text(encoding="utf-8") for file in self._folder.glob("*.j2"))
-        names = "|".join(
-            sorted(name.replace("_", "[_ -]") for name in set(_FENCED.findall(templates)))
-        )
-        fence = rf"<\s*/?\s*(?:{names})\s*>"
+        """Fences around a text, also as models misspell them: `< related-work>`."""
+        names: set[str] = set()
+        for file in self._folder.glob("*.j2"):
+            names.update(_FENCED.findall(file.read_text(encoding="utf-8")))
+        spellings = "|".join(name.replace("_", "[_ -]") for name in sorted(names))
+        fence = rf"<\s*/?\s*(?:{spellings})\s*>"
         return re.compile(rf"\A(?:\s*{fence})+|(?:{fence}\s*)+\Z", re.IGNORECASE)
 
     def digest(self, *names: str) -> str:
         """SHA-256 of these prompts and of every file that prompts include."""
+        digest = hashlib.sha256()
         files = [self._file(name) for name in sorted(names)] + sorted(self._folder.glob("_*.j2"))
-        return _digest(files)
+        for file in files:
+            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+        return digest.hexdigest()
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.j2"
@@ -145,10 +143,3 @@ class PromptFolder:
             (cast(Role, role), self._environment.from_string(source))
             for role, source in zip(roles, sources, strict=True)
         ]
-
-
-def _digest(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()

@@ -34,9 +34,7 @@ ASSUMED_READ, ASSUMED_WRITTEN = 2000.0, 40.0
 EMBEDDED_READ, EMBEDDED_WRITTEN = 600.0, 150.0
 
 MakeText = Callable[[str, int, str], str]
-"""(prompt, tokens of the answer, a word that no other answer contains) → a text that a system can
-continue with.
-"""
+"""(prompt, tokens of the answer, a word of this answer alone) → a text that a system reads."""
 
 
 @dataclass(slots=True)
@@ -45,9 +43,7 @@ class Rehearsal:
 
     make_text: MakeText
     invented: dict[tuple[str, int], CachedAnswer] = field(default_factory=dict)
-    """Invented answers by (key, sample); shared by several rehearsals, so that none pays for
-    another's call.
-    """
+    """Invented answers by (key, sample); rehearsals share it, so that a call is paid for once."""
     usages: list[Usage] = field(default_factory=list)
     """Of each client. `cached`: completions that are stored or were invented before; `requests`:
     those to be paid.
@@ -93,12 +89,11 @@ class _OverlayCache(CallCache):
 
     def read(self, key: str, samples: Iterable[int]) -> dict[int, CachedAnswer]:
         numbers = list(samples)
-        invented = {
-            sample: self._invented[key, sample]
-            for sample in numbers
-            if (key, sample) in self._invented
-        }
-        return self._below.read(key, numbers) | invented
+        answers = self._below.read(key, numbers)
+        for sample in numbers:
+            if (key, sample) in self._invented:
+                answers[sample] = self._invented[key, sample]
+        return answers
 
     def write(
         self,
@@ -126,15 +121,12 @@ class _InventingSender:
         self.dialect = Dialect()
         self._model, self._rehearsal = model, rehearsal
         self._kinds = {bound: kind for bound, kind in kinds.items() if kind.requests >= ENOUGH}
-        self._slowness = self._measure_slowness(kinds.values())
-
-    def _measure_slowness(self, kinds: Iterable[Kind]) -> float:
-        """The time of earlier requests over their assumed time; 1 without any."""
-        measured = sum(kind.requests * kind.seconds for kind in kinds)
-        assumed = sum(
-            kind.requests * self._assumed(kind.read, kind.written, kind.samples) for kind in kinds
-        )
-        return measured / assumed if assumed else 1.0
+        measured = assumed = 0.0
+        for kind in kinds.values():
+            measured += kind.requests * kind.seconds
+            assumed += kind.requests * self._assumed(kind.read, kind.written, kind.samples)
+        self._slowness = measured / assumed if assumed else 1.0
+        """The time of earlier requests over their assumed time."""
 
     def stop(self) -> None:
         """Nothing is retried here."""
@@ -148,8 +140,12 @@ class _InventingSender:
         messages = [Message(**message) for message in body["messages"]]
         read, count = count_message_tokens(messages), body.get("n", 1)
         longest = body.get("max_tokens", 0)
-        completion_tokens = self._written(longest)
-        seconds = self._seconds(longest, read, completion_tokens, count)
+        kind = self._kinds.get(longest)
+        if kind is not None:
+            completion_tokens, seconds = round(kind.written), kind.seconds
+        else:
+            completion_tokens = round(ASSUMED_SHARE * longest) if longest else ASSUMED_UNLIMITED
+            seconds = self._slowness * self._assumed(read, completion_tokens, count)
         await asyncio.sleep(seconds)
         texts = [
             self._text(body, messages, completion_tokens, body["seed"] + place)
@@ -158,19 +154,6 @@ class _InventingSender:
         return EndpointReply(
             [Completion(text, read, completion_tokens, False, "stop") for text in texts], seconds
         )
-
-    def _written(self, longest: int) -> int:
-        """The expected tokens of an answer. longest: its limit, 0 for none."""
-        kind = self._kinds.get(longest)
-        if kind is not None:
-            return round(kind.written)
-        return round(ASSUMED_SHARE * longest) if longest else ASSUMED_UNLIMITED
-
-    def _seconds(self, longest: int, read: int, completion_tokens: int, count: int) -> float:
-        kind = self._kinds.get(longest)
-        if kind is not None:
-            return kind.seconds
-        return self._slowness * self._assumed(read, completion_tokens, count)
 
     def _assumed(self, read: float, completion_tokens: float, count: float) -> float:
         """Assumed seconds of a request."""
@@ -209,12 +192,6 @@ def fill(
             return fill(schema[choice][0], definitions, tokens, unique)
     if "const" in schema or "enum" in schema:
         return schema.get("enum", [schema.get("const")])[0]
-    return _fill_type(schema, definitions, tokens, unique)
-
-
-def _fill_type(
-    schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int, unique: str
-) -> Any:
     kind = schema.get("type")
     if kind == "object":
         parts = schema.get("properties", {})

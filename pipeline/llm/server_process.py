@@ -15,22 +15,17 @@ from typing import Any
 
 
 def main() -> None:
-    options = _parse()
-    server = _serve(options)
-    print(json.dumps({"url": f"{server.listening_address}/v1"}), flush=True)
-    with contextlib.suppress(KeyboardInterrupt):
-        sys.stdin.buffer.read()
-    os._exit(0)  # ending the server's threads one by one has hung for seconds
-
-
-def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Serve a GGUF model on loopback.")
     parser.add_argument("--model", required=True, help="path of the GGUF file")
     parser.add_argument("--alias", required=True, help="name under which it is served")
     parser.add_argument("--slots", type=int, required=True, help="completions side by side")
     parser.add_argument("--context", type=int, required=True, help="tokens per slot")
     parser.add_argument("--threads", type=int, required=True)
-    return parser.parse_args()
+    server = _serve(parser.parse_args())
+    print(json.dumps({"url": f"{server.listening_address}/v1"}), flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.buffer.read()
+    os._exit(0)  # ending the server's threads one by one has hung for seconds
 
 
 def _serve(options: argparse.Namespace) -> Any:

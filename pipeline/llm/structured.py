@@ -100,8 +100,7 @@ def parse_answer(text: str, schema: type[Form]) -> Form:
 
     Where it is not JSON, json-repair reads it: other quotes, Python's None, missing or trailing
     commas, comments, and a list that breaks off, without its last member. TextFields may also be
-    written as headed lines. Raises ValueError (pydantic's is one) if there is nothing that fits the
-    schema.
+    written as headed lines. Raises ValueError (pydantic's is one) if nothing fits the schema.
     """
     start, end = text.find("{"), text.rfind("}")
     try:
@@ -179,12 +178,10 @@ def repair(error: ValueError, schema: type[BaseModel]) -> str:
 
 def short(error: ValueError) -> str:
     """The error in an answer, in few words."""
-    if isinstance(error, ValidationError):
-        return "; ".join(
-            f"{_place(detail['loc'])}: {detail['msg']}" for detail in error.errors()[:3]
-        )
-    return re.sub(r"\s+", " ", str(error))[:200]
-
-
-def _place(path: tuple[int | str, ...]) -> str:
-    return one_line(".".join(map(str, path)))[:_PLACE_CHARS] or "answer"
+    if not isinstance(error, ValidationError):
+        return one_line(str(error))[:200]
+    problems = []
+    for detail in error.errors()[:3]:
+        field = one_line(".".join(map(str, detail["loc"])))[:_PLACE_CHARS]
+        problems.append(f"{field or 'answer'}: {detail['msg']}")
+    return "; ".join(problems)

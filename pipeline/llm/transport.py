@@ -114,8 +114,7 @@ class EndpointReply:
 
 
 class Transport:
-    """Sends requests to the endpoint of a model by OpenAI's SDK, with its retries. Belongs to one
-    event loop.
+    """Sends requests to a model's endpoint by OpenAI's SDK. Belongs to one event loop.
 
     url: the base URL, which the model itself does not have if it is the embedded one. http: options
     of the HTTP client, such as another transport.
