@@ -125,8 +125,7 @@ class ArxivApi:
         self._client.close()
 
     def find(self, ids: Iterable[str], progress: Progress | None = None) -> dict[str, Record]:
-        """A record for each identifier (no version; old ones with their slash), `absent` where
-        arXiv has none.
+        """A record for each identifier (no version), `absent` where arXiv has none.
 
         Cached answers are not requested again, and each answer is cached before the next request,
         so a kill loses one request at most. An identifier that an answer lacks is requested once
@@ -156,24 +155,22 @@ class ArxivApi:
         try:
             records = self._client.get(f"{self._url}?{query}", self._read)
         except ListRefused as refusal:
-            return self._request_less(ids, refusal)
+            # A refused list is halved, down to the malformed identifier, which is absent.
+            middle = len(ids) // 2
+            if middle > 0:
+                return self._request(ids[:middle]) + self._request(ids[middle:])
+            if not refusal.wrong_identifier:
+                raise PermanentFailure(
+                    f"arXiv's API at {self._url} refuses even the single identifier"
+                    f" {ids[0]} ({refusal}): check CITELOOM_ARXIV_API_URL"
+                ) from refusal
+            self._cache.add([absent(ids[0], "api", _now())])
+            return []
         now = _now()
         self._cache.add(
             replace(records[arxiv_id], fetched_at=now) for arxiv_id in ids if arxiv_id in records
         )
         return [arxiv_id for arxiv_id in ids if arxiv_id not in records]
-
-    def _request_less(self, ids: Sequence[str], refusal: ListRefused) -> list[str]:
-        """Halve a refused list, down to the malformed identifier, which is absent."""
-        if len(ids) > 1:
-            return self._request(ids[: len(ids) // 2]) + self._request(ids[len(ids) // 2 :])
-        if not refusal.wrong_identifier:
-            raise PermanentFailure(
-                f"arXiv's API at {self._url} refuses even the single identifier"
-                f" {ids[0]} ({refusal}): check CITELOOM_ARXIV_API_URL"
-            )
-        self._cache.add([absent(ids[0], "api", _now())])
-        return []
 
     def _read(self, answer: HttpAnswer) -> dict[str, Record]:
         if answer.status in (400, 414):
@@ -199,8 +196,7 @@ def read_feed(body: bytes) -> dict[str, Record]:
     """The records of an Atom feed by identifier without version; `fetched_at` is None.
 
     Raises BrokenAnswer where the body is not a whole Atom feed, or announces papers and holds none,
-    ListRefused where it reports an error, PermanentFailure where it declares a document type or
-    entities.
+    ListRefused where it reports an error, PermanentFailure where it declares a document type.
     """
     feed = parse_xml(body, "{http://www.w3.org/2005/Atom}feed")
     entries = feed.findall("atom:entry", _NAMESPACES)
@@ -216,25 +212,23 @@ def read_feed(body: bytes) -> dict[str, Record]:
     if announced > 0 and not records:
         raise BrokenAnswer(f"it announces {announced:,} papers and holds none")
     # Of a paper with several entries the newest version counts, in any order.
-    return {
-        record.arxiv_id: record
-        for record in sorted(records, key=lambda record: record.version or 0)
-    }
+    records.sort(key=lambda record: record.version or 0)
+    return {record.arxiv_id: record for record in records}
 
 
 def _read_entry(entry: Element) -> Record:
     """The record of an entry. Raises ValueError where it has no identifier or no date."""
     result = _result_of(entry)
     arxiv_id, version = split_version(result.get_short_id())
+    authors = [fold(author.name) for author in result.authors]
+    categories = filter(None, [result.primary_category, *result.categories])
     record = Record(
         arxiv_id=arxiv_id,
         version=version,
         title=fold(result.title),
-        authors=tuple(filter(None, (fold(author.name) for author in result.authors))),
+        authors=tuple(filter(None, authors)),
         abstract=fold(result.summary),
-        categories=tuple(
-            dict.fromkeys(filter(None, [result.primary_category, *result.categories]))
-        ),
+        categories=tuple(dict.fromkeys(categories)),
         primary_category=result.primary_category or None,
         published=result.published.date().isoformat(),
         updated=result.updated.date().isoformat(),
@@ -247,9 +241,7 @@ def _read_entry(entry: Element) -> Record:
 
 
 def _result_of(entry: Element) -> Result:
-    """An entry as the package `arxiv` represents it. Raises ValueError where it has no identifier
-    or no date.
-    """
+    """An entry as the package `arxiv` represents it. Raises ValueError as `_read_entry`."""
     from arxiv import Result
 
     def text(path: str) -> str:
@@ -259,21 +251,18 @@ def _result_of(entry: Element) -> Result:
     if not address:
         raise ValueError("it has no id")
     primary = entry.find("arxiv:primary_category", _NAMESPACES)
+    names = entry.iterfind("atom:author/atom:name", _NAMESPACES)
+    categories = entry.iterfind("atom:category", _NAMESPACES)
     return Result(
         address,
         updated=datetime.fromisoformat(text("atom:updated")).astimezone(UTC),
         published=datetime.fromisoformat(text("atom:published")).astimezone(UTC),
         title=text("atom:title"),
-        authors=[
-            Result.Author(name.text or "")
-            for name in entry.iterfind("atom:author/atom:name", _NAMESPACES)
-        ],
+        authors=[Result.Author(name.text or "") for name in names],
         summary=text("atom:summary"),
         comment=text("arxiv:comment"),
         journal_ref=text("arxiv:journal_ref"),
         doi=text("arxiv:doi"),
         primary_category="" if primary is None else primary.get("term", ""),
-        categories=[
-            category.get("term", "") for category in entry.iterfind("atom:category", _NAMESPACES)
-        ],
+        categories=[category.get("term", "") for category in categories],
     )

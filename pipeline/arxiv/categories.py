@@ -1,8 +1,7 @@
 """arXiv's archives and categories, and how their names are written.
 
 The lists are arXiv's category taxonomy (https://arxiv.org/category_taxonomy) and the archives that
-it closed (https://info.arxiv.org/help/arxiv_identifier.html). Old records still name the closed
-ones.
+it closed (https://info.arxiv.org/help/arxiv_identifier.html), which old records still name.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def nearest_categories(text: str) -> list[str]:
         names = [*SUBJECTS, *CLOSED_ARCHIVES]
     by_lowercase = {name.lower(): name for name in names}
     near = [by_lowercase[name] for name in get_close_matches(query, by_lowercase, n=3, cutoff=0.6)]
-    in_words = [
-        name for name, words in _IN_WORDS.items() if len(query) > 3 and words.startswith(query[:8])
-    ]
+    in_words = []
+    if len(query) > 3:
+        in_words = [name for name, words in _IN_WORDS.items() if words.startswith(query[:8])]
     return list(dict.fromkeys([*in_words, *near]))[:3]

@@ -36,9 +36,7 @@ def verdict(categories: Sequence[str], primary: str, settings: Settings) -> tupl
 
 
 def matches(category: str, selection: Iterable[str]) -> bool:
-    """Whether a category is one of a selection, or lies in an archive of it, under any of its
-    names.
-    """
+    """Whether a category, under any of its names, is of a selection or of an archive of it."""
     names = _names(category)
     archives = {name.partition(".")[0] for name in names}
     return any(word in archives or not names.isdisjoint(_names(word)) for word in selection)

@@ -86,15 +86,13 @@ def harvest(
     since: str | None = None,
     pace: Pace | None = None,
 ) -> HarvestReport:
-    """Request the records of set `cs` that changed from arXiv's OAI-PMH, and store them for stage
-    `metadata`.
+    """Request the changed records of set `cs` from arXiv's OAI-PMH, and store them for `metadata`.
 
     From `since` (`YYYY-MM-DD`), else from where a harvest was interrupted, else from a day before
     the last complete one began, else from a day before the newest change in the snapshot, else
     everything (280 pages); to `until`, included. Raises SettingError for an invalid day,
     TransientFailure where the server does not answer well or another harvest runs, PermanentFailure
-    where the server refuses. Pages before an error are stored, and the next harvest continues from
-    there.
+    where the server refuses. Pages before an error are stored; the next harvest goes on from there.
     """
     for name, day in (("--from", since), ("until", until)):
         if day is not None and not is_day(day):
@@ -130,22 +128,17 @@ class _HarvestState:
     begun: str = ""
     """The day of the first page, by the server's clock."""
     reached: str = ""
-    """The newest datestamp so far. Where pages come oldest first, everything before it is stored.
-    """
+    """The newest datestamp so far, before which all is stored where pages come oldest first."""
     ordered: str = "yes"
     """Whether pages came oldest first; empty where they did not."""
     whole: str = "yes"
-    """Whether nothing is missing at the end of this harvest; empty where it began after the end of
-    the last one.
-    """
+    """Whether nothing is missing at the end; empty where it began after the last one's end."""
 
 
 def _first_state(
     store: HarvestStore, workspace: Workspace, since: str | None, until: str | None
 ) -> _HarvestState:
-    """Where to begin: where an interrupted harvest of the same days stopped, else at its first
-    day.
-    """
+    """Where to begin: where a harvest of the same days was interrupted, else at its first day."""
     url = workspace.settings.oai_url
     stored = store.state()
     interrupted = None
@@ -157,17 +150,15 @@ def _first_state(
         if interrupted.expires and interrupted.expires[:19] <= datetime.now(UTC).isoformat()[:19]:
             interrupted.token = ""
         return interrupted
-    complete = stored.get("complete") or _newest_of_snapshot(workspace)
+    complete = stored.get("complete")
+    snapshot = Snapshot.of(workspace)
+    if not complete and snapshot:
+        complete = snapshot.newest_update()
     if since is None:
         first = (date.fromisoformat(complete) - OVERLAP).isoformat() if complete else ""
         return _HarvestState(url, since=first, until=until or "")
     whole = since <= complete if complete else interrupted is None
     return _HarvestState(url, since=since, until=until or "", whole="yes" if whole else "")
-
-
-def _newest_of_snapshot(workspace: Workspace) -> str | None:
-    snapshot = Snapshot.of(workspace)
-    return snapshot.newest_update() if snapshot else None
 
 
 @dataclass(slots=True)
@@ -221,11 +212,8 @@ class _Harvest:
         news = self.store.add(page, asdict(state))
         self.news.counts += news.counts
         self.news.months |= news.months
-        publish(
-            StageAdvanced(
-                "harvest", state.reached or "harvest", self.news.counts.total(), page.total
-            )
-        )
+        done = self.news.counts.total()
+        publish(StageAdvanced("harvest", state.reached or "harvest", done, page.total))
 
     def _finish(self, answered_at: str) -> HarvestReport:
         state = self.state
@@ -304,8 +292,9 @@ class OaiClient:
         return root
 
     def _is_empty(self, root: Element) -> bool:
-        """Whether the server says that nothing matches. Raises TokenRefused or PermanentFailure for
-        other errors.
+        """Whether the server says that nothing matches.
+
+        Raises TokenRefused or PermanentFailure for other errors.
         """
         error = root.find(f"{_OAI}error")
         if error is None:
@@ -355,9 +344,7 @@ def _read_page(root: Element, answered_at: str) -> HarvestPage:
 
 
 def _read_change(element: Element, arxiv_id: str) -> Change:
-    """A record of a list. Raises ValueError, TypeError or AttributeError where it is not one of
-    arXiv's.
-    """
+    """A record of a list. Raises ValueError, TypeError or AttributeError if it is not arXiv's."""
     datestamp = (element.findtext(f"{_OAI}header/{_OAI}datestamp") or "").strip()[:10]
     if not arxiv_id or not is_day(datestamp):
         raise ValueError("its header lacks an identifier or a datestamp")

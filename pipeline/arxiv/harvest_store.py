@@ -1,13 +1,13 @@
 """Records harvested over OAI-PMH, and the harvest's progress, in one SQLite file.
 
-A page and the token of the next one are stored in one transaction, so a kill loses one request at
-most.
+A page and the token of the next are stored in one transaction: a kill loses one request at most.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import sqlite3
 from collections import Counter
@@ -101,14 +101,12 @@ class HarvestStore:
 
     def find(self, ids: Collection[str]) -> dict[str, HarvestedPaper]:
         """Those of the papers that were harvested."""
-        return {
-            name: HarvestedPaper(
-                datestamp, bool(deleted), Record.from_row(json.loads(record)) if record else None
-            )
-            for name, datestamp, deleted, record in self._select(
-                "datestamp, deleted, record", "records", ids
-            )
-        }
+        papers = {}
+        rows = self._select("datestamp, deleted, record", "records", ids)
+        for name, datestamp, deleted, content in rows:
+            record = Record.from_row(json.loads(content)) if content else None
+            papers[name] = HarvestedPaper(datestamp, bool(deleted), record)
+        return papers
 
     def identifiers(self, month: str) -> list[str]:
         """The harvested papers of a month, sorted."""
@@ -155,12 +153,12 @@ class HarvestStore:
         names = frozenset(ids)
         months = sorted({_month(name) for name in names})
         query = f"select arxiv_id, {columns} from {table} where month = ? order by arxiv_id"  # noqa: S608
-        return self._query(
-            lambda store: [
-                row for month in months for row in store.execute(query, (month,)) if row[0] in names
-            ],
-            [],
-        )
+
+        def read(store: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            rows = itertools.chain.from_iterable(store.execute(query, (month,)) for month in months)
+            return [row for row in rows if row[0] in names]
+
+        return self._query(read, [])
 
     def _query(self, read: Callable[[sqlite3.Connection], T], nothing: T) -> T:
         if not self._file.exists():
@@ -217,7 +215,13 @@ def _add_change(store: sqlite3.Connection, change: Change, now: str, news: News)
     row = (change.arxiv_id, month, change.datestamp, change.record is None, content, digest)
     store.execute("insert or replace into records values (?, ?, ?, ?, ?, ?)", row)
     news.months.update(filter(None, [month]))
-    news.counts[_kind(change.record, before, is_new=stored is None)] += 1
+    if change.record is None:
+        kind = "deleted"
+    elif change.record.status == "withdrawn" and (before is None or before.status != "withdrawn"):
+        kind = "withdrawn"
+    else:
+        kind = "changed" if stored else "new"
+    news.counts[kind] += 1
 
 
 def _add_broken(store: sqlite3.Connection, name: str, reason: str, news: News) -> None:
@@ -228,14 +232,6 @@ def _add_broken(store: sqlite3.Connection, name: str, reason: str, news: News) -
         month = _month(name)
         store.execute("insert or replace into broken values (?, ?, ?)", (name, month, reason))
         news.months.update(filter(None, [month]))
-
-
-def _kind(record: Record | None, before: Record | None, *, is_new: bool) -> str:
-    if record is None:
-        return "deleted"
-    if record.status == "withdrawn" and (before is None or before.status != "withdrawn"):
-        return "withdrawn"
-    return "new" if is_new else "changed"
 
 
 def _digest(record: Record | None) -> str:

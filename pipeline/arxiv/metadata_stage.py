@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline import tables
@@ -20,46 +20,41 @@ if TYPE_CHECKING:
     from pipeline.arxiv.rate_limited_client import Pace
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataBuilder:
-    """Computes a month of `metadata`; a pace other than arXiv's rules is for tests."""
+def build_metadata(job: Job, *, pace: Pace | None = None) -> Iterator[Row]:
+    """One row for each paper of the month's dump, by identifier.
 
-    pace: Pace | None = None
+    From the snapshot, or from the harvest where that is newer; else from the API; else absent. A
+    paper that arXiv has deleted counts as withdrawn. A pace other than arXiv's rules is for tests.
+    """
+    ids = _ids_of_pages(job.workspace, job.month)
+    job.expect(len(ids))
+    records = _from_files(job, ids)
+    records |= _from_api(job, [arxiv_id for arxiv_id in ids if arxiv_id not in records], pace)
+    rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in ids]
+    job.notes["sources"] = _count(record.source or "none" for record in rows)
+    job.notes["status"] = _count(record.status for record in rows)
+    for record in rows:
+        if record.status == "absent":
+            job.leave_out(record.arxiv_id, "no_metadata", _sources_tried(job, record))
+        yield record.as_row()
 
-    def __call__(self, job: Job) -> Iterator[Row]:
-        """One row for each paper of the month's dump, by identifier.
 
-        From the snapshot, or from the harvest where that is newer; else from the API; else absent.
-        A paper that arXiv has deleted counts as withdrawn.
-        """
-        ids = _ids_of_pages(job.workspace, job.month)
-        job.expect(len(ids))
-        records = _from_files(job, ids)
-        records |= self._from_api(job, [arxiv_id for arxiv_id in ids if arxiv_id not in records])
-        rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in ids]
-        job.notes["sources"] = _count(record.source or "none" for record in rows)
-        job.notes["status"] = _count(record.status for record in rows)
-        for record in rows:
-            if record.status == "absent":
-                job.leave_out(record.arxiv_id, "no_metadata", _sources_tried(job, record))
-            yield record.as_row()
+def _from_api(job: Job, missing: list[str], pace: Pace | None) -> dict[str, Record]:
+    from pipeline.arxiv.api import ApiCache, ArxivApi
 
-    def _from_api(self, job: Job, missing: list[str]) -> dict[str, Record]:
-        from pipeline.arxiv.api import ApiCache, ArxivApi
+    cache = job.workspace.cache("arxiv_api")
+    if not job.settings.arxiv_api or not missing:
+        return ApiCache(cache).find(missing)
 
-        cache = job.workspace.cache("arxiv_api")
-        if not job.settings.arxiv_api or not missing:
-            return ApiCache(cache).find(missing)
+    def advance(done: int, total: int) -> None:
+        # Of the papers to request alone: those of the snapshot took no time, and would promise
+        # an early end.
+        publish(StageAdvanced(job.stage.name, job.month, done, total))
 
-        def advance(done: int, total: int) -> None:
-            # Of the papers to request alone: those of the snapshot took no time, and would promise
-            # an early end.
-            publish(StageAdvanced(job.stage.name, job.month, done, total))
-
-        with ArxivApi(job.settings, cache, pace=self.pace) as api:
-            records = api.find(missing, advance)
-        job.measured["api_requests"] = api.requests
-        return records
+    with ArxivApi(job.settings, cache, pace=pace) as api:
+        records = api.find(missing, advance)
+    job.measured["api_requests"] = api.requests
+    return records
 
 
 def records_of_month(workspace: Workspace, month: str) -> dict[str, Record]:
@@ -148,7 +143,7 @@ def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 METADATA = Stage(
     table=tables.METADATA,
-    build=MetadataBuilder(),
+    build=build_metadata,
     upstream=(tables.DUMP_MEMBERS,),
     settings=("arxiv_api",),
     version=2,

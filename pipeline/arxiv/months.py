@@ -34,8 +34,7 @@ def select_months(selection: str, available: Iterable[str]) -> list[str]:
     """The available months that a selection names, oldest first.
 
     `selection` is `all`, one month (`2024-03`), a range (`2024-03..2024-05`, both ends included),
-    or several of these separated by commas. Raises SettingError if it is malformed or names no
-    available month.
+    or several of these separated by commas. Raises SettingError if it is malformed or names none.
     """
     in_dump = sorted(set(available))
     selected: set[str] = set()

@@ -82,7 +82,13 @@ class Pace:
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Hold the only connection. Raises PermanentFailure where the folder cannot be written."""
-        with self._lock():
+        lock_file = self.folder / "arxiv-api.lock"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock_file.touch()
+        except OSError as error:
+            raise self._unwritable(error) from error
+        with FileLock(lock_file):
             try:
                 yield
             finally:
@@ -92,19 +98,14 @@ class Pace:
         """Sleep until the next request may start. Call it in a `turn`, before each request."""
         seconds = self.rest()
         if seconds > NOTED_WAIT_SECONDS:
-            publish(
-                Notice(
-                    f"arXiv asked for a pause: waiting {duration(seconds)} before the next request"
-                )
-            )
+            pause = duration(seconds)
+            publish(Notice(f"arXiv asked for a pause: waiting {pause} before the next request"))
         self.clock.sleep(seconds)
         # Before the request, since a process killed during the request has sent it.
         self.postpone(self.gap)
 
     def postpone(self, seconds: float) -> None:
-        """Let no process start a request for so long; the time never moves back. Call it in a
-        `turn`.
-        """
+        """Let no process start a request for so long; it never moves back. Call it in a `turn`."""
         until = max(self._next(), self.clock.now() + min(seconds, LONGEST_WAIT_SECONDS))
         try:
             write_whole(self._file, repr(until).encode())
@@ -122,15 +123,6 @@ class Pace:
             return 0.0
         # The clock may have been set back since.
         return min(until, self.clock.now() + LONGEST_WAIT_SECONDS)
-
-    def _lock(self) -> FileLock:
-        file = self.folder / "arxiv-api.lock"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            file.touch()
-        except OSError as error:
-            raise self._unwritable(error) from error
-        return FileLock(file)
 
     def _unwritable(self, error: OSError) -> PermanentFailure:
         return PermanentFailure(
@@ -154,14 +146,14 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A whole answer, decompressed. address: its URL after redirects; kind: its Content-Type, or
-    empty.
-    """
+    """A whole answer, decompressed."""
 
     status: int
     body: bytes
     address: str
+    """Its URL after redirects."""
     kind: str
+    """Its Content-Type, or empty."""
 
 
 class BrokenAnswer(CiteloomError):
@@ -202,8 +194,14 @@ class RateLimitedClient:
     ) -> None:
         self._service, self._largest, self._same_host = service, largest, same_host
         self._pace = pace or Pace()
+        user_agent = settings.arxiv_user_agent
+        if not (user_agent.isascii() and user_agent.isprintable()):
+            raise SettingError(
+                f"CITELOOM_ARXIV_USER_AGENT: {user_agent!r} cannot be sent: write it in ASCII, on"
+                " one line"
+            )
         self._http = httpx2.Client(
-            headers={"User-Agent": _checked_user_agent(settings.arxiv_user_agent)},
+            headers={"User-Agent": user_agent},
             limits=httpx2.Limits(max_connections=1),
             timeout=httpx2.Timeout(
                 self._pace.silence, connect=min(_CONNECT_SECONDS, self._pace.silence)
@@ -227,8 +225,7 @@ class RateLimitedClient:
         self._http.close()
 
     def get(self, address: str, read: Callable[[HttpAnswer], T]) -> T:
-        """What `read` returns for the answer. `read` raises BrokenAnswer to have the request sent
-        again.
+        """What `read` returns for the answer; it raises BrokenAnswer to repeat the request.
 
         `read` gets neither redirects nor answers of status 408, 425, 429 and 5xx. Raises
         TransientFailure where the server cannot be reached or all tries fail, SettingError where
@@ -249,11 +246,19 @@ class RateLimitedClient:
         def send() -> T:
             nonlocal tries
             tries += 1
-            return self._try(address, read)
+            answer = self._answer(address)
+            try:
+                return read(answer)
+            except BrokenAnswer as error:
+                raise _RetryableError(f"its answer is not usable: {error}") from error
+
+        def log_retry(error: BaseException, pause: float) -> None:
+            name = self._service.name
+            log.warning("%s: %s; pausing %.0f s, then trying again", name, error, pause)
 
         try:
             with self._pace.turn():
-                return retries.call(send, self._log_retry)
+                return retries.call(send, log_retry)
         except _RetryableError as error:
             pause = f", asking for a pause of {error.pause:.0f} s" if error.pause else ""
             raise TransientFailure(
@@ -261,13 +266,6 @@ class RateLimitedClient:
                 f" {'one try' if tries == 1 else f'{tries} tries'}: {error}{pause}; earlier answers"
                 f" are kept: {self._service.way_out}"
             ) from error
-
-    def _try(self, address: str, read: Callable[[HttpAnswer], T]) -> T:
-        answer = self._answer(address)
-        try:
-            return read(answer)
-        except BrokenAnswer as error:
-            raise _RetryableError(f"its answer is not usable: {error}") from error
 
     def _answer(self, address: str) -> HttpAnswer:
         """The answer at the end of all redirects; each is a request of its own at arXiv's pace."""
@@ -333,9 +331,6 @@ class RateLimitedClient:
                 )
         return bytes(body)
 
-    def _log_retry(self, error: BaseException, pause: float) -> None:
-        log.warning("%s: %s; pausing %.0f s, then trying again", self._service.name, error, pause)
-
 
 def _requested_pause(error: BaseException) -> float | None:
     """Seconds that the server asks to wait; None for a final error or too long a pause."""
@@ -344,22 +339,10 @@ def _requested_pause(error: BaseException) -> float | None:
     return None
 
 
-def _checked_user_agent(user_agent: str) -> str:
-    if not (user_agent.isascii() and user_agent.isprintable()):
-        raise SettingError(
-            f"CITELOOM_ARXIV_USER_AGENT: {user_agent!r} cannot be sent: write it in ASCII, on one"
-            " line"
-        )
-    return user_agent
-
-
 def _is_same_host(before: httpx2.URL, after: httpx2.URL) -> bool:
     """Whether a redirect stays on its host; http may become https, not the reverse."""
-    if (
-        (before.scheme, after.scheme) == ("http", "https")
-        and before.port is None
-        and after.port is None
-    ):
+    is_upgrade = (before.scheme, after.scheme) == ("http", "https")
+    if is_upgrade and before.port is None and after.port is None:
         return before.host == after.host
     return (before.scheme, before.netloc) == (after.scheme, after.netloc)
 

@@ -34,9 +34,7 @@ _EARLIER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A row of the table `metadata`; the columns are described in `pipeline.tables`. None where a
-    source is silent.
-    """
+    """A row of the table `metadata`, as `pipeline.tables` describes it; None for unknown."""
 
     arxiv_id: str
     version: int | None = None
@@ -62,9 +60,8 @@ class Record:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Record:
         """The record that `as_row` gave. Raises TypeError for a row of other columns."""
-        return cls(
-            **{**row, "authors": tuple(row["authors"]), "categories": tuple(row["categories"])}
-        )
+        lists = {name: tuple(row[name]) for name in ("authors", "categories")}
+        return cls(**{**row, **lists})
 
 
 # dataclasses.asdict copies deeply: 14 of the 36 microseconds that a line of the snapshot took from
@@ -89,23 +86,17 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
     arXiv has no field for it: authors say so in the comment, or put the notice in the place of the
     abstract. So a comment counts that holds a notice ("This paper has been withdrawn", "withdrawn
     by the author", or "Withdrawn" as its first word), an abstract only where a notice opens it:
-    abstracts speak of withdrawn drugs and withdrawn bids. A notice about an earlier version does
-    not count.
+    abstracts speak of withdrawn drugs and withdrawn bids. A notice of an earlier version is none.
     """
-    return _has_notice(comment or "") or _opens_with_notice(abstract or "")
-
-
-def _has_notice(comment: str) -> bool:
-    if "withdr" not in comment.lower():
-        return False  # as in 99 of 100 comments, which need not go through the patterns
-    in_comment = any(
-        not _EARLIER.search(comment[: match.start()]) for match in _NOTICE.finditer(comment)
-    )
-    return in_comment or _OPENING.match(comment) is not None
-
-
-def _opens_with_notice(abstract: str) -> bool:
-    return _NOTICE.match(abstract) is not None or _OPENING.match(abstract) is not None
+    if abstract and (_NOTICE.match(abstract) or _OPENING.match(abstract)):
+        return True
+    # 99 of 100 comments lack the word and need not go through the patterns.
+    if not comment or "withdr" not in comment.lower():
+        return False
+    if _OPENING.match(comment):
+        return True
+    notices = _NOTICE.finditer(comment)
+    return any(not _EARLIER.search(comment[: notice.start()]) for notice in notices)
 
 
 def fold(text: str | None) -> str | None:
@@ -123,7 +114,5 @@ def is_day(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def parse_day(text: str) -> str:
-    """The day of `Mon, 2 Apr 2007 19:18:42 GMT` as `2007-04-02`. Raises ValueError where it is not
-    a date.
-    """
+    """The day of `Mon, 2 Apr 2007 19:18:42 GMT` as `2007-04-02`. Raises ValueError for no date."""
     return parsedate_to_datetime(text).date().isoformat()

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 from xxhash import xxh3_128_digest
 
+from pipeline.arxiv.author_line import split_author_line
 from pipeline.arxiv.identifiers import month_of, strip_version
-from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_status
 from pipeline.engine import shutdown
 from pipeline.engine.progress import Notice, publish
@@ -116,9 +116,7 @@ class Snapshot:
         return total.hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """`lines`: how many lines the file has; `broken_lines`: how many of them are no JSON or
-        name no paper; `bytes`: size of the conversion.
-        """
+        """`lines`, `broken_lines` (no JSON, or no paper's), and `bytes` of the conversion."""
         file = self._converted()
         facts = json.loads(pq.read_metadata(file).metadata[_FACTS])
         return {**facts, "bytes": file.stat().st_size}
@@ -129,9 +127,8 @@ class Snapshot:
         Invalid and future days do not count: one wrong line of millions would make the harvest
         begin too late.
         """
-        days = set(
-            pq.read_table(self._converted(), columns=["updated"])["updated"].unique().to_pylist()
-        )
+        column = pq.read_table(self._converted(), columns=["updated"])["updated"]
+        days = column.unique().to_pylist()
         today = datetime.now(UTC).date().isoformat()
         return max((day for day in days if is_day(day) and day <= today), default=None)
 
@@ -206,8 +203,9 @@ class Snapshot:
             staged.unlink(missing_ok=True)
 
     def _write_lines(self, writer: pq.ParquetWriter) -> dict[str, Any]:
-        """Write all lines, in batches sorted by month. Returns the facts; raises PermanentFailure
-        where no line is arXiv's.
+        """Write all lines, in batches sorted by month, and return the facts.
+
+        Raises PermanentFailure where no line is arXiv's.
         """
         numbered = ((number, line) for number, line in enumerate(self._lines(), 1) if line)
         count, unreadable, is_arxivs = 0, [], False
@@ -217,18 +215,20 @@ class Snapshot:
                 break
             by_number = {number: _row(number, line) for number, line in batch}
             rows = sorted(row for row in by_number.values() if row)
-            writer.write_table(
-                pa.Table.from_arrays(_columns(rows), schema=_SCHEMA), row_group_size=_ROWS_PER_GROUP
-            )
+            if rows:
+                columns = [
+                    pa.array(column, field.type)
+                    for column, field in zip(zip(*rows, strict=True), _SCHEMA, strict=True)
+                ]
+                table = pa.Table.from_arrays(columns, schema=_SCHEMA)
+                writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
             shutdown.end_if_asked()
             count += len(batch)
             unreadable += [number for number, row in by_number.items() if row is None]
             is_arxivs = is_arxivs or any(month for month, *_ in rows)
-        broken = (
-            f", of which {len(unreadable):,} cannot be read (first: line {unreadable[0]})"
-            if unreadable
-            else ""
-        )
+        broken = ""
+        if unreadable:
+            broken = f", of which {len(unreadable):,} cannot be read (first: line {unreadable[0]})"
         if not is_arxivs:
             raise PermanentFailure(
                 f"the metadata snapshot {self._file} holds no line of arXiv's metadata"
@@ -274,26 +274,35 @@ def _row(number: int, line: bytes) -> tuple[str, str, int, str, bytes, bytes] | 
     return month_of(arxiv_id) or "", arxiv_id, number, updated, xxh3_128_digest(line), line
 
 
-def _columns(rows: list[tuple[Any, ...]]) -> list[pa.Array]:
-    columns = zip(*rows, strict=True) if rows else ([] for _ in _SCHEMA)
-    return [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
-
-
 def parse_record(content: Mapping[str, Any]) -> Record:
     """A line of the snapshot as a record, white space folded, null where the line has null.
 
     Raises TypeError, ValueError, AttributeError or KeyError for a line of another shape.
     """
-    versions, categories = content.get("versions") or [], _categories(content.get("categories"))
+    categories = content.get("categories") or ""
+    if not isinstance(categories, str):
+        categories = " ".join(categories)  # copies of 2020 and before hold a list of one string
+    categories = tuple(categories.split())
     if not categories:
         # arXiv's records all have one, so it is truncated. Accepted, it would put its paper among
         # those of other subjects; refused, the next source is asked.
         raise ValueError("it has no category")
+    parsed_authors = content.get("authors_parsed")
+    if parsed_authors:
+        authors = tuple(filter(None, map(_name, parsed_authors)))
+    else:
+        authors = split_author_line(content.get("authors") or "")
+    versions = content.get("versions") or []
+    number = None
+    if versions:
+        newest = versions[-1]
+        text = newest if isinstance(newest, str) else newest["version"]
+        number = int(text.removeprefix("v"))
     record = Record(
         arxiv_id=strip_version(content["id"]),
-        version=_version_number(versions[-1]) if versions else None,
+        version=number,
         title=fold(content.get("title")),
-        authors=_authors(content),
+        authors=authors,
         abstract=fold(content.get("abstract")),
         categories=categories,
         primary_category=categories[0],
@@ -307,25 +316,9 @@ def parse_record(content: Mapping[str, Any]) -> Record:
     return with_status(record)
 
 
-def _categories(value: str | list[str] | None) -> tuple[str, ...]:
-    # Copies of 2020 and before hold a list of one string.
-    return tuple((value if isinstance(value, str) else " ".join(value or [])).split())
-
-
-def _version_number(version: Mapping[str, str] | str) -> int:
-    return int((version if isinstance(version, str) else version["version"]).removeprefix("v"))
-
-
 def _date(version: Mapping[str, str] | str) -> str | None:
     created = None if isinstance(version, str) else version.get("created")
     return parse_day(created) if created else None
-
-
-def _authors(content: Mapping[str, Any]) -> tuple[str, ...]:
-    parsed = content.get("authors_parsed")
-    if parsed:
-        return tuple(name for name in map(_name, parsed) if name)
-    return split_author_line(content.get("authors") or "")
 
 
 def _name(parts: list[str]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline.arxiv.person_names import count_differences
+from pipeline.arxiv.known_names import count_differences
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.parse.parsed_page import Author, PageError, ParsedPage

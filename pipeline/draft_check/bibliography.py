@@ -1,6 +1,4 @@
-"""Read a bibliography, BibTeX or the list of a `.bbl`, as entries, and write BibTeX with what
-differs corrected.
-"""
+"""Read a bibliography, BibTeX or the list of a `.bbl`, as entries, and write corrected BibTeX."""
 
 from __future__ import annotations
 
@@ -36,12 +34,12 @@ _VENUE_FIELDS = (
     "publisher",
     "howpublished",
 )
+_FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "number")
 _AND = re.compile(r"\s+and\s+")
 
 
 def read_bibtex(file: Path, draft: Draft) -> None:
-    """Add the entries of a `.bib` file to a draft; entries that cannot be read are among its
-    problems.
+    """Add the entries of a `.bib` file to a draft; its problems name those that cannot be read.
 
     Raises SettingError as `read_text` does.
     """
@@ -86,11 +84,7 @@ def _arxiv_id(fields: dict[str, str]) -> str | None:
     bare = _BARE_ID.match(fields.get("eprint", ""))
     if bare and fields.get("archiveprefix", "arxiv").lower() == "arxiv":
         return bare[1]
-    others = (
-        fields.get(name, "")
-        for name in ("journal", "url", "doi", "note", "volume", "howpublished", "number")
-    )
-    named = _NAMED_ID.search(" ".join(others))
+    named = _NAMED_ID.search(" ".join(fields.get(name, "") for name in _FIELDS_WITH_ID))
     return named[1] if named else None
 
 
@@ -110,9 +104,8 @@ def read_bbl(file: Path, draft: Draft) -> None:
     entries = []
     for match in _BIBITEM.finditer(text):
         blocks = [plain_field(block).strip(" .,") for block in match[2].split("\\newblock")]
-        entries.append(
-            read_item(match[1].strip(), blocks, file.name, text.count("\n", 0, match.start()) + 1)
-        )
+        line = text.count("\n", 0, match.start()) + 1
+        entries.append(read_item(match[1].strip(), blocks, file.name, line))
     if not entries:
         draft.problems.append(f"{file.name} has no \\bibitem: give the .bib file with --bib")
     draft.add_entries(entries)
@@ -123,14 +116,15 @@ def read_item(key: str, blocks: list[str], file: str, line: int) -> Entry:
     raw = " ".join(blocks)
     year, doi, named = _YEAR.search(raw), _DOI.search(raw), _NAMED_ID.search(raw)
     title = blocks[1] if len(blocks) > 1 else None
-    names = re.split(r",\s*(?:and\s+)?|\s+and\s+", blocks[0]) if len(blocks) > 1 else []
+    authors = []
+    if len(blocks) > 1:
+        names = [name.strip() for name in re.split(r",\s*(?:and\s+)?|\s+and\s+", blocks[0])]
+        authors = [name for name in names if " " in name and "et al" not in name]
     return Entry(
         key=key,
         kind="item",
         title=title or None,
-        authors=tuple(
-            name.strip() for name in names if " " in name.strip() and "et al" not in name
-        ),
+        authors=tuple(authors),
         year=int(year[1]) if year else None,
         venue=blocks[2] if len(blocks) > 2 else None,
         doi=plain_doi(doi[0].rstrip(".,")) if doi else None,
@@ -142,11 +136,10 @@ def read_item(key: str, blocks: list[str], file: str, line: int) -> Entry:
 
 
 def write_bibliography(source: Path, references: Sequence[ReferenceCheck], target: Path) -> int:
-    """Write a `.bib` file with title, authors and year of arXiv's metadata where an entry differs;
-    how many were corrected. Other entries stay as they are.
+    """Write a `.bib` file with arXiv's title, authors and year where an entry differs.
 
     An entry with an arXiv paper gets its `eprint`, where it has none. Suspicious entries are left
-    to the author.
+    to the author, and others stay as they are. Returns how many were corrected.
     """
     from bibtexparser.entrypoint import parse_string, write_string
     from bibtexparser.model import Field

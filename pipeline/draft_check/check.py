@@ -1,6 +1,4 @@
-"""The whole check of a draft: read it, check its references and citations, and find papers that it
-could cite.
-"""
+"""The whole check of a draft: its references, its citations, and papers that it could cite."""
 
 from __future__ import annotations
 
@@ -37,11 +35,10 @@ statuses of references.
 
 @dataclass(frozen=True, slots=True)
 class MissingPaper:
-    """A paper of the corpus that a paragraph does not cite. paragraph: its place, from 0, and its
-    beginning.
-    """
+    """A paper of the corpus that a paragraph does not cite."""
 
     paragraph: int
+    """Its place, from 0."""
     beginning: str
     arxiv_id: str
     title: str
@@ -51,9 +48,7 @@ class MissingPaper:
 
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
-    """The result. judge: with its measured error rate. without_entry: sentences that cite a key
-    without an entry.
-    """
+    """The result. judge: with its measured error rate."""
 
     draft: Draft
     references: Sequence[ReferenceCheck]
@@ -123,8 +118,7 @@ def read_draft(file: Path, bibliography: Path | None = None) -> Draft:
     """The draft in a LaTeX, Markdown or text file, with its bibliography.
 
     bibliography: a `.bib` or `.bbl` file in place of the one that the draft names. Raises
-    SettingError for a file that is missing, too large or of another kind, and for a project that
-    includes itself.
+    SettingError for a file that is missing, too large, of another kind, or that includes itself.
     """
     suffix = file.suffix.lower()
     if suffix not in DRAFT_SUFFIXES:
@@ -164,8 +158,7 @@ def check_draft(
     suggest: bool = False,
     announce: Callable[[str, int], None] = lambda judge, calls: None,
 ) -> DraftCheck:
-    """Check a draft. suggest: also find papers that its paragraphs do not cite, for which the index
-    is searched.
+    """Check a draft. suggest: also search the index for papers that its paragraphs do not cite.
 
     Raises MissingInput where there is no metadata, and as `check_citations` and `search` do.
     """
@@ -179,27 +172,23 @@ def check_draft(
 def _missing_papers(
     workspace: Workspace, draft: Draft, references: Sequence[ReferenceCheck]
 ) -> list[MissingPaper]:
-    """For each paragraph the papers of the corpus that fit it best and that the draft never
-    cites.
-    """
+    """For each paragraph the papers of the corpus that fit it best and that the draft lacks."""
     cited = {check.arxiv_id for check in references}
-    places = [
-        place for place, text in enumerate(draft.paragraphs) if len(text.split()) >= _FEWEST_WORDS
-    ]
-    queries = [draft.paragraphs[place] for place in places]
+    paragraphs = {
+        place: text
+        for place, text in enumerate(draft.paragraphs)
+        if len(text.split()) >= _FEWEST_WORDS
+    }
     options = SearchOptions(limit=_MISSING_PAPERS + len(cited), per_paper=True)
+    rankings = search_many(workspace, list(paragraphs.values()), options)
     missing = []
-    for place, ranking in zip(places, search_many(workspace, queries, options), strict=True):
-        beginning = " ".join(draft.paragraphs[place].split()[:12])
-        passages = [
-            scored.item for scored in ranking if scored.fits and scored.item.arxiv_id not in cited
-        ]
-        missing += [
-            MissingPaper(
-                place, beginning, passage.arxiv_id, passage.title, passage.text, passage.url
-            )
-            for passage in passages[:_MISSING_PAPERS]
-        ]
+    for (place, text), ranking in zip(paragraphs.items(), rankings, strict=True):
+        beginning = " ".join(text.split()[:12])
+        fitting = [scored.item for scored in ranking if scored.fits]
+        others = [passage for passage in fitting if passage.arxiv_id not in cited]
+        for passage in others[:_MISSING_PAPERS]:
+            paper, title = passage.arxiv_id, passage.title
+            missing.append(MissingPaper(place, beginning, paper, title, passage.text, passage.url))
     return missing
 
 
@@ -218,14 +207,10 @@ class PaperToCite:
 def papers_to_cite(
     workspace: Workspace, sentence: str, bibliography: Path | None, limit: int
 ) -> list[PaperToCite]:
-    """The papers whose passages fit a sentence, best first; none that do not fit at all. Raises as
-    `search` does.
-    """
+    """The papers whose passages fit a sentence, best first, if any. Raises as `search` does."""
     ranking = search(workspace, sentence, limit=limit, per_paper=True)
     hits = [Hit.of(scored) for scored in ranking if scored.fits]
-    keys = (
-        keys_by_paper(workspace, read_bibliography(bibliography))
-        if bibliography is not None and hits
-        else {}
-    )
+    keys: dict[str, str] = {}
+    if bibliography is not None and hits:
+        keys = keys_by_paper(workspace, read_bibliography(bibliography))
     return [PaperToCite(keys.get(hit.arxiv_id), hit) for hit in hits]

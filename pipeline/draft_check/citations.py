@@ -85,9 +85,7 @@ class CitationCase:
 
 
 def judge_name(settings: Settings) -> str:
-    """The first judge that CITELOOM_JUDGES names; without an endpoint, the one that calls no
-    model.
-    """
+    """The first judge that CITELOOM_JUDGES names; without an endpoint, one without a model."""
     if settings.embedded_llm or settings.judges[:1] == (OVERLAP_JUDGE,):
         return OVERLAP_JUDGE
     return judge_models(settings)[0].name
@@ -103,8 +101,7 @@ def check_citations(
     """A check of every citation of a draft, in order.
 
     announce: is called with the judge's name and the number of its calls before the first is made.
-    Raises SettingError where the judge's context is too small, and what the client of a language
-    model raises.
+    Raises SettingError where the judge's context is too small, and as the model's client does.
     """
     by_key = {check.key: check for check in references}
     pairs = [(key, sentence) for sentence in draft.sentences for key in sentence.keys]
@@ -125,9 +122,7 @@ def _with_passages(
     checks: Mapping[str, ReferenceCheck],
     make: Callable[[Settings], Embedder],
 ) -> tuple[dict[int, CitationCase], dict[int, CitationCheck]]:
-    """The citations that can be judged, by place, with the passages to judge them by; and the
-    others with a reason.
-    """
+    """The citations that can be judged, by place, with their passages; the others with a reason."""
     claims: dict[str, dict[str, None]] = defaultdict(dict)
     for key, sentence in pairs:
         if (check := checks.get(key)) is not None and check.arxiv_id:
@@ -138,11 +133,9 @@ def _with_passages(
     for place, (key, sentence) in enumerate(pairs):
         check = checks.get(key)
         if check is None or not check.arxiv_id or check.record is None:
-            reason = (
-                "the bibliography has no such entry"
-                if check is None
-                else "the work is not in arXiv's metadata"
-            )
+            reason = "the work is not in arXiv's metadata"
+            if check is None:
+                reason = "the bibliography has no such entry"
             unchecked[place] = CitationCheck(key, sentence, "not_checked", reason)
             continue
         claim = sentence.claim(key)
@@ -171,12 +164,11 @@ def _by_overlap(
         return []
     judge = OverlapJudge.of(settings, make)
     verdicts = judge.verdicts([(case.claim, case.texts) for case in cases])
-    return [
-        _checked(
-            case, verdict.label, verdict.sentence, contradicting_sentence(case.claim, case.texts)
-        )
-        for case, verdict in zip(cases, verdicts, strict=True)
-    ]
+    checks = []
+    for case, verdict in zip(cases, verdicts, strict=True):
+        against = contradicting_sentence(case.claim, case.texts)
+        checks.append(_checked(case, verdict.label, verdict.sentence, against))
+    return checks
 
 
 async def _by_model(
@@ -191,27 +183,21 @@ async def _by_model(
             if answer.verdict is None:
                 reason = f"the judge's answer could not be read: {answer.failure}"
                 return CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
-            against = (
-                contradicting_sentence(case.claim, case.texts)
-                if answer.verdict != "supported"
-                else ""
-            )
+            against = ""
+            if answer.verdict != "supported":
+                against = contradicting_sentence(case.claim, case.texts)
             return _checked(case, answer.verdict, answer.quote, against)
 
         return await side_by_side(check(case) for case in cases)
 
 
 def _checked(case: CitationCase, verdict: str, quote: str, against: str) -> CitationCheck:
-    """verdict, quote: the judge's. against: a sentence that contradicts the claim, which overrules
-    both; or empty.
-    """
+    """verdict, quote: the judge's; a sentence that contradicts the claim overrules both."""
     quote = against or quote
     passage = case.passages[place_of(quote, case.texts) or 0]
-    url = (
-        passage_url(case.arxiv_id, passage.anchor)
-        if passage.anchor
-        else abstract_url(case.arxiv_id)
-    )
+    url = abstract_url(case.arxiv_id)
+    if passage.anchor:
+        url = passage_url(case.arxiv_id, passage.anchor)
     return CitationCheck(
         case.key,
         case.sentence,
@@ -225,26 +211,24 @@ def _checked(case: CitationCase, verdict: str, quote: str, against: str) -> Cita
 
 
 def contradicting_sentence(claim: str, passages: Sequence[str]) -> str:
-    """The sentence of some passages that says the claim with another number, or denies it; empty if
-    none does.
+    """The sentence of passages that says a claim with another number, or denies it; else empty.
 
     It must share most of the claim's words, and no sentence of the passages may say the claim as it
-    is. Words alone
-    decide: a paraphrase that contradicts is not seen.
+    is. Words alone decide: a paraphrase that contradicts is not seen.
     """
     stems = _stems(claim)
     numbers, denied = _numbers(claim), _is_denied(claim)
     anywhere = {number for text in passages for number in _numbers(text)}
     unknown = {number: beside for number, beside in numbers.items() if number not in anywhere}
     against, best = "", 0.0
-    for sentence in (sentence for text in passages for sentence in split_sentences(text)):
+    for sentence in [sentence for text in passages for sentence in split_sentences(text)]:
         shared = len(stems & _stems(sentence)) / max(len(stems), 1)
         if shared < _SAME_SUBJECT:
             continue
-        if (
-            not _has_other_number(unknown, _numbers(sentence), numbers)
-            and _is_denied(sentence) == denied
-        ):
+        # Another number beside the same word as a number of the claim that no passage has.
+        others = [words for number, words in _numbers(sentence).items() if number not in numbers]
+        differs = any(ours & theirs for ours in unknown.values() for theirs in others)
+        if not differs and _is_denied(sentence) == denied:
             return ""
         if shared > best:
             best, against = shared, sentence
@@ -259,22 +243,10 @@ def _numbers(text: str) -> dict[str, set[str]]:
     """Each number of a text with the words before and after it."""
     numbers: dict[str, set[str]] = {}
     for match in _NUMBER.finditer(text):
-        before, after = (
-            _WORD.findall(text[: match.start()])[-1:],
-            _WORD.findall(text[match.end() :])[:1],
-        )
+        before = _WORD.findall(text[: match.start()])[-1:]
+        after = _WORD.findall(text[match.end() :])[:1]
         numbers.setdefault(match[0], set()).update(word.lower() for word in (*before, *after))
     return numbers
-
-
-def _has_other_number(
-    unknown: Mapping[str, set[str]], theirs: Mapping[str, set[str]], ours: Mapping[str, set[str]]
-) -> bool:
-    """Whether a sentence has another number beside the same word as a number of the claim that no
-    passage has.
-    """
-    others = [beside for number, beside in theirs.items() if number not in ours]
-    return any(beside & other for beside in unknown.values() for other in others)
 
 
 def _is_denied(text: str) -> bool:

@@ -23,7 +23,7 @@ _SPACE_BEFORE_STOP = re.compile(r"\s+([.,;:!?)])")
 class Entry:
     """An item of the draft's bibliography.
 
-    fields: BibTeX's, in lower case, without braces and TeX accents. authors: names in reading
+    authors: names in reading
     order, without "others"; empty if none are given. title, year, venue, doi, arxiv_id: None if the
     entry has none. arxiv_id: as written, with its version. line: of the file, from 1.
     """
@@ -59,19 +59,15 @@ class DraftSentence:
     def claim(self, key: str) -> str:
         """The claim that cites a key: the words between the previous citation and its own.
 
-        The whole sentence, without citations, where these are few words, as in "[@key] show that
-        …".
+        The whole sentence, without citations, where these are few, as in "[@key] show that …".
         """
         groups = list(_CITATION.finditer(self.text))
         starts = [0, *(group.end() for group in groups)]
         for start, group in zip(starts, groups, strict=False):
+            keys = [part.strip().removeprefix("@") for part in group[1].split(";")]
             words = _without_space(self.text[start : group.start()]).strip(" ,;:")
-            if len(groups) > 1 and key in _keys(group[1]) and len(words.split()) >= _FEWEST_WORDS:
+            if len(groups) > 1 and key in keys and len(words.split()) >= _FEWEST_WORDS:
                 return words
-        return self._whole
-
-    @property
-    def _whole(self) -> str:
         return _without_space(_CITATION.sub(" ", self.text))
 
     @property
@@ -133,10 +129,6 @@ def read_text(file: Path) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-
-
-def _keys(group: str) -> list[str]:
-    return [key.strip().removeprefix("@") for key in group.split(";")]
 
 
 def _without_space(text: str) -> str:

@@ -46,18 +46,18 @@ class KnownPapers:
                 " set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or run citeloom run --until"
                 " metadata"
             )
-        indexes = (
-            [open_title_index(workspace, _NEWEST)] if month_digests(workspace, _NEWEST) else []
-        )
+        self._indexes: list[TitleIndex] = []
+        if month_digests(workspace, _NEWEST):
+            self._indexes.append(open_title_index(workspace, _NEWEST))
         if self._snapshot is not None:
-            indexes.append(_snapshot_titles(workspace, self._snapshot))
-        self._indexes = indexes
+            self._indexes.append(_snapshot_titles(workspace, self._snapshot))
 
     def candidates(
         self, works: Sequence[tuple[str | None, Sequence[str]]]
     ) -> list[list[TitleCandidate]]:
-        """For each (title, DOIs) the papers that share a DOI or most words of the title with it, by
-        identifier.
+        """For each (title, DOIs) the papers with one of the DOIs or most of the title's words.
+
+        The papers of each are ordered by identifier.
         """
         keys = {}
         for number, (title, dois) in enumerate(works):

@@ -1,6 +1,4 @@
-"""Read a LaTeX draft: its files, paragraphs, and the sentences that cite. Nothing of it is
-executed.
-"""
+"""Read a LaTeX draft: files, paragraphs, and sentences that cite. Nothing of it is executed."""
 
 from __future__ import annotations
 
@@ -55,13 +53,13 @@ _BREAK = re.compile(
     r"\\caption\b(?:\s*\[[^\[\]]*\])?|\\\\"
 )
 _MARK = re.compile("⟦(\\d+)⟧")
+# Signs of the form [@key1; @key2], which a key must not have there.
+_IN_MARKERS = re.compile(r"[\[\]@;]")
 
 
 @dataclass(slots=True)
 class _Source:
-    """The text of all files of a project, one after another, and where each line of it comes
-    from.
-    """
+    """The text of all files of a project, one after another, and where each line comes from."""
 
     text: str = ""
     starts: list[int] = field(default_factory=list)
@@ -95,9 +93,7 @@ def read_latex(file: Path) -> Draft:
 
 
 def _without_environments(text: str) -> str:
-    """The text with environments without prose made blank, at equal length, so that offsets still
-    lead to lines.
-    """
+    """The text with environments without prose made blank; offsets still lead to lines."""
     parts, start = [], 0
     without_end = set()
     for match in _BEGIN.finditer(text):
@@ -220,7 +216,8 @@ def _read_paragraph(
     draft.paragraphs.append(_MARK.sub("", text))
 
     def as_marker(match: re.Match[str]) -> str:
-        return f"[{'; '.join(f'@{key}' for key in _marker_keys(citations[int(match[1])][0]))}]"
+        keys, _ = citations[int(match[1])]
+        return f"[{'; '.join('@' + _IN_MARKERS.sub('', key) for key in keys)}]"
 
     for sentence in split_sentences(_MARK.sub(lambda match: f"[@⟦{match[1]}⟧]", text)):
         places = [int(place) for place in _MARK.findall(sentence) if int(place) < len(citations)]
@@ -231,14 +228,8 @@ def _read_paragraph(
             draft.sentences.append(DraftSentence(readable, keys, file, line, number))
 
 
-def _marker_keys(keys: tuple[str, ...]) -> list[str]:
-    return [re.sub(r"[\[\]@;]", "", key) for key in keys]
-
-
 def _expand(text: str, macros: dict[str, str]) -> str:
-    """The text with the draft's macros without arguments replaced, once: an expansion is not
-    expanded again.
-    """
+    """The text with the draft's macros without arguments replaced, once each."""
     if not macros:
         return text
     names = "|".join(sorted(map(re.escape, macros), key=len, reverse=True))

@@ -1,6 +1,4 @@
-"""Read a draft in Markdown with pandoc's citations, or a plain text with `[1]` and a numbered
-list.
-"""
+"""Read a draft in Markdown with pandoc's citations, or a text with `[1]` and a numbered list."""
 
 from __future__ import annotations
 
@@ -23,6 +21,7 @@ _MARKUP = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#+\s.*$|^>\s?", re.MU
 # Two blank lines are two breaks, with nothing between them.
 _BLANK_LINES = re.compile(r"\n[ \t]*\n")
 _LINES_OF_A_BREAK = 2
+_LONGEST_RANGE = 50
 # "Ann Lee and Bo Roe. Title of it. Venue, 2020."
 _BLOCKS = re.compile(r"(?<=[a-z0-9)”\"?!])\.\s+|(?<=[a-z]\w)[.?!][”\"]\s+")
 
@@ -67,12 +66,10 @@ def _read_list(draft: Draft, text: str) -> str:
     items = list(_LIST_ITEM.finditer(text))
     entries = []
     for item in items:
-        blocks = [
-            block.strip(' ."“”') for block in _BLOCKS.split(one_line(item[2])) if block.strip()
-        ]
-        entries.append(
-            read_item(item[1], blocks, draft.file.name, text.count("\n", 0, item.start()) + 1)
-        )
+        blocks = [block for block in _BLOCKS.split(one_line(item[2])) if block.strip()]
+        blocks = [block.strip(' ."“”') for block in blocks]
+        line = text.count("\n", 0, item.start()) + 1
+        entries.append(read_item(item[1], blocks, draft.file.name, line))
     draft.add_entries(entries)
     return text[: items[0].start()]
 
@@ -81,23 +78,20 @@ def _read_paragraph(draft: Draft, text: str, line: int, *, by_number: bool) -> N
     plain = _MARKUP.sub("", text).strip()
     if not plain:
         return
-    marked = (
-        _NUMBERS.sub(_numbers_as_keys, plain)
-        if by_number
-        else _KEY.sub(_as_group, _GROUP.sub(_group, plain))
-    )
+    if by_number:
+        marked = _NUMBERS.sub(_numbers_as_keys, plain)
+    else:
+        marked = _KEY.sub(_as_group, _GROUP.sub(_group, plain))
     number = len(draft.paragraphs)
     draft.paragraphs.append(one_line(_GROUP.sub(" ", marked)))
     for sentence in split_sentences(one_line(marked)):
-        keys = tuple(
-            dict.fromkeys(key for group in _GROUP.findall(sentence) for key in _KEY.findall(group))
-        )
-        if keys:
-            at = text.find(keys[0]) if not by_number else text.find("[")
+        cited = [key for group in _GROUP.findall(sentence) for key in _KEY.findall(group)]
+        if cited:
+            start = max(text.find("[" if by_number else cited[0]), 0)
+            cited_line = line + text.count("\n", 0, start)
+            keys = tuple(dict.fromkeys(cited))
             draft.sentences.append(
-                DraftSentence(
-                    sentence, keys, draft.file.name, line + text.count("\n", 0, max(at, 0)), number
-                )
+                DraftSentence(sentence, keys, draft.file.name, cited_line, number)
             )
 
 
@@ -116,10 +110,9 @@ def _as_group(match: re.Match[str]) -> str:
 def _numbers_as_keys(match: re.Match[str]) -> str:
     numbers: list[str] = []
     for part in re.split(r"\s*[,;]\s*", match[1]):
-        first, _, last = (piece.strip() for piece in re.sub("–", "-", part).partition("-"))
-        numbers += (
-            map(str, range(int(first), int(last) + 1))
-            if last and int(last) - int(first) < 50
-            else [first]
-        )
+        first, _, last = (piece.strip() for piece in part.replace("–", "-").partition("-"))
+        if last and int(last) - int(first) < _LONGEST_RANGE:
+            numbers += map(str, range(int(first), int(last) + 1))
+        else:
+            numbers.append(first)
     return f"[{'; '.join(f'@{number}' for number in numbers)}]"

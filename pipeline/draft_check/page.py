@@ -27,13 +27,6 @@ _STATUS_ORDER = ("suspicious", "differs", "not_found", "verified")
 
 def write_page(check: DraftCheck, folder: Path) -> Path:
     """Write `index.html` into a folder, which is made where it is missing; the page's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "index.html"
-    write_whole(file, render("page.html.j2", _page(check)))
-    return file
-
-
-def _page(check: DraftCheck) -> Page:
     counts = check.counts()
     verdicts = [citation.verdict for citation in check.citations]
     headline = [
@@ -44,13 +37,15 @@ def _page(check: DraftCheck) -> Page:
     ]
     name = check.draft.file.name
     lead = f"{len(check.citations)} citations of {len(check.references)} works in {name}."
-    return Page(f"Check of {name}", [], lead, sections(check), headline, notes=check.problems)
+    page = Page(f"Check of {name}", [], lead, sections(check), headline, notes=check.problems)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "index.html"
+    write_whole(file, render("page.html.j2", page))
+    return file
 
 
 def sections(check: DraftCheck, *, good: bool = True) -> list[Section]:
-    """Citations, references, and papers that are not cited. good: supported citations and verified
-    references too.
-    """
+    """Citations, references, and papers that are not cited. good: also those without a fault."""
     judge = (
         "Each citation beside the passage of the cited paper that fits it best. The judge is"
         f" {check.judge}; a contradiction is a sentence of nearly the same words with another"
@@ -60,37 +55,27 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[Section]:
         "Each entry of the bibliography beside arXiv's metadata. An entry that is not found there"
         " may exist all the same."
     )
+    citations = _citations(check.citations, good=good)
+    references = _references(check.references, good=good)
     parts = [
-        Section(
-            "citations",
-            "What the cited papers say",
-            [judge],
-            [_citations(check.citations, good=good)],
-        ),
-        Section("references", "References", [about], [_references(check.references, good=good)]),
+        Section("citations", "What the cited papers say", [judge], [citations]),
+        Section("references", "References", [about], [references]),
     ]
     if check.missing:
-        parts.append(
-            Section("missing", "Papers that the draft does not cite", [], [_missing(check)])
-        )
+        title = "Papers that the draft does not cite"
+        parts.append(Section("missing", title, [], [_missing(check)]))
     return parts
 
 
 def _citations(citations: Sequence[CitationCheck], *, good: bool) -> Grid:
-    rows = [
-        (
-            _VERDICTS[check.verdict],
-            check.sentence.readable,
-            Cell(
-                f"{check.key}: {check.reason or check.quote}",
-                page=check.url,
-                tag="abstract only" if check.abstract_only else "",
-            ),
-            f"{check.sentence.file}:{check.sentence.line}",
-        )
-        for check in sorted(citations, key=lambda check: _WORST_FIRST.index(check.verdict))
-        if good or check.verdict != "supported"
-    ]
+    rows = []
+    for check in sorted(citations, key=lambda check: _WORST_FIRST.index(check.verdict)):
+        if check.verdict == "supported" and not good:
+            continue
+        tag = "abstract only" if check.abstract_only else ""
+        quote = Cell(f"{check.key}: {check.reason or check.quote}", page=check.url, tag=tag)
+        place = f"{check.sentence.file}:{check.sentence.line}"
+        rows.append((_VERDICTS[check.verdict], check.sentence.readable, quote, place))
     counts = Counter[str](check.verdict for check in citations)
     summary = ", ".join(
         f"{counts[name]} {words.lstrip('✓◐✗? ')}" for name, words in _VERDICTS.items()
@@ -106,30 +91,22 @@ def _citations(citations: Sequence[CitationCheck], *, good: bool) -> Grid:
 
 
 def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
-    rows = [
-        (
-            check.status.replace("_", " "),
-            check.key,
-            Cell(check.arxiv_id, arxiv_id=check.arxiv_id),
-            _remarks(check),
-        )
-        for check in sorted(references, key=lambda check: _STATUS_ORDER.index(check.status))
-        if good or check.status != "verified" or check.notes
-    ]
+    rows = []
+    for check in sorted(references, key=lambda check: _STATUS_ORDER.index(check.status)):
+        if check.status == "verified" and not check.notes and not good:
+            continue
+        remarks = [
+            f"{difference.field}: {difference.draft!r}, arXiv has {difference.metadata!r}"
+            for difference in check.differences
+        ]
+        paper = Cell(check.arxiv_id, arxiv_id=check.arxiv_id)
+        remark = "; ".join([*remarks, *check.notes])
+        rows.append((check.status.replace("_", " "), check.key, paper, remark))
     verified = sum(check.status == "verified" for check in references)
     title = f"{len(references)} references, {verified} verified"
     return Grid(
         "reference-checks", title, ["status", "key", "paper", "what differs"], rows, stacked=True
     )
-
-
-def _remarks(check: ReferenceCheck) -> str:
-    """The differences and the notes in one text."""
-    parts = [
-        f"{difference.field}: {difference.draft!r}, arXiv has {difference.metadata!r}"
-        for difference in check.differences
-    ]
-    return "; ".join([*parts, *check.notes])
 
 
 def _missing(check: DraftCheck) -> Grid:

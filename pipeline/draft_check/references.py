@@ -70,11 +70,19 @@ def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
     ids = {candidate.arxiv_id for of_entry in candidates for candidate in of_entry}
     ids |= {identifier for entry in entries if (identifier := _identifier(entry))}
     records = papers.records(ids)
-    checks = [
-        _check(entry, of_entry, records)
-        for entry, of_entry in zip(entries, candidates, strict=True)
-    ]
-    return _with_duplicates(draft, checks)
+    cited = set(draft.cited_keys) | draft.listed
+    first: dict[str, str] = {}
+    checks = []
+    for entry, of_entry in zip(entries, candidates, strict=True):
+        check = _check(entry, of_entry, records)
+        notes = list(check.notes)
+        work = check.arxiv_id or " ".join(title_words(entry.title or ""))
+        if work and first.setdefault(work, entry.key) != entry.key:
+            notes.append(f"the same work as {first[work]}")
+        if entry.key not in cited and "*" not in cited:
+            notes.append("never cited")
+        checks.append(replace(check, notes=tuple(notes)))
+    return checks
 
 
 def keys_by_paper(workspace: Workspace, draft: Draft) -> dict[str, str]:
@@ -90,10 +98,12 @@ def _identifier(entry: Entry) -> str | None:
     """The arXiv id of an entry, without version; from its DOI, where that is one of arXiv's."""
     if entry.arxiv_id:
         return normalize_arxiv_id(entry.arxiv_id)
-    of_dois = (
-        doi.removeprefix(_ARXIV_DOI) for doi in split_dois(entry.doi) if doi.startswith(_ARXIV_DOI)
-    )
-    return next(filter(None, map(normalize_arxiv_id, of_dois)), None)
+    for doi in split_dois(entry.doi):
+        if doi.startswith(_ARXIV_DOI):
+            identifier = normalize_arxiv_id(doi.removeprefix(_ARXIV_DOI))
+            if identifier:
+                return identifier
+    return None
 
 
 def _check(
@@ -141,14 +151,10 @@ def _by_doi(
     entry: Entry, candidates: Sequence[TitleCandidate], records: Mapping[str, Record]
 ) -> Record | None:
     dois = set(split_dois(entry.doi))
-    return next(
-        (
-            records[paper.arxiv_id]
-            for paper in candidates
-            if dois & set(paper.dois.split()) and paper.arxiv_id in records
-        ),
-        None,
-    )
+    for paper in candidates:
+        if paper.arxiv_id in records and not dois.isdisjoint(paper.dois.split()):
+            return records[paper.arxiv_id]
+    return None
 
 
 def _by_title(
@@ -169,14 +175,14 @@ def _by_title(
 
 
 def _likeness(entry: Entry, record: Record) -> float:
-    """Likeness of the titles, 0 to 100; a subtitle that one of the two leaves out counts
-    nothing.
-    """
+    """Likeness of the titles, 0 to 100; an entry may leave out the subtitle."""
     ours, theirs = ("".join(title_words(title or "")) for title in (entry.title, record.title))
     if not ours or not theirs:
         return 0.0
     main = "".join(title_words((record.title or "").split(":")[0]))
-    return max(fuzz.ratio(ours, theirs), 100.0 if len(main) > 12 and ours == main else 0.0)
+    if ours == main and len(main) > 12:
+        return 100.0
+    return fuzz.ratio(ours, theirs)
 
 
 def _surnames(names: Sequence[str]) -> list[str]:
@@ -184,9 +190,7 @@ def _surnames(names: Sequence[str]) -> list[str]:
 
 
 def _authors_of_another(entry: Entry, record: Record) -> bool:
-    """Whether the entry's first author and three quarters of its authors are none of the paper's:
-    many share a name.
-    """
+    """Whether the entry's first author and three quarters of all are none of the paper's."""
     ours, theirs = _surnames(entry.authors), _all_words(record.authors)
     if not ours or not theirs or ours[0] in title_words(record.authors[0]):
         return False
@@ -207,20 +211,23 @@ def _differences(entry: Entry, record: Record) -> list[Difference]:
         )
     possible = _possible_years(entry, record)
     if entry.year is not None and possible and entry.year not in possible:
-        differences.append(Difference("year", str(entry.year), _years_text(record)))
+        journal = f"; {record.journal_ref}" if record.journal_ref else ""
+        years = f"first on arXiv {record.published}{journal}"
+        differences.append(Difference("year", str(entry.year), years))
     return differences
 
 
 def _authors_differ(entry: Entry, record: Record) -> bool:
-    """Whether an author of the entry is none of the paper's, or the first ones differ. A list may
-    be cut short.
+    """Whether an author of the entry is none of the paper's, or the first ones differ.
+
+    The entry's list may be cut short.
     """
     ours = _surnames(entry.authors)
     if not ours or not record.authors:
         return False
-    return not _all_words(record.authors).issuperset(ours) or ours[0] not in title_words(
-        record.authors[0]
-    )
+    if not _all_words(record.authors).issuperset(ours):
+        return True
+    return ours[0] not in title_words(record.authors[0])
 
 
 def _possible_years(entry: Entry, record: Record) -> set[int]:
@@ -235,11 +242,6 @@ def _possible_years(entry: Entry, record: Record) -> set[int]:
     return printed | set(range(posted - _YEARS_BEFORE, max(posted + _YEARS_AFTER, updated) + 1))
 
 
-def _years_text(record: Record) -> str:
-    journal = f"; {record.journal_ref}" if record.journal_ref else ""
-    return f"first on arXiv {record.published}{journal}"
-
-
 def _notes(entry: Entry, record: Record) -> list[str]:
     notes = []
     if record.status == "withdrawn":
@@ -251,22 +253,3 @@ def _notes(entry: Entry, record: Record) -> list[str]:
     if preprint and (record.journal_ref or (record.doi and not entry.doi)):
         notes.append(f"published since: {record.journal_ref or f'DOI {record.doi}'}")
     return notes
-
-
-def _with_duplicates(draft: Draft, checks: Sequence[ReferenceCheck]) -> list[ReferenceCheck]:
-    """The checks with a note on entries that mean one work, and on those that the draft never
-    cites.
-    """
-    first: dict[str, str] = {}
-    cited = set(draft.cited_keys) | draft.listed
-    result = []
-    for check in checks:
-        notes = list(check.notes)
-        entry = draft.entries[check.key]
-        work = check.arxiv_id or " ".join(title_words(entry.title or ""))
-        if work and first.setdefault(work, check.key) != check.key:
-            notes.append(f"the same work as {first[work]}")
-        if check.key not in cited and "*" not in cited:
-            notes.append("never cited")
-        result.append(replace(check, notes=tuple(notes)))
-    return result

@@ -1,6 +1,4 @@
-"""Write a related-work section for a draft with a bibliography, under the keys of that
-bibliography.
-"""
+"""Write a related-work section for a draft, under the keys of its bibliography."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.arxiv.person_names import KnownNames
+from pipeline.arxiv.known_names import KnownNames
 from pipeline.corpus.parse.affiliations import (
     add_workplaces,
     contact_affiliations,

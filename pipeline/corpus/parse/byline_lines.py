@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from pipeline.arxiv.person_names import KnownNames, NamePlace, blank_titles, is_name, is_suffix
+from pipeline.arxiv.known_names import KnownNames, NamePlace
+from pipeline.arxiv.person_names import blank_titles, is_name, is_suffix
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.affiliations import split_marked, without_full_stop
 from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of

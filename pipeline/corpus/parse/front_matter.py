@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from pipeline.arxiv.person_names import KnownNames
+from pipeline.arxiv.known_names import KnownNames
 from pipeline.corpus.parse.byline_rules import is_affiliation
 from pipeline.corpus.parse.byline_text import normalize, plain_line
 from pipeline.corpus.parse.parsed_page import Block, Section

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.arxiv.metadata_stage import METADATA, MetadataBuilder
+from pipeline.arxiv.metadata_stage import METADATA, build_metadata
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine.progress import Event, StageAdvanced, listening
@@ -47,10 +48,8 @@ def asking(workspace: Workspace, url: str) -> Workspace:
 @pytest.fixture
 def unhurried(tmp_path: Path) -> Stage:
     """The stage with a pace that a test can wait for."""
-    return replace(
-        METADATA,
-        build=MetadataBuilder(Pace(tmp_path / "machine", gap=0.0, tries=2, first_back_off=0.01)),
-    )
+    pace = Pace(tmp_path / "machine", gap=0.0, tries=2, first_back_off=0.01)
+    return replace(METADATA, build=partial(build_metadata, pace=pace))
 
 
 # metadata

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.arxiv.known_names import KnownNames, count_differences
 from pipeline.arxiv.person_names import (
     TITLES,
-    KnownNames,
     PersonName,
-    count_differences,
     is_name,
     parse_name,
     split_names,

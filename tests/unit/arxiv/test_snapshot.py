@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from pipeline.arxiv import snapshot
+from pipeline.arxiv.author_line import split_author_line
 from pipeline.arxiv.identifiers import split_version
-from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import Record, is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine.progress import Event, listening
