@@ -77,6 +77,11 @@ class Answer:
     trace: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
 
+    @property
+    def passages(self) -> dict[str, Passage]:
+        """The passages that were shown, by id."""
+        return {passage.passage_id: passage for hop in self.shown for passage in hop}
+
     def trace_json(self) -> str:
         """The trace as text, the same for the same answer."""
         return json.dumps(self.trace, ensure_ascii=False, sort_keys=True)

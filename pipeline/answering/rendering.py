@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.answering.answer import Answer, Claim, ClaimOrigin
+from pipeline.answering.answer import Claim, ClaimOrigin
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.session import Reply
 from pipeline.corpus.links import abstract_url, passage_url, source_name
@@ -61,7 +61,7 @@ def answer_lines(reply: Reply) -> list[str]:
         marks = "".join(f"[{number}]" for number in sentence.claims)
         sentences.append(f"{terminal_line(sentence.text)} {marks}")
     used = {number for sentence in answer.sentences for number in sentence.claims}
-    passages = _passages_by_id(answer)
+    passages = answer.passages
     lines = [" ".join(sentences), "", "Sources"]
     for claim in answer.claims:
         if claim.number in used:
@@ -87,10 +87,6 @@ def _place_and_paper(passage: Passage) -> str:
     return f"{place} ({terminal_line(source_name(passage.arxiv_id))})"
 
 
-def _passages_by_id(answer: Answer) -> dict[str, Passage]:
-    return {passage.passage_id: passage for hop in answer.shown for passage in hop}
-
-
 def answer_notes(reply: Reply) -> Iterator[str]:
     """Notes beside the answer: why there is none, or that no paper supports it."""
     answer = reply.answer
@@ -102,7 +98,7 @@ def answer_notes(reply: Reply) -> Iterator[str]:
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(terminal_line, answer.queries)) or 'nothing'}"
         read = (
-            f"{_count(len(_passages_by_id(answer)), 'passage')} read,"
+            f"{_count(len(answer.passages), 'passage')} read,"
             f" {_count(len(answer.claims), 'claim')} extracted"
         )
         yield f"{read}: they do not hold the answer"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -70,21 +70,79 @@ class FoundPaper(BaseModel):
 
 
 _TEXT = {"type": "string"}
+_OF_PAPER = "/api/papers/{id:path}"
+ENDPOINTS: list[Endpoint] = []
+"""In the order in which addresses are matched."""
+
+Call = Callable[[Site, Request], Any]
 
 
-def _search_parameters() -> tuple[Parameter, ...]:
+def _endpoint(
+    path: str, summary: str, returns: Any, *parameters: Parameter
+) -> Callable[[Call], Call]:
+    """Add a function to the endpoints. returns: the type of its value."""
+
+    def add(call: Call) -> Call:
+        ENDPOINTS.append(Endpoint(path, summary, call, returns, parameters))
+        return call
+
+    return add
+
+
+def _search_parameters() -> list[Parameter]:
     schemas = SearchForm.model_json_schema()["properties"]
-    return tuple(
+    return [
         Parameter(name, schema.pop("description"), schema, required=name == "q")
         for name, schema in schemas.items()
-    )
+    ]
 
 
+@_endpoint("/api/search", "Search for passages", SearchResults, *_search_parameters())
 def _search(site: Site, request: Request) -> SearchResults:
     return run_search(site, parse_form(request.query_params.multi_items()))
 
 
-def _find_papers(site: Site, request: Request) -> list[FoundPaper]:
+@_endpoint(
+    "/api/quotes",
+    "Find where a sentence or quote is from",
+    list[QuoteSource],
+    Parameter("q", "the quote, at least four words", _TEXT, required=True),
+)
+def _quotes(site: Site, request: Request) -> list[QuoteSource]:
+    quote = request.query_params.get("q", "")
+    if len(quote) > LONGEST_QUERY:
+        raise SettingError(f"q has {len(quote):,} characters: give at most {LONGEST_QUERY:,}")
+    return find_quote(site.workspace, quote)
+
+
+@_endpoint(
+    "/api/ask",
+    "Answer a question from the corpus",
+    dict[str, Any],
+    Parameter("q", "the question", _TEXT, required=True),
+    Parameter("system", "arxivbot, wikichat, direct or extractive", _TEXT),
+)
+def _ask(site: Site, request: Request) -> dict[str, Any]:
+    from pipeline.answering.rendering import reply_json
+
+    values = request.query_params
+    return reply_json(ask(site, values.get("q", ""), values.get("system") or None))
+
+
+@_endpoint("/api/corpus", "Months, counts and index audits", CorpusView)
+def _corpus(site: Site, request: Request) -> CorpusView:
+    return site.overview()
+
+
+@_endpoint(
+    "/api/papers",
+    "Find papers by title, author or year",
+    list[FoundPaper],
+    Parameter("title", "words of the title", _TEXT),
+    Parameter("author", "words of an author's name", _TEXT),
+    Parameter("year", "year", _TEXT),
+)
+def _papers(site: Site, request: Request) -> list[FoundPaper]:
     values = request.query_params
     year = values.get("year", "")
     if year and not (year.isascii() and year.isdecimal() and len(year) == 4):
@@ -99,121 +157,50 @@ def _find_papers(site: Site, request: Request) -> list[FoundPaper]:
     return [FoundPaper.model_validate(paper) for paper in papers]
 
 
-def requested_paper(site: Site, request: Request) -> FullPaper:
+def _requested_paper(site: Site, request: Request) -> FullPaper:
     """The paper that an address names. Raises MissingInput if the corpus does not hold it."""
     return read_paper(site.root, request.path_params["id"])
 
 
-def _paper(site: Site, request: Request) -> PaperJson:
-    return PaperJson.model_validate(requested_paper(site, request))
+@_endpoint(f"{_OF_PAPER}/outline", "Sections of a paper", list[Heading])
+def _paper_outline(site: Site, request: Request) -> list[Heading]:
+    return list(outline_of(_requested_paper(site, request)))
 
 
-def _outline(site: Site, request: Request) -> list[Heading]:
-    return list(outline_of(requested_paper(site, request)))
+@_endpoint(f"{_OF_PAPER}/references", "Bibliography of a paper", list[PaperReference])
+def _paper_references(site: Site, request: Request) -> list[PaperReference]:
+    return list(_requested_paper(site, request).references)
 
 
-def _references(site: Site, request: Request) -> list[PaperReference]:
-    return list(requested_paper(site, request).references)
-
-
-def _cited_by(site: Site, request: Request) -> list[CitingPaper]:
-    return read_citing_papers(site.root, _arxiv_id(request))
-
-
-def _citing_the_same(site: Site, request: Request) -> list[RelatedPaper]:
-    return papers_citing_the_same(site.root, requested_paper(site, request))
-
-
-def _similar(site: Site, request: Request) -> list[RelatedPaper]:
-    return similar_papers(site.workspace, requested_paper(site, request).arxiv_id)
-
-
-def _bibtex(site: Site, request: Request) -> str:
-    return bibtex_of([requested_paper(site, request)])
-
-
-def _arxiv_id(request: Request) -> str:
-    """The id of a paper that need not be in the corpus."""
-    arxiv_id = normalize_arxiv_id(request.path_params["id"])
+@_endpoint(f"{_OF_PAPER}/cited-by", "Papers of the corpus that cite a paper", list[CitingPaper])
+def _paper_cited_by(site: Site, request: Request) -> list[CitingPaper]:
+    # The cited paper need not be in the corpus.
+    text = request.path_params["id"]
+    arxiv_id = normalize_arxiv_id(text)
     if arxiv_id is None:
-        raise MissingInput(
-            f"{request.path_params['id'][:80]!r} is not an arXiv id: give one such as 2404.90003"
-        )
-    return arxiv_id
+        raise MissingInput(f"{text[:80]!r} is not an arXiv id: give one such as 2404.90003")
+    return read_citing_papers(site.root, arxiv_id)
 
 
-def _quotes(site: Site, request: Request) -> list[QuoteSource]:
-    quote = request.query_params.get("q", "")
-    if len(quote) > LONGEST_QUERY:
-        raise SettingError(f"q has {len(quote):,} characters: give at most {LONGEST_QUERY:,}")
-    return find_quote(site.workspace, quote)
+@_endpoint(f"{_OF_PAPER}/citing-the-same", "Papers that cite the same works", list[RelatedPaper])
+def _paper_citing_the_same(site: Site, request: Request) -> list[RelatedPaper]:
+    return papers_citing_the_same(site.root, _requested_paper(site, request))
 
 
-def _ask(site: Site, request: Request) -> dict[str, Any]:
-    from pipeline.answering.rendering import reply_json
-
-    return reply_json(
-        ask(site, request.query_params.get("q", ""), request.query_params.get("system") or None)
-    )
+@_endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", list[RelatedPaper])
+def _paper_similar(site: Site, request: Request) -> list[RelatedPaper]:
+    return similar_papers(site.workspace, _requested_paper(site, request).arxiv_id)
 
 
-def _corpus(site: Site, request: Request) -> CorpusView:
-    return site.overview()
+@_endpoint(f"{_OF_PAPER}/bibtex", "BibTeX entry of a paper", str)
+def _paper_bibtex(site: Site, request: Request) -> str:
+    return bibtex_of([_requested_paper(site, request)])
 
 
-_OF_PAPER = "/api/papers/{id:path}"
-ENDPOINTS = (
-    Endpoint("/api/search", "Search for passages", _search, SearchResults, _search_parameters()),
-    Endpoint(
-        "/api/quotes",
-        "Find where a sentence or quote is from",
-        _quotes,
-        list[QuoteSource],
-        (Parameter("q", "the quote, at least four words", _TEXT, required=True),),
-    ),
-    Endpoint(
-        "/api/ask",
-        "Answer a question from the corpus",
-        _ask,
-        dict[str, Any],
-        (
-            Parameter("q", "the question", _TEXT, required=True),
-            Parameter("system", "arxivbot, wikichat, direct or extractive", _TEXT),
-        ),
-    ),
-    Endpoint("/api/corpus", "Months, counts and index audits", _corpus, CorpusView),
-    Endpoint(
-        "/api/papers",
-        "Find papers by title, author or year",
-        _find_papers,
-        list[FoundPaper],
-        (
-            Parameter("title", "words of the title", _TEXT),
-            Parameter("author", "words of an author's name", _TEXT),
-            Parameter("year", "year", _TEXT),
-        ),
-    ),
-    Endpoint(f"{_OF_PAPER}/outline", "Sections of a paper", _outline, list[Heading]),
-    Endpoint(
-        f"{_OF_PAPER}/references", "Bibliography of a paper", _references, list[PaperReference]
-    ),
-    Endpoint(
-        f"{_OF_PAPER}/cited-by",
-        "Papers of the corpus that cite a paper",
-        _cited_by,
-        list[CitingPaper],
-    ),
-    Endpoint(
-        f"{_OF_PAPER}/citing-the-same",
-        "Papers that cite the same works",
-        _citing_the_same,
-        list[RelatedPaper],
-    ),
-    Endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", _similar, list[RelatedPaper]),
-    Endpoint(f"{_OF_PAPER}/bibtex", "BibTeX entry of a paper", _bibtex, str),
-    # Last, since an id may hold a slash.
-    Endpoint(_OF_PAPER, "A paper with its passages and references", _paper, PaperJson),
-)
+# Last, since an id may hold a slash.
+@_endpoint(_OF_PAPER, "A paper with its passages and references", PaperJson)
+def _paper(site: Site, request: Request) -> PaperJson:
+    return PaperJson.model_validate(_requested_paper(site, request))
 
 
 def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
@@ -248,30 +235,21 @@ def openapi() -> dict[str, Any]:
         "description": "A problem document (RFC 9457)",
         "content": {PROBLEM_TYPE: {"schema": schemas["problem", mode]}},
     }
-    paths = {
-        endpoint.path.replace(":path", ""): {
-            "get": {
-                "summary": endpoint.summary,
-                "operationId": _operation_id(endpoint.path),
-                "parameters": [
-                    *_path_parameters(endpoint.path),
-                    *map(_describe, endpoint.parameters),
-                ],
-                "responses": {
-                    "200": {
-                        "description": endpoint.summary,
-                        "content": {
-                            "text/plain" if endpoint.returns is str else "application/json": {
-                                "schema": schemas[endpoint.path, mode]
-                            }
-                        },
-                    },
-                    "default": failure,
-                },
-            }
+    paths = {}
+    for endpoint in ENDPOINTS:
+        content_type = "text/plain" if endpoint.returns is str else "application/json"
+        content = {content_type: {"schema": schemas[endpoint.path, mode]}}
+        operation = {
+            "summary": endpoint.summary,
+            # Clients that are generated from this have methods of these names.
+            "operationId": endpoint.call.__name__.removeprefix("_"),
+            "parameters": _describe_parameters(endpoint),
+            "responses": {
+                "200": {"description": endpoint.summary, "content": content},
+                "default": failure,
+            },
         }
-        for endpoint in ENDPOINTS
-    }
+        paths[endpoint.path.replace(":path", "")] = {"get": operation}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -284,25 +262,26 @@ def openapi() -> dict[str, Any]:
     }
 
 
-def _operation_id(path: str) -> str:
-    words = path.removeprefix("/api/").replace("{id:path}", "paper").replace("-", "_").split("/")
-    return "_".join(words[1:] if words[0] == "papers" and len(words) > 1 else words)
-
-
-def _path_parameters(path: str) -> Sequence[Mapping[str, Any]]:
-    if "{id" not in path:
-        return []
-    description = "arXiv id, such as 2404.90003; slashes of old ids are not escaped"
-    return [
-        {"name": "id", "in": "path", "required": True, "description": description, "schema": _TEXT}
-    ]
-
-
-def _describe(parameter: Parameter) -> Mapping[str, Any]:
-    return {
-        "name": parameter.name,
-        "in": "query",
-        "required": parameter.required,
-        "description": parameter.description,
-        "schema": parameter.schema,
-    }
+def _describe_parameters(endpoint: Endpoint) -> list[Mapping[str, Any]]:
+    described: list[Mapping[str, Any]] = []
+    if "{id" in endpoint.path:
+        described.append(
+            {
+                "name": "id",
+                "in": "path",
+                "required": True,
+                "description": "arXiv id, such as 2404.90003; slashes of old ids are not escaped",
+                "schema": _TEXT,
+            }
+        )
+    for parameter in endpoint.parameters:
+        described.append(
+            {
+                "name": parameter.name,
+                "in": "query",
+                "required": parameter.required,
+                "description": parameter.description,
+                "schema": parameter.schema,
+            }
+        )
+    return described

@@ -6,9 +6,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
-from typing import Any
 
-from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -53,13 +51,24 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
     ]
 
     server = make_server(site)
+    hosts = ["127.0.0.1", "localhost", "[::1]"]
     # The guard lets no other host through, so that only the header Origin remains to be checked.
     routes += server.streamable_http_app(
         json_response=True,
         stateless_http=True,
         max_request_body_size=_MOST_BODY_BYTES,
-        transport_security=_transport_security(token),
+        transport_security=TransportSecuritySettings(
+            # With a token, pages of other sites lack it.
+            enable_dns_rebinding_protection=token is None,
+            allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+            allowed_origins=[f"http://{host}{port}" for host in hosts for port in ("", ":*")],
+        ),
     ).routes
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with server.session_manager.run():
+            yield
 
     def on_error(request: Request, error: Exception) -> Response:
         return refuse(request, problem_of(error, workspace))
@@ -68,17 +77,7 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
         routes=routes,
         middleware=[Middleware(Guard, token=token, refuse=refuse)],
         exception_handlers={Exception: on_error, 404: on_error, 405: on_error},
-        lifespan=partial(_lifespan, server),
-    )
-
-
-def _transport_security(token: str | None) -> TransportSecuritySettings:
-    """Pages of other sites may not call the tools; with a token, they lack it."""
-    hosts = ["127.0.0.1", "localhost", "[::1]"]
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=token is None,
-        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-        allowed_origins=[f"http://{host}{port}" for host in hosts for port in ("", ":*")],
+        lifespan=lifespan,
     )
 
 
@@ -86,9 +85,8 @@ def _route(path: str, handler: Handler, site: Site) -> Route:
     def respond(request: Request) -> Response:
         try:
             return handler(site, request)
-        except (
-            Exception
-        ) as error:  # Starlette would raise it again after the response, for the server to log
+        # Starlette would raise it again after the response, for the server to log.
+        except Exception as error:
             return refuse(request, problem_of(error, site.workspace))
 
     return Route(path, respond, methods=["GET"])
@@ -100,22 +98,15 @@ def _text_route(path: str, text: str, media_type: str) -> Route:
 
 def refuse(request: Request, problem: Problem) -> Response:
     """A problem document, or a page for a browser."""
-    wants_page = "text/html" in request.headers.get(
-        "accept", ""
-    ) and not request.url.path.startswith("/api/")
-    return pages.problem_page(request, problem) if wants_page else problem_response(problem)
-
-
-@contextlib.asynccontextmanager
-async def _lifespan(server: MCPServer[Any], app: Starlette) -> AsyncIterator[None]:
-    async with server.session_manager.run():
-        yield
+    if request.url.path.startswith("/api/"):
+        return problem_response(problem)
+    if "text/html" not in request.headers.get("accept", ""):
+        return problem_response(problem)
+    return pages.problem_page(request, problem)
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise SettingError if another program listens on the port, or the address is not of this
-    machine.
-    """
+    """Raise SettingError if the port is taken, or the address is not of this machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

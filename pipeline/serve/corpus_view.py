@@ -56,20 +56,16 @@ COUNTED = (tables.DUMP_MEMBERS, tables.PAPERS, tables.PASSAGES, tables.REFERENCE
 
 
 def read_corpus(workspace: Workspace) -> CorpusView:
-    """Every month of the data root and the dump. Raises PermanentFailure if a table cannot be
-    read.
-    """
+    """Every month of the data root and the dump. Raises PermanentFailure for a broken table."""
     months, _ = months_of_status(workspace, "all")
     return CorpusView(tuple(_read_month(workspace, month) for month in months))
 
 
 def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
     root = workspace.root
-    receipts = (
-        root.rows(tables.INDEX_RECEIPTS, month)
-        if month in root.months(tables.INDEX_RECEIPTS)
-        else []
-    )
+    receipts = []
+    if month in root.months(tables.INDEX_RECEIPTS):
+        receipts = root.rows(tables.INDEX_RECEIPTS, month)
     status = [row for row in month_status(STAGES, workspace, month) if not row["off"]]
     states = [row["state"] for row in status]
     reasons: dict[str, int] = {}

@@ -49,9 +49,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem document. type: what kind of problem it is, for programs; detail: what happened,
-    for people.
-    """
+    """A problem document. type: kind of problem, for programs; detail: its cause, for people."""
 
     type: str
     title: str
@@ -60,11 +58,9 @@ class Problem:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return (
-            {"Retry-After": str(_RETRY_SECONDS)}
-            if self.status == HTTPStatus.SERVICE_UNAVAILABLE
-            else {}
-        )
+        if self.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            return {"Retry-After": str(_RETRY_SECONDS)}
+        return {}
 
 
 def problem_of(error: Exception, workspace: Workspace) -> Problem:
@@ -105,9 +101,7 @@ def problem_response(problem: Problem) -> Response:
 
 
 def report_policy() -> str:
-    """The policy of report pages: their styles are in the page, and the only script is that which
-    sorts tables.
-    """
+    """The policy of report pages: styles in the page, and one script, which sorts tables."""
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {script_source()}; base-uri"
         " 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -115,8 +109,7 @@ def report_policy() -> str:
 
 
 class Guard:
-    """Lets requests pass that bring the token or, without one, that name this machine; adds headers
-    to responses.
+    """Lets requests with the token pass or, without one, those to this machine; adds headers.
 
     Without a token, a page of another site could reach a server on loopback through a host name of
     its own that leads to 127.0.0.1 (DNS rebinding), so that the header Host must name loopback.
@@ -177,9 +170,7 @@ class Guard:
 
 
 def _token_of(headers: Headers) -> str:
-    """The token of a request: a bearer token, or the password of basic authentication, which
-    browsers ask for.
-    """
+    """The token of a request: a bearer's, or the password that browsers ask for (basic)."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()

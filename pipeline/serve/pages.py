@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from pipeline.answering.answer import Answer
 from pipeline.answering.rendering import answer_notes, cost_line
-from pipeline.corpus.passage import Passage
 from pipeline.errors import CiteloomError
 from pipeline.report import rendering
 from pipeline.report.formatting import month_name, passage_link
@@ -55,7 +53,6 @@ def _environment() -> Environment:
         severity_choices=[(subset, subset.replace("_", " ")) for subset in SUBSETS],
         notes=answer_notes,
         cost=cost_line,
-        passages=_passages_of,
         render_passage=render_passage,
         render_inline=render_inline,
         paper_path=paper_path,
@@ -65,15 +62,10 @@ def _environment() -> Environment:
     return environment
 
 
-def _passages_of(answer: Answer) -> dict[str, Passage]:
-    return {passage.passage_id: passage for hop in answer.shown for passage in hop}
-
-
 def style_sheet() -> str:
     """The style sheet of reports, followed by that of these pages."""
-    return "\n".join(
-        file.read_text() for file in (rendering.TEMPLATES / "style.css", TEMPLATES / "serve.css")
-    )
+    files = (rendering.TEMPLATES / "style.css", TEMPLATES / "serve.css")
+    return "\n".join(file.read_text() for file in files)
 
 
 def paper_path(arxiv_id: str) -> str:
@@ -111,6 +103,12 @@ def search_page(site: Site, request: Request) -> Response:
             results = run_search(site, form)
         except CiteloomError as error:
             problem = problem_of(error, site.workspace)
+    # (Name, value, address without it) of each filter.
+    removable = []
+    kept_pairs = [pair for pair in form.pairs() if pair[0] != "page"]
+    for name, value in form.filters:
+        others = [pair for pair in kept_pairs if pair != (name, value)]
+        removable.append((name, value, f"/search?{urlencode(others)}"))
     response = _page(
         "search.html.j2",
         request,
@@ -118,20 +116,11 @@ def search_page(site: Site, request: Request) -> Response:
         form=form,
         results=results,
         problem=problem,
-        removable=_without_each_filter(form),
+        removable=removable,
         month_choices=[(month, month_name(month)) for month in site.months()],
     )
     response.headers.update(problem.headers if problem else {})
     return response
-
-
-def _without_each_filter(form: SearchForm) -> Sequence[tuple[str, str, str]]:
-    """(Name, value, address without it) of each filter."""
-    pairs = [pair for pair in form.pairs() if pair[0] != "page"]
-    return [
-        (name, value, f"/search?{urlencode([pair for pair in pairs if pair != (name, value)])}")
-        for name, value in form.filters
-    ]
 
 
 def paper_page(site: Site, request: Request) -> Response:
@@ -158,16 +147,13 @@ def paper_page(site: Site, request: Request) -> Response:
 def ask_page(site: Site, request: Request) -> Response:
     """The page of a question, sent piece by piece while it is answered.
 
-    A link on another site must not make this server spend tokens: then the question is only filled
-    in.
+    A link on another site must not spend tokens here: then the question is only filled in.
     """
     question = request.query_params.get("q", "").strip()
     is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-    live = (
-        LiveAnswer(site, question, None)
-        if question and not is_foreign and request.method == "GET"
-        else None
-    )
+    live = None
+    if question and not is_foreign and request.method == "GET":
+        live = LiveAnswer(site, question, None)
     template = _environment().get_template("ask.html.j2")
     pieces = template.generate(
         path=request.url.path, question=question, live=live, problem_of=problem_of, site=site

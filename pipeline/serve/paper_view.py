@@ -1,6 +1,4 @@
-"""A paper as its page, the JSON API and MCP show it: outline, passages, references, and its place
-in the citations.
-"""
+"""A paper as its page, the JSON API and MCP show it, and its place in the citations."""
 
 from __future__ import annotations
 
@@ -111,12 +109,11 @@ class PaperView:
 def read_paper_view(root: DataRoot, identifier: str) -> PaperView:
     """A paper with its surroundings. Raises MissingInput if the corpus does not hold it."""
     paper = read_paper(root, identifier)
+    cited = [reference.arxiv_id for reference in paper.references if reference.arxiv_id]
     return PaperView(
         paper=paper,
         outline=outline_of(paper),
-        in_corpus=titles_of(
-            root, (reference.arxiv_id for reference in paper.references if reference.arxiv_id)
-        ),
+        in_corpus=titles_of(root, cited),
         cited_by=tuple(read_citing_papers(root, paper.arxiv_id)),
         citing_the_same=tuple(papers_citing_the_same(root, paper)),
         quality=_read_quality(root, paper),
@@ -141,16 +138,12 @@ def titles_of(root: DataRoot, arxiv_ids: Iterable[str]) -> dict[str, str]:
 
 
 def papers_citing_the_same(root: DataRoot, paper: FullPaper) -> list[RelatedPaper]:
-    """The papers that share most cited works with a paper (bibliographic coupling, Kessler 1963),
-    most first.
-    """
+    """The papers with most cited works in common (bibliographic coupling, Kessler 1963)."""
     cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
     shared: Counter[str] = Counter()
     for month in root.months(tables.CITATIONS) if cited else ():
-        shared.update(
-            row["citing"]
-            for row in root.rows_with(tables.CITATIONS, month, "cited", cited, ["citing"])
-        )
+        rows = root.rows_with(tables.CITATIONS, month, "cited", cited, ["citing"])
+        shared.update(row["citing"] for row in rows)
     shared.pop(paper.arxiv_id, None)
     most = sorted(shared.items(), key=lambda pair: (-pair[1], pair[0]))[:COUPLED_PAPERS]
     titles = titles_of(root, (arxiv_id for arxiv_id, _ in most))
@@ -163,8 +156,7 @@ def papers_citing_the_same(root: DataRoot, paper: FullPaper) -> list[RelatedPape
 def similar_papers(workspace: Workspace, identifier: str) -> list[RelatedPaper]:
     """The papers whose best passage is nearest to a paper's title and abstract.
 
-    Raises SettingError if the corpus does not hold the paper, IndexInUse if another process has the
-    index.
+    Raises SettingError if the corpus lacks the paper, IndexInUse if another process has the index.
     """
     text, arxiv_id = read_like(workspace, identifier)
     options = SearchOptions(limit=SIMILAR_PAPERS, per_paper=True, without_papers=(arxiv_id,))
@@ -196,28 +188,25 @@ def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
 
 def bibtex_of(papers: Sequence[Paper]) -> str:
     """The BibTeX entries of papers, each once, under unique keys."""
+    distinct = {paper.arxiv_id: paper for paper in papers}
     entries = [
-        _bibtex_fields(paper) for paper in {paper.arxiv_id: paper for paper in papers}.values()
+        {
+            "title": paper.title,
+            "authors": paper.authors,
+            "year": paper.year,
+            "arxiv_id": paper.arxiv_id,
+            "primary_category": paper.categories[0] if paper.categories else "",
+        }
+        for paper in distinct.values()
     ]
     pairs = zip(bibtex_keys(entries), entries, strict=True)
     return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
 
 
-def _bibtex_fields(paper: Paper) -> dict[str, Any]:
-    return {
-        "title": paper.title,
-        "authors": paper.authors,
-        "year": paper.year,
-        "arxiv_id": paper.arxiv_id,
-        "primary_category": paper.categories[0] if paper.categories else "",
-    }
-
-
 def find_papers(
     root: DataRoot, title: str = "", author: str = "", year: int | None = None, limit: int = 20
 ) -> list[Paper]:
-    """The papers whose title has these words, in any order, one of whose authors has this name, and
-    of this year.
+    """The papers whose title has these words, in any order, by such an author, of this year.
 
     Newest months first. Raises SettingError if none of the three is given.
     """
@@ -241,9 +230,7 @@ def find_papers(
 
 
 def _may_contain(titles: pa.ChunkedArray, word: str) -> pa.ChunkedArray:
-    """Whether a title may have a word in lower case without accents: a quick test before the exact
-    one.
-    """
+    """Whether a title may have a folded word: a quick test before the exact one."""
     plain = pc.match_substring(titles, word, ignore_case=True)
     to_fold = pc.match_substring_regex(titles, r"[\\{}$]|[^\x00-\x7f]")
     return pc.fill_null(pc.or_(plain, to_fold), fill_value=False)
@@ -260,13 +247,14 @@ def _names_author(names: Sequence[str], authors: Sequence[Mapping[str, Any]]) ->
 def section_passages(paper: FullPaper, section: str) -> list[Passage]:
     """The passages of a section and its subsections. section: its title, or the titles down to it.
 
-    Case and punctuation do not matter. Raises MissingInput for a section that the paper does not
-    have.
+    Case and punctuation do not matter. Raises MissingInput for a section that the paper lacks.
     """
     words = title_words(section)
-    passages = [
-        passage for passage in paper.passages if words and _is_within(passage.section_path, words)
-    ]
+    passages = []
+    if words:
+        passages = [
+            passage for passage in paper.passages if _is_within(passage.section_path, words)
+        ]
     if not passages:
         titles = ", ".join(heading.title for heading in outline_of(paper)[:40])
         raise MissingInput(

@@ -1,8 +1,6 @@
-"""Texts of passages as HTML: formulas, citations that link to the bibliography, tables, and marked
-sentences.
+"""Texts of passages as HTML: formulas, links to the bibliography, tables, and marked sentences.
 
-Every text of a paper is escaped; the only elements are those that this module and `render_formulas`
-write.
+Every text of a paper is escaped: all elements are written here or by `render_formulas`.
 """
 
 from __future__ import annotations
@@ -63,10 +61,8 @@ def render_inline(
     for sentence in marked:
         before, match, after = rest.partition(sentence)
         if match:
-            parts += [
-                _cited(before, numbers),
-                Markup("<mark>{}</mark>").format(_cited(sentence, numbers)),
-            ]
+            parts.append(_cited(before, numbers))
+            parts.append(Markup("<mark>{}</mark>").format(_cited(sentence, numbers)))
             rest = after
     return Markup("").join([*parts, _cited(rest, numbers)])
 
@@ -91,18 +87,14 @@ def _cited(text: str, numbers: Mapping[str, int] | None) -> Markup:
 def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
     """The rows of a Markdown table, of which the first is the head where a rule follows it."""
     rows = [_cells(line) for line in lines if not _RULE.fullmatch(line)][:_MOST_ROWS]
-    has_head = len(lines) > 1 and bool(_RULE.fullmatch(lines[1]))
-    head = (
-        [Markup('<th scope="col">{}</th>').format(_cited(cell, numbers)) for cell in rows[0]]
-        if has_head
-        else []
-    )
-    body = [
-        Markup("<tr>{}</tr>").format(
-            Markup("").join(Markup("<td>{}</td>").format(_cited(cell, numbers)) for cell in row)
-        )
-        for row in rows[has_head:]
-    ]
+    head: list[Markup] = []
+    if len(lines) > 1 and _RULE.fullmatch(lines[1]):
+        for cell in rows.pop(0):
+            head.append(Markup('<th scope="col">{}</th>').format(_cited(cell, numbers)))
+    body = []
+    for row in rows:
+        cells = [Markup("<td>{}</td>").format(_cited(cell, numbers)) for cell in row]
+        body.append(Markup("<tr>{}</tr>").format(Markup("").join(cells)))
     return Markup(
         '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table'
         ' class="figures"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'

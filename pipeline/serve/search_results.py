@@ -1,6 +1,4 @@
-"""Search for a page of results: the form of a search, passages by paper, and the sentences that fit
-best.
-"""
+"""Search for a page of results: the form, passages by paper, and the sentences that fit best."""
 
 from __future__ import annotations
 
@@ -178,8 +176,7 @@ class SearchResults:
 
 
 def run_search(site: Site, form: SearchForm, start: int | None = None) -> SearchResults:
-    """Search for a page of results. start: number of its first passage, from 0, in place of the
-    form's page.
+    """Search for a page of results. start: number of its first passage, in place of the form's.
 
     Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as
     `search` does.
@@ -220,9 +217,7 @@ def group_by_paper(passages: Sequence[RankedPassage]) -> tuple[PaperHits, ...]:
 
 
 def rank_sentences(query: str, hits: Sequence[Hit]) -> list[RankedPassage]:
-    """The hits with their best sentences: those with most of the query's stems, rare ones among the
-    hits first.
-    """
+    """The hits with their best sentences: those with most of the query's stems, rare ones first."""
     stems = set(map(term_id, words_of(query)))
     texts = [without_markers(hit.text) for hit in hits]
     split = [split_sentences(text) for text in texts]
@@ -250,9 +245,7 @@ def _ranked(hit: Hit, text: str, sentences: Sequence[str], best: Sequence[int]) 
 
 
 def _best_places(shared: Sequence[set[int]], weights: Mapping[int, float]) -> list[int]:
-    """The places of the best sentences, in the order of the text. shared: the query's stems in each
-    sentence.
-    """
+    """The places of the best sentences, in order. shared: the query's stems in each sentence."""
     scores = [sum(weights[stem] for stem in stems) for stems in shared]
     least = _LEAST_OF_BEST * max(scores, default=0.0)
     good = [place for place, score in enumerate(scores) if score > 0 and score >= least]
@@ -260,9 +253,7 @@ def _best_places(shared: Sequence[set[int]], weights: Mapping[int, float]) -> li
 
 
 def _sentences_around(sentences: Sequence[str], place: int) -> str:
-    """The sentence at a place with those after it, then those before it, until the excerpt is long
-    enough.
-    """
+    """The sentence at a place with those after it, then before it, up to a length."""
     first, last, length = place, place, len(sentences[place])
     while length < _EXCERPT and last + 1 < len(sentences):
         last += 1

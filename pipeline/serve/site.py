@@ -83,9 +83,7 @@ def ask(
 
 
 class LiveAnswer:
-    """A question that is being answered. `steps` yields lines as they come; then `reply` or `error`
-    is set.
-    """
+    """A question that is being answered: `steps` yields lines, then `reply` or `error` is set."""
 
     def __init__(self, site: Site, question: str, system: str | None) -> None:
         self._site, self._question, self._system = site, question, system
