@@ -26,8 +26,7 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
     `qdrant_url="http://localhost:6333"`; they take precedence over the environment and `.env`.
     docs/reference/settings.md lists them all.
 
-    Nothing is read until a method asks for it. Raises SettingError for a setting that is unknown or
-    wrong.
+    Nothing is read until a method asks for it. Raises SettingError for an unknown or wrong setting.
     """
     from pipeline.engine.stage import Workspace
     from pipeline.settings import Settings, load_settings
@@ -78,8 +77,7 @@ class Corpus:
         query: words, a sentence or a whole paragraph. include_unfit: also return the nearest
         passages that do not fit the query (`hit.relevance == "none"`). options: those of `citeloom
         search`, such as `limit=5`, `categories=["cs.CL"]`, `first_month="2024-03"`,
-        `kinds=["table"]`, `per_paper=True`; `pipeline.index.search_options.SearchOptions` describes
-        each.
+        `kinds=["table"]`, `per_paper=True`; see `pipeline.index.search_options.SearchOptions`.
 
         Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure
         if the index does not answer or another process holds it.
@@ -91,9 +89,7 @@ class Corpus:
         return [Hit.of(scored) for scored in ranking if include_unfit or scored.fits]
 
     def paper(self, arxiv_id: str) -> FullPaper:
-        """A paper with its passages and references. Raises MissingInput if the corpus does not hold
-        it.
-        """
+        """A paper with its passages and references. Raises MissingInput if there is none."""
         from pipeline.index.papers import read_paper
 
         return read_paper(self._workspace.root, arxiv_id)
@@ -148,9 +144,7 @@ class Corpus:
         return relate(self._workspace, draft, references, system)
 
     def close(self) -> None:
-        """Let go of the embedded index, so that another process can open it. The next search opens
-        it again.
-        """
+        """Let go of the embedded index for other processes. The next search opens it again."""
         from pipeline.index.opening import close_indexes
 
         close_indexes()

@@ -1,6 +1,4 @@
-"""The errors that citeloom raises on purpose. Each message names the thing at fault and says what
-to do.
-"""
+"""The errors that citeloom raises on purpose; each says what is at fault and what to do."""
 
 from __future__ import annotations
 

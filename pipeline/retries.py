@@ -1,6 +1,4 @@
-"""Retries of HTTP requests: pauses, when to give up, the header Retry-After. Clock and sleep can be
-replaced.
-"""
+"""Retries of HTTP requests: pauses, when to give up, the header Retry-After."""
 
 from __future__ import annotations
 
@@ -52,8 +50,7 @@ class Retries:
     ) -> T:
         """The result of `send`. Raises its last error as it is.
 
-        before_pause: called with each error that is followed by another attempt, and the pause in
-        seconds.
+        before_pause: called with each error that another attempt follows, and the pause (seconds).
         """
         import tenacity
 
@@ -105,9 +102,7 @@ def _error_of(state: RetryCallState) -> BaseException:
 
 
 def read_retry_after(text: str | None) -> float | None:
-    """Seconds to wait, at least 0, from a number of seconds or a date (RFC 9110, 10.2.3); None for
-    anything else.
-    """
+    """Seconds to wait from a number of seconds or a date (RFC 9110, 10.2.3), else None."""
     value = (text or "").strip()
     try:
         seconds = float(value)

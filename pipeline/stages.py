@@ -1,8 +1,7 @@
 """All stages, in the order in which they run.
 
 The list is derived from `pipeline.tables.TABLES`: a table names the module of its stage, and the
-stage is that module's constant with the table's name in capitals. So a stage is added with its
-table (CONTRIBUTING.md).
+stage is that module's constant with the table's name in capitals (see CONTRIBUTING.md).
 """
 
 from __future__ import annotations
@@ -52,16 +51,15 @@ JUDGING_STAGES = tuple(stage for stage in LLM_STAGES if stage.asks == "judge")
 
 
 def writer_models(settings: Settings) -> list[str]:
-    """The names of the models that the writers of CITELOOM_SYSTEMS and CITELOOM_ANSWER_SYSTEMS
-    call, and of the default model. Raises SettingError for an unknown system.
+    """The default model, and those that CITELOOM_SYSTEMS and CITELOOM_ANSWER_SYSTEMS call.
+
+    Raises SettingError for an unknown system.
     """
     return sorted(_called_models(settings) | {settings.llm_model})
 
 
 def calls_model(settings: Settings) -> bool:
-    """Whether a run calls a language model, to write or to judge. Raises as `writer_models`
-    does.
-    """
+    """Whether a run calls a model, to write or to judge. Raises as `writer_models` does."""
     judging = [stage for stage in (G_SCORES, ANSWER_GRADES) if not stage.disabled_reason(settings)]
     return bool(judging or _called_models(settings))
 
@@ -77,8 +75,9 @@ def lookup_stage(name: str, option: str = "the stage") -> Stage:
 
 
 def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[Stage]:
-    """The stages of `select` alone, or every stage up to `until`, or all. Raises SettingError for
-    an unknown name.
+    """The stages of `select` alone, or every stage up to `until`, or all.
+
+    Raises SettingError for an unknown name.
     """
     selected = [lookup_stage(name, "--select") for name in select]
     if selected:

@@ -1,6 +1,4 @@
-"""The names of all systems, in the order in which commands and reports list them. Importing it is
-cheap.
-"""
+"""The names of all systems, in the order of commands and reports. Importing it is cheap."""
 
 RELATED_WORK_SYSTEMS = (
     "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_incremental",

@@ -1,5 +1,4 @@
-"""Write the pages of docs/reference from the command line, the settings and the tables, and the
-names of the stages for --help.
+"""Write docs/reference from the commands, settings and tables, and the stages' names for --help.
 
     python -m tools.generate_reference
 
@@ -22,7 +21,8 @@ from typer.models import ArgumentInfo, OptionInfo
 from pipeline.settings.fields import GROUPS, PROJECT
 from pipeline.settings.settings import EMBEDDED_LLM, PREFIX
 from pipeline.stages import STAGES
-from pipeline.tables import TABLES, Table
+from pipeline.tables import TABLES
+from pipeline.text import one_line
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 NOTICE = "<!-- Written by `python -m tools.generate_reference`; do not edit by hand. -->"
@@ -90,10 +90,16 @@ def commands_page() -> str:
 
     parts = [COMMANDS_INTRODUCTION]
     for panel, commands in PANELS.items():
-        summaries = {name: _summary(function) for name, function in commands.items()}
+        summaries = {}
+        for name, function in commands.items():
+            first_paragraph, *_ = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+            summaries[name] = one_line(first_paragraph)
         if panel == GROUPS_PANEL:
             summaries |= {name: purpose for name, (purpose, _) in GROUPS.items()}
-        parts += [f"**{panel}**\n", _contents(summaries)]
+        contents = [
+            [f"[`citeloom {name}`](#citeloom-{name})", text] for name, text in summaries.items()
+        ]
+        parts += [f"**{panel}**\n", _table(("command", "what it does"), contents)]
     for commands in PANELS.values():
         for name, function in commands.items():
             parts += [f"## citeloom {name}\n", *_further_page(name), *_command(name, function)]
@@ -104,21 +110,8 @@ def commands_page() -> str:
     return _page(parts)
 
 
-def _contents(summaries: Mapping[str, str]) -> str:
-    rows = [
-        [f"[`citeloom {name}`](#citeloom-{name})", summary] for name, summary in summaries.items()
-    ]
-    return _table(("command", "what it does"), rows)
-
-
-def _summary(function: Callable[..., Any]) -> str:
-    return " ".join(inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].split())
-
-
 def _command(name: str, function: Callable[..., Any]) -> Iterator[str]:
-    """Paragraphs of the help and the epilog, then the parameters. Lines after `Examples:` are a
-    code block.
-    """
+    """Paragraphs of help and epilog, then the parameters; a code block after `Examples:`."""
     from pipeline.cli.app import EPILOGS
 
     text = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{EPILOGS.get(name, '')}"
@@ -149,25 +142,22 @@ def _parameter(parameter: inspect.Parameter) -> list[str]:
     is_list = get_origin(kind) is list
     if is_list:
         (kind,) = get_args(kind)
+    names = [info.metavar]
     if isinstance(info, OptionInfo):
         # Of an annotation, typer's first argument is no default but the first name.
-        declared = [
-            text for text in (info.default, *(info.param_decls or ())) if isinstance(text, str)
-        ]
-        names = [name for text in declared for name in text.split("/") if name.startswith("-")]
-        name = ", ".join(
-            f"`{option}`" for option in names or [f"--{parameter.name.replace('_', '-')}"]
-        )
-    else:
-        name = f"`{info.metavar}`"
+        declared = [text for text in (info.default, *(info.param_decls or ())) if text is not ...]
+        parts = [name for text in declared for name in str(text).split("/")]
+        names = [name for name in parts if name.startswith("-")]
+        names = names or [f"--{parameter.name.replace('_', '-')}"]
+    name = ", ".join(f"`{name}`" for name in names)
     values = _values(kind, info)
     if is_list and isinstance(info, OptionInfo):
         values += ", repeatable"
-    default = (
-        "–" if parameter.default is None or parameter.default is False else f"`{parameter.default}`"
-    )
+    default = f"`{parameter.default}`"
     if parameter.default is inspect.Parameter.empty:
         default = "required"
+    elif parameter.default is None or parameter.default is False:
+        default = "–"
     return [name, values, default, " ".join((info.help or "").split()) or "–"]
 
 
@@ -181,34 +171,27 @@ def _values(kind: Any, info: OptionInfo | ArgumentInfo) -> str:
     if issubclass(kind, Enum):
         return ", ".join(f"`{member.value}`" for member in kind)
     if kind in (int, float):
-        bounds = [
-            f"{word} {bound:g}"
-            for word, bound in (("from", info.min), ("to", info.max))
-            if bound is not None
-        ]
-        return " ".join(["number", *bounds])
+        lowest = "" if info.min is None else f" from {info.min:g}"
+        highest = "" if info.max is None else f" to {info.max:g}"
+        return f"number{lowest}{highest}"
     return "path" if kind is Path else "text"
 
 
 def tables_page() -> str:
     """tables.md: what the stage of each table does, what a row is, and the columns."""
     stages = {stage.name: stage for stage in STAGES}
-    contents = [[f"[`{name}`](#{_anchor(name)})", table.row] for name, table in TABLES.items()]
+    contents = [[f"[`{name}`](#{name})", table.row] for name, table in TABLES.items()]
     parts = [TABLES_INTRODUCTION, _table(("table", "a row is"), contents)]
     for name, table in TABLES.items():
         parts.append(f"## `{name}`\n")
         if name in stages:
             parts.append(f"{stages[name].description}\n")
         parts.append(f"One row is {table.row}. Schema version {table.version}.\n")
-        columns = [
-            [f"`{field.name}`", f"`{_type(field.type)}`", text] for field, text in _columns(table)
-        ]
+        columns = []
+        for field, (_, _, text) in zip(table.schema, table.describe_columns(), strict=True):
+            columns.append([f"`{field.name}`", f"`{_type(field.type)}`", text])
         parts.append(_table(("column", "type", "what it holds"), columns))
     return _page(parts)
-
-
-def _columns(table: Table) -> Iterable[tuple[pa.Field, str]]:
-    return zip(table.schema, (text for _, _, text in table.describe_columns()), strict=True)
 
 
 def _type(kind: pa.DataType) -> str:
@@ -219,13 +202,8 @@ def _type(kind: pa.DataType) -> str:
         return f"map[{_type(kind.key_type)}, {_type(kind.item_type)}]"
     if pa.types.is_struct(kind):
         return "{" + ", ".join(f"{field.name}: {_type(field.type)}" for field in kind) + "}"
-    return {"string": "text", "halffloat": "float16", "float": "float32", "double": "float64"}.get(
-        str(kind), str(kind)
-    )
-
-
-def _anchor(name: str) -> str:
-    return re.sub(r"[^\w\- ]", "", name.lower())
+    names = {"string": "text", "halffloat": "float16", "float": "float32", "double": "float64"}
+    return names.get(str(kind), str(kind))
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -244,23 +222,17 @@ def _page(parts: Iterable[str]) -> str:
 
 def settings_page() -> str:
     """The settings, a table for each group."""
-    return _page([SETTINGS_INTRODUCTION, *_settings()])
-
-
-def _settings() -> Iterator[str]:
+    parts = [SETTINGS_INTRODUCTION]
     for group in GROUPS:
-        yield from (
-            f"## {(group.__doc__ or '').strip()}",
-            "",
-            "| setting | default | what it is |",
-            "|---|---|---|",
-        )
+        rows = []
         for name, field in group.model_fields.items():
             default = _default(field.default)
             if name in EMBEDDED_LLM:
                 default += f", embedded {_default(EMBEDDED_LLM[name])}"
-            yield f"| {PREFIX}{name.upper()} | {default} | {field.description} |"
-        yield ""
+            rows.append([f"{PREFIX}{name.upper()}", default, field.description or ""])
+        parts.append(f"## {(group.__doc__ or '').strip()}\n")
+        parts.append(_table(("setting", "default", "what it is"), rows))
+    return _page(parts)
 
 
 def _default(value: object) -> str:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from pipeline.errors import SettingError
 from pipeline.settings.settings import PREFIX, Settings, is_secret
@@ -70,13 +71,10 @@ def load_settings(**overrides: object) -> Settings:
     try:
         settings = Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
-        wrong += [
-            _describe(detail["loc"], detail["msg"], detail["input"]) for detail in error.errors()
-        ]
+        wrong += map(_describe, error.errors())
         raise SettingError("\n".join(wrong)) from None
-    if settings.llm_url and (
-        not settings.llm_model or "llm_model" not in settings.model_fields_set
-    ):
+    names_model = settings.llm_model and "llm_model" in settings.model_fields_set
+    if settings.llm_url and not names_model:
         wrong.append("CITELOOM_LLM_MODEL: must name the model at CITELOOM_LLM_URL, and is not set")
     if settings.embedder_engine == "flagembedding" and settings.embedder != "bge-m3":
         wrong.append(
@@ -89,8 +87,7 @@ def load_settings(**overrides: object) -> Settings:
 
 
 def read_env_file(file: Path) -> dict[str, str]:
-    """The names that a `.env` file sets, each with its place, such as ".env line 3". Empty if there
-    is no file.
+    """The names that a `.env` file sets, each with its place, such as ".env line 3", if any.
 
     Raises SettingError with one line for each line that cannot be read.
     """
@@ -123,20 +120,18 @@ def check_names(places: Mapping[str, str]) -> Iterator[str]:
     """A message for each CITELOOM_ name that is no setting. places: where each name is set."""
     names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     in_kubernetes = "KUBERNETES_SERVICE_HOST" in places
-    for name, place in sorted(
-        (name.upper(), place) for name, place in places.items() if _is_ours(name)
-    ):
-        if (
-            name in names
-            or name.startswith(TEST_PREFIXES)
-            or (in_kubernetes and _KUBERNETES_SERVICE.search(name))
-        ):
+    ours = {name.upper(): place for name, place in places.items() if _is_ours(name)}
+    for name, place in sorted(ours.items()):
+        if name in names or name.startswith(TEST_PREFIXES):
             continue
+        if in_kubernetes and _KUBERNETES_SERVICE.search(name):
+            continue
+        hint = "docs/reference/settings.md lists all settings"
         near = get_close_matches(name, names, n=1, cutoff=0.7)
-        hint = (
-            f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists all settings"
-        )
-        hint = REMOVED.get(name, hint)
+        if name in REMOVED:
+            hint = REMOVED[name]
+        elif near:
+            hint = f"did you mean {near[0]}?"
         yield f"{name} is not a setting: {hint} (set in {place})"
 
 
@@ -144,8 +139,10 @@ def _is_ours(name: str | None) -> bool:
     return name is not None and name.upper().startswith(PREFIX)
 
 
-def _describe(location: tuple[int | str, ...], message: str, value: object) -> str:
-    field = str(location[0]) if location else "*"
-    hidden = is_secret(field) or _MAY_HOLD_SECRET.match(str(value))
-    value_note = "" if hidden else f" (it is {str(value)!r})"
-    return f"{PREFIX}{field.upper()}: {message.removeprefix('Value error, ')}{value_note}"
+def _describe(error: ErrorDetails) -> str:
+    field = str(error["loc"][0]) if error["loc"] else "*"
+    value = str(error["input"])
+    value_note = f" (it is {value!r})"
+    if is_secret(field) or _MAY_HOLD_SECRET.match(value):
+        value_note = ""
+    return f"{PREFIX}{field.upper()}: {error['msg'].removeprefix('Value error, ')}{value_note}"

@@ -18,7 +18,6 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
-from pydantic_core import ErrorDetails
 
 from pipeline.errors import SettingError
 from pipeline.settings.urls import split_url
@@ -99,25 +98,21 @@ def read_models_file(file: Path) -> dict[str, ModelEntry]:
     try:
         return _ENTRIES.validate_python(tables)
     except ValidationError as error:
-        raise SettingError(
-            "\n".join(_describe(file, detail) for detail in error.errors())
-        ) from None
-
-
-def _describe(file: Path, error: ErrorDetails) -> str:
-    """A line for an error; the value is not shown, as it may be a key."""
-    name, *field = map(str, error["loc"])
-    place = f"[{name}] {'.'.join(field)}" if field else name
-    message = _MESSAGES.get(error["type"], error["msg"].removeprefix("Value error, "))
-    return f"{file}: {place}: {message}"
+        lines = []
+        for detail in error.errors():
+            # The value is not shown, as it may be a key.
+            name, *field = map(str, detail["loc"])
+            place = f"[{name}] {'.'.join(field)}" if field else name
+            message = _MESSAGES.get(detail["type"], detail["msg"].removeprefix("Value error, "))
+            lines.append(f"{file}: {place}: {message}")
+        raise SettingError("\n".join(lines)) from None
 
 
 def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings `llm_…` of the default model, where the file defines it; else none.
 
     values: settings as they were given, before validation. The default is the model that
-    CITELOOM_LLM_MODEL names, and the first of the file without CITELOOM_LLM_MODEL and
-    CITELOOM_LLM_URL.
+    CITELOOM_LLM_MODEL names; without it and CITELOOM_LLM_URL, the first of the file.
     """
     if not values.get("models"):
         return {}
@@ -156,10 +151,9 @@ def collect_keys(file: Path | None) -> list[str]:
     if file is None:
         return []
     try:
-        variables = {
-            entry.api_key_env for entry in read_models_file(file).values() if entry.api_key_env
-        }
+        entries = read_models_file(file)
     except SettingError:
         return []
+    variables = {entry.api_key_env for entry in entries.values() if entry.api_key_env}
     keys = map(read_key, sorted(variables))
     return [key.get_secret_value() for key in keys if key is not None]

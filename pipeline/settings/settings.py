@@ -65,9 +65,7 @@ class Settings(
     ClusterSettings,
     BaseSettings,
 ):
-    """Settings of the pipeline. Each field is the environment variable `CITELOOM_` + its name in
-    capitals.
-    """
+    """Settings of the pipeline: each field is the variable `CITELOOM_` + its name in capitals."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True
@@ -84,8 +82,7 @@ class Settings(
     def _read_raw_value(cls, value: object, info: ValidationInfo) -> object:
         """Refuse a password in an address; read an empty text as none if the setting can be none.
 
-        An address goes into messages, tables and Dagster's stores. Secrets have settings of their
-        own.
+        An address goes into messages, tables and Dagster's stores; secrets have other settings.
         """
         name = info.field_name or ""
         if isinstance(value, str) and WITH_PASSWORD.match(value) and not is_secret(name):
@@ -125,8 +122,7 @@ class Settings(
     def local_root(self) -> Path:
         """The local folder for locks, caches, the embedded index and Dagster's state, absolute.
 
-        By default it is the data root if that is a folder, else a folder of this user for this
-        address.
+        By default it is the data root if that is a folder, else one of this user's for its address.
         """
         if self.local is not None:
             return self.local.resolve()

@@ -1,6 +1,4 @@
-"""Parsers and checks of single settings. Each raises ValueError with a message that follows the
-setting's name.
-"""
+"""Parsers and checks of single settings; their ValueErrors continue the setting's name."""
 
 from __future__ import annotations
 
