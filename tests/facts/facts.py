@@ -1,0 +1,334 @@
+"""The facts of a source, each checked against what the parser reads from the page made from it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+
+from pipeline.corpus.parse.parsed_page import Block, ParsedPage
+from tests.facts.latex import Prose, Source, SourceTable, words
+
+KINDS = (
+    "title", "author names", "abstract", "section titles", "section parents", "5-word runs",
+    "order of runs", "no text twice", "table heads", "table cells", "captions", "footnotes",
+    "list items", "statements", "algorithm steps", "code lines", "code indentation",
+    "display formulas", "inline formulas", "citations", "bibliography titles",
+    "bibliography authors",
+)  # fmt: skip
+_RUN = 5
+_MARKER = re.compile(r"\[@[^\]]*\]")
+_MATH = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
+_LINE_MARK = re.compile(r"^\s*(?:[-•*]|\(?\w{1,4}[.):])\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that a source says, and whether the parsed page says it."""
+
+    kind: str
+    expected: str
+    holds: bool
+    read: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A work of the bibliography: its title and the family name of its first author.
+
+    prints_title: whether the page prints its title; some styles do not.
+    """
+
+    title: str
+    family: str
+    prints_title: bool = True
+
+    def is_in(self, item: str) -> bool:
+        """Whether an item's text is of this work."""
+        return _contains(words(item), words(self.title if self.prints_title else self.family))
+
+
+class Reading:
+    """A parsed page in the forms in which facts are looked up."""
+
+    def __init__(self, page: ParsedPage) -> None:
+        self.page = page
+
+    def blocks(self, *kinds: str) -> list[Block]:
+        return [block for block in self.page.blocks if block.kind in kinds]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words of all blocks, in their order."""
+        return [word for block in self.page.blocks for word in text_words(block.text)]
+
+    @cached_property
+    def places(self) -> dict[tuple[str, ...], list[int]]:
+        """Where each run of words begins."""
+        places: dict[tuple[str, ...], list[int]] = {}
+        for run, place in _windows(self.words):
+            places.setdefault(run, []).append(place)
+        return places
+
+    @cached_property
+    def formulas(self) -> tuple[set[str], set[str]]:
+        """Displayed and inline formulas, as `formula_key` writes them."""
+        texts = [self.page.abstract or "", *(block.text for block in self.page.blocks)]
+        displayed, inline = set(), set()
+        for text in texts:
+            for match in _MATH.finditer(text):
+                if match[1] is not None:
+                    displayed.add(formula_key(match[1]))
+                else:
+                    inline.add(formula_key(match[2]))
+        return displayed, inline
+
+
+def text_words(text: str) -> list[str]:
+    """The words of a block's text, without citations and formulas."""
+    return words(_MATH.sub(" ", _MARKER.sub(" ", text)))
+
+
+def formula_key(tex: str) -> str:
+    """A formula without what TeX and LaTeXML may write in several ways."""
+    tex = re.sub(r"\\(?:label|tag)\{[^}]*\}|\\(?:displaystyle|nonumber|!)(?![a-zA-Z])", "", tex)
+    tex = tex.replace("\\leq", "\\le").replace("\\geq", "\\ge").replace("\\neq", "\\ne")
+    tex = re.sub(r"\\(?:left|right|bigl|bigr|mathrm|mathop|operatorname)(?![a-zA-Z])", "", tex)
+    return re.sub(r"[\s{}&~,.;]|\\[,;: ]", "", tex)
+
+
+def facts_of(
+    source: Source, page: ParsedPage, works: dict[str, Work], authors: Sequence[str]
+) -> Iterator[Fact]:
+    """Every fact of a source. works: what the bibliography prints, by key."""
+    reading = Reading(page)
+    if source.title:
+        yield Fact(
+            "title", source.title, words(source.title) == words(page.title or ""), page.title or ""
+        )
+    names = [author.name for author in page.authors]
+    for name in authors:
+        yield Fact("author names", name, name in names, "; ".join(names))
+    yield from _abstract(source, page)
+    yield from _sections(source, page)
+    yield from _runs(source, reading)
+    yield from _tables(source, reading)
+    yield from _blocks(source, reading)
+    yield from _lines(source, reading)
+    displayed, inline = reading.formulas
+    for tex in source.displayed:
+        yield Fact("display formulas", tex, formula_key(tex) in displayed)
+    for tex in source.inline:
+        yield Fact("inline formulas", tex, formula_key(tex) in inline)
+    yield from _citations(source, reading, works)
+    for work in works.values():
+        items = [item for item in page.bibliography if work.is_in(item.raw)]
+        read = " | ".join(item.title or "(none)" for item in items)
+        if work.prints_title:
+            title = title_key(work.title)
+            holds = any(title_key(item.title or "") == title for item in page.bibliography)
+            yield Fact("bibliography titles", work.title, holds, read)
+        if work.family:
+            family = words(work.family)
+            holds = any(_contains(words(" ".join(item.authors)), family) for item in items)
+            yield Fact("bibliography authors", f"{work.family}: {work.title}", holds, read)
+
+
+def title_key(title: str) -> str:
+    """A title's characters, but for case, white space and the shape of quotes and dashes."""
+    title = unicodedata.normalize("NFKC", title).casefold()
+    title = re.sub(r"[“”„]|``|''", '"', title).replace("’", "'").replace("‘", "'")
+    return re.sub(r"[\s$\\]", "", title.replace("–", "-"))
+
+
+def _windows(text: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+    for place in range(len(text) - _RUN + 1):
+        yield tuple(text[place : place + _RUN]), place
+
+
+def _runs_of(prose: Prose) -> Iterator[tuple[str, ...]]:
+    """The words of a text in runs of five that do not overlap, but for the last."""
+    for piece in prose.pieces:
+        last = len(piece) - _RUN
+        for start in [*range(0, last, _RUN), *([last] if last >= 0 else [])]:
+            yield piece[start : start + _RUN]
+
+
+def _contains(text: Sequence[str], part: Sequence[str]) -> bool:
+    return f" {' '.join(part)} " in f" {' '.join(text)} "
+
+
+def _contains_in_order(text: Sequence[str], pieces: Sequence[Sequence[str]]) -> bool:
+    line, at = f" {' '.join(text)} ", 0
+    for piece in pieces:
+        at = line.find(f" {' '.join(piece)} ", at)
+        if at < 0:
+            return False
+    return True
+
+
+def _abstract(source: Source, page: ParsedPage) -> Iterator[Fact]:
+    text = text_words(page.abstract or "")
+    for prose in source.abstract:
+        for run in _runs_of(prose):
+            yield Fact("abstract", " ".join(run), _contains(text, run))
+
+
+def _sections(source: Source, page: ParsedPage) -> Iterator[Fact]:
+    expected = [" ".join(words(heading.title)) for heading in source.headings]
+    titles = [" ".join(words(section.title)) for section in page.sections]
+    matched = {}
+    for block in SequenceMatcher(None, expected, titles, autojunk=False).get_matching_blocks():
+        for offset in range(block.size):
+            matched[block.a + offset] = page.sections[block.b + offset]
+    for place, heading in enumerate(source.headings):
+        yield Fact("section titles", heading.title, place in matched, " | ".join(titles))
+        above = next(
+            (one for one in reversed(source.headings[:place]) if one.level < heading.level), None
+        )
+        if place in matched and above is not None:
+            path = matched[place].path
+            parent = path[-2] if len(path) > 1 else ""
+            holds = words(parent) == words(above.title)
+            yield Fact("section parents", f"{above.title} > {heading.title}", holds, parent)
+
+
+def _runs(source: Source, reading: Reading) -> Iterator[Fact]:
+    runs = [run for prose in source.prose for run in _runs_of(prose)]
+    everything = [run for prose in _all_prose(source) for run, _ in _windows(prose.words)]
+    unique = {run for run in runs if everything.count(run) <= 1}
+    place = -1
+    for run in runs:
+        places = reading.places.get(run, [])
+        yield Fact("5-word runs", " ".join(run), bool(places))
+        if not places or run not in unique:
+            continue
+        yield Fact("no text twice", " ".join(run), len(places) == 1)
+        at = bisect_right(places, place)
+        yield Fact("order of runs", " ".join(run), at < len(places))
+        place = places[at] if at < len(places) else place
+
+
+def _all_prose(source: Source) -> list[Prose]:
+    return [*source.abstract, *source.prose, *source.footnotes, *source.captions]
+
+
+def _tables(source: Source, reading: Reading) -> Iterator[Fact]:
+    grids = [grid for block in reading.blocks("table") for grid in _grids(block.text)]
+    for table in source.tables:
+        first = [_cell_key(row[0]) for row in table.rows]
+        grid = max(grids, key=lambda one: _likeness(one, first), default=[])
+        yield from _table_facts(table, grid)
+
+
+def _likeness(grid: Sequence[Sequence[str]], first: Sequence[str]) -> int:
+    return len({_cell_key(row[0]) for row in grid if row} & set(first))
+
+
+def _table_facts(table: SourceTable, grid: Sequence[Sequence[str]]) -> Iterator[Fact]:
+    head, rows = (grid[0], grid[1:]) if grid else ([], [])
+    for column, expected in enumerate(table.heads):
+        read = head[column] if column < len(head) else ""
+        if expected:
+            holds = all(word in words(read) for word in expected)
+            yield Fact("table heads", " ".join(expected), holds, read)
+    for number, row in enumerate(table.rows):
+        for column, cell in enumerate(row):
+            if not cell:
+                continue
+            read = rows[number][column] if number < len(rows) and column < len(rows[number]) else ""
+            holds = _cell_key(cell) == _cell_key(read)
+            yield Fact("table cells", f"{row[0]} / {cell}", holds, read)
+
+
+def _grids(text: str) -> list[list[list[str]]]:
+    """The Markdown tables in a text: lists of rows, the head first, without the line below it."""
+    grids: list[list[list[str]]] = [[]]
+    for line in text.split("\n"):
+        if not line.startswith("|"):
+            grids.append([])
+        elif not re.fullmatch(r"[|\s:-]+", line) or not grids[-1]:
+            cells = re.split(r"(?<!\\)\|", line.strip()[1:-1])
+            grids[-1].append([cell.strip() for cell in cells])
+    return [grid for grid in grids if len(grid) > 1]
+
+
+def _cell_key(cell: str) -> str:
+    cell = re.sub(r"\\(?:textbf|mathbf|textsc|emph)\b", "", cell.replace("\\tnote", "^"))
+    cell = re.sub(r"\\(?=[|%&])", "", cell).replace("--", "–")
+    return re.sub(r"[\s{}$*]", "", unicodedata.normalize("NFKC", cell)).casefold()
+
+
+def _blocks(source: Source, reading: Reading) -> Iterator[Fact]:
+    """Captions, footnotes and statements, each in a block of its own kind."""
+    lines = [
+        text_words(line)
+        for block in reading.blocks("caption", "table", "algorithm")
+        for line in block.text.split("\n")
+    ]
+    for caption in source.captions:
+        text = caption.words
+        holds = any(line[-len(text) :] == text and len(line) < len(text) + 4 for line in lines)
+        yield Fact("captions", " ".join(text), holds)
+    notes = [text_words(block.text) for block in reading.blocks("footnote")]
+    for note in source.footnotes:
+        yield Fact("footnotes", " ".join(note.words), note.words in notes)
+    statements = [text_words(block.text) for block in reading.blocks("theorem")]
+    for name, prose in source.statements:
+        holds = any(
+            _contains(text[: len(words(name)) + 3], words(name))
+            and _contains_in_order(text, prose.pieces)
+            for text in statements
+        )
+        yield Fact("statements", f"{name}: {' '.join(prose.words)}", holds)
+    items = [
+        text_words(_LINE_MARK.sub("", line))
+        for block in reading.blocks("list")
+        for line in block.text.split("\n")
+    ]
+    for item in source.items:
+        beginning = list(item.pieces[0][:_RUN])
+        yield Fact(
+            "list items",
+            " ".join(beginning),
+            any(line[: len(beginning)] == beginning for line in items),
+        )
+
+
+def _lines(source: Source, reading: Reading) -> Iterator[Fact]:
+    """Steps of algorithms and lines of code, in order."""
+    lines = [line for block in reading.blocks("algorithm") for line in block.text.split("\n")]
+    texts = [text_words(line) for line in lines]
+    at = 0
+    for step in source.steps:
+        place = next((n for n in range(at, len(texts)) if _contains(texts[n], step)), None)
+        yield Fact("algorithm steps", " ".join(step), place is not None)
+        at = at if place is None else place + 1
+    printed = [re.sub(r"^\s?\d+:?(?=\s|$)", "", line).rstrip() for line in lines]
+    joined = ["".join(line.split()) for line in printed]
+    at = 0
+    for code in source.code:
+        place = next(
+            (n for n in range(at, len(joined)) if joined[n] == "".join(code.split())), None
+        )
+        yield Fact("code lines", code, place is not None)
+        if place is not None and code.startswith(" "):
+            yield Fact("code indentation", code, printed[place] == code, printed[place])
+        at = at if place is None else place + 1
+
+
+def _citations(source: Source, reading: Reading, works: dict[str, Work]) -> Iterator[Fact]:
+    items = {item.key: item.raw for item in reading.page.bibliography}
+    texts = [(text_words(block.text), block) for block in reading.page.blocks]
+    for prose in source.prose:
+        for beside, keys in prose.citations:
+            cited = {
+                key for text, block in texts if _contains(text, beside) for key in block.cited_keys
+            }
+            for key in keys:
+                holds = any(works[key].is_in(items.get(one, "")) for one in cited)
+                yield Fact("citations", f"{' '.join(beside)} [{key}]", holds, " ".join(cited))

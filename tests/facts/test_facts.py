@@ -1,0 +1,71 @@
+"""What the parser reads agrees with the LaTeX sources of the pages: docs/experiments/facts.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.facts.facts import KINDS
+from tests.facts.report import Checked, shares, table
+from tests.facts.suite import PARTS, facts_of_paper, papers
+
+# Floors, a little below what was measured; every other kind is right without an exception.
+FLOOR = {
+    "all": 0.985,
+    "5-word runs": 0.995,
+    "table heads": 0.95,
+    "code indentation": 0.0,
+    "citations": 0.86,
+    "bibliography titles": 0.95,
+    "bibliography authors": 0.93,
+}
+
+PARAGRAPH = re.compile(rb'<div id="S1\.p\d"[^>]*>.*?</div>', re.DOTALL)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def checked() -> Checked:
+    """The facts of every paper of the suite."""
+    return [(paper, facts_of_paper(paper)) for paper in papers()]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "all"])
+def test_facts_of_a_kind_hold(checked: Checked, kind: str) -> None:
+    counted = shares(checked)
+    rates = {part: counted[part, kind] for part in PARTS if (part, kind) in counted}
+    assert rates
+    low = {
+        part: right / total
+        for part, (right, total) in rates.items()
+        if right < FLOOR.get(kind, 1.0) * total
+    }
+    assert low == {}, table(checked)
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [
+        ("table cells", lambda page: swap(page, b">14.2<", b">10.9<")),
+        ("order of runs", lambda page: swap(page, *PARAGRAPH.findall(page)[:2])),
+        ("no text twice", lambda page: page.replace(b"Waiting is a", b"A thread that sleeps in between costs memory Waiting is a")),
+        ("citations", lambda page: swap(page, b"#bib.bib1\"", b"#bib.bib3\"")),
+        ("section parents", lambda page: page.replace(b"ltx_subsection", b"ltx_section")),
+    ],
+)  # fmt: skip
+def test_a_damaged_page_loses_facts(kind: str, damage: Callable[[bytes], bytes]) -> None:
+    paper = next(paper for paper in papers() if paper.name == "acmart-sigplan")
+    damaged = replace(paper, page=damage(paper.page))
+    assert all(fact.holds for fact in facts_of_paper(paper) if fact.kind == kind)
+    assert not all(fact.holds for fact in facts_of_paper(damaged) if fact.kind == kind)
+
+
+def swap(page: bytes, first: bytes, second: bytes) -> bytes:
+    """The page with two different texts in each other's place."""
+    assert first in page
+    assert second in page
+    return page.replace(first, b"\0").replace(second, first).replace(b"\0", second)
