@@ -62,7 +62,7 @@ def search_index(
         raise missing_index(workspace)
     reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, options)
-    rankings = _gather(index, encode_queries(embedder, queries), options)
+    rankings = _gather(index, _query_vectors(embedder, queries, options), options)
     if not any(rankings):
         _explain_nothing(index, options)
     if reranker is not None:
@@ -98,6 +98,18 @@ def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[QueryVect
         )
         for query, vectors in zip(queries, embedder.encode_queries(queries), strict=True)
     ]
+
+
+def _query_vectors(
+    embedder: Embedder, queries: Sequence[str], options: SearchOptions
+) -> list[QueryVectors]:
+    """The vectors that a search needs: by words alone, the model does not run."""
+    if options.by != "lexical" or options.rerank == "colbert":
+        return encode_queries(embedder, queries)
+    import numpy as np
+
+    none = np.zeros(0, np.float32)
+    return [QueryVectors(none, lexical_query(query)) for query in queries]
 
 
 def _reranker(settings: Settings) -> Reranker:

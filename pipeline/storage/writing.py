@@ -118,8 +118,8 @@ class MonthWriter:
         self._pending = pending.slice(complete)
 
     def _write_group(self, rows: pa.Table) -> None:
-        """Write one row group. Groups and digest depend on the rows only, not on the batches they
-        came in.
+        """Write rows_per_group rows. Row groups and digest depend on the rows only, not on the
+        batches they came in.
 
         The digest covers nothing but rows, so downstream months stay valid where only a setting
         changed.
@@ -130,7 +130,7 @@ class MonthWriter:
             rows.take(pa.array(range(rows.num_rows), pa.int32())).combine_chunks().to_batches()
         ):
             self._digest.update(batch.serialize())
-            self._parquet.write_batch(batch)
+            self._parquet.write_batch(batch, self._table.rows_per_read)
 
 
 def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,18 @@ def test_rows_give_the_same_bytes_in_whatever_batches_they_come(
     assert written.rows == 57
     assert file.read_bytes() == expected.read_bytes()
     assert pq.read_metadata(file).num_row_groups == 6
+
+
+def test_smaller_row_groups_hold_the_same_rows_with_the_same_digest(tmp_path: Path) -> None:
+    files, digests = (tmp_path / "whole.parquet", tmp_path / "parts.parquet"), set()
+    for table, file in zip((NESTED, replace(NESTED, rows_per_read=4)), files, strict=True):
+        with MonthWriter(table, file) as writer:
+            for number in range(25):
+                writer.add(nested_row(number))
+            digests.add(writer.commit(PROVENANCE).rows_sha256)
+    assert len(digests) == 1
+    assert pq.read_metadata(files[1]).num_row_groups == 8
+    assert pq.read_table(files[0]).equals(pq.read_table(files[1]))
 
 
 def test_a_batch_of_other_columns_is_refused(tmp_path: Path) -> None:
