@@ -56,12 +56,14 @@ if TYPE_CHECKING:
 LAYOUT_FILE = "citeloom.json"
 # Names the live collection of an alias.
 _LIVE_FILE = "live.json"
-# Edge makes the graph of a segment anew when it merges it with others. Without a bound it merged
-# all points whenever 10 MB of vectors had come, so a load of N months took time in proportion to
-# N²: at 250,000 points of 384 numbers 14 s of processor time for each 2,500 more. Segments that
-# merge up to 150,000 points took 1 to 4 s, up to 240,000 points. A search reads every segment, so
-# there are as few as that allows.
-_POINTS_OF_SEGMENT, _SEGMENTS = 150_000, 8
+# Points from which on Edge builds a segment's graph and begins another segment. Each graph is built
+# once, so a load takes time in proportion to its points: of 384 numbers 15 to 19 s of processor
+# time for each 50,000, up to 300,000 at least. Until then a search compares each point, which takes
+# 7 ms for 50,000. Segments of 150,000 took twice the memory to build and as long to search.
+SEGMENT_POINTS = 50_000
+# Beyond so many segments Edge merges the smallest and builds their graphs anew: never.
+_MOST_SEGMENTS = 10_000
+_WORD_TOKENS = 1.5  # tokens of a word, of each of which ColBERT makes a vector
 _BYTES_OF_NUMBER = 2  # of float16
 # Numbers beyond this share are cut off before the rest is spread over 256 steps: a few outliers
 # would waste most.
@@ -83,15 +85,17 @@ class EdgeIndex(PassageIndex):
         on_disk: bool = False,
         patience: float = PATIENCE,
         idle: float = IDLE,
+        segment_points: int = SEGMENT_POINTS,
     ) -> None:
         """on_disk: whether a new folder keeps uncompressed vectors out of memory. patience: seconds
         to wait for another process that holds the folder. idle: seconds without a request after
-        which this one lets go of it.
+        which this one lets go of it. segment_points: see SEGMENT_POINTS.
         """
         self.folder = folder
         self.name, self.place = folder.name, str(folder.parent)
         self._on_disk = on_disk
-        self._shard = SharedShard(folder, patience, idle)
+        self._segment_points = segment_points
+        self._shard = SharedShard(folder, patience, idle, self._changed_config)
 
     def layout(self) -> Layout | None:
         """As in the base class; does not open the folder."""
@@ -132,23 +136,22 @@ class EdgeIndex(PassageIndex):
         ).hits
         return sorted(str(hit.value) for hit in hits if hit.count)
 
-    def defer_indexing(self) -> None:
-        """Nothing to do: Edge builds graphs only in `build_graph`."""
+    def defer_indexing(self, new_points: int | None = None) -> None:
+        """Nothing to do: Edge builds a graph once a segment is full."""
 
     def build_graph(self, *, wait: bool = False) -> None:
-        """As in the base class; always waits. Below Edge's threshold of points no graph is
-        built.
+        """As in the base class; always waits. Points of a segment that is not full have no graph: a
+        search compares them all.
         """
         if self.layout() is not None:
-            self._call("flush")
             self._call("optimize")
             self._call("flush")
 
     def close(self) -> None:
         self._shard.close()
 
-    def in_use(self) -> AbstractContextManager[object]:
-        """Keep the folder open as one long request does. Raises IndexInUse if another process keeps
+    def in_use(self) -> AbstractContextManager[Any]:
+        """Keep the shard open as one long request does. Raises IndexInUse if another process keeps
         it open for too long, PermanentFailure if it cannot be opened.
         """
         return self._shard.open()
@@ -165,13 +168,27 @@ class EdgeIndex(PassageIndex):
         import qdrant_edge
 
         with translate_errors(self.folder):
-            shard = qdrant_edge.EdgeShard.create(
-                str(folder), edge_config(layout, on_disk=self._on_disk)
-            )
+            config = edge_config(layout, on_disk=self._on_disk, segment_points=self._segment_points)
+            shard = qdrant_edge.EdgeShard.create(str(folder), config)
             for operation in _payload_indexes({}):
                 shard.update(operation)
             shard.close()
         write_whole(folder / LAYOUT_FILE, json.dumps({"layout": asdict(layout)}, indent=1).encode())
+
+    def _changed_config(self) -> Any:
+        """The configuration for a folder with other bounds of segments, as earlier versions made;
+        None if nothing changes.
+        """
+        layout = self.layout()
+        try:
+            saved = json.loads((self.folder / "edge_config.json").read_bytes())
+            on_disk = saved["vectors"][DENSE].get("memory") == "cold"
+            threshold = saved["optimizers"]["indexing_threshold"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # opening the folder reports what is wrong
+        if layout is None or threshold == indexing_threshold(layout, self._segment_points):
+            return None
+        return edge_config(layout, on_disk=on_disk, segment_points=self._segment_points)
 
     def _create_payload_indexes(self) -> None:
         for operation in _payload_indexes(self._call("info").payload_schema):
@@ -183,6 +200,7 @@ class EdgeIndex(PassageIndex):
 
         check_disk_space(self.folder)
         self._call("update", qdrant_edge.UpdateOperation.upsert_points(edge_points(points)))
+        self._call("optimize")  # 0.03 ms unless the segment is full
 
     def _delete(self, ids: list[Any]) -> None:
         import qdrant_edge
@@ -357,7 +375,7 @@ def _check_name(name: str) -> None:
         raise SettingError(f"{name!r} cannot name a collection")
 
 
-def edge_config(layout: Layout, *, on_disk: bool) -> Any:
+def edge_config(layout: Layout, *, on_disk: bool, segment_points: int = SEGMENT_POINTS) -> Any:
     """The configuration of a collection; float16 loses nothing, since the tables hold no more."""
     import qdrant_edge as edge
 
@@ -384,12 +402,18 @@ def edge_config(layout: Layout, *, on_disk: bool) -> Any:
     if layout.sparse:
         sparse[SPARSE] = edge.EdgeSparseVectorParams()
     optimizers = edge.EdgeOptimizersConfig(
-        default_segment_number=_SEGMENTS,
-        max_segment_size=_POINTS_OF_SEGMENT * layout.dimensions * _BYTES_OF_NUMBER // 1024,
+        default_segment_number=_MOST_SEGMENTS,
+        indexing_threshold=indexing_threshold(layout, segment_points),
     )
     return edge.EdgeConfig(
         vectors=vectors, sparse_vectors=sparse, optimizers=optimizers, wal_enabled=True
     )
+
+
+def indexing_threshold(layout: Layout, segment_points: int) -> int:
+    """Kilobytes of the largest vectors of so many points, from which on Edge builds their graph."""
+    vectors = round(layout.mean_length * _WORD_TOKENS) if layout.colbert else 1
+    return segment_points * vectors * layout.dimensions * _BYTES_OF_NUMBER // 1024
 
 
 def _quantization(layout: Layout) -> Any:

@@ -26,8 +26,9 @@ from pipeline.storage.writing import move_into_place, write_whole
 # takes longer.
 PATIENCE = 5.0
 # Seconds without a request after which a process lets go of the folder. Opening it reads all its
-# pages, so a run keeps it open while other stages work on the next month.
-IDLE = 60.0
+# pages, so a run keeps it open while other stages work on the next month. Another process that
+# wants it gets it at once.
+IDLE = 3600.0
 # How often a process that has the folder open and no request looks whether another waits for it.
 _LOOK_SECONDS = 0.25
 # A process that another waits for keeps the folder for so many seconds, and for twice as long as
@@ -102,11 +103,19 @@ class SharedShard:
     folder. Thread-safe.
     """
 
-    def __init__(self, folder: Path, patience: float = PATIENCE, idle: float = IDLE) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        patience: float = PATIENCE,
+        idle: float = IDLE,
+        config: Callable[[], Any] = lambda: None,
+    ) -> None:
         """patience: seconds to wait for another process that has the folder open. idle: seconds
-        without a request after which the shard is closed.
+        without a request after which the shard is closed. config: the configuration that the
+        folder gets when it is opened; None leaves it as it is.
         """
         self.folder = folder
+        self._config = config
         self._patience = patience
         self._idle = idle
         self._shard: Any = None
@@ -153,7 +162,7 @@ class SharedShard:
             self._raise_close_failure()
 
     def _open(self, patience: float) -> None:
-        self._shard, seconds = open_shard(self.folder, patience)
+        self._shard, seconds = open_shard(self.folder, patience, self._config())
         self._idle_since = time.monotonic()
         self._turn_ends = self._idle_since + min(max(SHORTEST_TURN, 2 * seconds), LONGEST_TURN)
         threading.Thread(target=self._close_when_idle, args=(self._shard,), daemon=True).start()
@@ -202,12 +211,13 @@ class SharedShard:
             raise failure
 
 
-def open_shard(folder: Path, patience: float) -> tuple[Any, float]:
+def open_shard(folder: Path, patience: float, config: Any = None) -> tuple[Any, float]:
     """Open the shard of a folder, which takes the folder's lock; another process that has it is
     asked to let go.
 
-    patience: seconds to wait for that. Returns the shard and the seconds that opening took, without
-    waiting. Raises IndexInUse if it takes longer, PermanentFailure if the folder cannot be opened.
+    patience: seconds to wait for that. config: as for `SharedShard`. Returns the shard and the
+    seconds that opening took, without waiting. Raises IndexInUse if it takes longer,
+    PermanentFailure if the folder cannot be opened.
     """
     import qdrant_edge
 
@@ -217,7 +227,7 @@ def open_shard(folder: Path, patience: float) -> tuple[Any, float]:
         started = time.monotonic()
         try:
             with translate_errors(folder):
-                shard = qdrant_edge.EdgeShard.load(str(folder))
+                shard = qdrant_edge.EdgeShard.load(str(folder), config)
         except PermanentFailure as error:
             if "WouldBlock" not in str(error.__cause__):
                 raise

@@ -19,10 +19,6 @@ from pipeline.index.batch import PointBatch
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
 
-# If a load adds more than this share to a collection, the graph is built once at its end: building
-# it again and again during the load costs several times as much.
-BULK = 0.25
-
 # What can be wrong with points, as fields of MonthAudit.
 KINDS = ("missing", "stale", "duplicate", "foreign")
 
@@ -94,8 +90,8 @@ def load_month(
     not accept; a TransientFailure names the month.
     """
     changes = _Changes(dict(index.contents(month)))
-    if build_graph and expected_rows - len(changes.unmatched) > BULK * index.count():
-        index.defer_indexing()
+    if build_graph:
+        index.defer_indexing(expected_rows - len(changes.unmatched))
     try:
         sent = _send(index, changes.find(points, on_progress))
         stale = sorted(changes.unmatched, key=str)

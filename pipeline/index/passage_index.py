@@ -295,12 +295,18 @@ class PassageIndex(ABC):
         return {str(record.id): record.payload or {} for record in self._retrieve(list(passages))}
 
     @abstractmethod
-    def defer_indexing(self) -> None:
-        """Build no graph during a large load; points can be searched, by comparing with each."""
+    def defer_indexing(self, new_points: int | None = None) -> None:
+        """Build no graph during a large load; points can be searched, by comparing with each.
+
+        new_points: number of points to come; nothing changes for a small part of the collection.
+        None: of a large load.
+        """
 
     @abstractmethod
     def build_graph(self, *, wait: bool = False) -> None:
-        """Build the graph after a load; with `wait`, return when it is built."""
+        """Make a load durable, and build the graph that is due; with `wait`, return when it is
+        built.
+        """
 
     @abstractmethod
     def close(self) -> None:

@@ -202,10 +202,11 @@ def test_a_built_collection_finds_what_comparing_with_every_point_finds(
 ) -> None:
     layout = Layout("a model", 128, sparse=True, quantization=quantization)
     index, points = _made(grpc, layout), _many(4_000, 128)
-    index.defer_indexing()
+    index.defer_indexing(4_000)
     index.upsert(points)
     assert _info(grpc, index.name).config.optimizer_config.indexing_threshold == 0
     index.build_graph()
+    index.defer_indexing(100)  # a small part of the collection
     optimizer = _info(grpc, index.name).config.optimizer_config
     assert optimizer.indexing_threshold > 0
     assert (

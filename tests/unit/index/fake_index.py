@@ -41,8 +41,8 @@ class FakeIndex(PassageIndex):
     def values(self, field: str) -> list[str]:
         return sorted({str(payload[field]) for payload in self.points.values() if field in payload})
 
-    def defer_indexing(self) -> None:
-        self.calls.append("defer")
+    def defer_indexing(self, new_points: int | None = None) -> None:
+        self.calls.append(f"defer {new_points}")
 
     def build_graph(self, *, wait: bool = False) -> None:
         self.calls.append("build")

@@ -4,6 +4,7 @@ was killed.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -243,17 +244,21 @@ def _clustered(count: int, dimensions: int, seed: int) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("quantization", ["int8", "binary"])
-def test_a_compressed_search_over_a_graph_finds_what_an_exact_one_finds(
-    edge: EdgeIndex, quantization: Quantization
+def test_a_search_over_a_full_segment_and_another_finds_what_an_exact_one_finds(
+    tmp_path: Path, quantization: Quantization
 ) -> None:
-    count, dimensions = 5_300, 1_024  # just beyond the 10 MB from which Edge builds a graph
+    # Edge walks a graph only beyond 10 MB.
+    edge = EdgeIndex(tmp_path / "passages", segment_points=5_200)
+    count, dimensions = 6_300, 1_024
     vectors = _clustered(count, dimensions, seed=1)
     ids = [passage_id(number) for number in range(count)]
     payloads = [{"month": "2024-03"}] * count
     layout = Layout("a model", dimensions, quantization=quantization)
     _load(edge, PointBatch(ids, vectors, SparseRows.nothing(count), payloads), layout=layout)
-    edge.build_graph()
-    assert edge._call("info").indexed_vectors_count >= count
+    with edge.in_use() as shard:
+        info = shard.info()
+    assert info.segments_count == 2
+    assert 5_200 <= info.indexed_vectors_count < count
 
     queries = _clustered(20, dimensions, seed=2)
     asked = [QueryVectors(row, SparseRows.nothing(1).row(0)) for row in queries]
@@ -265,6 +270,24 @@ def test_a_compressed_search_over_a_graph_finds_what_an_exact_one_finds(
             [len(truth & set(_ids(hits))) / 10 for truth, hits in zip(wanted, found, strict=True)]
         )
         assert recall >= least
+    edge.close()
+
+
+def test_an_older_collection_gets_other_bounds_of_segments_and_keeps_its_storage(
+    tmp_path: Path,
+) -> None:
+    layout, file = Layout("a model", 8), tmp_path / "passages" / "edge_config.json"
+    older = EdgeIndex(tmp_path / "passages", on_disk=True, segment_points=200)
+    _load(older, make_points(range(4), sparse=False), layout=layout)
+    older.close()
+    before = json.loads(file.read_bytes())
+    index = EdgeIndex(tmp_path / "passages", segment_points=6_400)
+    assert index.count() == 4
+    index.close()
+    after = json.loads(file.read_bytes())
+    assert before.pop("optimizers")["indexing_threshold"] == 3
+    assert after.pop("optimizers")["indexing_threshold"] == 100
+    assert after == before
 
 
 def test_a_folder_that_vanished_under_an_open_index_is_made_anew(edge: EdgeIndex) -> None:
@@ -314,7 +337,7 @@ _LOADER = textwrap.dedent(
     from pathlib import Path
     from pipeline.index.edge import EdgeIndex
     from tests.unit.index.building import LAYOUT, make_points
-    index = EdgeIndex(Path(sys.argv[1]))
+    index = EdgeIndex(Path(sys.argv[1]), segment_points=64)
     index.create(LAYOUT)
     for number in range(100_000):
         index.upsert(make_points(range(number * 10, number * 10 + 10)))
@@ -325,6 +348,7 @@ _LOADER = textwrap.dedent(
 
 @pytest.mark.faults
 def test_every_batch_that_was_acknowledged_outlives_a_kill(edge: EdgeIndex) -> None:
+    # Every seventh batch fills a segment, whose graph is built.
     with subprocess.Popen(
         [sys.executable, "-c", _LOADER, str(edge.folder)], stdout=subprocess.PIPE
     ) as loader:

@@ -58,13 +58,13 @@ def test_a_load_tells_how_far_it_is() -> None:
     assert told == [1, 2, 3]
 
 
-def test_a_first_load_is_indexed_once_at_its_end_and_a_small_one_goes_on_being_indexed() -> None:
+def test_an_index_is_given_the_number_of_new_points_and_built_once_at_the_end() -> None:
     index = FakeIndex()
     load_month(index, MONTH, [make_points(range(40))], expected_rows=40)
-    assert (index.calls[0], index.calls[-1], index.calls.count("build")) == ("defer", "build", 1)
+    assert index.calls == ["defer 40", "upsert 40", "build"]
     index.calls.clear()
     load_month(index, MONTH, [make_points(range(44))], expected_rows=44)
-    assert (index.calls.count("defer"), index.calls[-1]) == (0, "build")
+    assert index.calls == ["defer 4", "upsert 4", "build"]
 
 
 def test_a_load_that_others_follow_leaves_the_graph_to_them() -> None:
