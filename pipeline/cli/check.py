@@ -116,7 +116,7 @@ def cite(
     from rich.text import Text
 
     from pipeline.cli.console import make_table, out, print_json, spinner
-    from pipeline.corpus.parse.policies import without_markers
+    from pipeline.corpus.parse.policies import without_known_markers
     from pipeline.draft_check.check import papers_to_cite
     from pipeline.text import visible
 
@@ -131,7 +131,7 @@ def cite(
         return 0
     table = make_table("To cite", ("key", "paper", "passage"))
     for paper in papers:
-        passage = f"{visible(paper.hit.title)}\n{visible(without_markers(paper.hit.text))}"
+        passage = f"{visible(paper.hit.title)}\n{visible(without_known_markers(paper.hit.text))}"
         table.add_row(Text(visible(paper.key or "")), paper.hit.arxiv_id, Text(passage))
     out.print(table)
     return 0

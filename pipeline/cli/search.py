@@ -220,7 +220,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     from rich.text import Text
 
     from pipeline.cli.console import make_table
-    from pipeline.corpus.parse.policies import without_markers
+    from pipeline.corpus.parse.policies import without_known_markers
     from pipeline.text import visible
 
     heading = "" if query is None else f"{escape(visible(query))}: "
@@ -233,7 +233,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     table.add_column("paper", ratio=1)
     table.add_column("passage", ratio=2)
     for number, hit in enumerate(hits, first):
-        text = one_line(visible(without_markers(hit.text)))
+        text = one_line(visible(without_known_markers(hit.text)))
         if len(text) > _CHARACTERS_SHOWN:
             text = f"{text[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
         fit = f"{hit.score:.3f}" if hit.relevance is None else f"{hit.score:.3f}\n{hit.relevance}"

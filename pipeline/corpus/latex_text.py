@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
+from pipeline.corpus.parse.policies import LOWERED, RAISED, script, with_signs
 from pipeline.text import one_line
 
 LONGEST_PARAGRAPH = 20_000
@@ -18,22 +19,59 @@ _COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\[[^\[\]]*\])?|\\.|[{}~]")
 
 
 def plain_text(latex: str) -> str:
-    """The text of LaTeX, formulas as `$TeX$`; a simpler reading where the parser fails."""
+    """The text of LaTeX, formulas as `$TeX$`, superscripts and subscripts as the text of a page has
+    them; a simpler reading where the parser fails.
+    """
     if len(latex) > LONGEST_PARAGRAPH or latex.count("{") > _MOST_BRACES:
         return _COMMAND.sub(" ", latex)
     try:
-        return str(_converter().latex_to_text(latex))
+        return with_signs(str(_converter().latex_to_text(latex, latex_context=_arguments())))
     except (
         Exception
     ):  # the parser of LaTeX raises many kinds of errors, and the simple reading is good enough
         return _COMMAND.sub(" ", latex)
 
 
+# Macros for superscripts and subscripts, marks of a table's notes among them; and for fractions.
+_RAISED = ("textsuperscript", "up", "tnote", "tablenotemark")
+_LOWERED = ("textsubscript", "textinferior")
+_FRACTIONS = ("nicefrac", "sfrac", "unitfrac", "textfrac")
+
+
 @cache
 def _converter() -> Any:
-    from pylatexenc.latex2text import LatexNodes2Text
+    from pylatexenc.latex2text import (
+        LatexNodes2Text,
+        MacroTextSpec,
+        get_default_latex_context_db,
+    )
 
-    return LatexNodes2Text(math_mode="verbatim", keep_comments=False)
+    forms = {
+        **dict.fromkeys(_RAISED, script("%s", RAISED)),
+        **dict.fromkeys(_LOWERED, script("%s", LOWERED)),
+        **dict.fromkeys(_FRACTIONS, f"{script('%(2)s', RAISED)}/{script('%(3)s', LOWERED)}"),
+    }
+    context = get_default_latex_context_db()
+    context.add_context_category(
+        "scripts",
+        macros=[MacroTextSpec(name, form, discard=False) for name, form in forms.items()],
+        prepend=True,
+    )
+    return LatexNodes2Text(context, math_mode="verbatim", keep_comments=False)
+
+
+@cache
+def _arguments() -> Any:
+    """The arguments of each macro, for the parser of LaTeX."""
+    from pylatexenc.latexwalker import get_default_latex_context_db
+    from pylatexenc.macrospec import std_macro
+
+    context = get_default_latex_context_db()
+    arguments = {**dict.fromkeys((*_RAISED, *_LOWERED), "{"), **dict.fromkeys(_FRACTIONS, "[{{")}
+    context.add_context_category(
+        "scripts", macros=[std_macro(*macro) for macro in arguments.items()], prepend=True
+    )
+    return context
 
 
 def plain_field(latex: str) -> str:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import PaperReference
-from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.index.relevance import Relevance
 from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.text import one_line, visible
@@ -160,7 +160,7 @@ def _quoted(text: str) -> str:
     """A text as a quotation that keeps its lines."""
     lines = [
         _at_start(_line(line))
-        for line in visible(without_markers(text)).splitlines()
+        for line in visible(without_known_markers(text)).splitlines()
         if line.strip()
     ]
     return "\\\n".join(f"> {line}" for line in lines)

@@ -10,7 +10,11 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.parse.policies import (
+    MISSING_MARKER,
+    without_known_markers,
+    without_markers,
+)
 from pipeline.errors import SettingError
 from pipeline.index.output import Hit
 from pipeline.index.scored import IndexedPassage, Scored
@@ -74,8 +78,9 @@ def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | 
     """The part of a passage that resembles the quote; None if no part does."""
     from rapidfuzz import fuzz
 
-    text = without_markers(scored.item.text)
-    spans = [match.span() for match in _WORD.finditer(text)]
+    text = without_known_markers(scored.item.text)
+    bare = MISSING_MARKER.sub(lambda marker: " " * len(marker[0]), text)
+    spans = [match.span() for match in _WORD.finditer(bare)]
     words = [_normalize(text[start:end]) for start, end in spans]
     needle, haystack = f" {' '.join(quote)} ", f" {' '.join(words)} "
     match: Match = "exact"

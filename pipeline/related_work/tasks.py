@@ -21,6 +21,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
+from pipeline.corpus.parse.policies import without_missing_markers
 from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace
@@ -76,7 +77,9 @@ def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -
         keys = [part.strip().removeprefix("@") for part in match.group(1).split(";")]
         return " ".join(f"[Reference {numbers[key]}]" for key in keys if key in numbers)
 
-    text = "\n\n".join(_MARKER.sub(replace, block["text"]) for block in blocks)
+    text = "\n\n".join(
+        _MARKER.sub(replace, without_missing_markers(block["text"])) for block in blocks
+    )
     return re.sub(r" +([.,;:)])", r"\1", re.sub(r" {2,}", " ", text)).strip()
 
 

@@ -22,7 +22,7 @@ from pipeline import __version__
 from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper
-from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.passage import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
@@ -383,7 +383,7 @@ def _quoted_hit(hit: Hit) -> QuotedPassage:
 def _quoted(
     passage: Hit | Passage, source_url: str, relevance: Relevance | None = None
 ) -> QuotedPassage:
-    readable = without_markers(passage.text)
+    readable = without_known_markers(passage.text)
     return QuotedPassage(
         arxiv_id=passage.arxiv_id,
         title=_line(passage.title),

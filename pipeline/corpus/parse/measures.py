@@ -69,10 +69,10 @@ def _kept_of(text: str, page: str, times: int) -> int:
 
 
 def _of_the_page(text: str) -> int:
-    """Characters of a text without `$`, `[@key]`, and Markdown's bars and rules. A `\\|` is one bar
-    of the page.
+    """Characters of a text without `$`, `[@key]`, `[?key]`, and Markdown's bars and rules. A `\\|`
+    is one bar of the page.
     """
-    count = visible(without_markers(text) if "[@" in text else text) - text.count("$")
+    count = visible(without_markers(text)) - text.count("$")
     if "| --- |" in text:
         rows = [line for line in text.split("\n") if line.startswith("| ")]
         count -= sum(row.count("|") for row in rows)

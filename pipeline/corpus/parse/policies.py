@@ -22,32 +22,24 @@ GONE = "\6"
 AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x11", "\x12", "\x13"
 # Where one of LaTeXML's error marks was, until the block that it was in counts it.
 ERRED = "\x08"
+# Before a superscript and a subscript of the text, and behind both.
+RAISED, LOWERED, SCRIPT_END = "\x14", "\x15", "\x16"
 
 # Begins where a run of spaces does and never steps back: 30,000 footnotes in a row took 28 s
 # otherwise.
 _GAP = re.compile(rf"(?<!\s)\s*+{GONE}(?:\s*+{GONE})*+([.,;:!?)\]]?)")
-# An opening bracket from which the first citation was taken: the comma or semicolon after that goes
-# too.
-_OPENED = re.compile(rf"([(\[])\s*+{GONE}[\s,;{GONE}]*+")
-# What missing citations leave within a `cite`: separators, and words that only lead to a citation.
-_LOOSE_SEPARATORS = re.compile(
-    r"(?<=[(\[])[\s,;]++|(?<![\s,;])[\s,;]++(?=[)\]])|(?<=[;,])(?:\s*+[;,])++"
-)
-_LEAD_WORDS = re.compile(
-    r"[\[(\s]*+"
-    r"(?:(?:see|also|cf|e\.g|i\.e|for example|inter alia|among others|and references"
-    r" therein|and|or)[\s,;.]*+)*+"
-    r"[\])\s]*+",
-    re.IGNORECASE,
-)
 _COMMENTED_BREAK = re.compile(r"%\s*\n\s*")
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")
-_BARE = re.compile(rf"{_KEY}[^{_KEY}]*{_KEY}(?:[\s,;]*{_KEY}[^{_KEY}]*{_KEY})*")
+_BARE = re.compile(rf"{_KEY}[^{_KEY}]*{_KEY}(?:[\s,;–—-]*{_KEY}[^{_KEY}]*{_KEY})*")
 _KEYS = re.compile(rf"{_KEY}([^{_KEY}]*){_KEY}")
-_DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[@[^\[\]]*\])\s*[\])]")
+# Before the marker of a raised citation.
+_GLUED = re.compile(r"([^\s(\[])(?=\[[@?])")
+_DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[(?:@|\?(?=\w))[^\[\]]*\])\s*[\])]")
 # No `\s?` before it: a pattern that begins with plain text is searched for eight times as fast.
 CITATION_MARKER = re.compile(r"\[@[^\[\]]+\]")
+# Of citations whose items the page does not have.
+MISSING_MARKER = re.compile(r"\[\?[^\s\[\];]+(?:; \?[^\s\[\];]+)*\]")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
 _OWN_MARKS = (
@@ -66,14 +58,30 @@ _OWN_MARKS = (
     EMAIL,
     INNER,
     PLACE,
+    RAISED,
+    LOWERED,
+    SCRIPT_END,
 )
-# The bytes of UTF-8 that begin a character which takes a place: no white space, no mark above.
-_CHARACTERS = bytes([*range(33, 0x80), *range(0xC0, 0x100)])
+# The bytes of UTF-8 that begin a character which takes a place: no white space, no mark above. `^`
+# and `_` are left out, since `_script` puts them before superscripts and subscripts.
+_CHARACTERS = bytes([*(set(range(33, 0x80)) - set(b"^_")), *range(0xC0, 0x100)])
 _ASCII = bytes(range(0x80))
 _WIDE_SPACE = re.compile(
     rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80",
 )
 _CARRIED = re.compile(r"[^\s\[\]();@<>\0-\x1f]+")
+# A superscript or subscript without another one in it, and a fraction made of the two.
+_SCRIPT = re.compile(rf"([{RAISED}{LOWERED}])([^{RAISED}{LOWERED}{SCRIPT_END}]*){SCRIPT_END}")
+_FRACTION = re.compile(rf"(\d?){RAISED}(\w+){SCRIPT_END}\s*[/⁄∕]\s*{LOWERED}(\w+){SCRIPT_END}")
+_WITHOUT_SCRIPTS = str.maketrans(dict.fromkeys((RAISED, LOWERED, SCRIPT_END)))
+# What needs a sign to stay apart from the word that it hangs on: a word, or a number with its sign.
+_NEEDS_SIGN = re.compile(r"[-+−–]?[.,]?\w")
+_ORDINAL = re.compile(r"st|nd|rd|th|er|re|ère|e?me|ème|[ºª]", re.IGNORECASE)
+# The isotope in ^14C: one symbol of an element.
+_ELEMENT = re.compile(r"[A-Z][a-z]?(?![a-z])")
+# CO2, H2O and CaCl2 stay as chemists write them in plain text.
+_ELEMENTS = re.compile(r"(?<![^\W_])(?:[A-Z][a-z]?\d*)+(?:\([A-Za-z\d]+\))?$", re.ASCII)
+_LONGEST_FORMULA = 40
 _NUMBER_WORD = re.compile(r"^(?:appendix|chapter|part|section|annex|§)\s*", re.IGNORECASE)
 
 
@@ -82,29 +90,74 @@ def fold(text: str) -> str:
     vanish.
 
     No space stays before a full stop or the like where what was between the two is GONE. Formulas
-    are in `$`.
+    are in `$`, superscripts behind `^`, subscripts behind `_`, as `_script` says.
     """
     if TEX in text:
         text = text.replace(TEX, "$")
     if ERRED in text:
         text = text.replace(ERRED, "")
+    if SCRIPT_END in text:
+        text = with_signs(text)
     if GONE in text:
-        text = _OPENED.sub(r"\1", text)
         text = _GAP.sub(lambda gap: gap[1] or gap[0].replace(GONE, ""), text)
     if LINE not in text:
         return one_line(text)
     return "\n".join(filter(None, (one_line(line) for line in text.split(LINE))))
 
 
+def script(text: str, mark: str) -> str:
+    """A superscript (RAISED) or subscript (LOWERED) of a text that is not folded yet."""
+    return f"{mark}{text}{SCRIPT_END}" if text else ""
+
+
+def with_signs(text: str) -> str:
+    """The text with each superscript and subscript set off from what it hangs on."""
+    text = _FRACTION.sub(
+        lambda match: f"{match[1]}{' ' if match[1] else ''}{match[2]}/{match[3]}", text
+    )
+    count = 1
+    while count:
+        text, count = _SCRIPT.subn(_sign_of_script, text)
+    return text.translate(_WITHOUT_SCRIPTS)
+
+
+def _sign_of_script(match: re.Match[str]) -> str:
+    """A superscript or subscript as plain text that keeps numbers apart.
+
+    10<sup>6</sup> is 10^6, x<sub>1</sub> is x_1; 3rd and CO2 stay as they are, and so does a sign
+    such as † or °. One that begins a line is the mark of a note, and a space follows it.
+    """
+    mark, text = match[1], match[2].strip()
+    whole, start, end = match.string, match.start(), match.end()
+    before, after = whole[start - 1 : start], whole[end : end + 1]
+    space = " " if after.isalnum() else ""
+    if text.startswith(("[@", "[?")):  # a citation in the style of Nature
+        is_apart = not before or before in f"([{LINE}" or before.isspace()
+        return f"{'' if is_apart else ' '}{text}{space}"
+    if before in ("", LINE):
+        return f"{text} "
+    if not _NEEDS_SIGN.match(text):
+        return match[2]
+    if mark == RAISED:
+        if _ORDINAL.fullmatch(text) and (before.isalnum() or before == "$"):
+            return text + space
+        is_isotope = not before.isalnum() and text.isdigit() and _ELEMENT.match(whole, end)
+        return f"^{text}" if is_isotope else f"^{text}{space}"
+    word = whole[max(0, start - _LONGEST_FORMULA) : start].translate(_WITHOUT_SCRIPTS)
+    if text.isdigit() and not after.isdigit() and _ELEMENTS.search(word):
+        return text
+    return f"_{text}{space}"
+
+
 def finish(raw: str) -> str:
     """The folded text of a block, without brackets around a lone citation marker."""
     text = fold(raw)
-    return _DOUBLE_BRACKET.sub(r"\1", text) if "[@" in text else text
+    return _DOUBLE_BRACKET.sub(r"\1", text) if "[@" in text or "[?" in text else text
 
 
 def with_dollars(raw: str) -> str:
     """A raw text with its formulas as they are written in the end, its other marks as they are."""
-    return raw.replace(TEX, "$").replace(ERRED, "")
+    return raw.replace(TEX, "$").replace(ERRED, "").translate(_WITHOUT_SCRIPTS)
 
 
 def byline_grid(rows: Sequence[Sequence[str]]) -> str:
@@ -202,24 +255,50 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
 
     What is in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p.
     22" go with it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al.
-    [@key]". What missing citations leave is GONE: brackets around nothing, or around "e.g." and the
-    like.
+    [@key]". Keys of `missing_key`, without an item, become `[?key1; ?key2]`. Brackets around
+    nothing are GONE.
     """
     text = "".join(_cited(pieces))
     if _KEY in text:
-        text = _BARE.sub(_marker, _BRACKETED.sub(_marker, text))
-    else:
-        text = _LOOSE_SEPARATORS.sub("", text)
-        if not _WORD.search(text) or _LEAD_WORDS.fullmatch(text):
-            text = GONE
-    return text, "".join([piece if isinstance(piece, str) else piece[1] for piece in pieces])
+        bare = text.translate(_WITHOUT_SCRIPTS)
+        marked = _BARE.sub(_marker, _BRACKETED.sub(_marker, bare))
+        text = _raised(marked) if RAISED in text else marked
+    elif not _WORD.search(text):
+        text = GONE
+    shown = "".join([piece if isinstance(piece, str) else piece[1] for piece in pieces])
+    return text, _KEYS.sub("", shown)
+
+
+def missing_key(key: str) -> str:
+    """A key without an item, as a piece of a citation; GONE where a marker cannot hold it."""
+    key = key.strip()
+    return f"{_KEY}?{key}{_KEY}" if _CARRIED.fullmatch(key) else GONE
+
+
+def _raised(text: str) -> str:
+    """The text of a citation with a superscript in it: no marker sticks to the word before it."""
+    return script(text, RAISED) if text.startswith(("[@", "[?")) else _GLUED.sub(r"\1 ", text)
 
 
 def without_markers(text: str) -> str:
-    """The text without citation markers `[@key; @key]` and the spaces before them."""
-    if "[@" not in text:
-        return text
-    *before, last = CITATION_MARKER.split(text)
+    """The text without citation markers, `[@key; @key]` and `[?key]`, and the spaces before
+    them.
+    """
+    return without_missing_markers(without_known_markers(text))
+
+
+def without_known_markers(text: str) -> str:
+    """The text without markers `[@key]`; that of an item which the page does not have stays."""
+    return _without(CITATION_MARKER, text) if "[@" in text else text
+
+
+def without_missing_markers(text: str) -> str:
+    """The text without markers `[?key]` of items which the page does not have."""
+    return _without(MISSING_MARKER, text) if "[?" in text else text
+
+
+def _without(marker: re.Pattern[str], text: str) -> str:
+    *before, last = marker.split(text)
     return "".join([piece[:-1] if piece[-1:].isspace() else piece for piece in before]) + last
 
 
@@ -240,7 +319,9 @@ def _cited(pieces: Sequence[str | tuple[str, str]]) -> Iterable[str]:
 
 def _marker(match: re.Match[str]) -> str:
     keys = dict.fromkeys(_KEYS.findall(match[0]))
-    return f"[{'; '.join('@' + key for key in keys)}]"
+    missing = [key for key in keys if key[0] == "?"]
+    cited = [f"@{key}" for key in keys if key[0] != "?"]
+    return " ".join(f"[{'; '.join(group)}]" for group in (cited, missing) if group)
 
 
 def cited_keys(text: str) -> tuple[str, ...]:
@@ -265,7 +346,7 @@ def section_number(tag: str) -> str | None:
 
 def heading(text: str) -> str:
     """A heading's words, without the full stop or colon of a run-in heading."""
-    folded = fold(CITATION_MARKER.sub(GONE, text))
+    folded = fold(MISSING_MARKER.sub(GONE, CITATION_MARKER.sub(GONE, text)))
     return folded.rstrip(".: ") or folded
 
 

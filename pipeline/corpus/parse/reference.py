@@ -22,7 +22,17 @@ from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
 from pipeline.corpus.parse.html import read_front
 from pipeline.corpus.parse.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage, Section
-from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
+from pipeline.corpus.parse.policies import (
+    ERRED,
+    GONE,
+    LINE,
+    LOWERED,
+    MARK,
+    NOTE,
+    RAISED,
+    SCRIPT_END,
+    TEX,
+)
 from pipeline.corpus.parse.source import (
     as_utf8,
     count_errors,
@@ -152,6 +162,7 @@ class _PageReading:
             cited = policies.citation(list(self.citation_pieces(node)))
             self.findings.citations.append(cited)
             node.replace_with(cited[0])
+        self.mark_scripts()
         self.break_lines()
         for node in self.of_kind("equation"):
             if node.find_parent(lambda above: _kind(above) == "equation") is None:
@@ -190,6 +201,8 @@ class _PageReading:
                 if item is not None:
                     item["data-label"] = policies.fold(node.get_text())
             self.count_loss(name, node.get_text())
+            if name == "missing_citation" and _is_cited(node):
+                node.insert_before(policies.missing_key(node.get_text()))
             if name == "ltx_error":
                 is_named = node.find_parent(lambda above: _kind(above) == "personname") is not None
                 node.insert_before(
@@ -208,10 +221,19 @@ class _PageReading:
                 yield str(child)
                 continue
             key = policies.cited_key(str(child.get("href") or "")) if child.name == "a" else None
-            if key:
-                yield key, child.get_text()
+            inside = [(key, child.get_text())] if key else self.citation_pieces(child)
+            if child.name == "sup" or (key and child.find("sup", recursive=False)):
+                yield from (RAISED, *inside, SCRIPT_END)
             else:
-                yield from self.citation_pieces(child)
+                yield from inside
+
+    def mark_scripts(self) -> None:
+        """Put marks around superscripts and subscripts, but for those of bylines."""
+        for kind, mark in (("superscript", RAISED), ("subscript", LOWERED)):
+            for node in self.of_kind(kind):
+                if node.find_parent(_is_of_byline) is None:
+                    node.insert(0, mark)
+                    node.append(SCRIPT_END)
 
     def break_lines(self) -> None:
         """Put a space, or LINE where lines matter, after every box and for every `br`."""
@@ -519,7 +541,10 @@ class _PageReading:
                 inner.replace_with(f"{MARK}{NOTE}{mark}{MARK}")
         names = [below for below in node.find_all(True) if _kind(below) == "personname"]
         for inner in [
-            below for name in names for below in name.find_all(True) if _kind(below) == "mark"
+            below
+            for name in names
+            for below in name.find_all(True)
+            if _kind(below) == "superscript"
         ]:
             inner.replace_with(policies.mark(_plain_bare(inner)))
         for inner in [below for below in node.find_all(True) if _kind(below) == "contact"]:
@@ -546,6 +571,21 @@ def _loss_of(node: Tag) -> str:
         return ""
     has_section = any(_kind(below) == "section" for below in node.find_all(True))
     return "" if has_section else name
+
+
+def _is_cited(node: Tag) -> bool:
+    """Whether an element is in a citation of the text, not of something lost."""
+    above = [_kind(outer) for outer in node.parents]
+    return "cite" in above and not any(kind.startswith(("drop:", "lose:")) for kind in above)
+
+
+def _is_of_byline(node: Tag) -> bool:
+    classes = _classes(node)
+    return (
+        _kind(node) in ("creator", "personname", "contact")
+        or "ltx_role_institutetext" in classes
+        or "ltx_role_email" in classes
+    )
 
 
 def _plain_bare(node: Tag) -> str:

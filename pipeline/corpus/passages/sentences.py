@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 
+from pipeline.corpus.parse.policies import CITATION_MARKER, MISSING_MARKER
 from pipeline.corpus.passages.text import count_words
 
 Span = tuple[int, int]
@@ -36,11 +37,12 @@ def _braces(depth: int) -> str:
 # characters (so that a million dollars are read in seconds): they end at the next dollars.
 _TEX = rf"(?:[^$\\{{}}]|\\.|{_braces(4)}){{1,1000}}+"
 _PROTECTED = re.compile(
-    rf"\[@[^\[\]]+\]|\$\${_TEX}\$\$|\$(?=[^\s$]){_TEX}(?<=\S)\$|\$\$.+?\$\$|\$(?=[^\s$])[^$]+(?<=\S)\$",
+    rf"{CITATION_MARKER.pattern}|{MISSING_MARKER.pattern}|\$\${_TEX}\$\$|\$(?=[^\s$]){_TEX}(?<=\S)\$|\$\$.+?\$\$|\$(?=[^\s$])[^$]+(?<=\S)\$",
     re.DOTALL,
 )
 _STOP = re.compile(
-    rf"(?P<mark>[.!?…]+|{_MATH_STOP}(?: \([\w.*′']{{1,8}}\))?)(?P<closers>[\"”’'»)\]]*)"
+    rf"(?P<mark>[.!?…]+|{_MATH_STOP}(?: \([\w.*′']{{1,8}}\))?)"
+    rf"(?P<closers>[\"”’'»)\]]*(?:\^[\w,*–-]{{1,12}})?)"
     rf"(?P<cited>(?:\s*+{_CITATION}++)*+)(?=\s|\Z)|\n"
 )
 _FULL_STOP = re.compile(r"(?<!\\right)(?<!\\left)\.\$+$")
@@ -98,7 +100,8 @@ def split_sentences(text: str) -> list[str]:
 
 def mask(text: str) -> str:
     """The text with placeholders of equal length for formulas and citations, so none is cut."""
-    return _PROTECTED.sub(_placeholders, text) if "$" in text or "[@" in text else text
+    is_plain = "$" not in text and "[@" not in text and "[?" not in text
+    return text if is_plain else _PROTECTED.sub(_placeholders, text)
 
 
 def _placeholders(match: re.Match[str]) -> str:

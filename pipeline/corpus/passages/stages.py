@@ -89,16 +89,6 @@ def _pack_row_group(root: DataRoot, month: str, form: Form, chunk: Sequence[int]
     return pack_batch(root.group(PAPERS, month, group, PAPER_COLUMNS), form)
 
 
-def _passages_are_within_bounds(workspace: Workspace, month: str) -> CheckResult:
-    words = workspace.root.read(PASSAGES_TABLE, month, ["words"])["words"].to_pylist()
-    over = sum(count > MOST_WORDS for count in words)
-    under = sum(count < FEWEST_WORDS for count in words)
-    return CheckResult(
-        over == 0 and under * 10 <= len(words),
-        {"passages": len(words), "over": over, "under": under},
-    )
-
-
 def _every_paper_has_passages(workspace: Workspace, month: str) -> CheckResult:
     papers = set(workspace.root.read(PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
     with_passages = set(
@@ -114,19 +104,13 @@ PASSAGES = Stage(
     build=_build,
     upstream=(PAPERS,),
     settings=("embedded_form",),
-    version=4,
+    version=5,
     group="corpus",
     description=(
         "Passages of 20 to 300 words with title and section path: short neighbours of one"
         " section are packed, long ones split at sentence ends."
     ),
     checks=(
-        MonthCheck(
-            "passages_are_within_bounds",
-            "No passage is over 300 words, and those under 20 are whole sections or front matter:"
-            " at most one in ten.",
-            _passages_are_within_bounds,
-        ),
         MonthCheck(
             "every_paper_has_passages",
             "Every paper of the month has at least one passage.",

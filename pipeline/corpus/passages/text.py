@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from pipeline.corpus.parse.policies import CITATION_MARKER, without_markers
+from pipeline.corpus.parse.policies import CITATION_MARKER, MISSING_MARKER, without_markers
 
 # Headings above a passage in the text that is embedded: none, the title, or the title and the
 # sections.
@@ -51,6 +51,8 @@ def count_words(text: str) -> int:
     """
     if "[@" in text:
         text = " ".join(CITATION_MARKER.split(text))
+    if "[?" in text:
+        text = " ".join(MISSING_MARKER.split(text))
     if not text.isascii():
         text = _OTHER_SIGN.sub(lambda sign: " " if sign[0].isspace() else "", text)
     return len(text.encode().translate(_SEPARATORS_TO_SPACES, _ASCII_SIGNS).split())

@@ -80,7 +80,7 @@ REFERENCES = Stage(
     build=build_references,
     upstream=(tables.PAPERS, tables.METADATA),
     inputs=_earlier_metadata,
-    version=2,
+    version=3,
     group="corpus",
     description=(
         "Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and"

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from pipeline.corpus.parse import policies
-from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE
+from pipeline.corpus.parse.policies import (
+    ERRED,
+    GONE,
+    LINE,
+    LOWERED,
+    MARK,
+    NOTE,
+    RAISED,
+    SCRIPT_END,
+)
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.state import (
     GATHER,
@@ -15,6 +24,9 @@ from pipeline.corpus.parse.walk.state import (
 )
 
 Pieces = list[str | tuple[str, str]]
+
+# Elements that styles set around the links of a citation.
+_AROUND_LINKS = frozenset({"link", "subscript", "emphasis", "box", "p"})
 
 
 def math(walk: Walk, node: Node) -> None:
@@ -44,14 +56,23 @@ def _cite_pieces(walk: Walk, node: Node, pieces: Pieces) -> None:
         if isinstance(child, str):
             pieces.append(child)
             continue
-        is_link = child.tag_type.kind == "link"
-        key = policies.cited_key(child.href) if is_link else None
+        kind = child.tag_type.kind
+        key = policies.cited_key(child.href) if kind == "link" else None
         if key:
-            pieces.append((key, child.text()))
-        elif is_link:
+            is_raised = any(inner.tag_type.kind == "superscript" for inner in child.elements())
+            link = (key, child.text())
+            pieces.extend([RAISED, link, SCRIPT_END] if is_raised else [link])
+        elif kind == "superscript":
+            pieces.append(RAISED)
             _cite_pieces(walk, child, pieces)
+            pieces.append(SCRIPT_END)
+        elif kind in _AROUND_LINKS:
+            _cite_pieces(walk, child, pieces)
+        elif child.tag_type.detail == "missing_citation":
+            lose(walk, child)
+            pieces.append(policies.missing_key(child.text()))
         else:
-            pieces.append(_aside(walk, child, walk.handlers[child.tag_type.kind]))
+            pieces.append(_aside(walk, child, walk.handlers[kind]))
 
 
 def _aside(walk: Walk, node: Node, handler: Handler) -> str:
@@ -89,15 +110,26 @@ def link(walk: Walk, node: Node) -> None:
     walk.flow(node)
 
 
-def mark(walk: Walk, node: Node) -> None:
+def superscript(walk: Walk, node: Node) -> None:
     """A superscript: among author names a mark that leads to an affiliation."""
     if not walk.buffer.marks:
-        return walk.flow(node)
+        return _script(walk, node, RAISED)
     parts = walk.buffer.parts
     start = len(parts)
     walk.flow(node)
     parts[start:] = [policies.mark("".join(parts[start:]))]
     return None
+
+
+def subscript(walk: Walk, node: Node) -> None:
+    """A subscript of the text."""
+    return walk.flow(node) if walk.buffer.marks else _script(walk, node, LOWERED)
+
+
+def _script(walk: Walk, node: Node, mark: str) -> None:
+    walk.buffer.parts.append(mark)
+    walk.flow(node)
+    walk.buffer.parts.append(SCRIPT_END)
 
 
 def emphasis(walk: Walk, node: Node) -> None:
