@@ -1,0 +1,192 @@
+"""What people type over real papers: names of methods, misspelt words, identifiers, questions.
+
+    python -m benchmarks.real_papers [--data FOLDER] [--root FOLDER] [--part tuned|held]
+                                     [--json] [--quick]
+
+data: the folder with the real papers (dump, dump2, dump3 in it). root: a data root to make or
+reuse; by default a temporary one, whose embeddings take some minutes. The labels lie in
+benchmarks/labels, made by reading the papers before any rule was written for them; two thirds are
+for tuning, one third ("held") is for reports.
+
+    names.jsonl      the name of a method, system or data set, and the paper that introduces it
+    topics.jsonl     a topical query (40 long, 40 short), the same with one and two misspelt words,
+                     and its paper
+    ids.jsonl        an identifier or address in some spelling; no paper: not in the corpus
+    nothing.jsonl    a query that no paper of the corpus answers
+    questions.jsonl  a question; its answer holds one spelling of each group of `right`, or
+                     abstains where the corpus has none. A proxy: readers judge better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Claim, report
+from citeloom import Corpus
+from pipeline.cli.common import open_workspace
+from pipeline.engine.stage import Workspace
+from pipeline.errors import CiteloomError
+from pipeline.ops.run_months import known_months, run_months
+from pipeline.stages import choose_stages
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+LABELS = Path(__file__).with_name("labels")
+DUMPS = ("dump", "dump2", "dump3")
+SNAPSHOTS = ("metadata/snapshot.jsonl", "dump2/snapshot.jsonl", "dump3/snapshot.jsonl")
+QUICK = 8
+# Papers of the first page.
+FIRST_PAGE = 5
+
+Row = dict[str, Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--root", type=Path, default=None)
+    parser.add_argument("--part", choices=("tuned", "held"), default=None)
+    parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK} rows of each kind")
+    options = parser.parse_args(arguments)
+    if not all((options.data / dump).is_dir() for dump in DUMPS):
+        print(f"skipped: the real papers ({options.data}) are not on this machine")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = make_corpus(options.data, Path(folder), options.root)
+        with Corpus(workspace) as corpus:
+            measure(corpus, options.part, QUICK if options.quick else None)
+
+
+def make_corpus(data: Path, folder: Path, root: Path | None) -> Workspace:
+    """A corpus of all the real papers, from zips and metadata gathered in a folder."""
+    dump, snapshot = folder / "dump", folder / "snapshot.jsonl"
+    dump.mkdir()
+    for name in DUMPS:
+        for archive in sorted((data / name).glob("*.zip")):
+            (dump / f"{name}-{archive.name}").symlink_to(archive)
+    snapshot.write_text("".join((data / name).read_text() for name in SNAPSHOTS))
+    settings = {
+        "data": str(root or folder / "data"), "dump_dir": str(dump), "arxiv_api": False,
+        "metadata_snapshot": snapshot, "_env_file": None,
+    }  # fmt: skip
+    workspace = open_workspace(**settings)
+    months = known_months(workspace, "all")
+    run_months(workspace, months, choose_stages(until="index_receipts"))
+    return workspace
+
+
+def measure(corpus: Corpus, part: str | None, most: int | None) -> None:
+    """Ask everything that the labels hold, and print what was right and what was not."""
+    names, topics, ids = (labels(name, part, most) for name in ("names", "topics", "ids"))
+    nothing, questions = labels("nothing", part, most), labels("questions", part, most)
+    first_by_name = [row for row in names if first_paper(corpus, row["query"]) == row["paper"]]
+    by_abstract = [row for row in names if first_passage(corpus, row["query"]) == row["paper"]]
+    first_by_topic = [row for row in topics if first_paper(corpus, row["query"]) == row["paper"]]
+    hidden_one = [row for row in topics if not on_first_page(corpus, row["one_word"], row)]
+    hidden_two = [row for row in topics if not on_first_page(corpus, row["two_words"], row)]
+    right_ids = [row for row in ids if first_paper(corpus, row["query"]) == row["paper"]]
+    answered = [row for row in nothing if first_paper(corpus, row["query"])]
+    outcomes = {row["question"]: answer_outcome(corpus, row) for row in questions}
+    right, wrong, abstained = (
+        [question for question, outcome in outcomes.items() if outcome == kind]
+        for kind in ("right", "wrong", "abstained")
+    )
+    say_missed("name", names, first_by_name)
+    say_missed("topic", topics, first_by_topic)
+    say_missed("identifier", ids, right_ids)
+    for question in [*wrong, *abstained]:
+        print(f"{outcomes[question]}: {question}")
+    report(
+        "real_papers",
+        {
+            "part": part or "tuned and held",
+            "names: its paper first": f"{len(first_by_name)} of {len(names)}",
+            "names: its abstract or front matter first": f"{len(by_abstract)} of {len(names)}",
+            "topics: its paper first": f"{len(first_by_topic)} of {len(topics)}",
+            "one misspelt word: its paper hidden": f"{len(hidden_one)} of {len(topics)}",
+            "two misspelt words: its paper hidden": f"{len(hidden_two)} of {len(topics)}",
+            "identifiers: that paper, or none": f"{len(right_ids)} of {len(ids)}",
+            "no answer in the corpus: something shown": f"{len(answered)} of {len(nothing)}",
+            "questions: right, wrong, abstained": f"{len(right)}, {len(wrong)}, {len(abstained)}",
+        },
+        [
+            Claim("share of names whose paper is first", share(first_by_name, names), 0.94),
+            Claim("share of names whose abstract is first", share(by_abstract, names), 0.94),
+            Claim("share of topics whose paper is first", share(first_by_topic, topics), 0.94),
+            Claim("one misspelt word, hidden", len(hidden_one), 0, at_most=True),
+            Claim("two misspelt words, hidden", share(hidden_two, topics), 0.03, at_most=True),
+            Claim("share of identifiers that are right", share(right_ids, ids), 1.0),
+            Claim("unanswerable, something shown", share(answered, nothing), 0.05, at_most=True),
+            Claim("share of questions that are right", share(right, questions), 0.66),
+            Claim("share of questions that are wrong", share(wrong, questions), 0.1, at_most=True),
+        ],
+    )
+
+
+def labels(name: str, part: str | None, most: int | None) -> list[Row]:
+    """The rows of a file of labels, of one part or of both."""
+    rows = [json.loads(line) for line in (LABELS / f"{name}.jsonl").read_text().splitlines()]
+    return [row for row in rows if part in (None, row["part"])][:most]
+
+
+def papers_of(corpus: Corpus, query: str) -> list[str]:
+    """The papers of the results that fit, best first."""
+    try:
+        hits = corpus.search(query, limit=FIRST_PAGE, per_paper=True)
+    except CiteloomError:
+        return []
+    return [hit.arxiv_id for hit in hits]
+
+
+def first_paper(corpus: Corpus, query: str) -> str | None:
+    """The paper of the first result; None where nothing fits."""
+    return next(iter(papers_of(corpus, query)), None)
+
+
+def first_passage(corpus: Corpus, query: str) -> str | None:
+    """The paper of the first passage, where that is the paper's abstract or front matter."""
+    hits = corpus.search(query, limit=1)
+    if hits and hits[0].kind in ("abstract", "front_matter"):
+        return hits[0].arxiv_id
+    return None
+
+
+def on_first_page(corpus: Corpus, query: str, row: Row) -> bool:
+    return row["paper"] in papers_of(corpus, query)
+
+
+def answer_outcome(corpus: Corpus, row: Row) -> str:
+    """`right`, `wrong` or `abstained`; to abstain is right where the corpus has no answer."""
+    reply = corpus.ask(row["question"], system="extractive")
+    if reply.answer.abstained:
+        return "abstained" if row["right"] else "right"
+    if not row["right"]:
+        return "wrong"
+    text = reply.answer.text.lower()
+    holds = all(
+        any(spelling.lower() in text for spelling in spellings) for spellings in row["right"]
+    )
+    return "right" if holds else "wrong"
+
+
+def share(rows: Sequence[object], of: Sequence[object]) -> float:
+    return round(len(rows) / len(of), 4)
+
+
+def say_missed(kind: str, rows: Iterable[Row], right: Sequence[Row]) -> None:
+    """Print the queries whose first paper was not the right one."""
+    for row in rows:
+        if row not in right:
+            print(f"{kind} missed: {row['query']} ({row['paper']})")
+
+
+if __name__ == "__main__":
+    main()
