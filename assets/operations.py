@@ -29,7 +29,6 @@ from pipeline.ops.refresh.summary import (
 )
 from pipeline.ops.run_months import months_of_status
 from pipeline.stages import STAGES
-from pipeline.storage.store import listing_cache
 from pipeline.tables import Table
 
 # A page of the UI with more is no longer read; the figures count all.
@@ -170,7 +169,7 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
         selected, problem = months_of_status(workspace, "all")
     except CiteloomError as error:
         selected, problem = [], str(error)
-    with listing_cache():
+    with workspace.read_cache():
         rows = {month: _rows_to_repair(workspace, month) for month in selected}
     to_repair = {month: of_month for month, of_month in rows.items() if of_month}
     failed = sum(any(row["failure"] for row in of_month) for of_month in to_repair.values())

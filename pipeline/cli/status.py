@@ -46,11 +46,10 @@ def status(
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status
     from pipeline.stages import STAGES
-    from pipeline.storage.store import listing_cache
 
     workspace = open_workspace()
     selected, trouble = months_of_status(workspace, months)
-    with listing_cache():
+    with workspace.read_cache():
         rows = [row for month in selected for row in month_status(STAGES, workspace, month)]
     if trouble:
         print_error(trouble)

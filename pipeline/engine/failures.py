@@ -17,6 +17,7 @@ from pipeline.errors import (
     unexpected,
 )
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.read_cache import forget, is_active, once
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.tables import RETIRED_TABLES
@@ -86,7 +87,10 @@ def kind_of(error: BaseException) -> str:
 
 def forget_failure(workspace: Workspace, stage: str, month: str) -> None:
     """Remove the record of a failure: the month succeeded."""
-    _failure_file(workspace.root, stage, month).unlink(missing_ok=True)
+    file = _failure_file(workspace.root, stage, month)
+    if _may_exist(file):
+        file.unlink(missing_ok=True)
+        forget(file)
 
 
 def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
@@ -106,7 +110,18 @@ def all_failures(root: DataRoot) -> list[Failure]:
     return sorted(failures, key=lambda failure: (failure.month, failure.stage))
 
 
+def _may_exist(file: DataPath) -> bool:
+    """Whether a file of the folder may exist; within `read_cache` by one listing of the folder."""
+    if not is_active():
+        return True
+    folder = file.parent
+    names = once(("names", folder), lambda: {other.name for other in folder.glob("*.json")})
+    return file.name in names
+
+
 def _read(file: DataPath, stage: str, month: str) -> Failure | None:
+    if not _may_exist(file):
+        return None
     try:
         record = json.loads(file.read_bytes())
         return Failure(stage, month, str(record["message"]), str(record.get("kind", _UNEXPECTED)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
+from pipeline.storage.read_cache import read_cache
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
 
@@ -38,6 +40,10 @@ class Workspace:
         folder = self.local / "cache" / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def read_cache(self) -> AbstractContextManager[None]:
+        """A block that reads the state of many months and changes few (`storage.read_cache`)."""
+        return read_cache(self.cache("facts"))
 
 
 Build = Callable[["Job"], Iterable[Row | pa.RecordBatch]]

@@ -10,7 +10,6 @@ from pipeline.engine.run import State, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import listing_cache
 
 
 def stages_due(
@@ -30,7 +29,7 @@ def month_status(stages: Sequence[Stage], workspace: Workspace, month: str) -> l
     """A row for each stage: month, stage, state, rows, written_at, left_out, off, and failure, the
     last message with what a rerun does.
     """
-    with listing_cache():
+    with workspace.read_cache():
         due = {stage.name for stage in stages_due(stages, workspace, month)}
         return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in stages]
 

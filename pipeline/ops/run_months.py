@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
@@ -33,7 +34,6 @@ from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import listing_cache
 from pipeline.tables import DUMP_MEMBERS
 
 
@@ -129,9 +129,13 @@ def _run_phase(
     """Run what the months need of some stages. failed: stages of each month that failed or are
     below one that did.
     """
-    # The status of all months is read first, so that a run with nothing to do opens the embedded
-    # index once.
-    due = _stages_due(workspace, stages, months, failed, force=force)
+    # The status of all months is read first, so that a run with nothing to do looks at each file
+    # and opens the embedded index once.
+    with workspace.read_cache():
+        due = _stages_due(workspace, stages, months, failed, force=force)
+        for month in list(takewhile(lambda month: not due[month], due)):
+            _report_skipped(workspace, stages, month)
+            del due[month]
     computed = False
     for month in list(due):
         if computed:  # a month may read earlier ones
@@ -159,7 +163,7 @@ def _stages_due(
 ) -> dict[str, list[Stage]]:
     """The stages due by month; a month whose status cannot be read fails alone."""
     due = {}
-    with listing_cache():
+    with workspace.read_cache():
         for month in months:
             try:
                 due[month] = stages_due(stages, workspace, month, force=force)
@@ -172,7 +176,7 @@ def _stages_due(
 
 def _report_skipped(workspace: Workspace, stages: Sequence[Stage], month: str) -> None:
     """Report stages that are up to date, and forget their failures."""
-    with listing_cache():
+    with workspace.read_cache():
         for stage in stages:
             provenance = read_provenance(workspace.root.file(stage.table, month))
             if provenance is not None:

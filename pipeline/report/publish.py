@@ -29,7 +29,7 @@ from pipeline.report.rendering import render, templates_digest
 from pipeline.report.task_page import task_pages
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
-from pipeline.storage.store import DataPath, listing_cache
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import Row, write_whole
 
 FOLDER = "reports"
@@ -150,7 +150,7 @@ def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool
     root = workspace.root
     if not (root.path / FOLDER / "index.html").is_file():
         return False
-    with listing_cache():
+    with workspace.read_cache():
         return all(
             _is_whole(root.path / row["path"], row) for row in root.rows(tables.REPORT, month)
         )

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.storage.provenance import METADATA_KEY, Provenance
+from pipeline.storage.read_cache import forget
 from pipeline.storage.store import DataPath, staging_file
 from pipeline.tables import Table
 
@@ -175,6 +176,7 @@ def move_into_place(staged: Path, file: Path) -> None:
     """Flush a finished file to disk and rename it; an incomplete file never gets the name."""
     _sync(staged)
     os.replace(staged, file)
+    forget(file)
     _sync(file.parent)
 
 

@@ -19,7 +19,6 @@ from pipeline.errors import CiteloomError, SettingError
 from pipeline.settings import Settings
 from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import listing_cache
 
 if TYPE_CHECKING:
     from pipeline.arxiv.harvest import HarvestReport
@@ -91,7 +90,7 @@ def corpus_stages_of(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]) -> list[str]:
     """The months whose pages, metadata, settings or code changed since their tables were made."""
-    with listing_cache():
+    with workspace.read_cache():
         return [month for month in months if stages_due(corpus_stages_of(stages), workspace, month)]
 
 

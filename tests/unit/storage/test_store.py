@@ -21,7 +21,8 @@ from pipeline.ops.preflight import check_data_root
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
-from pipeline.storage.store import StorePath, listing_cache
+from pipeline.storage.read_cache import read_cache
+from pipeline.storage.store import StorePath
 from pipeline.storage.writing import MonthWriter, write_whole
 from pipeline.tables import LEDGER, ROWS_PER_GROUP
 from tests.object_store import BUCKET, ObjectStore
@@ -164,13 +165,13 @@ def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there
         write(root, 1, month=month)
     store.counted()
     for seen in (0, 12):  # the second time, footers of the same marks are known
-        with listing_cache():
+        with read_cache():
             found = [read_provenance(root.file(LEDGER, month)) is not None for month in months]
             assert root.months(LEDGER) == months[::2]
             assert not root.file(LEDGER, "2025-01").exists()
         assert found == [month in months[::2] for month in months]
         assert store.counted() == {"GET": 1 + 12 - seen}
-    with listing_cache():
+    with read_cache():
         assert not root.file(LEDGER, months[1]).exists()
         write(root, 2, month=months[1])
         written = read_provenance(root.file(LEDGER, months[1]))

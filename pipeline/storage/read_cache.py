@@ -1,0 +1,148 @@
+"""A cache for a block that reads many facts of a data root and changes few: `read_cache`.
+
+Within the block each file is looked at once, and each folder of a store is listed once. Facts that
+were read from a file are kept on this machine's disk with the file's version, so that the next
+process need not read it: 424 months have 9,000 footers of 0.2 ms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pipeline.errors import PermanentFailure
+from pipeline.storage.sqlite import open_store
+
+T = TypeVar("T")
+
+_SCHEMA = (
+    "create table if not exists facts"
+    " (name text primary key, version text not null, fact text not null) without rowid"
+)
+
+
+class FactStore:
+    """Texts by name, each with the version of what it was read from, in one SQLite file.
+
+    Only a cache: a file that cannot be read is made again, one that cannot be written is left.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._facts = self._load()
+        self._new: dict[str, tuple[str, str]] = {}
+
+    def find(self, name: str, version: str) -> str | None:
+        """The fact of this name; None where there is none of this version."""
+        stored_version, fact = self._facts.get(name, ("", ""))
+        return fact if stored_version == version else None
+
+    def add(self, name: str, version: str, fact: str) -> None:
+        """Keep a fact, in place of that of another version."""
+        self._facts[name] = self._new[name] = (version, fact)
+
+    def save(self) -> None:
+        """Write what was added since the last call."""
+        if not self._new:
+            return
+        rows = [(name, version, fact) for name, (version, fact) in self._new.items()]
+        with contextlib.suppress(OSError, PermanentFailure):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with open_store(self._file, "a cache", "delete it", _SCHEMA) as store:
+                store.executemany("insert or replace into facts values (?, ?, ?)", rows)
+        self._new.clear()
+
+    def _load(self) -> dict[str, tuple[str, str]]:
+        if not self._file.exists():
+            return {}
+        try:
+            with open_store(self._file, "a cache", "delete it", _SCHEMA) as store:
+                rows = store.execute("select name, version, fact from facts").fetchall()
+        except PermanentFailure:
+            with contextlib.suppress(OSError):
+                self._file.unlink()
+            return {}
+        return {name: (version, fact) for name, version, fact in rows}
+
+
+@lru_cache(maxsize=4)
+def _fact_store(file: Path) -> FactStore:
+    """The store of a file, read once in this process."""
+    return FactStore(file)
+
+
+class _Block:
+    """What the present block has read. facts: None where the block names no folder for them."""
+
+    def __init__(self, facts: FactStore | None) -> None:
+        self.facts = facts
+        self.values: dict[Hashable, object] = {}
+
+
+_block: ContextVar[_Block | None] = ContextVar("read_cache", default=None)
+
+
+@contextlib.contextmanager
+def read_cache(folder: Path | None = None) -> Iterator[None]:
+    """Within the block, `once` and `remember` compute nothing twice. folder: where facts are kept
+    on this machine's disk; None keeps them for the block alone.
+
+    For reading many files and changing few: 24 months of 40 tables take 40 requests to a store
+    instead of 960. Changes by other processes are not seen meanwhile; `forget` is called for those
+    of this one. A block within another is part of it.
+    """
+    if _block.get() is not None:
+        yield
+        return
+    facts = None if folder is None else _fact_store(folder / "facts.sqlite")
+    token = _block.set(_Block(facts))
+    try:
+        yield
+    finally:
+        _block.reset(token)
+        if facts is not None:
+            facts.save()
+
+
+def is_active() -> bool:
+    """Whether a `read_cache` is in place."""
+    return _block.get() is not None
+
+
+def once(key: Hashable, compute: Callable[[], T]) -> T:
+    """What `compute` returns, called once for each key within a `read_cache`; without one, each
+    time.
+    """
+    block = _block.get()
+    if block is None:
+        return compute()
+    if key not in block.values:
+        block.values[key] = compute()
+    return cast(T, block.values[key])
+
+
+def forget(file: Any) -> None:
+    """Drop what was read of a file and of its folder: this process changes them."""
+    block = _block.get()
+    if block is not None:
+        block.values.pop(("provenance", file), None)
+        for use in ("listing", "months", "names"):
+            block.values.pop((use, file.parent), None)
+
+
+def remember(name: str, version: str, compute: Callable[[], str]) -> str:
+    """A fact that depends on the version alone: from the folder of the `read_cache`, else computed,
+    and kept there. name: another one for each file and use.
+    """
+    block = _block.get()
+    if block is None or block.facts is None:
+        return compute()
+    fact = block.facts.find(name, version)
+    if fact is None:
+        fact = compute()
+        block.facts.add(name, version, fact)
+    return fact
