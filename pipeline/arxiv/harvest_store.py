@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.record import Record
 from pipeline.storage.sqlite import open_store
+from pipeline.storage.store import file_version
 
 # The store's folder below the data root's cache.
 STORE = "oai"
@@ -98,6 +99,11 @@ class HarvestStore:
     def lock(self) -> Path:
         """The lock file that a harvest holds."""
         return self._file.with_suffix(".lock")
+
+    @property
+    def version(self) -> str:
+        """Equal while the file is the same; empty before the first harvest."""
+        return str(file_version(self._file)) if self._file.exists() else ""
 
     def find(self, ids: Collection[str]) -> dict[str, HarvestedPaper]:
         """Those of the papers that were harvested."""

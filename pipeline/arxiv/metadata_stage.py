@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -14,6 +15,8 @@ from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.read_cache import remember
 from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:
@@ -133,12 +136,25 @@ def _count(values: Iterable[str]) -> dict[str, int]:
 
 def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
     """Digests of the records of the month's papers in snapshot and harvest."""
-    ids, snapshot = _ids_of_pages(workspace, month), Snapshot.of(workspace)
-    digests = {
-        "snapshot": snapshot.digest(ids) if snapshot else None,
-        "harvest": HarvestStore(workspace.cache(STORE)).digest(ids),
-    }
-    return {name: digest for name, digest in digests.items() if digest}
+    snapshot, harvest = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
+
+    def read() -> str:
+        ids = _ids_of_pages(workspace, month)
+        digests = {
+            "snapshot": snapshot.digest(ids) if snapshot else None,
+            "harvest": harvest.digest(ids),
+        }
+        return json.dumps({name: digest for name, digest in digests.items() if digest})
+
+    pages = read_provenance(workspace.root.file(tables.DUMP_MEMBERS, month))
+    versions = [
+        pages.rows_sha256 if pages else "",
+        snapshot.version if snapshot else "",
+        harvest.version,
+    ]
+    fact = remember(f"records of {workspace.root.path} {month}", " ".join(versions), read)
+    digests: dict[str, str] = json.loads(fact)
+    return digests
 
 
 METADATA = Stage(

@@ -32,6 +32,7 @@ from pipeline.corpus.dump.listing import (
 from pipeline.corpus.dump.member import LARGEST_PAGE, as_text, is_subset_folder, place_of, subset_of
 from pipeline.errors import MissingInput, SettingError
 from pipeline.settings import SUBSETS, Settings
+from pipeline.storage.read_cache import once
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
 
@@ -150,13 +151,20 @@ def broken_zips(settings: Settings) -> list[str]:
 
 
 def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
-    """The present contents of the dump folder.
+    """The present contents of the dump folder, read once within `read_cache`.
 
     Raises SettingError where there is no such folder, it cannot be listed, or it holds neither a
     zip nor a loose page (unless it `may_be_empty`); MissingInput where it holds nothing but zips
     that cannot be used.
     """
     place, cache = settings.dump_dir, settings.local_root / "cache" / "zips"
+    key = ("dump", place, cache, settings.subsets, may_be_empty)
+    return once(key, lambda: _read_folder(place, cache, settings.subsets, may_be_empty))
+
+
+def _read_folder(
+    place: Path | str, cache: Path, subsets: tuple[str, ...], may_be_empty: bool
+) -> Dump:
     folder = open_folder(place) if isinstance(place, Path) else _remote_folder(place)
     with _listing_errors(folder):
         top = sorted(
@@ -179,7 +187,7 @@ def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
     if broken and not zips and not loose:
         more = f" ({len(broken) - 1} more zips cannot be used either)" if len(broken) > 1 else ""
         raise MissingInput(next(iter(broken.values())) + more)
-    return Dump(settings.subsets, folder, cache, tuple(zips), tuple(loose), broken)
+    return Dump(subsets, folder, cache, tuple(zips), tuple(loose), broken)
 
 
 @lru_cache(maxsize=16)

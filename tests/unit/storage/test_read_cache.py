@@ -1,0 +1,51 @@
+"""What many blocks read of the same files: each once, and kept for the next process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.storage.read_cache import FactStore, once, read_cache, remember
+
+
+class Reader:
+    """Counts how often it reads."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> str:
+        self.calls += 1
+        return "fact"
+
+
+def test_a_value_is_computed_once_in_a_block_and_each_time_without_one() -> None:
+    reader = Reader()
+    for _ in range(2):
+        once("key", reader)
+    assert reader.calls == 2
+    with read_cache():
+        assert [once("key", reader), once("key", reader)] == ["fact", "fact"]
+        with read_cache():
+            once("key", reader)
+    assert reader.calls == 3
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_fact_is_kept_while_its_version_is_the_same_and_read_again_where_the_file_is_damaged(
+    tmp_path: Path, damaged: bool
+) -> None:
+    reader = Reader()
+    for version in ("1", "1", "2"):
+        with read_cache(tmp_path):
+            assert remember("name", version, reader) == "fact"
+    assert reader.calls == 2
+    file = tmp_path / "facts.sqlite"
+    if damaged:
+        file.write_bytes(b"damaged" * 1000)
+    store = FactStore(file)  # as the next process opens it
+    assert store.find("name", "2") == (None if damaged else "fact")
+    store.add("name", "3", "other")
+    store.save()
+    assert FactStore(file).find("name", "3") == "other"
