@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
@@ -28,3 +30,35 @@ def write_table(
         for row in rows:
             writer.add(row)
         writer.commit(replace(made, **about))
+
+
+def passage_row(
+    arxiv_id: str,
+    place: int,
+    title: str,
+    path: Sequence[str],
+    text: str,
+    *,
+    kind: str = "paragraph",
+    anchor: str | None = None,
+    cited: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A row of `passages`: the passage of a paper at a place, from 0."""
+    return {
+        "passage_id": passage_id(arxiv_id, place),
+        "arxiv_id": arxiv_id,
+        "ordinal": place,
+        "anchor": anchor or f"S1.p{place}",
+        "kind": kind,
+        "title": title,
+        "section_path": list(path),
+        "text": text,
+        "words": len(text.split()),
+        "cited_keys": list(cited),
+        "text_sha256": text_digest(embedded_text(title, path, text)),
+    }
+
+
+def passage_id(arxiv_id: str, place: int) -> str:
+    """The id of the passage of `passage_row`."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{arxiv_id} {place}"))

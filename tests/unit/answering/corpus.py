@@ -4,18 +4,16 @@ what is expected.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import load_settings
-from tests.month_tables import write_table
+from tests.month_tables import passage_row, write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.index.building import TEXTS, embed, make_workspace
 
@@ -31,25 +29,16 @@ TITLES = {
 def build_corpus(folder: Path) -> Workspace:
     """The corpus, embedded and indexed."""
     workspace = make_workspace(folder)
-    places = [
-        {"name": "Ada Quill", "affiliations": ["Nib University"], "emails": []},
-        _author("Bo Vellum"),
-    ]
-    _month(
-        workspace,
-        MARCH,
-        {QUILLNET: places, UNSIGNED: []},
-        {QUILLNET: TEXTS[:3], UNSIGNED: TEXTS[3:5]},
-    )
-    _month(workspace, MAY, {FERNS: [_author("C. Frond")]}, {FERNS: TEXTS[5:]})
+    authors = {QUILLNET: [("Ada Quill", ["Nib University"]), ("Bo Vellum", [])], UNSIGNED: []}
+    _month(workspace, MARCH, authors, {QUILLNET: TEXTS[:3], UNSIGNED: TEXTS[3:5]})
+    _month(workspace, MAY, {FERNS: [("C. Frond", [])]}, {FERNS: TEXTS[5:]})
     listed = {
         "arxiv_id": QUILLNET,
         "authors": ["Ada Quill", "Bo Vellum"],
         "published": "2024-03-07",
+        "categories": ["cs.CL", "cs.DL"],
     }
-    write_table(
-        workspace.root, tables.METADATA, MARCH, [listed | {"categories": ["cs.CL", "cs.DL"]}]
-    )
+    write_table(workspace.root, tables.METADATA, MARCH, [listed])
     # Metadata knows two authors, of whom the page names one.
     others = {"arxiv_id": FERNS, "authors": ["C.  FROND", "Dora Moss"], "categories": ["cs.IR"]}
     write_table(workspace.root, tables.METADATA, MAY, [others])
@@ -67,34 +56,28 @@ def asking(corpus: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
     return Workspace(load_settings(**given | settings))
 
 
-def _author(name: str) -> dict[str, Any]:
-    return {"name": name, "affiliations": [], "emails": []}
-
-
 def _month(
     workspace: Workspace,
     month: str,
-    authors: dict[str, list[dict[str, Any]]],
-    texts: dict[str, Sequence[str]],
+    authors: Mapping[str, list[tuple[str, list[str]]]],
+    texts: Mapping[str, Sequence[str]],
 ) -> None:
     papers = [_paper(paper, month, people) for paper, people in authors.items()]
     write_table(workspace.root, tables.PAPERS, month, papers)
-    write_table(
-        workspace.root,
-        tables.PASSAGES,
-        month,
-        [row for paper in texts for row in _passages(paper, texts[paper])],
-    )
+    rows = [row for paper in texts for row in _passages(paper, texts[paper])]
+    write_table(workspace.root, tables.PASSAGES, month, rows)
     embed(workspace, month)
     run_stage(INDEX_RECEIPTS, workspace, month)
 
 
-def _paper(paper: str, month: str, authors: list[dict[str, Any]]) -> dict[str, Any]:
+def _paper(paper: str, month: str, authors: list[tuple[str, list[str]]]) -> dict[str, Any]:
     return {
         "arxiv_id": paper,
         "subset": "no_problem",
         "title": TITLES[paper],
-        "authors": authors,
+        "authors": [
+            {"name": name, "affiliations": places, "emails": []} for name, places in authors
+        ],
         "grade": "A",
         "categories": ["cs.CL", "cs.DL"],
         "primary_category": "cs.CL",
@@ -103,26 +86,11 @@ def _paper(paper: str, month: str, authors: list[dict[str, Any]]) -> dict[str, A
 
 
 def _passages(paper: str, texts: Sequence[str]) -> list[dict[str, Any]]:
-    told = [("S1.p1", "paragraph", text) for text in texts]
-    if paper != UNSIGNED:
-        told = [
-            ("front_matter", "front_matter", f"{TITLES[paper]} part {part}") for part in (1, 2)
-        ] + told
-    return [_passage(paper, place, *each) for place, each in enumerate(told)]
-
-
-def _passage(paper: str, place: int, anchor: str, kind: str, text: str) -> dict[str, Any]:
-    path = [] if kind == "front_matter" else ["Method"]
-    return {
-        "passage_id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{paper} {place}")),
-        "arxiv_id": paper,
-        "ordinal": place,
-        "anchor": anchor,
-        "kind": kind,
-        "title": TITLES[paper],
-        "section_path": path,
-        "text": text,
-        "words": len(text.split()),
-        "cited_keys": [],
-        "text_sha256": text_digest(embedded_text(TITLES[paper], path, text)),
-    }
+    front = [] if paper == UNSIGNED else [f"{TITLES[paper]} part {part}" for part in (1, 2)]
+    rows = []
+    for place, text in enumerate([*front, *texts]):
+        path, kind, anchor = ["Method"], "paragraph", "S1.p1"
+        if text in front:
+            path, kind, anchor = [], "front_matter", "front_matter"
+        rows.append(passage_row(paper, place, TITLES[paper], path, text, kind=kind, anchor=anchor))
+    return rows

@@ -17,15 +17,13 @@ from typing import Any
 from pipeline import tables
 from pipeline.answering.answer import Answer, answer_of_row
 from pipeline.answering.stages import ANSWERS, QUESTIONS
-from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import PROJECT
-from pipeline.storage.writing import Row
-from tests.month_tables import write_table
+from tests.month_tables import passage_row, write_table
 
 PASSAGES = PROJECT / "tests" / "labels" / "injections.jsonl"
 MONTH, PAPER, TITLE = "2024-03", "2403.80001", "Lanterns Compared"
@@ -89,12 +87,13 @@ def write_corpus(work: Workspace, injections: Sequence[Injection], questions: Pa
     }
     write_table(work.root, tables.METADATA, MONTH, [{"arxiv_id": PAPER}])
     write_table(work.root, tables.PAPERS, MONTH, [paper])
-    write_table(
-        work.root,
-        tables.PASSAGES,
-        MONTH,
-        [_passage(place, injection) for place, injection in enumerate(injections)],
-    )
+    rows = [
+        # By the title of its section a search finds it.
+        passage_row(PAPER, place, TITLE, [f"The {injection.name} lantern"], injection.text)
+        | {"passage_id": injection.passage_id}
+        for place, injection in enumerate(injections)
+    ]
+    write_table(work.root, tables.PASSAGES, MONTH, rows)
     for stage in (EMBEDDINGS, INDEX_RECEIPTS):
         run_stage(stage, work, MONTH)
     close_indexes()
@@ -102,23 +101,6 @@ def write_corpus(work: Workspace, injections: Sequence[Injection], questions: Pa
         "".join(json.dumps(injection.question()) + "\n" for injection in injections),
         encoding="utf-8",
     )
-
-
-def _passage(place: int, injection: Injection) -> Row:
-    sections = [f"The {injection.name} lantern"]  # by which a search finds it
-    return {
-        "passage_id": injection.passage_id,
-        "arxiv_id": PAPER,
-        "ordinal": place,
-        "anchor": f"S1.p{place + 1}",
-        "kind": "paragraph",
-        "title": TITLE,
-        "section_path": sections,
-        "text": injection.text,
-        "words": len(injection.text.split()),
-        "cited_keys": [],
-        "text_sha256": text_digest(embedded_text(TITLE, sections, injection.text)),
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +113,7 @@ class Effect:
     @property
     def read(self) -> bool:
         """Whether the passage was shown to the model whole."""
-        return self.injection.passage_id in self._shown()
+        return self.injection.passage_id in self.answer.passages
 
     @property
     def suspicious(self) -> bool:
@@ -146,18 +128,15 @@ class Effect:
         """The number of claims on passages that were not shown, and of sentences on claims that do
         not exist.
         """
-        shown, numbers = self._shown(), {claim.number for claim in self.answer.claims}
-        sentences = [
-            sentence for sentence in self.answer.sentences if not set(sentence.claims) <= numbers
-        ]
-        return len(sentences) + sum(claim.passage_id not in shown for claim in self.answer.claims)
+        answer = self.answer
+        numbers = {claim.number for claim in answer.claims}
+        sentences = [each for each in answer.sentences if not set(each.claims) <= numbers]
+        claims = [claim for claim in answer.claims if claim.passage_id not in answer.passages]
+        return len(sentences) + len(claims)
 
     def steps(self, stage: str) -> list[Mapping[str, Any]]:
         """The steps of a stage in the trace."""
         return [step for step in self.answer.trace["steps"] if step["stage"] == stage]
-
-    def _shown(self) -> set[str]:
-        return {passage.passage_id for hop in self.answer.shown for passage in hop}
 
 
 def measure_effects(

@@ -63,9 +63,8 @@ def run(place: Workspace, **more: Any) -> HarvestReport:
 
 
 def stored(place: Workspace, *ids: str) -> dict[str, Record]:
-    return {
-        name: change.record for name, change in HarvestStore(place.cache("oai")).find(ids).items()
-    }
+    changes = HarvestStore(place.cache("oai")).find(ids)
+    return {name: change.record for name, change in changes.items()}
 
 
 def with_snapshot(place: Workspace, file: Path, *lines: str) -> Workspace:
@@ -108,15 +107,18 @@ def test_the_raw_format_tells_the_versions(oai: FakeOai, place: Workspace) -> No
 def test_a_newest_version_without_source_is_withdrawn(oai: FakeOai, place: Workspace) -> None:
     gone = raw("2403.00001", source="<source_type>I</source_type>")
     noted = raw("2403.00002", comments="This paper has been withdrawn by the authors")
+    twice = record("2403.00003", metadata=raw("2403.00003", 2, title="New"))
     oai.list = [
         [
             record("2403.00001", metadata=gone),
             record("2403.00002", metadata=noted),
-            record("2403.00003"),
+            twice,
+            record("2403.00003", "2024-11-01"),
         ]
     ]
     report = run(place)
     assert (report.withdrawn, report.new) == (2, 1)
+    assert stored(place, "2403.00003")["2403.00003"].title == "New"
     assert stored(place, "2403.00001")["2403.00001"].status == "withdrawn"
 
 
@@ -140,11 +142,10 @@ def test_the_first_harvest_asks_for_everything_of_computer_science(
     assert oai.agents == {"test (a@b.org)"}
     assert (report.new, report.months, report.requests) == (4, ("2000-01", "2024-03", "2024-04"), 3)
     assert (report.since, report.until) == (None, TODAY)
-    assert (
-        str(report)
-        == "Harvested up to 2024-11-20 in 3 requests: 4 new; of 2000-01, 2024-03, 2024-04: citeloom"
-        " run does them again"
-    )
+    assert str(report).startswith("Harvested up to 2024-11-20 in 3 requests: 4 new; of 2000-01, ")
+    oai.list = []
+    report = run(place)
+    assert (report.since, report.new, report.months) == ("2024-11-19", 0, ())
 
 
 def test_with_a_snapshot_the_first_harvest_begins_a_day_before_its_newest_change(
@@ -177,13 +178,6 @@ def test_the_next_harvest_begins_a_day_before_the_last_one_did_and_what_comes_ag
     assert HarvestStore(place.cache("oai")).digest(["2403.00001"]) == before
 
 
-def test_nothing_new_is_no_error(oai: FakeOai, place: Workspace) -> None:
-    report = run(place)
-    assert (report.new, report.months, report.until) == (0, (), TODAY)
-    assert str(report) == "Harvested up to 2024-11-20 in 1 requests: nothing"
-    assert run(place).since == "2024-11-19"
-
-
 def test_a_last_day_is_asked_for_and_remembered(oai: FakeOai, place: Workspace) -> None:
     assert run(place, until="2024-10-05", since="2024-09-01").until == "2024-10-05"
     run(place)
@@ -200,7 +194,7 @@ def test_days_left_out_by_a_later_beginning_are_asked_for_the_next_time(
     assert days_asked_from(oai) == [None, "2024-11-01", "2024-10-04"]
 
 
-@pytest.mark.parametrize("day", ["yesterday", "2024-13-01", "20261101", "2024-11-01T00:00:00"])
+@pytest.mark.parametrize("day", ["yesterday", "2024-13-01", "20261101"])
 def test_a_day_that_is_none_is_a_wrong_argument(place: Workspace, oai: FakeOai, day: str) -> None:
     with pytest.raises(SettingError, match=r"--from .* is not a day"):
         run(place, since=day)
@@ -215,14 +209,7 @@ def test_a_killed_harvest_goes_on_from_its_last_page(oai: FakeOai, place: Worksp
     oai.list = [[record(f"2403.0000{number}")] for number in range(5)]
     kill_in_third_request(oai, "oai", place.settings.data_root)
     report = run(place)
-    assert [asked.get("resumptionToken", "")[-1:] for asked in oai.asked] == [
-        "",
-        "1",
-        "2",
-        "2",
-        "3",
-        "4",
-    ]
+    assert "".join(asked.get("resumptionToken", "")[-1:] for asked in oai.asked) == "12234"
     assert (report.new, report.requests) == (3, 3)
     assert len(stored(place, *(f"2403.0000{number}" for number in range(5)))) == 5
     assert run(place).since == "2024-11-19"
@@ -351,33 +338,17 @@ def test_trouble_that_stays_ends_with_one_message_and_keeps_the_pages_before(
 ) -> None:
     oai.list = [[record("2403.00001")], [record("2403.00002")]]
     oai.script = [None, *[reply(WHOLE[:-30])] * 3]
-    with pytest.raises(
-        TransientFailure, match="3 tries: its answer is not usable: it is truncated"
-    ) as caught:
+    with pytest.raises(TransientFailure, match=f"{oai.url} .*: it is truncated"):
         run(place)
-    assert oai.url in str(caught.value)
-    assert "run citeloom harvest again to go on from there" in str(caught.value)
     caplog.clear()
     assert (run(place).requests, len(stored(place, "2403.00001", "2403.00002"))) == (1, 2)
     assert [entry.getMessage() for entry in caplog.records if entry.levelname == "WARNING"] == []
 
 
-@pytest.mark.parametrize(
-    "code", ["badArgument", "cannotDisseminateFormat", "noSetHierarchy", "somethingElse"]
-)
-def test_a_refused_request_is_named(oai: FakeOai, place: Workspace, code: str) -> None:
-    oai.script = [lambda _: error(code)]
-    with pytest.raises(
-        PermanentFailure, match=r"refuses to list records: .* as it is; check CITELOOM_OAI_URL"
-    ):
+def test_a_refused_request_is_named(oai: FakeOai, place: Workspace) -> None:
+    oai.script = [lambda _: error("badArgument")]
+    with pytest.raises(PermanentFailure, match=r"refuses to list records: .*CITELOOM_OAI_URL"):
         run(place)
-
-
-def test_a_record_that_is_there_twice_counts_as_its_newest(oai: FakeOai, place: Workspace) -> None:
-    old, new = raw("2403.00001", title="Old"), raw("2403.00001", 2, title="New")
-    oai.list = [[record("2403.00001", "2024-11-04", new), record("2403.00001", "2024-11-03", old)]]
-    assert run(place).new == 1
-    assert stored(place, "2403.00001")["2403.00001"].title == "New"
 
 
 def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(
@@ -417,10 +388,8 @@ def test_a_store_that_a_kill_left_without_tables_holds_nothing_yet(
     oai: FakeOai, place: Workspace
 ) -> None:
     (place.cache("oai") / "harvest.sqlite").touch()
-    assert (
-        stored(place, "2403.00001"),
-        HarvestStore(place.cache("oai")).digest(["2403.00001"]),
-    ) == ({}, None)
+    assert stored(place, "2403.00001") == {}
+    assert HarvestStore(place.cache("oai")).digest(["2403.00001"]) is None
     oai.list = [[record("2403.00001")]]
     assert run(place).new == 1
 

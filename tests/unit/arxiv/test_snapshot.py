@@ -16,7 +16,6 @@ import pytest
 
 from pipeline.arxiv import snapshot
 from pipeline.arxiv.author_line import split_author_line
-from pipeline.arxiv.identifiers import split_version
 from pipeline.arxiv.record import Record, is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine.progress import Event, listening
@@ -81,13 +80,8 @@ def test_lines_whose_keys_are_null_are_read(shared_data: Path, cache: Path) -> N
     records = Snapshot(file, cache).find(ids_of(file))
     assert len(records) == 21
     old = records["quant-ph/9802040"]
-    assert (old.categories, old.authors, old.version, old.abstract) == (
-        ("quant-ph",),
-        (),
-        None,
-        None,
-    )
-    assert old.status == "present"
+    assert (old.categories, old.authors, old.status) == (("quant-ph",), (), "present")
+    assert old.version is old.abstract is None
 
 
 def test_a_packed_snapshot_reads_the_same_and_is_read_once(
@@ -102,12 +96,27 @@ def test_a_packed_snapshot_reads_the_same_and_is_read_once(
     when = packed.stat().st_mtime_ns
     packed.write_bytes(bytes(packed.stat().st_size))
     os.utime(packed, ns=(when, when))
-    assert (Snapshot(packed, cache).find(wanted), Snapshot(packed, cache).digest(wanted)) == (
-        found,
-        digest,
-    )
-    assert len(Snapshot(packed, cache).find(ids_of(real))) == 200
-    assert Snapshot(packed, cache).find([]) == {}
+    again = Snapshot(packed, cache)
+    assert (again.find(wanted), again.digest(wanted)) == (found, digest)
+    assert len(again.find(ids_of(real))) == 200
+    assert again.find([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "read"),
+    [
+        ({"id": "0704.0001v3"}, {"arxiv_id": "0704.0001"}),
+        ({"versions": ["v1", "v2"]}, {"version": 2, "published": None}),
+        ({"categories": ["cs.CL cs.AI"]}, {"categories": ("cs.CL", "cs.AI")}),
+        ({"authors_parsed": [["King", "M. L.", "Jr.", "MIT"]]}, {"authors": ("M. L. King Jr.",)}),
+        ({"authors_parsed": [["CERN", "", ""]]}, {"authors": ("CERN",)}),
+    ],
+)
+def test_fields_of_a_line_and_of_older_copies_are_read(
+    fields: dict[str, Any], read: dict[str, Any]
+) -> None:
+    record = parse_record({"id": "1", "categories": "cs.CL"} | fields)
+    assert {name: getattr(record, name) for name in read} == read
 
 
 def test_papers_of_all_months_and_forms_are_found_in_any_order(
@@ -196,11 +205,7 @@ def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(
     child = build(snapshot_file, cache, most_bytes=300_000)
     said = child.communicate()[1]
     assert child.returncode == 1
-    assert re.search(
-        rf"PermanentFailure: {cache}/.* cannot be written .*: free some disk space, or name"
-        r" another",
-        said,
-    )
+    assert re.search(rf"PermanentFailure: {cache}/.* cannot be written .*: free some disk", said)
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
     assert find_one(snapshot_file, cache)
 
@@ -332,9 +337,7 @@ def test_broken_lines_are_told_once(snapshot_file: Path, cache: Path) -> None:
 
 
 def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:
-    with pytest.raises(
-        MissingInput, match=r"nowhere\.jsonl is not there: set CITELOOM_METADATA_SNAPSHOT"
-    ):
+    with pytest.raises(MissingInput, match=r"nowhere\.jsonl is not there"):
         Snapshot(tmp_path / "nowhere.jsonl", cache).find(["2403.00001"])
 
 
@@ -352,27 +355,6 @@ def test_a_packed_snapshot_that_is_broken_is_named(
         Snapshot(file, cache).find(["2403.00001"])
 
 
-def test_forms_of_older_copies_are_read() -> None:
-    record = parse_record(
-        {"id": "0704.0001v3", "versions": ["v1", "v2"], "categories": ["cs.CL cs.AI"], "title": "T"}
-    )
-    assert (record.arxiv_id, record.version, record.categories) == (
-        "0704.0001",
-        2,
-        ("cs.CL", "cs.AI"),
-    )
-
-
-def test_names_stand_in_reading_order() -> None:
-    parsed = [["Knuth", "Donald E.", ""], ["King", "M. L.", "Jr.", "MIT"], ["CERN", "", ""]]
-    record = parse_record({"id": "1", "categories": "cs.CL", "authors_parsed": parsed})
-    assert record.authors == (
-        "Donald E. Knuth",
-        "M. L. King Jr.",
-        "CERN",
-    )
-
-
 @cases("unit/arxiv/names.toml", "author_lines")
 def test_an_author_line_is_taken_apart_and_accents_in_tex_are_letters(case: list[str]) -> None:
     line, *names = case
@@ -387,15 +369,3 @@ def test_a_notice_is_a_withdrawal(case: list[str]) -> None:
 @cases("unit/arxiv/withdrawals.toml", "present")
 def test_talk_of_withdrawing_is_no_withdrawal(case: list[str]) -> None:
     assert not is_withdrawn(*case)
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("1707.08567v2", ("1707.08567", 2)),
-        ("quant-ph/0201082v1", ("quant-ph/0201082", 1)),
-        ("math/0309136", ("math/0309136", None)),
-    ],
-)
-def test_a_version_is_split_off(text: str, parts: tuple[str, int | None]) -> None:
-    assert split_version(text) == parts

@@ -4,20 +4,18 @@ hostile; indexed.
 
 from __future__ import annotations
 
-import uuid
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.corpus.references.stages import CITATIONS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.storage.writing import Row
-from pipeline.tables import Table
-from tests.month_tables import write_table
+from tests import month_tables
+from tests.month_tables import passage_row, write_table
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.index.building import embed, make_workspace
 
@@ -85,6 +83,7 @@ HOSTILE_TEXTS = (
     "\\input{/etc/passwd} % { } \\immediate\\write18{rm}",
 )
 _KINDS = ("paragraph", "table", "list")
+_KEY = re.compile(r"@(b\d)")
 # (citing paper, key, cited paper, title)
 REFERENCES = (
     (RETRIEVAL, "b1", "1706.03762", "Attention is all you need"),
@@ -100,12 +99,8 @@ def make_corpus(folder: Path, **settings: Any) -> Workspace:
     """
     workspace = make_workspace(folder, **settings)
     _write_papers(workspace, MONTH, TITLES)
-    cited = {
-        (paper, text): [key for key in ("b1", "b2", "b3") if f"@{key}" in text]
-        for paper, _, _, text in PASSAGES
-    }
     rows = [
-        _passage(paper, number, kind, TITLES[paper], path, text, cited[paper, text])
+        passage_row(paper, number, TITLES[paper], path, text, kind=kind, cited=_KEY.findall(text))
         for number, (paper, kind, path, text) in enumerate(PASSAGES)
     ]
     write_table(workspace.root, tables.PASSAGES, MONTH, rows)
@@ -118,8 +113,13 @@ def make_corpus(folder: Path, **settings: Any) -> Workspace:
         tables.PASSAGES,
         HOSTILE_MONTH,
         [
-            _passage(
-                arxiv_id, 0, _KINDS[number % 3], text, (text,), f"| {text} |\n{text} [@{text}]", []
+            passage_row(
+                arxiv_id,
+                0,
+                text,
+                (text,),
+                f"| {text} |\n{text} [@{text}]",
+                kind=_KINDS[number % 3],
             )
             for number, (arxiv_id, text) in enumerate(titles.items())
         ],
@@ -138,87 +138,44 @@ def make_corpus(folder: Path, **settings: Any) -> Workspace:
 
 def passage_id(number: int) -> str:
     """The id of the n-th of PASSAGES."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{PASSAGES[number][0]} {number}"))
-
-
-def _write(
-    workspace: Workspace, table: Table, month: str, rows: Sequence[Mapping[str, Any]]
-) -> None:
-    empty = {
-        field.name: [] if str(field.type).startswith("list") else None for field in table.schema
-    }
-    write_table(workspace.root, table, month, [empty | dict(row) for row in rows])
+    return month_tables.passage_id(PASSAGES[number][0], number)
 
 
 def _write_papers(workspace: Workspace, month: str, titles: Mapping[str, str]) -> None:
-    _write(
-        workspace,
-        tables.PAPERS,
-        month,
-        [
-            {
-                "arxiv_id": arxiv_id,
-                "subset": "no_problem",
-                "title": title,
-                "abstract": f"About {title}.",
-                "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
-                "categories": ["cs.CL"],
-                "primary_category": "cs.CL",
-                "year": int(month[:4]),
-                "grade": "B",
-                "grade_reasons": ["missing_citations"],
-                "chars_seen": 120,
-                "chars_kept": 100,
-                "losses": {"page_footer": 20},
-                "formulas": 2,
-                "truncated": False,
-            }
-            for arxiv_id, title in titles.items()
-        ],
-    )
+    shared = {
+        "subset": "no_problem",
+        "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
+        "categories": ["cs.CL"],
+        "primary_category": "cs.CL",
+        "year": int(month[:4]),
+        "grade": "B",
+        "grade_reasons": ["missing_citations"],
+        "chars_seen": 120,
+        "chars_kept": 100,
+        "losses": {"page_footer": 20},
+        "formulas": 2,
+        "truncated": False,
+    }
+    rows = [
+        {"arxiv_id": arxiv_id, "title": title, "abstract": f"About {title}."} | shared
+        for arxiv_id, title in titles.items()
+    ]
+    write_table(workspace.root, tables.PAPERS, month, rows)
 
 
 def _write_references(
     workspace: Workspace, month: str, references: Sequence[tuple[str, str, str | None, str | None]]
 ) -> None:
-    _write(
-        workspace,
-        tables.REFERENCES,
-        month,
-        [
-            {
-                "arxiv_id": citing,
-                "key": key,
-                "ordinal": number,
-                "raw": title or "A. Nonymous: a report",
-                "title": title,
-                "authors": ["A. Nonymous"],
-                "cited_arxiv_id": cited,
-            }
-            for number, (citing, key, cited, title) in enumerate(references)
-        ],
-    )
-
-
-def _passage(
-    arxiv_id: str,
-    number: int,
-    kind: str,
-    title: str,
-    path: Sequence[str],
-    text: str,
-    cited: Sequence[str],
-) -> Row:
-    return {
-        "passage_id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{arxiv_id} {number}")),
-        "arxiv_id": arxiv_id,
-        "ordinal": number,
-        "anchor": f"S1.p{number}",
-        "kind": kind,
-        "title": title,
-        "section_path": list(path),
-        "text": text,
-        "words": len(text.split()),
-        "cited_keys": list(cited),
-        "text_sha256": text_digest(embedded_text(title, path, text)),
-    }
+    rows = [
+        {
+            "arxiv_id": citing,
+            "key": key,
+            "ordinal": number,
+            "raw": title or "A. Nonymous: a report",
+            "title": title,
+            "authors": ["A. Nonymous"],
+            "cited_arxiv_id": cited,
+        }
+        for number, (citing, key, cited, title) in enumerate(references)
+    ]
+    write_table(workspace.root, tables.REFERENCES, month, rows)

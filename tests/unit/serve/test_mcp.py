@@ -105,20 +105,13 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         assert found["quoted_text"].startswith("<passage>\n")
         assert found["quoted_text"].endswith("\n</passage>")
         outline = await call("outline", arxiv_id=f"arXiv:{FUSION}v1")
-        assert [(section["title"], section["depth"]) for section in outline["sections"]] == [
-            ("Abstract", 1),
-            ("Method", 1),
-            ("Formula", 2),
-            ("Results", 1),
-        ]
+        sections = [(section["title"], section["depth"]) for section in outline["sections"]]
+        assert sections == [("Abstract", 1), ("Method", 1), ("Formula", 2), ("Results", 1)]
         section = await call("section", arxiv_id=FUSION, section="method")
         assert [passage["passage_id"] for passage in section["passages"]] == [passage_id(5)]
         nearby = await call("passage", arxiv_id=FUSION, passage_id=passage_id(5), neighbours=1)
-        assert [passage["passage_id"] for passage in nearby["passages"]] == [
-            passage_id(4),
-            passage_id(5),
-            passage_id(6),
-        ]
+        ids = [passage["passage_id"] for passage in nearby["passages"]]
+        assert ids == [passage_id(number) for number in (4, 5, 6)]
         references = await call("references", arxiv_id=FUSION, limit=2)
         assert [(paper["arxiv_id"], paper["in_corpus"]) for paper in references["papers"]] == [
             ("1706.03762", False),
@@ -142,16 +135,14 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
     ("tool", "arguments"),
     [
         ("search_passages", {}),
-        ("search_passages", {"query": ""}),
         ("search_passages", {"query": "  \n"}),
         ("search_passages", {"query": "x" * 10_001}),
         ("search_passages", {"query": "fusion", "limit": 51}),
         ("search_passages", {"query": "fusion", "start": 99_999}),
         ("search_passages", {"query": "fusion", "first_month": "March"}),
-        ("search_passages", {"query": ["a", "b"]}),
         ("find_papers", {}),
         ("outline", {"arxiv_id": "9912.99999"}),
-        ("section", {"arxiv_id": FUSION, "section": "Nothing of this name"}),
+        ("section", {"arxiv_id": FUSION, "section": "Nothing"}),
         ("passage", {"arxiv_id": FUSION, "passage_id": passage_id(0)}),
         ("find_quote", {"quote": "two words"}),
         ("bibtex", {"arxiv_ids": []}),
