@@ -70,13 +70,13 @@ class PageLedger:
     def read(self) -> dict[str, PageRecord]:
         """The last record of each paper, by identifier; a line that a kill cut off is ignored."""
         records: dict[str, PageRecord] = {}
+        if not self._file.exists():
+            return records
         try:
-            lines = (
-                self._file.read_text("utf-8", "replace").splitlines() if self._file.exists() else []
-            )
+            content = self._file.read_text("utf-8", "replace")
         except OSError as error:
             raise self._failure(error) from error
-        for line in lines:
+        for line in content.splitlines():
             try:
                 record = PageRecord(**json.loads(line))
             except (ValueError, TypeError):
@@ -86,9 +86,8 @@ class PageLedger:
 
     def save(self, arxiv_id: str, reason: str, detail: str) -> None:
         """Save the outcome of a request with the present time, durably."""
-        record = PageRecord(
-            arxiv_id, reason, detail, datetime.now(UTC).isoformat(timespec="seconds")
-        )
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        record = PageRecord(arxiv_id, reason, detail, now)
         try:
             with self._file.open("a", encoding="utf-8") as file:
                 # The line break goes first: the line before may be cut off.
@@ -120,16 +119,17 @@ class FetchReport:
     folder: str
 
     def __str__(self) -> str:
-        left_out = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
-        remaining = f"; {self.waiting:,} still to fetch: run the same again" if self.waiting else ""
         pages = "1 page" if self.fetched == 1 else f"{self.fetched:,} pages"
-        summary = (
+        parts = [
             f"{pages} fetched in {self.requests:,} requests, {self.bytes:,} bytes, into"
             f" {self.folder}"
-        )
-        if left_out:
-            summary += f"; left out: {left_out}"
-        return f"{summary}{remaining}"
+        ]
+        if self.left_out:
+            counts = [f"{count:,} {reason}" for reason, count in self.left_out.items()]
+            parts.append(f"left out: {', '.join(counts)}")
+        if self.waiting:
+            parts.append(f"{self.waiting:,} still to fetch: run the same again")
+        return "; ".join(parts)
 
 
 def fetch(
@@ -141,8 +141,7 @@ def fetch(
     pace: Pace | None = None,
     largest: int = LARGEST_PAGE,
 ) -> FetchReport:
-    """Fetch the pages of a selection, at most `limit` of them, in order of identifier; earlier
-    failures come last.
+    """Fetch the pages of a selection, at most `limit`, by identifier; earlier failures come last.
 
     A paper known to have no page is requested only with `again`. Each page is written whole, and
     each outcome saved before the next request, so that the next call continues after a kill.
@@ -185,12 +184,15 @@ def _ids_to_request(
     ids: Sequence[str], records: dict[str, PageRecord], *, again: bool
 ) -> list[str]:
     """The papers to request: new ones, then those whose page is missing or failed."""
-    new = [name for name in ids if name not in records]
-    retryable = [
-        name for name in ids if name in records and records[name].reason in {*_RETRYABLE, FETCHED}
-    ]
-    final = [name for name in ids if name in records and name not in retryable]
-    return [*new, *retryable, *(final if again else [])]
+    new, retryable, final = [], [], []
+    for name in ids:
+        if name not in records:
+            new.append(name)
+        elif records[name].reason in {*_RETRYABLE, FETCHED}:
+            retryable.append(name)
+        elif again:
+            final.append(name)
+    return [*new, *retryable, *final]
 
 
 def _fetch_pages(
@@ -213,9 +215,8 @@ def _fetch_pages(
     delay = float(robots.crawl_delay(agent) or 0)
     client.slow_down(delay)
     if delay > GAP_SECONDS:
-        publish(
-            Notice(f"robots.txt asks for {delay:g} s between two requests: this run waits as long")
-        )
+        message = f"robots.txt asks for {delay:g} s between two requests: this run waits as long"
+        publish(Notice(message))
     for done, name in enumerate(ids):
         publish(StageAdvanced(_NAME, month_of(name) or "", done, len(ids)))
         address = f"{settings.html_url.rstrip('/')}/{quote(name)}"

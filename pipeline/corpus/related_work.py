@@ -51,10 +51,10 @@ def is_related_work(title: str) -> bool:
     "Comparison with Previous Work", "State-of-the-Art Results".
     """
     words = one_line(re.sub(r"(?<=\w)[-‐](?=\w)", " ", title)).strip(" .:")
-    bare = _NUMBER.match(words)
-    return any(_names_it(text) for text in (words, words[bare.end() :] if bare else words))
-
-
-def _names_it(title: str) -> bool:
-    """Whether a title, or a part at its "and", commas and colons, means related work."""
-    return any(_NAME.fullmatch(part) for part in (title, *_BETWEEN.split(title)))
+    number = _NUMBER.match(words)
+    without_number = words[number.end() :] if number else words
+    for text in (words, without_number):
+        # The whole, or a part at its "and", commas and colons.
+        if any(_NAME.fullmatch(part) for part in (text, *_BETWEEN.split(text))):
+            return True
+    return False

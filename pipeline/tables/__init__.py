@@ -42,14 +42,11 @@ class Table:
 
     def describe_columns(self) -> list[tuple[str, str, str]]:
         """(name, Arrow type, description) of every column, in order."""
-        return [
-            (
-                column.name,
-                str(column.type),
-                (column.metadata or {}).get(b"description", b"").decode(),
-            )
-            for column in self.schema
-        ]
+        columns = []
+        for column in self.schema:
+            text = (column.metadata or {}).get(b"description", b"").decode()
+            columns.append((column.name, str(column.type), text))
+        return columns
 
 
 def schema(*columns: Column) -> pa.Schema:
@@ -66,6 +63,18 @@ def llm_usage(calls: str) -> tuple[Column, ...]:
         ("completion_tokens", COUNT, "tokens written"),
     )
 
+
+# Columns of several tables.
+WRITING_MODEL: Column = (
+    "model",
+    TEXT,
+    "model that wrote; null for a system that calls none and for imported sections",
+)
+ANSWERING_MODEL: Column = (
+    "model",
+    TEXT,
+    "model that answered; null for a system that calls none and for imported answers",
+)
 
 # The corpus: dump, metadata, papers, passages, references, their index, and what runs record of
 # them.
@@ -452,11 +461,7 @@ SUMMARIES = Table(
             TEXT,
             "system that wrote, as CITELOOM_SYSTEMS or the file of imported sections names it",
         ),
-        (
-            "model",
-            TEXT,
-            "model that wrote; null for a system that calls none and for imported sections",
-        ),
+        WRITING_MODEL,
         (
             "repeat",
             pa.int32(),
@@ -511,11 +516,7 @@ CITATION_SUPPORT = Table(
     schema(
         ("task_id", TEXT, "task"),
         ("system", TEXT, "system that wrote the sentence"),
-        (
-            "model",
-            TEXT,
-            "model that wrote; null for a system that calls none and for imported sections",
-        ),
+        WRITING_MODEL,
         ("sentence", pa.int32(), "place of the sentence in the section, from 1"),
         ("number", pa.int32(), "number in [Reference i]"),
         ("arxiv_id", TEXT, "cited paper; null where it is not on arXiv"),
@@ -550,11 +551,7 @@ SCORES = Table(
     schema(
         ("task_id", TEXT, "task"),
         ("system", TEXT, "system"),
-        (
-            "model",
-            TEXT,
-            "model that wrote; null for a system that calls none and for imported sections",
-        ),
+        WRITING_MODEL,
         (
             "metric",
             TEXT,
@@ -588,11 +585,7 @@ HUMAN_RATINGS = Table(
         ("rater", TEXT, "name that the rater gave"),
         ("task_id", TEXT, "task"),
         ("system", TEXT, "system, which the rater was not told"),
-        (
-            "model",
-            TEXT,
-            "model that wrote; null for a system that calls none and for imported sections",
-        ),
+        WRITING_MODEL,
         ("label", TEXT, "what the rater saw in its place, such as T01-B"),
         *(
             (criterion, pa.int32(), "mark from 1 to 5; null where none was given")
@@ -697,11 +690,7 @@ ANSWERS = Table(
                 " names it"
             ),
         ),
-        (
-            "model",
-            TEXT,
-            "model that answered; null for a system that calls none and for imported answers",
-        ),
+        ANSWERING_MODEL,
         ("settings", TEXT, "settings of the system, JSON"),
         ("text", TEXT, "the answer"),
         (
@@ -730,11 +719,7 @@ ANSWER_GRADES = Table(
     schema(
         ("question_id", TEXT, "question"),
         ("system", TEXT, "system that answered"),
-        (
-            "model",
-            TEXT,
-            "model that answered; null for a system that calls none and for imported answers",
-        ),
+        ANSWERING_MODEL,
         ("judge", TEXT, "judging model"),
         ("kind", TEXT, "kind of the question"),
         ("date", TEXT, "date of the question's newest paper"),
@@ -770,11 +755,7 @@ ANSWER_SCORES = Table(
     schema(
         ("question_id", TEXT, "question"),
         ("system", TEXT, "system that answered"),
-        (
-            "model",
-            TEXT,
-            "model that answered; null for a system that calls none and for imported answers",
-        ),
+        ANSWERING_MODEL,
         ("judge", TEXT, "judging model"),
         ("kind", TEXT, "kind of the question"),
         ("date", TEXT, "date of the question's newest paper"),
@@ -792,11 +773,7 @@ HUMAN_GRADES = Table(
         ("grader", TEXT, "name of the grader"),
         ("question_id", TEXT, "question"),
         ("system", TEXT, "system that answered, which the grader was not told"),
-        (
-            "model",
-            TEXT,
-            "model that answered; null for a system that calls none and for imported answers",
-        ),
+        ANSWERING_MODEL,
         ("label", TEXT, "what the grader saw in its place, such as Q03-B"),
         ("part", TEXT, "claim: what the answer claims; gold: what a full answer holds"),
         ("number", pa.int32(), "place among the claims, or gold claims, from 1"),

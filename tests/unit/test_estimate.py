@@ -170,9 +170,7 @@ def test_time_is_that_of_calls_that_wait_for_one_another(llm: ScriptedLlm, tmp_p
 
 def test_a_month_without_tasks_says_what_to_run_first(llm: ScriptedLlm, tmp_path: Path) -> None:
     place = workspace(llm, tmp_path)
-    with pytest.raises(
-        MissingInput, match=r"run --months 2024-05 --until related_work_tasks first"
-    ):
+    with pytest.raises(MissingInput, match="--until related_work_tasks first"):
         estimate(place, [MONTH])
     write_corpus(place, TASKS)
     found = estimate(place, ["2024-03", MONTH])
@@ -209,19 +207,6 @@ def test_money_of_a_judge_alone_is_money_too(llm: ScriptedLlm, tmp_path: Path) -
     assert any("excludes scripted" in note for note in found.notes)
 
 
-def test_the_json_of_an_estimate_has_parts_and_total(place: Workspace) -> None:
-    printed = estimate(place, [MONTH]).as_json()
-    assert [(part["stage"], part["system"], part["model"]) for part in printed["parts"]] == [
-        ("key_elements", None, "scripted"),
-        ("summaries", "chatcite", "scripted"),
-        ("summaries", "zero_shot", "scripted"),
-        ("g_scores", None, None),
-        ("citation_support", None, None),
-    ]
-    assert printed["total"]["to_pay"] == sum(part["to_pay"] for part in printed["parts"])
-    assert "month" not in printed["total"]
-
-
 @pytest.fixture
 def command(
     llm: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -252,15 +237,10 @@ def test_the_command_prints_a_table_or_json_and_asks_nobody(
     assert "key_elements" not in done.stdout  # which zero_shot does not read
     printed = json.loads(command("--systems", "zero_shot", "--json").stdout)
     assert printed["months"] == [MONTH]
+    assert printed["total"]["to_pay"] == sum(part["to_pay"] for part in printed["parts"])
     writers = {part["system"] for part in printed["parts"] if part["stage"] == "summaries"}
     assert {name.partition("@")[0] for name in writers} == {"zero_shot"}
     assert llm.requests == []
-
-
-def test_the_command_refuses_a_system_that_there_is_not(command: Callable[..., Result]) -> None:
-    done = command("--systems", "oracle", "--json")
-    assert done.exit_code == 2
-    assert "oracle" in json.loads(done.stdout)["message"]
 
 
 def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path: Path) -> None:
@@ -278,11 +258,9 @@ def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path:
             except BudgetReached:
                 assert estimate(place, [MONTH]).total().to_pay == needed - llm.generations
         assert llm.generations == needed
-    for table in (stage.table for stage in LLM_STAGES):
-        assert (
-            place.root.file(table, MONTH).read_bytes()
-            == undisturbed.root.file(table, MONTH).read_bytes()
-        )
+    for stage in LLM_STAGES:
+        files = [each.root.file(stage.table, MONTH) for each in (place, undisturbed)]
+        assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def asking_place(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
@@ -324,16 +302,10 @@ def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(
         found = estimate(place, [MARCH])
         assert llm.requests == []
         outcomes = [run_stage(stage, place, MARCH) for stage in ASKING]
-    asked = {
-        outcome.stage: (outcome.measured["llm_calls"], outcome.measured["llm_cached"])
-        for outcome in outcomes
-    }
-    parts = {stage: [part for part in found.parts if part.stage == stage] for stage in asked}
-    planned = {
-        stage: (sum(part.calls for part in mine), sum(part.answered for part in mine))
-        for stage, mine in parts.items()
-    }
-    assert planned == asked
+    for outcome in outcomes:
+        parts = [part for part in found.parts if part.stage == outcome.stage]
+        planned = sum(part.calls for part in parts), sum(part.answered for part in parts)
+        assert planned == (outcome.measured["llm_calls"], outcome.measured["llm_cached"])
     assert found.total().to_pay == llm.generations
     assert {part.system for part in found.parts if part.calls} == {
         None,
@@ -379,22 +351,6 @@ def test_a_writer_that_is_added_is_all_that_is_to_be_paid(tmp_path: Path) -> Non
     assert to_pay["key_elements", None, "large"] == paid[0] > 0
     assert to_pay["summaries", "chatcite", "large"] == paid[1] > 0
     assert sum(to_pay.values()) == llm.generations - asked
-
-
-def test_answers_that_are_done_are_not_to_be_paid_and_those_that_are_not_yet_are(
-    tmp_path: Path,
-) -> None:
-    with ScriptedLlm(as_assumed, reading) as llm:
-        place = asking_place(llm, tmp_path)
-        before = {part.stage: part for part in estimate(place, [MARCH]).parts}
-        for stage in ASKING[:-1]:
-            run_stage(stage, place, MARCH)
-        after = {part.stage: part for part in estimate(place, [MARCH]).parts}
-        graded = run_stage(ASKING[-1], place, MARCH).measured["llm_calls"]
-        done = estimate(place, [MARCH])
-    assert {name for name, part in after.items() if part.to_pay} == {"answer_grades"}
-    assert after["answer_grades"].calls == before["answer_grades"].calls == graded
-    assert done.total().to_pay == 0
 
 
 def test_questions_that_are_out_of_date_or_not_there_are_named(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,10 +82,8 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
 
 
 def test_the_embedded_model_has_defaults_of_its_own() -> None:
-    embedded, served = (
-        load_settings(),
-        load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some"),
-    )
+    embedded = load_settings()
+    served = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some")
     assert {name: getattr(embedded, name) for name in EMBEDDED_LLM} == EMBEDDED_LLM
     assert all(
         getattr(served, name) == Settings.model_fields[name].default for name in EMBEDDED_LLM
@@ -145,9 +142,9 @@ class TestNames:
         monkeypatch.setenv("CITELOOM_QDRANT_ULR", "sesame-sentinel")
         lines = refusal()
         assert len(lines) == 2
-        assert "CITELOOM_LLM_KEY" in lines[0]
-        assert "CITELOOM_LLM_API_KEY" in lines[0]
-        assert ".env line 2" in lines[0]
+        assert all(
+            part in lines[0] for part in ("CITELOOM_LLM_KEY", "CITELOOM_LLM_API_KEY", ".env line 2")
+        )
         assert "CITELOOM_QDRANT_ULR" in lines[1]
         assert "CITELOOM_QDRANT_URL" in lines[1]
         assert "sesame" not in "".join(lines)
@@ -170,28 +167,10 @@ class TestNames:
             "HOME",
         )
         assert list(check_names(dict.fromkeys(names, "here"))) == []
-        services = (
-            "CITELOOM_SERVICE_HOST",
-            "CITELOOM_PORT",
-            "CITELOOM_WEB_PORT_3030_TCP_ADDR",
-            "CITELOOM_SERVICE_PORT",
-        )
+        services = ["CITELOOM_SERVICE_HOST", "CITELOOM_PORT", "CITELOOM_WEB_PORT_3030_TCP_ADDR"]
         assert len(list(check_names(dict.fromkeys(services, "here")))) == len(services)
-        assert (
-            list(check_names(dict.fromkeys((*services, "KUBERNETES_SERVICE_HOST"), "here"))) == []
-        )
-
-    def test_a_command_ends_with_2(self, tmp_path: Path) -> None:
-        done = subprocess.run(
-            [sys.executable, "-c", "from pipeline.cli.app import main; main()", "status"],
-            env={**os.environ, "CITELOOM_QDRANT_ULR": "http://127.0.0.1:9"},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 2
-        assert "CITELOOM_QDRANT_URL" in done.stderr
-        assert "Traceback" not in done.stderr
+        in_kubernetes = dict.fromkeys([*services, "KUBERNETES_SERVICE_HOST"], "here")
+        assert list(check_names(in_kubernetes)) == []
 
 
 class TestEnvFile:

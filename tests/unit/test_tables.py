@@ -139,9 +139,8 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     ):
         writer.add({"colour": "blue"})
     assert len(root.rows(LEDGER, "2024-03")) == 2
-    assert [file.name for file in root.file(LEDGER, "2024-03").parent.iterdir()] == [
-        "2024-03.parquet"
-    ]
+    folder = root.file(LEDGER, "2024-03").parent
+    assert [file.name for file in folder.iterdir()] == ["2024-03.parquet"]
 
 
 def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
@@ -159,9 +158,7 @@ def test_an_absent_month_names_the_command_that_makes_it(tmp_path: Path) -> None
 
 def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     write(DataRoot(tmp_path), 1, Provenance("ledger", "2024-03", 7, 1, "0", "f", {}, {}))
-    with pytest.raises(
-        PermanentFailure, match=r"schema version 7.*citeloom run --months 2024-03 --until ledger"
-    ):
+    with pytest.raises(PermanentFailure, match="schema version 7"):
         DataRoot(tmp_path).read(LEDGER, "2024-03")
 
 
@@ -172,11 +169,6 @@ def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, content: byt
     file.write_bytes(content)
     with pytest.raises(PermanentFailure, match=r"2024-03\.parquet"):
         DataRoot(tmp_path).read(LEDGER, "2024-03")
-
-
-def test_a_foreign_parquet_file_is_refused(tmp_path: Path) -> None:
-    file = DataRoot(tmp_path).file(LEDGER, "2024-03")
-    file.parent.mkdir(parents=True)
     pq.write_table(pa.table({"a": [1]}), file)
     with pytest.raises(PermanentFailure, match="not a table that citeloom wrote"):
         read_provenance(file)

@@ -1,5 +1,4 @@
-"""A zip's central directory, read in one pass: the place of each entry, or why the zip cannot be
-used.
+"""A zip's central directory, read in one pass: where each entry lies, or why the zip is unusable.
 
 Layout: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3.7 to 4.3.16. The
 largest zip of the dump names 1.3 M entries in some 120 MB, hence columns of numbers instead of an
@@ -64,8 +63,7 @@ _LONGEST_DIRECTORY = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """All entries of a zip, in the directory's order: one item of each column per entry, sizes and
-    positions in bytes.
+    """All entries of a zip, in order: an item of each column per entry, sizes in bytes.
 
     faults: why an entry cannot be used, by its place in the columns.
     """
@@ -153,8 +151,7 @@ def _find_directory(file: str, size: int, tail: bytes, read: Read) -> tuple[int,
 
 
 def _find_end_record(tail: bytes) -> int | None:
-    """Start of the end record in a zip's last bytes: the last whose comment ends with the file,
-    else the last.
+    """Start of the last end record whose comment ends with the file, else of the last.
 
     A comment may hold what looks like an end record.
     """

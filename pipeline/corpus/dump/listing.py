@@ -149,11 +149,10 @@ def _classify(
     name: str, fault: Fault | None, zip_name: str
 ) -> tuple[str, str, bool, str | None, str | None, str | None]:
     """(month, subset, is stray, identifier, reason, detail) of a name."""
+    parsed = read_member_name(name)
     # An absolute name, or one that goes up. Nothing is ever unpacked, but no page has such a name.
-    leads_out = name.startswith("/") or (".." in name and ".." in name.split("/"))
-    parsed = (
-        NotAPage("its name leads out of its folder", None) if leads_out else read_member_name(name)
-    )
+    if name.startswith("/") or (".." in name and ".." in name.split("/")):
+        parsed = NotAPage("its name leads out of its folder", None)
     if isinstance(parsed, NotAPage):
         subset = subset_of(name.rpartition("/")[0], zip_name)
         return parsed.month or "", subset, True, None, "not_an_arxiv_page", parsed.reason
@@ -178,11 +177,9 @@ def _digest(rows: pa.Table) -> str:
 def cached_listing(
     folder: Path, address: str, state: FileState, make: Callable[[], Listing]
 ) -> Listing:
-    """The listing of the zip at an address in this state: from its file in the folder, else made by
-    `make`.
+    """The listing of the zip at an address in this state, from its file or by `make`.
 
-    Its rows stay in memory where the file cannot be written, as below a data root that is
-    read-only.
+    Its rows stay in memory where the file cannot be written, as below a read-only data root.
     """
     zip_digest = hashlib.sha256(address.encode()).hexdigest()[:32]
     state_digest = hashlib.sha256(repr((_FORMAT, state)).encode()).hexdigest()[:32]
@@ -204,9 +201,8 @@ def cached_listing(
 
 def _as_parquet(listing: Listing) -> pa.Buffer:
     """The content of a listing's file: a row group for each part."""
-    schema = ROWS.with_metadata(
-        {_METADATA_KEY: json.dumps([asdict(part) for part in listing.parts])}
-    )
+    parts = json.dumps([asdict(part) for part in listing.parts])
+    schema = ROWS.with_metadata({_METADATA_KEY: parts})
     content = pa.BufferOutputStream()
     with pq.ParquetWriter(content, schema, compression="zstd", write_page_checksum=True) as writer:
         for part in listing.parts:

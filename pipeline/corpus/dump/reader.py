@@ -29,8 +29,7 @@ _ENCRYPTED_FLAGS = 0x41
 
 
 class MemberReader:
-    """Reads pages in place: each zip is opened once, one read a page, and nothing is unpacked to
-    disk.
+    """Reads pages in place: each zip is opened once, and nothing is unpacked to disk.
 
     A context manager. Every process needs one of its own.
     """
@@ -57,17 +56,15 @@ class MemberReader:
         self._zips.clear()
 
     def plan(self, members: Iterable[Member]) -> None:
-        """Announce the members that will be read, so that neighbours come from an object store in
-        one request.
+        """Announce the members to read: an object store gives neighbours in one request.
 
         Raises MissingInput where a zip is gone.
         """
         ranges: dict[str, list[tuple[int, int]]] = {}
         for member in members:
             if member.zip:
-                ranges.setdefault(member.zip, []).append(
-                    (member.offset, member.offset + _expected_length(member))
-                )
+                end = member.offset + _expected_length(member)
+                ranges.setdefault(member.zip, []).append((member.offset, end))
         for name, ranges_of_zip in ranges.items():
             self._open_zip(name).plan(ranges_of_zip)
 

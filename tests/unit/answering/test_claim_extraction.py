@@ -10,6 +10,7 @@ from pipeline.answering.claim_extraction import (
     find_support,
     particulars,
 )
+from pipeline.corpus.passage import Passage
 from tests.unit.answering.scripted_answers import passage
 
 QUESTION = "How does QuillNet judge fairness?"
@@ -86,32 +87,13 @@ def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has() -> N
         passage(6, "The Sable lantern, for 21 hours."),
     )
     stones = passage(7, "A Beryl has 4 faces.")
-    claim, question = (
-        "The Beryl lantern burns for 4 hours.",
-        "How long does the Beryl lantern burn?",
-    )
-    assert (
-        find_support(claim, sable, question, [SupportCandidate(sable), SupportCandidate(beryl)])
-        == beryl
-    )
-    assert (
-        find_support(
-            claim,
-            sable,
-            question,
-            [SupportCandidate(sable), SupportCandidate(beryl), SupportCandidate(stones)],
-        )
-        == sable
-    )  # one of two
-    assert (
-        find_support(claim, sable, question, [SupportCandidate(sable)]) == sable
-    )  # it may say "four" of the only lantern there
-    assert (
-        find_support(
-            "The Beryl burns for 21 hours.",
-            sable,
-            question,
-            [SupportCandidate(sable), SupportCandidate(beryl)],
-        )
-        == sable
-    )
+
+    def support(claim: str, *others: Passage) -> Passage | None:
+        candidates = [SupportCandidate(found) for found in (sable, *others)]
+        return find_support(claim, sable, "How long does the Beryl lantern burn?", candidates)
+
+    claim = "The Beryl lantern burns for 4 hours."
+    assert support(claim, beryl) == beryl
+    assert support(claim, beryl, stones) == sable  # one of two
+    assert support(claim) == sable  # it may say "four" of the only lantern there
+    assert support("The Beryl burns for 21 hours.", beryl) == sable

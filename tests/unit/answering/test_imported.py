@@ -57,12 +57,7 @@ def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> No
         'All "good" ones,',
         "at least.",
     ]
-    assert (answered.claims, answered.hops, answered.abstained, answered.spent.calls) == (
-        (),
-        0,
-        False,
-        0,
-    )
+    assert (answered.claims, answered.hops, answered.abstained) == ((), 0, False)
 
 
 @pytest.mark.parametrize(
@@ -73,13 +68,6 @@ def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> No
         b'"system","answer","question_id","question"\n"site","They do.","q1",""\n',
         b"answer , system , question_id\nThey do.,  site ,q1",
         b"answer,system,question\nThey do.,site,do  boats FLOAT?\n",
-    ],
-    ids=[
-        "byte order mark",
-        "blank lines",
-        "quoted, both columns",
-        "spaces around cells",
-        "by its text",
     ],
 )
 def test_files_of_spreadsheet_programs_are_read(tmp_path: Path, text: bytes) -> None:
@@ -110,8 +98,6 @@ def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
     [
         ("", "line 1: no column system, answer in ''"),
         ("question_id,system,answer\n", "holds no answer"),
-        ("id,name,text\nq1,site,a\n", "line 1: no column system, answer in 'id, name, text'"),
-        ("question_id,answer\nq1,a\n", "line 1: no column system"),
         ("system,answer\ns,a\n", "line 2: it names no question: fill question_id or question"),
         (
             "question_id;system;answer\nq1;s;a\n",
@@ -123,7 +109,6 @@ def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
         ),
         ("question_id,system,answer,answer\nq1,s,a,b\n", "column answer is there twice"),
         ("question_id,system,answer\nq9,site,a\n", "line 2: question_id 'q9' is none of the set"),
-        ("question_id,system,answer\n,site,a\n", "line 2: it names no question"),
         (
             "question,system,answer\nDo boats sink?,site,a\n",
             "line 2: no question of the set reads 'do boats sink",
@@ -134,7 +119,6 @@ def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
             "its question is not that of q1",
         ),
         ("question_id,system,answer\nq1,,a\n", "line 2: '' names no system"),
-        ("question_id,system,answer\nq1,<b>,a\n", "line 2: '<b>' names no system"),
         ("question_id,system,answer\nq1,Direct,a\n", "Direct is a system of citeloom"),
         (
             'question_id,system,answer\nq1,s,"a\nb"\nq1,S,c\n',

@@ -74,12 +74,8 @@ def passages(*texts: str) -> Rows:
 
 def test_a_line_becomes_a_question(tmp_path: Path) -> None:
     (made,) = read_questions(write(tmp_path, ENTRY))
-    assert (made.id, made.question, made.kind, made.papers) == (
-        "q1",
-        "Do boats float?",
-        "summary",
-        ("2403.90001",),
-    )
+    assert (made.id, made.question, made.kind) == ("q1", "Do boats float?", "summary")
+    assert made.papers == ("2403.90001",)
     evidence = ("the boats of the study float",)
     assert made.claims == (GoldClaim(claim="Boats float.", paper="2403.90001", evidence=evidence),)
     assert (made.reviewed, made.date, made.month) == (False, None, "2024-03")
@@ -168,30 +164,17 @@ def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> Non
             {"kind": "riddle"},
             r"line 1 \(q1\), kind: Input should be 'author', 'dataset', 'summary'",
         ),
-        ({"papers": []}, "papers: .*at least 1 item"),
-        (
-            {"papers": ["boats"]},
-            r"papers\.0: 'boats' is not an arXiv id: write it as '2403\.02574'",
-        ),
+        ({"papers": ["boats"]}, r"papers\.0: 'boats' is not an arXiv id"),
         ({"papers": ["2403.90001"] * 2}, r"papers has 2403\.90001 2 times: name each paper once"),
         ({"claims": []}, "claims: .*at least 1 item"),
         ({"claims": [CLAIM, CLAIM]}, r"the claim 'Boats float\.' occurs 2 times"),
-        (
-            {"papers": ["2403.90002"]},
-            r"claims\.0 is of 2403\.90001, which is not among papers: add it there",
-        ),
-        (
-            {"claims": [CLAIM | {"evidence": "boats float"}]},
-            r"claims\.0\.evidence\.0: 'boats float' has 2 words",
-        ),
-        (
-            {"claims": [CLAIM | {"evidence": "a " * 21}]},
-            r"evidence\.0: .* has 21 words: copy a phrase of 4 to 20",
-        ),
+        ({"papers": ["2403.90002"]}, r"claims\.0 is of 2403\.90001, which is not among papers"),
+        ({"claims": [CLAIM | {"evidence": "a " * 3}]}, r"claims\.0\.evidence\.0: .* has 3 words"),
+        ({"claims": [CLAIM | {"evidence": "a " * 21}]}, r"evidence\.0: .* has 21 words"),
         ({"claims": [CLAIM | {"page": 3}]}, r"claims\.0\.page: Extra inputs"),
         ({"question": "  "}, "question: "),
         ({"id": "q 1"}, "id: "),
-        ({"date": "last May"}, "date: 'last May' is not a day: write it as YYYY-MM-DD"),
+        ({"date": "last May"}, "date: 'last May' is not a day"),
     ],
 )
 def test_a_faulty_question_is_told_by_file_line_and_field(
@@ -206,12 +189,9 @@ def test_several_faults_are_told_at_once_and_two_questions_of_one_id_with_both_l
     assert "set.jsonl: line 3: id q1 is also that of line 1: give it another" in refused(
         tmp_path, ENTRY, "", ENTRY
     )
-    said = refused(
-        tmp_path, *({**ENTRY, "id": f"q{number}", "kind": "riddle"} for number in range(7))
-    )
-    assert [f"line {line} (q{line - 1})" in said for line in range(1, 8)] == [True] * 5 + [
-        False
-    ] * 2
+    faulty = [ENTRY | {"id": f"q{number}", "kind": "riddle"} for number in range(7)]
+    said = refused(tmp_path, *faulty)
+    assert [f"line {line} (q{line - 1})" in said for line in (1, 5, 6)] == [True, True, False]
     assert "; and 2 more." in said
 
 
@@ -263,10 +243,7 @@ def test_every_phrase_of_the_shipped_set_is_in_a_passage_of_its_paper() -> None:
                     row = html.parse(archive.read(member)).as_row()
                     row |= {"arxiv_id": paper, "year": 2024, "categories": categories[paper]}
                     texts[paper] = [passage.text for _, passage in with_ids(paper, pack(row))]
-    assert [
-        (question.id, phrase)
-        for question in questions
-        for claim in question.claims
-        for phrase in claim.evidence
-        if not any(holds_phrase(text, phrase) for text in texts[claim.paper])
-    ] == []
+    for question in questions:
+        for claim in question.claims:
+            for phrase in claim.evidence:
+                assert any(holds_phrase(text, phrase) for text in texts[claim.paper]), phrase

@@ -22,7 +22,6 @@ from pipeline.answering.retriever import (
     searchable,
 )
 from pipeline.corpus.passage import Passage
-from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.scored import Scored
@@ -62,13 +61,6 @@ def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_ask
     assert {scored.item.month for scored in early} == {MARCH}
     (every,) = find(corpus, "light", count=5_000)
     assert len(every) == 10
-
-
-def test_searches_of_one_data_root_share_its_loaded_embedder(corpus: Workspace) -> None:
-    find(corpus, "light", count=1)
-    embedder = make_embedder(corpus.settings)
-    find(corpus, "shade", count=1)
-    assert make_embedder(corpus.settings) is embedder
 
 
 class SlowSearch:

@@ -21,7 +21,7 @@ from pipeline.index.fusion import By
 from pipeline.index.search import search
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
-from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, asking
+from tests.unit.answering.corpus import FERNS, MARCH, asking
 from tests.unit.answering.scripted_answers import faithful, form_of
 from tests.unit.index.building import make_workspace
 
@@ -138,16 +138,6 @@ def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_p
     ]
     assert seen == answer.trace["steps"]
     assert {passage.month for hop in answer.shown for passage in hop} == {MARCH}
-
-
-def test_who_wrote_a_paper_is_told_from_the_tables(corpus: Workspace, llm: ScriptedLlm) -> None:
-    reply = open_conversation(asking(corpus, llm), "arxivbot").ask(
-        f"Who wrote {QUILLNET}, and when did it appear?"
-    )
-    told = [claim for claim in reply.answer.claims if claim.source == "front_matter"]
-    assert "Ada Quill (Nib University); Bo Vellum" in told[0].text
-    assert "2024-03-07" in told[1].text
-    assert {claim.anchor for claim in told} == {"front_matter"}
 
 
 def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(

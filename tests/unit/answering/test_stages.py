@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.answering.answer import answer_of_row, answer_row
 from pipeline.answering.questions import read_posed_questions, read_questions
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
@@ -21,7 +20,6 @@ from pipeline.engine.run_stats import read_timings
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.report.data import read_ledger
-from pipeline.tables.writers import writer_of
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED
 from tests.unit.answering.scripted_answers import form_answer, forms, more_searches
@@ -185,15 +183,6 @@ def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(do
     outcome = done.outcomes["answers"]
     assert notes_of(outcome, "arxivbot@scripted")["second_hops"] == 3
     assert notes_of(outcome, "direct@scripted")["second_hops"] == 0
-
-
-def test_every_row_is_the_row_of_its_answer(done: Run) -> None:
-    for row in rows(done.place, ANSWERS):
-        again = answer_of_row(row)
-        assert (
-            answer_row(row["question_id"], writer_of(row), again, json.loads(row["settings"]))
-            == row
-        )
 
 
 def test_neither_order_nor_company_of_the_systems_nor_concurrency_changes_an_answer(

@@ -49,14 +49,6 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("name", sorted(SYSTEMS))
-def test_a_system_names_settings_that_there_are(name: str) -> None:
-    chosen = SYSTEMS[name].settings_of(Settings(_env_file=None))  # type: ignore[call-arg]
-    assert ({"llm_model", "llm_context", "answer_tokens"} <= set(chosen)) is SYSTEMS[
-        name
-    ].calls_model
-
-
 def test_a_context_that_a_prompt_fills_is_refused_with_what_to_do() -> None:
     with pytest.raises(SettingError, match=r"context of 600 tokens: .*CITELOOM_ANSWER_TOKENS"):
         PROMPTS.room(600, 500, "answer", question="?", claims="", most=1, words=10, characters=10)
@@ -90,12 +82,7 @@ def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> No
             for name in SYSTEMS
             for question in QUESTIONS[:2]
         ]
-    both = [
-        found[place]
-        for start in range(0, len(found), len(QUESTIONS))
-        for place in (start, start + 1)
-    ]
-    assert both == alone
+    assert [found[place] for place in range(len(found)) if place % len(QUESTIONS) < 2] == alone
 
 
 def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path) -> None:
@@ -135,19 +122,8 @@ def hostile(seed: int) -> Rule:
             return chance.choice([-1, 0, 1, 2, 3, 4, 5, 99, 10**12])
 
         def text() -> str:
-            return chance.choice(
-                [
-                    "",
-                    " ",
-                    "[1]",
-                    "p99 [7]",
-                    "So [1, 2].",
-                    "x" * 900,
-                    "</claims>\n[9] y",
-                    "None",
-                    "\0",
-                ]
-            )
+            texts = ["", " ", "[1]", "p99 [7]", "So [1, 2].", "x" * 900, "</claims>\n[9] y", "\0"]
+            return chance.choice(texts)
 
         def some(make: Any) -> list[Any]:
             return [make() for _ in range(chance.randrange(6))]
@@ -197,9 +173,8 @@ def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
             answered = answer_at(
                 llm, tmp_path_factory.mktemp("hostile"), system, QUESTION, FakeRetriever()
             )
-            shown = {passage.passage_id for hop in answered.shown for passage in hop}
             numbers = {claim.number for claim in answered.claims}
-            assert all(claim.passage_id in shown for claim in answered.claims)
+            assert all(claim.passage_id in answered.passages for claim in answered.claims)
             assert all(
                 sentence.claims and set(sentence.claims) <= numbers
                 for sentence in answered.sentences

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +91,9 @@ def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_tha
 ) -> None:
     rule = form_answer("Check", {"reasoning": "Yes.", "verdict": "supported", "passage": 9})
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
-    assert [(step["verdict"], step["named"]) for step in steps(answered, "verify")] == [
-        ("SUPPORTS", False)
-    ] * 2
-    assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == [
-        "p1",
-        "p1",
-    ]
+    checks = [(step["verdict"], step["named"]) for step in steps(answered, "verify")]
+    assert checks == [("SUPPORTS", False)] * 2
+    assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == ["p1"] * 2
 
 
 def test_where_no_search_is_wanted_only_the_models_claims_are_checked(tmp_path: Path) -> None:
@@ -114,11 +109,9 @@ def test_without_a_bullet_or_a_supported_claim_it_abstains(tmp_path: Path) -> No
     answered, llm = answer(tmp_path, "wikichat", nothing, unknown, faithful)
     assert (answered.abstained, answered.text) == (True, ABSTAINED)
     assert "GroundedAnswer" not in forms(llm)
-
-
-def test_a_draft_that_abstains_is_not_refined(tmp_path: Path) -> None:
-    rule = form_answer("GroundedAnswer", {"answered": "no", "sentences": []})
-    answered, llm = answer(tmp_path, "wikichat", rule, faithful)
+    # A draft that abstains is not refined.
+    withheld = form_answer("GroundedAnswer", {"answered": "no", "sentences": []})
+    answered, llm = answer(tmp_path, "wikichat", withheld, faithful)
     assert answered.abstained
     assert "RefinedAnswer" not in forms(llm)
 
@@ -127,22 +120,15 @@ def test_a_draft_that_abstains_is_not_refined(tmp_path: Path) -> None:
     ("told", "kept"),
     [
         ("no", "unreadable"),
+        (dict.fromkeys(MARKS, 100) | {"sentences": []}, "full marks"),
         (
-            json.dumps(
-                dict.fromkeys(MARKS, 100) | {"sentences": [{"text": "New.", "claims": [1]}]}
-            ),
-            "full marks",
-        ),
-        (
-            json.dumps(
-                dict.fromkeys(MARKS, 10) | {"sentences": [{"text": "New.", "claims": [88]}]}
-            ),
+            dict.fromkeys(MARKS, 10) | {"sentences": [{"text": "New.", "claims": [88]}]},
             "nothing left",
         ),
     ],
 )
 def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(
-    tmp_path: Path, told: str, kept: str
+    tmp_path: Path, told: str | dict[str, Any], kept: str
 ) -> None:
     answered, _ = answer(tmp_path, "wikichat", form_answer("RefinedAnswer", told), faithful)
     assert answered.sentences[0].text == "Sentence 1."
@@ -168,29 +154,14 @@ def test_calls_are_those_that_are_planned_and_at_most_eight_claims_are_checked(
     assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
 
 
-def test_the_model_alone_is_asked_once_for_both_systems_that_read_it(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        alone = answer_at(llm, tmp_path, "direct", QUESTION, FakeRetriever())
-        before = llm.generations
-        answered = answer_at(llm, tmp_path, "wikichat", QUESTION, FakeRetriever())
-        assert llm.generations == before + answered.spent.calls - 1
-    assert steps(answered, "generate")[0]["text"] == alone.text
-
-
 def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> None:
     retriever = FakeRetriever()
     rule = form_answer("Text", "QuillNet reads margins. It is small, e.g. 3 MB.")
     answered, _ = answer(tmp_path, "direct", rule, retriever=retriever)
-    assert (retriever.searches, answered.spent.calls, answered.claims, answered.hops) == (
-        [],
-        1,
-        (),
-        0,
-    )
-    assert [sentence.text for sentence in answered.sentences] == [
-        "QuillNet reads margins.",
-        "It is small, e.g. 3 MB.",
-    ]
+    assert (retriever.searches, answered.claims) == ([], ())
+    assert (answered.spent.calls, answered.hops) == (1, 0)
+    sentences = [sentence.text for sentence in answered.sentences]
+    assert sentences == ["QuillNet reads margins.", "It is small, e.g. 3 MB."]
 
 
 @pytest.mark.parametrize(

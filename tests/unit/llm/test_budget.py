@@ -97,11 +97,8 @@ def test_tokens_and_money_have_ceilings_too(tmp_path: Path) -> None:
         place = workspace(llm, tmp_path / "money", **priced)
         with pytest.raises(BudgetReached, match="CITELOOM_LLM_BUDGET_MONEY"):
             ask_many(place, 60)
-        assert (
-            0
-            < run_budget(place.settings, place.cache("llm")).spent.completion_tokens * 10.0 / 1e6
-            <= 0.001
-        )
+        written = run_budget(place.settings, place.cache("llm")).spent.completion_tokens
+        assert 0 < written * 10.0 / 1e6 <= 0.001
 
 
 def test_a_ceiling_on_money_needs_a_price() -> None:
@@ -217,16 +214,3 @@ def test_a_damaged_file_of_budgets_is_named(tmp_path: Path) -> None:
     (tmp_path / "budgets.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(PermanentFailure, match=r"budgets\.sqlite cannot be used"):
         shared(tmp_path, 7)
-
-
-def test_threads_that_ask_first_at_once_get_one_budget(tmp_path: Path) -> None:
-    threads = 8
-    start = threading.Barrier(threads)
-
-    def ask(calls: int) -> Budget:
-        start.wait()
-        return run_budget(load_settings(llm_budget_calls=calls, _env_file=None), tmp_path)
-
-    with ThreadPoolExecutor(threads) as pool:
-        for calls in range(1, 20):
-            assert len(set(pool.map(ask, [calls] * threads))) == 1

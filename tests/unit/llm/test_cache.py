@@ -27,6 +27,7 @@ REQUEST = {
     "max_tokens": 5,
 }
 KEY = call_key(REQUEST)
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -51,11 +52,9 @@ def test_answers_come_back_by_sample_number_and_are_never_replaced(
 
 
 def test_a_key_depends_on_every_part_of_a_request_and_not_on_the_order_of_its_fields() -> None:
-    changed = [
-        REQUEST | {name: value}
-        for name, value in (("model", "n"), ("temperature", 0.8), ("max_tokens", 6))
-    ]
-    changed.append(REQUEST | {"messages": [{"role": "system", "content": "é"}]})
+    other = {"messages": [{"role": "system", "content": "é"}]}
+    parts = ({"model": "n"}, {"temperature": 0.8}, {"max_tokens": 6}, other)
+    changed = [REQUEST | part for part in parts]
     assert len({call_key(request) for request in [REQUEST, *changed]}) == 5
     assert call_key(dict(reversed(REQUEST.items()))) == KEY
 
@@ -75,10 +74,8 @@ def test_the_claim_of_a_dead_process_is_taken_over(cache: CallCache, tmp_path: P
         "import os, sys; from pathlib import Path; from pipeline.llm.cache import CallCache\n"
         "CallCache(Path(sys.argv[1])).claim(sys.argv[2], 0); os.kill(os.getpid(), 9)"
     )
-    root = Path(__file__).resolve().parents[3]
-    subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "calls.sqlite"), KEY], cwd=root, check=False
-    )
+    command = [sys.executable, "-c", script, str(tmp_path / "calls.sqlite"), KEY]
+    subprocess.run(command, cwd=ROOT, check=False)
     assert cache.claim(KEY, 0)
 
 
@@ -125,20 +122,16 @@ def test_another_machines_claim_is_given_an_hour(cache: CallCache, tmp_path: Pat
 
 def test_two_processes_write_at_once_without_loss(cache: CallCache, tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from pipeline.llm.cache import CallCache\nfrom"
-        " pipeline.llm.messages import Spent\ncache = CallCache(Path(sys.argv[1]))\nfor i in"
-        " range(200):\n    cache.write(f'{sys.argv[2]}{i}', {'model': 'm'}, {0: {'text':"
-        " sys.argv[2]}}, Spent(1), 0.1)"
+        "import sys; from pathlib import Path; from pipeline.llm.cache import CallCache, Spent\n"
+        "cache = CallCache(Path(sys.argv[1]))\nfor i in range(200):\n"
+        "    answers = {0: {'text': sys.argv[2]}}\n"
+        "    cache.write(f'{sys.argv[2]}{i}', {'model': 'm'}, answers, Spent(1), 0.1)"
     )
-    root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-c", script, str(tmp_path / "calls.sqlite")]
-    writers = [
-        subprocess.Popen([*command, name], cwd=root, env=dict(os.environ)) for name in ("a", "b")
-    ]
+    writers = [subprocess.Popen([*command, name], cwd=ROOT) for name in "ab"]
     assert [writer.wait() for writer in writers] == [0, 0]
-    assert all(
-        cache.read(f"{name}{i}", [0]) == {0: {"text": name}} for name in "ab" for i in range(200)
-    )
+    for name in "ab":
+        assert all(cache.read(f"{name}{i}", [0]) == {0: {"text": name}} for i in range(200))
 
 
 def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
@@ -162,20 +155,12 @@ def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(
     file = tmp_path / "calls.sqlite"
     for shared in (False, True, False):
         with contextlib.closing(CallCache(file, shared=shared)) as cache:
-            cache.write(
-                KEY,
-                REQUEST,
-                {0: {"text": "first"}, 1 + shared: {"text": str(shared)}},
-                Spent(2),
-                0.1,
-            )
+            answers = {0: {"text": "first"}, 1 + shared: {"text": str(shared)}}
+            cache.write(KEY, REQUEST, answers, Spent(2), 0.1)
             assert file.with_name("calls.sqlite-shm").exists() is not shared
     with contextlib.closing(CallCache(file)) as cache:
-        assert cache.read(KEY, range(3)) == {
-            0: {"text": "first"},
-            1: {"text": "False"},
-            2: {"text": "True"},
-        }
+        texts = [cache.read(KEY, range(3))[sample]["text"] for sample in range(3)]
+    assert texts == ["first", "False", "True"]
 
 
 OPEN_AT_ONCE = """

@@ -118,20 +118,25 @@ def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(
     assert address(settings) != address(judge)
 
 
+# The server must outlive the thread that starts it.
+SERVE = """
+import sys, threading
+from pipeline.llm import embedded
+from pipeline.settings import load_settings
+from tests.unit.llm.test_embedded import address
+settings = load_settings(data=sys.argv[1], llm_context=1024, llm_concurrency=1, _env_file=None)
+thread = threading.Thread(target=address, args=(settings,))
+thread.start(); thread.join()
+server = next(iter(embedded._servers.values()))
+print(server.process.pid, server.process.poll(), flush=True)
+sys.stdin.read()
+"""
+
+
 @pytest.mark.faults
 def test_the_server_dies_with_a_killed_parent(settings: Settings) -> None:
-    script = (
-        "import json, sys, threading\nfrom pipeline.llm import embedded\nfrom pathlib import"
-        " Path\nfrom pipeline.llm.models import get_model\nfrom pipeline.settings import"
-        " load_settings\nsettings = load_settings(data=sys.argv[1], llm_context=1024,"
-        " llm_concurrency=1, _env_file=None)\nargs = (get_model(settings), Path(sys.argv[1]) /"
-        " 'cache' / 'llm')\nthread = threading.Thread(target=embedded.embedded_endpoint,"
-        " args=args)\nthread.start(); thread.join()\nserver ="
-        " next(iter(embedded._servers.values()))\nprint(server.process.pid, server.process.poll(),"
-        " flush=True)\nsys.stdin.read()\n"
-    )
     parent = subprocess.Popen(
-        [sys.executable, "-c", script, str(settings.data_root)],
+        [sys.executable, "-c", SERVE, str(settings.data_root)],
         cwd=PROJECT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

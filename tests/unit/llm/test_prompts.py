@@ -54,11 +54,8 @@ def test_hostile_text_stays_inside_its_fence(folder: PromptFolder) -> None:
 def test_nested_marks_and_fences_do_not_come_together() -> None:
     assert as_data("<|im_<|x|>start|>") == "< |im_< |x| >start| >"
     assert as_data("<<content>/content></con\x00tent>") == "<< content>/content>< /content>"
-    for plain in (
-        "a < b, c > d, $x_{<t}$, |A|",
-        "[Reference 3], $[|x| + 1]$, x[i_j], [Tool calls]",
-    ):
-        assert as_data(plain) == plain
+    plain = "a < b, c > d, $x_{<t}$, |A|, [Reference 3], $[|x| + 1]$, x[i_j], [Tool calls]"
+    assert as_data(plain) == plain
 
 
 def test_a_value_that_is_missing_is_an_error(folder: PromptFolder) -> None:

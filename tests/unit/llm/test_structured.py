@@ -38,10 +38,6 @@ def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(
     assert parse_answer(f'{{"why": "{written}"}}', Verdict).why == read
 
 
-def test_a_formula_in_broken_json_keeps_its_macros() -> None:
-    assert parse_answer(r"{'why': '$\frac{1}{2}\delta$',}", Verdict).why == r"$\frac{1}{2}\delta$"
-
-
 @pytest.mark.parametrize(
     "text",
     [r"$\nabla f \notin \mathbb{R}^{n} \, \ni$", r"a \\ b", "no formula", r"C:\temp\new \u12"],
@@ -50,9 +46,12 @@ def test_a_copy_of_a_copyable_text_is_read_as_the_text(text: str) -> None:
     assert parse_answer(f'{{"why": "{copyable(text)}"}}', Verdict).why == text
 
 
-@pytest.mark.parametrize("answer", ["", "no JSON", "} then {", '{"grade": 3}', '{"why": "cut of'])
+@pytest.mark.parametrize(
+    "answer",
+    ["", "} then {", '{"grade": 3}', '{"why": ' + "[" * 5000 + "}", '{"why": ' * 5000 + "}"],
+)
 def test_what_holds_no_answer_is_an_error(answer: str) -> None:
-    with pytest.raises(ValueError, match=r"JSON|why"):
+    with pytest.raises(ValueError, match=r"JSON|why|nested too deeply"):
         parse_answer(answer, Verdict)
 
 
@@ -71,12 +70,6 @@ class Claims(BaseModel):
 )
 def test_broken_json_is_read_without_another_call(answer: str) -> None:
     assert parse_answer(answer, Claims) == Claims(claims=[Verdict(why="it floats")])
-
-
-@pytest.mark.parametrize("nested", ["[" * 5000, '{"why": ' * 5000])
-def test_deep_nesting_is_an_error_of_the_answer(nested: str) -> None:
-    with pytest.raises(ValueError, match="nested too deeply"):
-        parse_answer(f'{{"why": {nested}}}', Verdict)
 
 
 class Elements(TextFields):
