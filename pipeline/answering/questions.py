@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.arxiv.identifiers import month_of, months_of, normalize_arxiv_id
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.errors import SettingError
 from pipeline.index.papers import rows_of_papers
@@ -261,8 +261,7 @@ class PosedQuestion:
 
 def paper_months(questions: Iterable[Question]) -> list[str]:
     """The months of all papers of some questions, oldest first."""
-    papers = {paper for question in questions for paper in question.papers}
-    return sorted({month for paper in papers if (month := month_of(paper))})
+    return months_of(paper for question in questions for paper in question.papers)
 
 
 def passages_of_papers(root: DataRoot, questions: Iterable[Question]) -> dict[str, list[Row]]:

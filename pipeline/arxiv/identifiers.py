@@ -6,6 +6,7 @@ Forms and dates: https://info.arxiv.org/help/arxiv_identifier.html.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -84,6 +85,12 @@ def month_of(identifier: str) -> str | None:
         return None
     month = f"{'19' if old[2] >= '91' else '20'}{old[2]}-{old[3]}"
     return month if is_month(month) and month < _FIRST_NEW else None
+
+
+def months_of(identifiers: Iterable[str]) -> list[str]:
+    """The months of some identifiers, oldest first; malformed ones have none."""
+    months = map(month_of, identifiers)
+    return sorted({month for month in months if month is not None})
 
 
 def read_member_name(name: str) -> MemberName | NotAPage:

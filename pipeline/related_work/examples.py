@@ -131,21 +131,19 @@ def choose_examples(
     return (*texts, *shipped())[:count]
 
 
-def task_examples(
-    workspace: Workspace, month: str, rows: Sequence[Mapping[str, Any]], count: int
-) -> list[tuple[str, ...]]:
-    """The examples of each of a month's tasks (rows of `related_work_tasks`): `count`, or as many
-    as there are.
-    """
-    if not count:
-        return [()] * len(rows)
-    candidates, cites = corpus_examples(workspace, month), cited_papers(workspace, month)
-    return [
-        choose_examples(
-            candidates,
-            row["arxiv_id"],
-            _reference_ids(row) | cites.get(row["arxiv_id"], frozenset()),
-            count,
-        )
-        for row in rows
-    ]
+@dataclass(frozen=True, slots=True)
+class StyleExamples:
+    """What the examples of a month's tasks are chosen from, and what the month's papers cite."""
+
+    candidates: Sequence[Example]
+    cites: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def before(cls, workspace: Workspace, month: str) -> StyleExamples:
+        """Those for the tasks of this month, from earlier ones."""
+        return cls(corpus_examples(workspace, month), cited_papers(workspace, month))
+
+    def of_task(self, row: Mapping[str, Any], count: int) -> tuple[str, ...]:
+        """The examples of a row of `related_work_tasks`: `count`, or as many as there are."""
+        cites = _reference_ids(row) | self.cites.get(row["arxiv_id"], frozenset())
+        return choose_examples(self.candidates, row["arxiv_id"], cites, count)

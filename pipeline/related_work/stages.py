@@ -19,25 +19,22 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.engine.digests import digests_by_month
 from pipeline.engine.parts import build_parts
 from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Spent
 from pipeline.llm.models import get_model, settings_for, writer_settings
 from pipeline.llm.stage_loop import job_client, map_concurrently
-from pipeline.related_work.examples import example_inputs
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
 from pipeline.related_work.task import ReferenceSource, Task
-from pipeline.related_work.task_reader import read_elements, read_tasks, reference_months, tasks_for
+from pipeline.related_work.task_reader import MonthTasks, read_elements
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import TextKind, read_texts
 from pipeline.storage.writing import Row
-from pipeline.tables import Table
 from pipeline.tables.writers import Writer
 
 _IMPORTED = TextKind("section", "task", "task_id", "title", only_known=False)
@@ -54,10 +51,6 @@ class _Section:
     def name(self) -> str:
         """Its subject in the ledger."""
         return f"{self.task.task_id} repeat {self.repeat}" if self.repeat else self.task.task_id
-
-
-def _task_rows(job: Job) -> list[dict[str, Any]]:
-    return sorted(job.rows(tables.RELATED_WORK_TASKS), key=lambda row: str(row["task_id"]))
 
 
 def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, ReferenceSource]]:
@@ -89,14 +82,13 @@ def _element_settings(settings: Settings) -> Mapping[str, Any]:
 
 def _element_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     settings = workspace.settings
-    inputs = {"prompts": PROMPTS.digest("elements")} | _reference_inputs(
-        workspace, month, tables.PAPERS
-    )
+    tasks = MonthTasks(workspace, month)
+    inputs = {"prompts": PROMPTS.digest("elements")} | tasks.cited_digests(tables.PAPERS)
     return [
         MonthPart(
             name=model,
             columns={"model": model},
-            build=partial(_build_key_elements, model),
+            build=partial(_build_key_elements, model, tasks),
             reads=((tables.RELATED_WORK_TASKS, None),),
             settings={"element_tokens": settings_for(settings, model).element_tokens},
             inputs=inputs | {"model": _model_fingerprint(settings, model)},
@@ -105,11 +97,10 @@ def _element_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     ]
 
 
-def _build_key_elements(model: str, job: Job) -> Iterator[Row]:
-    rows = _task_rows(job)
+def _build_key_elements(model: str, month_tasks: MonthTasks, job: Job) -> Iterator[Row]:
     papers = [
         paper
-        for row, task in zip(rows, read_tasks(job, rows), strict=True)
+        for row, task in zip(month_tasks.rows, month_tasks.with_texts(job), strict=True)
         for paper in _papers(row, task)
     ]
     for (columns, _, _), extraction in zip(
@@ -160,32 +151,27 @@ def _summary_settings(settings: Settings) -> Mapping[str, Any]:
 
 
 def _summary_parts(workspace: Workspace, month: str) -> list[MonthPart]:
+    tasks = MonthTasks(workspace, month)
     parts = [
-        _writer_part(workspace, month, writer, system)
+        _writer_part(tasks, writer, system)
         for writer, system in RELATED_WORK_WRITERS.lookup_all(workspace.settings)
     ]
-    return [*parts, *_imported_part(workspace)]
-
-
-def _imported_part(workspace: Workspace) -> list[MonthPart]:
-    """The part of imported sections; none where no file is set."""
     file = workspace.settings.imported_sections
-    if file is None:
-        return []
-    content = read_content(file, "CITELOOM_IMPORTED_SECTIONS a CSV file of sections")
-    return [
-        MonthPart(
+    if file is not None:
+        content = read_content(file, "CITELOOM_IMPORTED_SECTIONS a CSV file of sections")
+        imported = MonthPart(
             name="imported",
             columns=None,
-            build=partial(_build_imported, file),
+            build=partial(_build_imported, file, tasks),
             reads=((tables.RELATED_WORK_TASKS, None),),
             inputs={"file": hashlib.sha256(content).hexdigest()},
         )
-    ]
+        parts.append(imported)
+    return parts
 
 
-def _build_imported(file: Path, job: Job) -> Iterator[Row]:
-    tasks = {task.task_id: task for task in read_tasks(job, _task_rows(job), with_texts=False)}
+def _build_imported(file: Path, month_tasks: MonthTasks, job: Job) -> Iterator[Row]:
+    tasks = {task.task_id: task for task in month_tasks.with_titles()}
     imported = read_texts(
         file, _IMPORTED, {task_id: task.title for task_id, task in tasks.items()}, SYSTEMS
     )
@@ -196,32 +182,41 @@ def _build_imported(file: Path, job: Job) -> Iterator[Row]:
         yield _summary_row(_Section(task), Writer(text.system), summary, "{}")
 
 
-def _writer_part(
-    workspace: Workspace, month: str, writer: Writer, system: RelatedWorkSystem
-) -> MonthPart:
+def _writer_part(month_tasks: MonthTasks, writer: Writer, system: RelatedWorkSystem) -> MonthPart:
+    settings = month_tasks.workspace.settings
+    of_writer = settings_for(settings, writer.model, "CITELOOM_SYSTEMS")
     elements = ((tables.KEY_ELEMENTS, writer.model),) if system.reads_elements else ()
+    inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
+    if writer.model is not None:
+        inputs["model"] = _model_fingerprint(settings, writer.model)
+    if system.reads_texts:
+        inputs |= month_tasks.cited_digests(tables.PAPERS)
+    if system.count_examples(settings):
+        inputs |= month_tasks.example_digests
+    if system.reads_passages:
+        inputs |= month_tasks.cited_digests(tables.PASSAGES)
     return MonthPart(
         name=writer.name,
         columns=writer.columns,
-        build=partial(_build_summaries, writer, system),
+        build=partial(_build_summaries, writer, system, month_tasks),
         reads=((tables.RELATED_WORK_TASKS, None), *elements),
-        settings=system.settings_of(
-            settings_for(workspace.settings, writer.model, "CITELOOM_SYSTEMS")
-        )
-        | repeat_settings(system, workspace.settings),
+        settings=system.settings_of(of_writer) | repeat_settings(system, settings),
         version=system.version,
-        inputs=_writer_inputs(writer, system, workspace, month),
+        inputs=inputs,
     )
 
 
-def _build_summaries(writer: Writer, system: RelatedWorkSystem, job: Job) -> Iterator[Row]:
-    rows = _task_rows(job)
-    tasks = tasks_for(job, rows, system)
+def _build_summaries(
+    writer: Writer, system: RelatedWorkSystem, month_tasks: MonthTasks, job: Job
+) -> Iterator[Row]:
+    tasks = month_tasks.for_system(job, system)
     if system.write_all is not None:
         sections = [_Section(task) for task in tasks]
         summaries = system.write_all(tasks, job.settings)
     else:
-        elements = read_elements(job, rows, writer.model) if system.reads_elements else {}
+        elements: Mapping[str, Sequence[KeyElements]] = {}
+        if system.reads_elements:
+            elements = read_elements(job, month_tasks.rows, writer.model)
         sections = list(_sections(tasks, job.settings))
         summaries = run(_write_all(job, writer, system, sections, elements))
     job.notes["citations"] = _citation_notes(summaries)
@@ -308,28 +303,6 @@ def _summary_row(section: _Section, writer: Writer, summary: Summary, settings: 
 
 def _model_fingerprint(settings: Settings, model: str) -> str:
     return get_model(settings, model, "CITELOOM_SYSTEMS").fingerprint
-
-
-def _writer_inputs(
-    writer: Writer, system: RelatedWorkSystem, workspace: Workspace, month: str
-) -> Mapping[str, str]:
-    """Digests of a writer's inputs besides tasks, key elements and settings, by name."""
-    inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
-    if writer.model is not None:
-        inputs["model"] = _model_fingerprint(workspace.settings, writer.model)
-    if system.reads_texts:
-        inputs |= _reference_inputs(workspace, month, tables.PAPERS)
-    if system.count_examples(workspace.settings):
-        inputs |= example_inputs(workspace, month)
-    if system.reads_passages:
-        inputs |= _reference_inputs(workspace, month, tables.PASSAGES)
-    return inputs
-
-
-def _reference_inputs(workspace: Workspace, month: str, table: Table) -> dict[str, str]:
-    """Digests of the months of a table in which the tasks' references lie."""
-    rows = workspace.root.rows(tables.RELATED_WORK_TASKS, month, ["references"])
-    return digests_by_month(workspace, table, reference_months(rows))
 
 
 KEY_ELEMENTS = Stage(

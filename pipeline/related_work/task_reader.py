@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.identifiers import months_of
 from pipeline.corpus.parse.policies import without_markers
+from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput
 from pipeline.index.papers import rows_of_papers
-from pipeline.related_work.examples import task_examples
+from pipeline.related_work.examples import StyleExamples, example_inputs
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.systems import RelatedWorkSystem
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.storage.data_root import DataRoot
+from pipeline.tables import Table
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")
 # The text of a work of which only this is known: a model would otherwise add what it believes to
@@ -61,20 +65,6 @@ def read_papers(
     return {row["arxiv_id"]: row for row in rows}
 
 
-def reference_months(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The months of the corpus's papers among the references of `related_work_tasks` rows."""
-    months = {month_of(arxiv_id) for arxiv_id in _in_corpus(rows)}
-    return {month for month in months if month is not None}
-
-
-def reference_texts(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Text of every reference of these rows whose paper is in the corpus, by arXiv id."""
-    return {
-        arxiv_id: paper_text(paper)
-        for arxiv_id, paper in read_papers(workspace, _in_corpus(rows)).items()
-    }
-
-
 def reference_passages(
     workspace: Workspace, arxiv_ids: Collection[str]
 ) -> dict[str, tuple[ReferencePassage, ...]]:
@@ -90,7 +80,13 @@ def reference_passages(
     return {arxiv_id: tuple(paper_passages) for arxiv_id, paper_passages in passages.items()}
 
 
-def _in_corpus(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+def in_corpus(reference: Mapping[str, Any]) -> bool:
+    """Whether a task's reference is read from `papers`, not from the task itself."""
+    return reference["source"] == "full_text" and not reference["text"]
+
+
+def references_in_corpus(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The papers of the corpus among the references of rows of `related_work_tasks`."""
     return {
         reference["arxiv_id"]
         for row in rows
@@ -99,9 +95,80 @@ def _in_corpus(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     }
 
 
-def in_corpus(reference: Mapping[str, Any]) -> bool:
-    """Whether a task's reference is read from `papers`, not from the task itself."""
-    return reference["source"] == "full_text" and not reference["text"]
+@dataclass(frozen=True)
+class MonthTasks:
+    """The related-work tasks of a month; what several writers read of them is read once."""
+
+    workspace: Workspace
+    month: str
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of `related_work_tasks`, by task id."""
+        rows = self.workspace.root.rows(tables.RELATED_WORK_TASKS, self.month)
+        return sorted(rows, key=lambda row: str(row["task_id"]))
+
+    @cached_property
+    def cited_months(self) -> list[str]:
+        """The months of the corpus's papers among the references, read without other columns."""
+        rows = self.workspace.root.rows(tables.RELATED_WORK_TASKS, self.month, ["references"])
+        return months_of(references_in_corpus(rows))
+
+    def cited_digests(self, table: Table) -> dict[str, str]:
+        """Digests of the cited months of a table, by name, for a part's `inputs`."""
+        return digests_by_month(self.workspace, table, self.cited_months)
+
+    @cached_property
+    def example_digests(self) -> dict[str, str]:
+        """Digests of what style examples are chosen from, by name, for a part's `inputs`."""
+        return example_inputs(self.workspace, self.month)
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """The text of each reference in the corpus, by arXiv id: may be a gigabyte for a month."""
+        papers = read_papers(self.workspace, references_in_corpus(self.rows))
+        return {arxiv_id: paper_text(paper) for arxiv_id, paper in papers.items()}
+
+    @cached_property
+    def _passages(self) -> dict[str, tuple[ReferencePassage, ...]]:
+        return reference_passages(self.workspace, references_in_corpus(self.rows))
+
+    @cached_property
+    def _examples(self) -> StyleExamples:
+        return StyleExamples.before(self.workspace, self.month)
+
+    def with_titles(self) -> list[Task]:
+        """The tasks; of their references in the corpus the titles alone."""
+        return [task_of(row, {}) for row in self.rows]
+
+    def with_texts(self, job: Job) -> list[Task]:
+        """The tasks with the texts of their references; those without one go to the ledger."""
+        texts = self._texts_noted(job)
+        return [task_of(row, texts) for row in self.rows]
+
+    def for_system(self, job: Job, system: RelatedWorkSystem) -> list[Task]:
+        """The tasks with the texts, style examples and passages that the system needs; references
+        without a text go to the ledger.
+        """
+        texts = self._texts_noted(job) if system.reads_texts else {}
+        passages = self._passages if system.reads_passages else {}
+        count = system.count_examples(job.settings)
+        return [
+            task_of(row, texts, passages, self._examples.of_task(row, count) if count else ())
+            for row in self.rows
+        ]
+
+    def _texts_noted(self, job: Job) -> dict[str, str]:
+        """The texts of the references by arXiv id; those without one go to the ledger."""
+        for row in self.rows:
+            for reference in row["references"]:
+                if in_corpus(reference) and reference["arxiv_id"] not in self._texts:
+                    detail = (
+                        f"{reference['arxiv_id']} is not in papers any more; its title alone is"
+                        " used"
+                    )
+                    job.leave_out(row["task_id"], "reference_without_text", detail)
+        return self._texts
 
 
 def read_elements(
@@ -134,41 +201,6 @@ def read_elements(
             f" is now: run citeloom run --months {job.month} --until key_elements"
         )
     return dict(elements)
-
-
-def read_tasks(
-    job: Job, rows: Sequence[Mapping[str, Any]], *, with_texts: bool = True
-) -> list[Task]:
-    """The tasks of these rows of `related_work_tasks`.
-
-    with_texts: with the texts of their references, which may be a gigabyte for a month, or with
-    their titles alone.
-    """
-    texts = _texts_of(job, rows) if with_texts else {}
-    return [task_of(row, texts) for row in rows]
-
-
-def tasks_for(job: Job, rows: Sequence[Mapping[str, Any]], system: RelatedWorkSystem) -> list[Task]:
-    """The tasks of these rows with the texts, style examples and passages that the system needs."""
-    texts = _texts_of(job, rows) if system.reads_texts else {}
-    passages = reference_passages(job.workspace, _in_corpus(rows)) if system.reads_passages else {}
-    examples = task_examples(job.workspace, job.month, rows, system.count_examples(job.settings))
-    return [
-        task_of(row, texts, passages, chosen) for row, chosen in zip(rows, examples, strict=True)
-    ]
-
-
-def _texts_of(job: Job, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The texts of the references by arXiv id; those without one go to the ledger."""
-    texts = reference_texts(job.workspace, rows)
-    for row in rows:
-        for reference in row["references"]:
-            if in_corpus(reference) and reference["arxiv_id"] not in texts:
-                detail = (
-                    f"{reference['arxiv_id']} is not in papers any more; its title alone is used"
-                )
-                job.leave_out(row["task_id"], "reference_without_text", detail)
-    return texts
 
 
 def task_of(

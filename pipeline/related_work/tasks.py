@@ -20,8 +20,8 @@ from itertools import chain
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_missing_markers
+from pipeline.arxiv.identifiers import month_of, months_of
 from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace
@@ -29,7 +29,6 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.task import ReferenceSource, file_digests, task_rows
 from pipeline.related_work.task_reader import paper_text
 from pipeline.storage.writing import Row
-from pipeline.tables import Table
 from pipeline.text import one_line
 
 _MARKER = re.compile(r"\[((?:@[^\[\];]+)(?:;\s*@[^\[\];]+)*)\]")
@@ -268,27 +267,15 @@ def _item_work(row: Mapping[str, Any]) -> CitedWork:
     )
 
 
-def _cited_months(workspace: Workspace, table: Table, month: str, cited_ids: set[str]) -> list[str]:
-    """Months up to this one of a table in which cited papers may be."""
-    cited = {month_of(identifier) for identifier in cited_ids}
-    return [other for other in workspace.root.months(table) if other <= month and other in cited]
-
-
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """Digests of other months of cited papers, of metadata for works outside, and of task files."""
-    cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])[
-        "cited_arxiv_id"
-    ].drop_null()
-    cited_ids = set(cited.to_pylist())
-    others = (
-        other
-        for other in _cited_months(workspace, tables.PAPERS, month, cited_ids)
-        if other != month
-    )
-    digests = digests_by_month(workspace, tables.PAPERS, others)
+    rows = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])
+    cited = set(rows["cited_arxiv_id"].drop_null().to_pylist())
+    not_later = [other for other in months_of(cited) if other <= month]
+    earlier = [other for other in not_later if other != month]
+    digests = digests_by_month(workspace, tables.PAPERS, earlier)
     if workspace.settings.outside_references != "drop":
-        metadata_months = _cited_months(workspace, tables.METADATA, month, cited_ids)
-        digests |= digests_by_month(workspace, tables.METADATA, metadata_months)
+        digests |= digests_by_month(workspace, tables.METADATA, not_later)
     if workspace.settings.tasks_dir is not None:
         digests |= file_digests(workspace.settings.tasks_dir, month)
     return digests

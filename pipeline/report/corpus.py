@@ -216,7 +216,7 @@ def _retrieval_paragraphs(scores: RetrievalScores) -> list[str]:
     asking_papers = scores.notes.get("asking_papers", 0)
     in_all = scores.notes.get("papers_in_all", row["papers"])
     asking = f" of {number_of(asking_papers, 'paper')}" if asking_papers else ""
-    of_all = f" (of {count(in_all)} up to this month)" if in_all > row["papers"] else ""
+    of_all = f" (of {count(in_all)} of this month or cited)" if in_all > row["papers"] else ""
     paragraphs = [
         (
             f"{number_of(row['queries'], 'sentence')}{asking} that cite papers of the corpus,"

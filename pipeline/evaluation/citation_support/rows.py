@@ -36,7 +36,7 @@ from pipeline.llm.loop import run
 from pipeline.llm.messages import Spent
 from pipeline.llm.models import judge_models
 from pipeline.llm.stage_loop import job_client, map_concurrently
-from pipeline.related_work.task_reader import in_corpus, reference_months
+from pipeline.related_work.task_reader import MonthTasks, in_corpus
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.writing import Row
 
@@ -201,8 +201,7 @@ def _unjudged_row(each: SampledCitation, reason: str | None) -> Row:
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """The judge, its prompt, the embedder's model, and passages and vectors of cited papers."""
-    tasks = workspace.root.iterate(tables.RELATED_WORK_TASKS, month, ["references"])
-    months = sorted(reference_months(tasks))
+    months = MonthTasks(workspace, month).cited_months
     digests = {
         f"{table.name} of cited papers": digest_of(workspace, table, months)
         for table in (tables.PASSAGES, tables.EMBEDDINGS)

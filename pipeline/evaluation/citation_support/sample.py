@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job
 from pipeline.evaluation.passages import EvidencePassage, among, paragraphs_of, search
@@ -96,9 +95,13 @@ def read_citations(job: Job, most: int) -> list[SampledCitation]:
         row["task_id"]: {reference["number"]: reference for reference in row["references"]}
         for row in job.iterate(tables.RELATED_WORK_TASKS, ["task_id", "references"])
     }
-    readable = _papers_with_text(
-        job, (reference for references in tasks.values() for reference in references.values())
-    )
+    cited = {
+        reference["arxiv_id"]
+        for references in tasks.values()
+        for reference in references.values()
+        if in_corpus(reference)
+    }
+    readable = papers_with_passages(job.workspace, cited)
     rows = job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "repeat", "sentences"])
     sections = sorted(
         (row for row in rows if row["repeat"] == 0),
@@ -115,17 +118,6 @@ def read_citations(job: Job, most: int) -> list[SampledCitation]:
                 "the month has no such task",
             )
     return sample
-
-
-def _papers_with_text(job: Job, references: Iterable[Row]) -> set[str]:
-    """The cited papers of the corpus of which there are passages."""
-    cited = {reference["arxiv_id"] for reference in references if in_corpus(reference)}
-    months = {month_of(arxiv_id) for arxiv_id in cited}
-    papers: set[str] = set()
-    for month in job.workspace.root.months(tables.PASSAGES):
-        if month in months:
-            papers |= papers_with_passages(job.workspace, month) & cited
-    return papers
 
 
 def _of_section(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.identifiers import month_of, months_of
 from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.embedding.columns import SCHEMA, sparse_rows
 from pipeline.embedding.embedder import SparseRows
@@ -43,9 +44,11 @@ _VECTORS = ["dense", "sparse_ids", "sparse_weights"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The papers to search, with their months; how many of the first queries fit; totals."""
+    """The papers to search; how many of the first queries fit; totals of the papers that could be
+    searched: those of the month and those that its queries cite.
+    """
 
-    months: Mapping[str, str]
+    papers: frozenset[str]
     queries: int
     papers_in_all: int
     passages_in_all: int
@@ -96,57 +99,60 @@ def choose(
     model: str,
     most: int = MOST_PASSAGES,
 ) -> Choice:
-    """The papers to search, of at most `most` passages: those that the queries cite, then others by
-    the hash of their ids.
+    """The papers to search, of at most `most` passages: those that the queries cite, then papers of
+    the month by the hash of their ids.
 
     cited: what each query cites, in the order in which the queries are to be asked. The first query
     whose papers do not fit ends the asking, so that the size of papers does not choose among
-    queries. Papers of later months are not looked at, nor those without vectors of the model: no
-    search would find them.
+    queries. No other months are read, so that a month costs the same in a corpus of any size, and
+    its scores depend on nothing else. Papers without vectors of the model are left out: no search
+    would find them.
     """
-    sizes, months = _sizes(workspace, month, model)
-    chosen: dict[str, str] = {}
+    sizes = _passages_by_paper(workspace, month, cited, model)
+    papers: set[str] = set()
     room, queries = most, 0
-    for papers in cited:
-        new = [paper for paper in papers if paper in sizes and paper not in chosen]
+    for of_query in cited:
+        new = {paper for paper in of_query if paper in sizes} - papers
         needed = sum(sizes[paper] for paper in new)
         if needed > room:
             break
-        chosen |= {paper: months[paper] for paper in new}
+        papers |= new
         room -= needed
         queries += 1
-    for paper in sorted(sizes.keys() - chosen.keys(), key=text_digest):
+    for paper in sorted(sizes.keys() - papers, key=text_digest):
         if sizes[paper] > room:
             break
-        chosen[paper] = months[paper]
+        papers.add(paper)
         room -= sizes[paper]
-    return Choice(chosen, queries, len(sizes), sum(sizes.values()))
+    return Choice(frozenset(papers), queries, len(sizes), sum(sizes.values()))
 
 
-def _sizes(workspace: Workspace, month: str, model: str) -> tuple[dict[str, int], dict[str, str]]:
-    """Embedded passages of each paper of the months up to this one, and the month that it is of."""
+def _passages_by_paper(
+    workspace: Workspace, month: str, cited: Sequence[Sequence[str]], model: str
+) -> Counter[str]:
+    """The number of embedded passages of each paper of the month and each cited one."""
     import pyarrow.compute as pc
 
-    sizes: dict[str, int] = {}
-    months: dict[str, str] = {}
-    embedded = set(workspace.root.months(tables.EMBEDDINGS))
-    for other in months_until(workspace, month):
-        if other not in embedded:
-            continue
-        rows = workspace.root.read(tables.EMBEDDINGS, other, ["arxiv_id", "model"])
-        papers = rows.filter(pc.equal(rows["model"], model))["arxiv_id"].value_counts().to_pylist()
-        sizes |= {paper["values"]: paper["counts"] for paper in papers}
-        months |= {paper["values"]: other for paper in papers}
-    return sizes, months
+    root = workspace.root
+    columns = ["arxiv_id", "model"]
+    earlier = {paper for of_query in cited for paper in of_query if month_of(paper) != month}
+    sizes: Counter[str] = Counter()
+    for rows in (
+        root.read(tables.EMBEDDINGS, month, columns),
+        *tables_of_papers(root, tables.EMBEDDINGS, earlier, columns),
+    ):
+        of_model = rows.filter(pc.equal(rows["model"], model))
+        sizes.update(of_model["arxiv_id"].to_pylist())
+    return sizes
 
 
 def read_pool(workspace: Workspace, choice: Choice) -> Pool:
     """The chosen papers' passages. Raises PermanentFailure where a month cannot be read."""
     import numpy as np
 
-    rows = list(rows_of_papers(workspace.root, tables.PASSAGES, choice.months, _COLUMNS))
+    rows = list(rows_of_papers(workspace.root, tables.PASSAGES, choice.papers, _COLUMNS))
     rows.sort(key=lambda row: (row["arxiv_id"], row["ordinal"]))
-    number_of = {paper: number for number, paper in enumerate(sorted(choice.months))}
+    number_of = {paper: number for number, paper in enumerate(sorted(choice.papers))}
     paper_of = np.array([number_of[row["arxiv_id"]] for row in rows], np.int32)
     order = np.argsort(np.array([row["passage_id"] for row in rows]), kind="stable")
     by_id = np.empty(len(rows), np.int64)
@@ -171,14 +177,14 @@ def pool_vectors(
     schema = pa.schema([pa.field(_DIGEST, pa.string()), *(SCHEMA.field(name) for name in _VECTORS)])
     parts = [schema.empty_table()]
     columns = [_DIGEST, "model", *_VECTORS]
-    for part in tables_of_papers(workspace.root, tables.EMBEDDINGS, choice.months, columns):
+    for part in tables_of_papers(workspace.root, tables.EMBEDDINGS, choice.papers, columns):
         of_model = part.filter(pc.equal(part["model"], model))
         parts.append(of_model.select(schema.names).cast(schema))
     vectors = pa.concat_tables(parts)
     places = {digest: place for place, digest in enumerate(vectors[_DIGEST].to_pylist())}
     for row in pool.rows:
         if row[_DIGEST] not in places:
-            month = choice.months[row["arxiv_id"]]
+            month = month_of(row["arxiv_id"])
             raise PermanentFailure(
                 f"embeddings of {month} lack {row['passage_id']}, a passage of {row['arxiv_id']}: "
                 f"run `citeloom run --months {month} --until embeddings`"
@@ -211,27 +217,21 @@ def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.fl
     return matrix
 
 
-def months_until(workspace: Workspace, month: str) -> list[str]:
-    """Months with passages up to this one, oldest first: nobody cites what comes later."""
-    return [other for other in workspace.root.months(tables.PASSAGES) if other <= month]
-
-
-def months_of(workspace: Workspace, month: str, papers: Iterable[str]) -> list[str]:
-    """Those of `months_until` that the identifiers of these papers name."""
-    named = {month_of(paper) for paper in papers}
-    return [other for other in months_until(workspace, month) if other in named]
-
-
-def papers_with_passages(workspace: Workspace, month: str) -> set[str]:
-    """The papers of a month that have a passage: no search finds the others."""
-    return set(
-        workspace.root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"].unique().to_pylist()
-    )
+def papers_with_passages(workspace: Workspace, papers: Collection[str]) -> set[str]:
+    """Those of these papers that have a passage: no search finds the others."""
+    readable: set[str] = set()
+    for rows in tables_of_papers(workspace.root, tables.PASSAGES, papers, ["arxiv_id"]):
+        readable.update(rows["arxiv_id"].unique().to_pylist())
+    return readable
 
 
 def earlier_digests(
-    workspace: Workspace, month: str, months: Iterable[str], *read: Table
+    workspace: Workspace, month: str, papers: Iterable[str], *read: Table
 ) -> Mapping[str, str]:
-    """`digest_of` earlier months, by table; this month's rows are a stage's `upstream`."""
-    earlier = [other for other in months if other < month]
+    """One digest for each table, over the months of these papers that are before this month.
+
+    Only months that have passages count. This month's rows are a stage's `upstream`.
+    """
+    there = set(workspace.root.months(tables.PASSAGES))
+    earlier = [other for other in months_of(papers) if other in there and other < month]
     return {f"{table.name} before": digest_of(workspace, table, earlier) for table in read}

@@ -13,7 +13,7 @@ from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval import pool as pools
 from pipeline.evaluation.retrieval import rankings
 from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC, RECALLS, per_query
-from pipeline.evaluation.retrieval.pool import earlier_digests, months_until
+from pipeline.evaluation.retrieval.pool import earlier_digests
 from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.settings import Settings
@@ -61,7 +61,7 @@ def build_scores(
         return
     pool = pools.read_pool(job.workspace, choice)
     by_method, not_measured = _rank(job, queries, choice, pool, embedder, make_reranker)
-    papers = len(choice.months)
+    papers = len(choice.papers)
     for metric, depth in RECALLS.items():
         if papers <= depth + 1:
             not_measured[metric] = f"{papers} papers are searched, so whoever finds them all has 1"
@@ -97,7 +97,7 @@ def _note(
     job.notes.update(
         queries=len(queries),
         asking_papers=len({row["arxiv_id"] for row in queries}),
-        papers=len(choice.months),
+        papers=len(choice.papers),
         passages=len(pool),
         papers_in_all=choice.papers_in_all,
         passages_in_all=choice.passages_in_all,
@@ -112,7 +112,7 @@ def _queries_that_fit(job: Job, queries: Rows, choice: pools.Choice, most_passag
         job.leave_out(row["passage_id"], "over_retrieval_pool", detail)
     answerable = []
     for row in queries[: choice.queries]:
-        if any(paper in choice.months for paper in row["cited"]):
+        if any(paper in choice.papers for paper in row["cited"]):
             answerable.append(row)
         else:
             job.leave_out(row["passage_id"], "cited_paper_not_embedded", ", ".join(row["cited"]))
@@ -173,8 +173,8 @@ def _measures(
 
 
 def score_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The model, and what the earlier months hold that may be searched."""
-    earlier = earlier_digests(
-        workspace, month, months_until(workspace, month), tables.PASSAGES, tables.EMBEDDINGS
-    )
+    """The model, and digests of the earlier months of the papers that the queries cite."""
+    rows = workspace.root.rows(tables.RETRIEVAL_QUERIES, month, ["cited"])
+    cited = {paper for row in rows for paper in row["cited"]}
+    earlier = earlier_digests(workspace, month, cited, tables.PASSAGES, tables.EMBEDDINGS)
     return {"model": model_name(workspace.settings), **earlier}

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline import tables
+from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.passages.text import count_words, text_digest
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.retrieval.pool import earlier_digests, months_of, papers_with_passages
+from pipeline.evaluation.retrieval.pool import earlier_digests, papers_with_passages
 from pipeline.storage.writing import Row
 from pipeline.text import one_line
 
@@ -167,9 +168,8 @@ def _resolved(job: Job) -> Mapping[tuple[str, str], str]:
     """(citing paper, key) → the paper of the corpus that it cites, of this month or one before."""
     rows = job.rows(tables.REFERENCES, ["arxiv_id", "key", "cited_arxiv_id"])
     cited = {row["cited_arxiv_id"] for row in rows if row["cited_arxiv_id"]}
-    readable: set[str] = set()
-    for month in months_of(job.workspace, job.month, cited):
-        readable |= cited & papers_with_passages(job.workspace, month)
+    not_later = {paper for paper in cited if (month_of(paper) or "") <= job.month}
+    readable = papers_with_passages(job.workspace, not_later)
     return {
         (row["arxiv_id"], row["key"]): row["cited_arxiv_id"]
         for row in rows
@@ -178,10 +178,7 @@ def _resolved(job: Job) -> Mapping[tuple[str, str], str]:
 
 
 def query_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of the earlier months that hold cited papers."""
-    cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])[
-        "cited_arxiv_id"
-    ].drop_null()
-    return earlier_digests(
-        workspace, month, months_of(workspace, month, set(cited.to_pylist())), tables.PASSAGES
-    )
+    """The digest of the earlier months that hold cited papers."""
+    rows = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])
+    cited = set(rows["cited_arxiv_id"].drop_null().to_pylist())
+    return earlier_digests(workspace, month, cited, tables.PASSAGES)

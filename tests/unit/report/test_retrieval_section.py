@@ -43,7 +43,7 @@ def test_a_section_has_a_row_and_a_bar_of_each_method_and_says_what_they_rest_on
     assert all(bar.low is not None and bar.high is not None for bar in bars)
     text = text_of(scores)
     assert "30 sentences of 4 papers" in text
-    assert "360 passages of 30 papers (of 90 up to this month)" in text
+    assert "360 passages of 30 papers (of 90 of this month or cited)" in text
     assert "With 4 asking papers the intervals are too narrow" in text
     assert "-0.10 (-0.25 to +0.05)" in text
 
@@ -74,6 +74,6 @@ def test_a_month_without_scores_says_why() -> None:
 def test_a_month_of_many_asking_papers_has_no_warning() -> None:
     scores = scores_of(retrieval_scores(30, same), {**NOTES, "asking_papers": 20})
     assert "too narrow" not in text_of(scores)
-    assert "of 90 up to" not in text_of(
+    assert "of 90 of this" not in text_of(
         replace(scores, notes={**scores.notes, "papers_in_all": 30})
     )

@@ -142,8 +142,12 @@ def _embedding(row: Mapping[str, Any], embedder: WordEmbedder, form: Form) -> di
     return {**identity, "model": embedder.name, **vectors}
 
 
-def small_corpus(work: Workspace, embedder: WordEmbedder | None = None) -> None:
-    """March holds four papers that nobody asks from; April two that cite them and each other."""
+def small_corpus(
+    work: Workspace, embedder: WordEmbedder | None = None, others: Sequence[Written] = ()
+) -> None:
+    """March holds four papers that nobody asks from; April two that cite three of them and each
+    other, and others.
+    """
     march = [
         Written(
             f"2403.0000{n}",
@@ -175,5 +179,6 @@ def small_corpus(work: Workspace, embedder: WordEmbedder | None = None) -> None:
             [("paragraph", asks_again), ("list", "lantern harbor.")],
             {"d": "2403.00003"},
         ),
+        *others,
     ]
     write_papers(work, APRIL, april, embedder)

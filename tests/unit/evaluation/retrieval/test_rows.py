@@ -71,11 +71,11 @@ def value(rows: list[Row], method: str, metric: str) -> float:
     return float(row["value"])
 
 
-def test_every_method_is_measured_over_all_papers_up_to_the_month(work: Workspace) -> None:
+def test_every_method_is_measured_over_the_month_and_what_it_cites(work: Workspace) -> None:
     embedder = WordEmbedder()
     rows, outcome = scored(work, embedder)
     assert {row["method"] for row in rows} == {"dense", "lexical", "sparse", "fused"}
-    assert {(row["queries"], row["papers"], row["passages"]) for row in rows} == {(3, 6, 8)}
+    assert {(row["queries"], row["papers"], row["passages"]) for row in rows} == {(3, 5, 7)}
     assert outcome.notes["asking_papers"] == 2
     # A number that cannot tell the methods apart is not written.
     assert {row["metric"] for row in rows} == {"R@1", "RR@50", "nDCG@10"}
@@ -99,11 +99,7 @@ def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
     everywhere.
     """
     work = workspace(tmp_path)
-    known = [
-        Written(f"2403.0000{n}", "Known", [("abstract", text)])
-        for n, text in enumerate(["copper", "dune ember"])
-    ]
-    write_papers(work, MARCH, known)
+    write_papers(work, MARCH, [Written("2403.00000", "Known", [("abstract", "copper")])])
     sentence = "Copper dune copper ember shines brightly [@a]."
     asking = Written(
         "2404.00001",
@@ -114,15 +110,15 @@ def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
     write_papers(work, APRIL, [asking])
     rows, _ = scored(work, WordEmbedder())
     for method in ("dense", "lexical", "sparse", "fused"):
-        assert value(rows, method, "nDCG@10") > 0.6
-    assert value(rows, "dense", "R@1") == 1.0
+        assert value(rows, method, "RR@50") == 1.0
 
 
-def test_the_difference_of_fused_and_lexical_is_paired(work: Workspace) -> None:
+def test_the_difference_of_fused_and_lexical_is_paired(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
     others = [
-        Written(f"2402.001{n:02}", f"Other {n}", [("abstract", "cobalt walnut")]) for n in range(20)
+        Written(f"2404.001{n:02}", f"Other {n}", [("abstract", "cobalt walnut")]) for n in range(20)
     ]
-    write_papers(work, "2024-02", others)
+    small_corpus(work, others=others)
     rows, _ = scored(work, WordEmbedder())
     (gain,) = [row for row in rows if row["method"] == "fused_minus_lexical"]
     assert gain["metric"] == "R@10"
@@ -142,12 +138,10 @@ def test_vectors_of_another_model_are_not_searched(work: Workspace) -> None:
 
 
 def test_a_month_without_embeddings_is_not_searched(work: Workspace) -> None:
-    write_papers(
-        work, "2024-02", [Written("2402.00001", "Before", [("abstract", "quartz quartz shine")])]
-    )
-    work.root.file(tables.EMBEDDINGS, "2024-02").unlink()
+    work.root.file(tables.EMBEDDINGS, MARCH).unlink()
     rows, outcome = scored(work, WordEmbedder())
-    assert {row["papers"] for row in rows} == {6} == {outcome.notes["papers_in_all"]}
+    assert {(row["queries"], row["papers"]) for row in rows} == {(1, 2)}
+    assert dict(outcome.left_out) == {"cited_paper_not_embedded": 2}
 
 
 def test_embeddings_of_earlier_texts_are_refused_with_what_to_run(work: Workspace) -> None:
@@ -165,7 +159,7 @@ def test_a_month_that_one_paper_asks_from_has_no_intervals(work: Workspace) -> N
         work, MAY, [Written("2405.00001", "May", [("paragraph", sentence)], {"a": "2403.00001"})]
     )
     rows, _ = scored(work, WordEmbedder(), MAY)
-    assert {row["papers"] for row in rows} == {7}
+    assert {row["papers"] for row in rows} == {2}
     assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
 
 
@@ -180,14 +174,13 @@ def test_rows_are_taken_from_chunks_in_any_order() -> None:
     assert (matrix_of(pa.chunked_array(chunks).slice(2), wanted[:1] - 2) == rows[wanted[:1]]).all()
 
 
-def test_papers_of_later_months_are_not_searched_and_one_of_an_earlier_makes_the_scores_stale(
-    work: Workspace,
-) -> None:
+def test_scores_depend_on_cited_months_alone(work: Workspace) -> None:
     first, _ = scored(work, WordEmbedder())
-    write_papers(work, MAY, [Written("2405.00001", "May", [("abstract", "quartz quartz shine")])])
+    for month, paper in (("2024-02", "2402.00001"), (MAY, "2405.00001")):
+        write_papers(work, month, [Written(paper, "Other", [("abstract", "quartz quartz shine")])])
     assert state(RETRIEVAL_SCORES, work, APRIL) is State.DONE
     assert scored(work, WordEmbedder(), force=True)[0] == first
-    write_papers(work, "2024-02", [Written("2402.00001", "Before", [("abstract", "quartz")])])
+    write_papers(work, MARCH, [Written("2403.00000", "Quartz", [("abstract", "quartz")])])
     assert state(RETRIEVAL_SCORES, work, APRIL) is State.STALE
 
 
@@ -226,12 +219,13 @@ def test_a_month_without_queries_has_no_rows_and_loads_no_model(
     assert outcome.notes["no_scores"].startswith(said)
 
 
-def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(work: Workspace) -> None:
-    many = [Written(f"2402.{n:05}", "Many", [("abstract", "copper")] * 3) for n in range(90)]
-    write_papers(work, "2024-02", many)
+def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    many = [Written(f"2404.{n:05}", "Many", [("abstract", "copper")] * 3) for n in range(10, 100)]
+    small_corpus(work, others=many)
     rows, outcome = scored(work, WordEmbedder(), most_passages=100)
     notes = outcome.notes
-    assert (notes["papers_in_all"], notes["passages_in_all"]) == (96, 278)
+    assert (notes["papers_in_all"], notes["passages_in_all"]) == (95, 277)
     assert 97 < notes["passages"] <= 100
     assert {row["passages"] for row in rows} == {notes["passages"]}
     assert value(rows, "dense", "R@5") > 0
