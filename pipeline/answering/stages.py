@@ -48,6 +48,7 @@ from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import ImportedTexts, TextKind, read_texts
+from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer
 
@@ -194,6 +195,9 @@ def _writer_part(
     if writer.model is not None:
         model = get_model(workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS")
         inputs["model"] = model.fingerprint
+    questions = read_provenance(workspace.root.file(tables.QUESTIONS, month))
+    if questions is not None and not questions.rows:
+        upstream = []  # most months ask nothing, and depend on no earlier month
     for table in upstream:
         months = [other for other in workspace.root.months(table) if other <= month]
         inputs[f"{table.name} so far"] = digest_of(workspace, table, months)

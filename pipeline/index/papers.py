@@ -110,7 +110,11 @@ def tables_of_papers(
     by_month: dict[str, set[str]] = defaultdict(set)
     for identifier in identifiers:
         by_month[month_of(identifier) or ""].add(identifier)
-    for month in sorted(by_month.keys() & set(root.months(table))):
+    if len(by_month) > 1:
+        months = sorted(by_month.keys() & set(root.months(table)))
+    else:  # a look at one file costs less than a listing of all
+        months = [month for month in by_month if root.file(table, month).exists()]
+    for month in months:
         yield from root.tables_with(table, month, "arxiv_id", by_month[month], columns)
 
 

@@ -83,7 +83,7 @@ def _element_settings(settings: Settings) -> Mapping[str, Any]:
 def _element_parts(workspace: Workspace, month: str) -> list[MonthPart]:
     settings = workspace.settings
     tasks = MonthTasks(workspace, month)
-    inputs = {"prompts": PROMPTS.digest("elements")} | tasks.cited_digests(tables.PAPERS)
+    inputs = {"prompts": PROMPTS.digest("elements")} | tasks.text_digests
     return [
         MonthPart(
             name=model,
@@ -190,11 +190,11 @@ def _writer_part(month_tasks: MonthTasks, writer: Writer, system: RelatedWorkSys
     if writer.model is not None:
         inputs["model"] = _model_fingerprint(settings, writer.model)
     if system.reads_texts:
-        inputs |= month_tasks.cited_digests(tables.PAPERS)
+        inputs |= month_tasks.text_digests
     if system.count_examples(settings):
         inputs |= month_tasks.example_digests
     if system.reads_passages:
-        inputs |= month_tasks.cited_digests(tables.PASSAGES)
+        inputs |= month_tasks.passage_digests
     return MonthPart(
         name=writer.name,
         columns=writer.columns,

@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import months_of
 from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.references.cited_months import cited_months
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput
@@ -21,7 +21,6 @@ from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.systems import RelatedWorkSystem
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import Table
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")
 # The text of a work of which only this is known: a model would otherwise add what it believes to
@@ -110,17 +109,29 @@ class MonthTasks:
 
     @cached_property
     def cited_months(self) -> list[str]:
-        """The months of the corpus's papers among the references, read without other columns."""
-        rows = self.workspace.root.rows(tables.RELATED_WORK_TASKS, self.month, ["references"])
-        return months_of(references_in_corpus(rows))
+        """The months of the corpus's papers among the references."""
 
-    def cited_digests(self, table: Table) -> dict[str, str]:
-        """Digests of the cited months of a table, by name, for a part's `inputs`."""
-        return digests_by_month(self.workspace, table, self.cited_months)
+        def read_papers() -> set[str]:
+            root = self.workspace.root
+            return references_in_corpus(
+                root.rows(tables.RELATED_WORK_TASKS, self.month, ["references"])
+            )
+
+        return cited_months(self.workspace, tables.RELATED_WORK_TASKS, self.month, read_papers)
+
+    @cached_property
+    def text_digests(self) -> dict[str, str]:
+        """Digests of the months that the references' texts are read from, for a part's `inputs`."""
+        return digests_by_month(self.workspace, tables.PAPERS, self.cited_months)
+
+    @cached_property
+    def passage_digests(self) -> dict[str, str]:
+        """As `text_digests`, of the references' passages."""
+        return digests_by_month(self.workspace, tables.PASSAGES, self.cited_months)
 
     @cached_property
     def example_digests(self) -> dict[str, str]:
-        """Digests of what style examples are chosen from, by name, for a part's `inputs`."""
+        """As `text_digests`, of what style examples are chosen from."""
         return example_inputs(self.workspace, self.month)
 
     @cached_property

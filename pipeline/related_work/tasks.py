@@ -20,14 +20,15 @@ from itertools import chain
 from typing import Any
 
 from pipeline import tables
+from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_missing_markers
-from pipeline.arxiv.identifiers import month_of, months_of
+from pipeline.corpus.references.cited_months import months_cited_by_references, note_cited_months
 from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.task import ReferenceSource, file_digests, task_rows
-from pipeline.related_work.task_reader import paper_text
+from pipeline.related_work.task_reader import paper_text, references_in_corpus
 from pipeline.storage.writing import Row
 from pipeline.text import one_line
 
@@ -142,6 +143,7 @@ def in_corpus_of(task: Mapping[str, Any]) -> int:
 def _build(job: Job) -> Iterator[Row]:
     citations = _citations(job)
     sources: Counter[str] = Counter()
+    cited: set[str] = set()
     count = 0
     for task in chain(_corpus_tasks(job, citations), _file_tasks(job)):
         if count == job.settings.max_tasks:
@@ -153,8 +155,10 @@ def _build(job: Job) -> Iterator[Row]:
             continue
         count += 1
         sources.update(reference["source"] for reference in task["references"])
+        cited |= references_in_corpus([task])
         yield task
     job.notes["references"] = dict(sorted(sources.items()))
+    note_cited_months(job, cited)
 
 
 def _corpus_tasks(job: Job, citations: Citations) -> Iterator[dict[str, Any]]:
@@ -269,9 +273,8 @@ def _item_work(row: Mapping[str, Any]) -> CitedWork:
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """Digests of other months of cited papers, of metadata for works outside, and of task files."""
-    rows = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])
-    cited = set(rows["cited_arxiv_id"].drop_null().to_pylist())
-    not_later = [other for other in months_of(cited) if other <= month]
+    cited = months_cited_by_references(workspace, month)
+    not_later = [other for other in cited if other <= month]
     earlier = [other for other in not_later if other != month]
     digests = digests_by_month(workspace, tables.PAPERS, earlier)
     if workspace.settings.outside_references != "drop":

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.arxiv.dois import split_dois
+from pipeline.corpus.references.cited_months import note_cited_months
 from pipeline.corpus.references.resolution import Resolution, resolve_references
 from pipeline.corpus.references.title_index import TitleIndex, month_digests, open_title_index
 from pipeline.engine.stage import Job, Stage, Workspace
@@ -28,12 +29,15 @@ def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     job.expect(sum(map(_items_of, job.batches(tables.PAPERS, ["bibliography.list.element.key"]))))
     titles = open_title_index(job.workspace, job.month)
     resolved: Counter[str] = Counter()
+    cited: set[str] = set()
     row_groups = job.batches(tables.PAPERS, ["arxiv_id", "bibliography"])
     while papers := list(islice(row_groups, _ROW_GROUPS_PER_LOOK_UP)):
         batch, resolutions = _references(papers, titles)
         resolved.update(resolution.by or "not_resolved" for resolution in resolutions)
+        cited.update(resolution.arxiv_id for resolution in resolutions if resolution.arxiv_id)
         yield batch
     job.notes["resolved_by"] = dict(sorted(resolved.items()))
+    note_cited_months(job, cited)
 
 
 def _items_of(papers: pa.RecordBatch) -> int:

@@ -9,12 +9,11 @@ up are part of what is tested, so people go by the papers themselves.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.passages.text import text_digest
@@ -30,6 +29,7 @@ from pipeline.evaluation.annotation.study import (
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.marks import CLAIM_VERDICTS, GOLD_VERDICTS
 from pipeline.evaluation.prose import parted
+from pipeline.index.papers import rows_of_papers
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
@@ -120,14 +120,12 @@ def sentence_grades(texts: Iterable[QuestionTexts]) -> list[Grade]:
     return [question.sentence_grade(system) for question in texts for system in question.answers]
 
 
-def _titles(root: DataRoot, papers: Iterable[str]) -> dict[str, str]:
+def _titles(root: DataRoot, papers: Collection[str]) -> dict[str, str]:
     """Paper → its title, if the corpus has it, and its address."""
     titles = {paper: abstract_url(paper) for paper in papers}
-    for month in sorted(set(filter(None, map(month_of, titles)))):
-        if root.file(tables.PAPERS, month).exists():
-            for row in root.iterate(tables.PAPERS, month, ["arxiv_id", "title"]):
-                if row["arxiv_id"] in titles and row["title"]:
-                    titles[row["arxiv_id"]] = f"{row['title']}, {abstract_url(row['arxiv_id'])}"
+    for row in rows_of_papers(root, tables.PAPERS, papers, ["arxiv_id", "title"]):
+        if row["title"]:
+            titles[row["arxiv_id"]] = f"{row['title']}, {abstract_url(row['arxiv_id'])}"
     return titles
 
 

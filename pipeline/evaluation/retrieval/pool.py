@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of, months_of
+from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.embedding.columns import SCHEMA, sparse_rows
 from pipeline.embedding.embedder import SparseRows
@@ -226,12 +226,15 @@ def papers_with_passages(workspace: Workspace, papers: Collection[str]) -> set[s
 
 
 def earlier_digests(
-    workspace: Workspace, month: str, papers: Iterable[str], *read: Table
+    workspace: Workspace, month: str, cited: Iterable[str], *read: Table
 ) -> Mapping[str, str]:
-    """One digest for each table, over the months of these papers that are before this month.
+    """One digest for each table, over the cited months that have passages and are before this one.
 
-    Only months that have passages count. This month's rows are a stage's `upstream`.
+    This month's rows are a stage's `upstream`.
     """
-    there = set(workspace.root.months(tables.PASSAGES))
-    earlier = [other for other in months_of(papers) if other in there and other < month]
+    earlier = [
+        other
+        for other in cited
+        if other < month and workspace.root.file(tables.PASSAGES, other).exists()
+    ]
     return {f"{table.name} before": digest_of(workspace, table, earlier) for table in read}

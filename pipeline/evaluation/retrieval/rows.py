@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
 from pipeline.corpus.passages.text import text_digest
+from pipeline.corpus.references.cited_months import cited_months
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import K1, B
 from pipeline.engine.stage import Job, Workspace
@@ -174,7 +175,11 @@ def _measures(
 
 def score_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """The model, and digests of the earlier months of the papers that the queries cite."""
-    rows = workspace.root.rows(tables.RETRIEVAL_QUERIES, month, ["cited"])
-    cited = {paper for row in rows for paper in row["cited"]}
+
+    def read_cited() -> set[str]:
+        rows = workspace.root.rows(tables.RETRIEVAL_QUERIES, month, ["cited"])
+        return {paper for row in rows for paper in row["cited"]}
+
+    cited = cited_months(workspace, tables.RETRIEVAL_QUERIES, month, read_cited)
     earlier = earlier_digests(workspace, month, cited, tables.PASSAGES, tables.EMBEDDINGS)
     return {"model": model_name(workspace.settings), **earlier}

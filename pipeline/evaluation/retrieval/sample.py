@@ -13,6 +13,7 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.passages.text import count_words, text_digest
+from pipeline.corpus.references.cited_months import months_cited_by_references, note_cited_months
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval.pool import earlier_digests, papers_with_passages
 from pipeline.storage.writing import Row
@@ -123,6 +124,8 @@ def build_queries(job: Job) -> Iterator[Row]:
             job.leave_out(
                 query.passage_id, "over_retrieval_queries", f"CITELOOM_RETRIEVAL_QUERIES is {most}"
             )
+    asked = (query for query in queries if query.query_id in drawn)
+    note_cited_months(job, {paper for query in asked for paper in query.cited})
 
 
 def _distinct(job: Job) -> list[CitingSentence]:
@@ -179,6 +182,5 @@ def _resolved(job: Job) -> Mapping[tuple[str, str], str]:
 
 def query_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """The digest of the earlier months that hold cited papers."""
-    rows = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])
-    cited = set(rows["cited_arxiv_id"].drop_null().to_pylist())
+    cited = months_cited_by_references(workspace, month)
     return earlier_digests(workspace, month, cited, tables.PASSAGES)

@@ -213,7 +213,7 @@ def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(
     outcome = run_stage(REFERENCES, workspace, MONTH)
     found = [row["cited_arxiv_id"] for row in written(workspace, tables.REFERENCES)]
     assert found == ["2024-02", MONTH, None]
-    assert outcome.notes == {"resolved_by": {"not_resolved": 1, "title": 2}}
+    assert outcome.notes["resolved_by"] == {"not_resolved": 1, "title": 2}
 
 
 def test_news_of_an_earlier_month_make_a_month_stale_and_of_a_later_one_not(
