@@ -26,7 +26,7 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.parsed_page import BibliographyItem
 from pipeline.corpus.references.resolution import resolve_references
-from pipeline.corpus.references.title_index import TitleIndex, title_table
+from pipeline.corpus.references.title_index import TitleIndex, titles_in_memory
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared" / "data"
@@ -291,7 +291,7 @@ def look_alikes(labels: Sequence[Label]) -> Iterator[Row]:
 
 def title_index(papers: Iterable[Row]) -> TitleIndex:
     """An index of these papers; a paper without a date counts as one of 2020."""
-    return TitleIndex(title_table(papers, "2020-01"))
+    return titles_in_memory(papers, "2020-01")
 
 
 _IDENTIFIERS = re.compile(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from pipeline.answering.session import Reply
     from pipeline.corpus.paper import FullPaper
+    from pipeline.corpus.references.citation_index import CitingPaper
     from pipeline.engine.stage import Workspace
     from pipeline.index.output import Hit
-    from pipeline.index.papers import CitingPaper
     from pipeline.index.quotes import QuoteSource
     from pipeline.related_work.relate import Related
 
@@ -99,9 +99,9 @@ class Corpus:
 
         Raises SettingError for a malformed id.
         """
-        from pipeline.index.papers import read_citing_papers
+        from pipeline.corpus.references.citation_index import read_citing_papers
 
-        return read_citing_papers(self._workspace.root, arxiv_id)
+        return read_citing_papers(self._workspace, arxiv_id)
 
     def find_quote(self, quote: str, *, limit: int = 5) -> list[QuoteSource]:
         """The passages that a sentence or quote may be from, best first: by its exact words, nearly

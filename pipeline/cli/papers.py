@@ -13,7 +13,7 @@ from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
     from pipeline.corpus.paper import FullPaper
-    from pipeline.index.papers import CitingPaper
+    from pipeline.corpus.references.citation_index import CitingPaper
 
 PaperArgument = Annotated[str, typer.Argument(metavar="ID", help="arXiv id, such as 2404.90003.")]
 
@@ -45,17 +45,18 @@ def paper(
     if references and cited_by:
         raise SettingError("--references and --cited-by exclude each other: give one of them")
 
-    from pipeline.index.papers import read_citing_papers, read_paper
+    from pipeline.corpus.references.citation_index import read_citing_papers
+    from pipeline.index.papers import read_paper
 
-    root = open_workspace().root
+    workspace = open_workspace()
     if cited_by:
-        _show_citing_papers(arxiv_id, read_citing_papers(root, arxiv_id), as_json=as_json)
+        _show_citing_papers(arxiv_id, read_citing_papers(workspace, arxiv_id), as_json=as_json)
         return 0
-    full_paper = read_paper(root, arxiv_id)
+    full_paper = read_paper(workspace.root, arxiv_id)
     if references:
         _show_references(full_paper, as_json=as_json)
     else:
-        citing = read_citing_papers(root, full_paper.arxiv_id) if not as_json else []
+        citing = read_citing_papers(workspace, full_paper.arxiv_id) if not as_json else []
         _show_paper(full_paper, citing, as_json=as_json)
     return 0
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -15,26 +14,26 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.record import Record
 from pipeline.arxiv.snapshot import Snapshot
 from pipeline.arxiv.titles import doi_key, title_keys, title_words
+from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.title_index import (
+    SCHEMA,
+    VERSION,
     TitleCandidate,
     TitleIndex,
-    month_digests,
-    open_title_index,
-    title_file,
+    replace_titles,
 )
-from pipeline.engine.progress import StageAdvanced, publish
+from pipeline.engine.month_index import MonthIndex
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 
 _COLUMNS = [field.name for field in fields(Record)]
-_NEWEST = "9999-12"
 
 
 class KnownPapers:
     """Look-ups by identifier, and by title or DOI. Raises as the snapshot and the tables do.
 
-    The titles of a snapshot are written to the data root's cache at the first use: 2.7 million
-    records take some minutes once.
+    The titles of a snapshot are indexed at the first use: 2.7 million records take some minutes
+    once.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -46,9 +45,7 @@ class KnownPapers:
                 " set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or run citeloom run --until"
                 " metadata"
             )
-        self._indexes: list[TitleIndex] = []
-        if month_digests(workspace, _NEWEST):
-            self._indexes.append(open_title_index(workspace, _NEWEST))
+        self._indexes = [metadata_titles(workspace)]
         if self._snapshot is not None:
             self._indexes.append(_snapshot_titles(workspace, self._snapshot))
 
@@ -66,8 +63,9 @@ class KnownPapers:
                 keys[number] = np.array(of_work, np.uint64)
         papers: list[dict[str, TitleCandidate]] = [{} for _ in works]
         for index in self._indexes:
-            for number, candidates in index.candidates(keys):
-                papers[number].update({paper.arxiv_id: paper for paper in candidates})
+            with index.open() as connection:
+                for number, candidates in TitleIndex(connection).candidates(keys):
+                    papers[number].update({paper.arxiv_id: paper for paper in candidates})
         return [[of_work[name] for name in sorted(of_work)] for of_work in papers]
 
     def records(self, ids: Collection[str]) -> Mapping[str, Record]:
@@ -86,16 +84,32 @@ class KnownPapers:
         return records
 
 
-def _snapshot_titles(workspace: Workspace, snapshot: Snapshot) -> TitleIndex:
-    folder = workspace.cache("snapshot_titles")
-    version = hashlib.sha256(snapshot.version.encode()).hexdigest()
-    months = snapshot.months()
-    files = []
-    for number, month in enumerate(months, start=1):
-        publish(StageAdvanced("titles of the snapshot", month, number, len(months)))
-        files.append(title_file(folder, month, version, partial(_rows, snapshot, month)))
-    return TitleIndex(files)
+def _snapshot_titles(workspace: Workspace, snapshot: Snapshot) -> MonthIndex:
+    return MonthIndex(
+        workspace=workspace,
+        name="snapshot_titles",
+        version=VERSION,
+        schema=SCHEMA,
+        replace_month=replace_titles,
+        source=_SnapshotSource(snapshot),
+    )
 
 
-def _rows(snapshot: Snapshot, month: str) -> list[Mapping[str, object]]:
-    return [record.as_row() for record in snapshot.find(snapshot.identifiers(month)).values()]
+@dataclass(frozen=True, slots=True)
+class _SnapshotSource:
+    """The records of a snapshot, as the source of an index."""
+
+    snapshot: Snapshot
+
+    def digests(self) -> Mapping[str, str]:
+        """The version of the file, for each month that it has."""
+        return dict.fromkeys(self.snapshot.months(), self.snapshot.version)
+
+    def rows(self, month: str) -> Iterator[Mapping[str, Any]]:
+        """The records of a month, as rows of metadata."""
+        records = self.snapshot.find(self.snapshot.identifiers(month))
+        return (record.as_row() for record in records.values())
+
+    def is_gone(self, month: str) -> bool:
+        """Always: the snapshot is one file."""
+        return True

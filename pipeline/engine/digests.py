@@ -1,4 +1,4 @@
-"""Digests of tables of other months, for a stage's `inputs`."""
+"""Digests of months of tables, for a stage's `inputs` and for indexes over all months."""
 
 from __future__ import annotations
 
@@ -6,28 +6,46 @@ import hashlib
 from collections.abc import Iterable
 
 from pipeline.engine.stage import Workspace
+from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.read_cache import once
 from pipeline.tables import Table
+
+
+def month_digests(workspace: Workspace, table: Table) -> dict[str, str]:
+    """The digest of the rows of every month of a table, oldest first."""
+
+    def read() -> dict[str, str]:
+        with workspace.read_cache():
+            months = workspace.root.months(table)
+            digests = {month: _digest(workspace.root, table, month) for month in months}
+        return {month: digest for month, digest in digests.items() if digest}
+
+    return once(("digests", workspace.root.path / table.name), read)
+
+
+def digest_before(workspace: Workspace, table: Table, month: str) -> str:
+    """One digest over the rows of all months of a table before this one."""
+    digests = month_digests(workspace, table).items()
+    return _digest_of_lines(f"{other} {digest}" for other, digest in digests if other < month)
 
 
 def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
     """One digest over the rows of some months of a table; a missing month counts as such."""
-    lines = [_month_digest(workspace, table, month) for month in months]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    lines = (f"{month} {_digest(workspace.root, table, month) or 'absent'}" for month in months)
+    return _digest_of_lines(lines)
 
 
 def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) -> dict[str, str]:
-    """The digest of the rows of each month of a table that exists, by `table month`."""
-    provenances = {
-        month: read_provenance(workspace.root.file(table, month)) for month in sorted(months)
-    }
-    return {
-        f"{table.name} {month}": provenance.rows_sha256
-        for month, provenance in provenances.items()
-        if provenance
-    }
+    """The digest of the rows of each of these months of a table that exists, by `table month`."""
+    digests = {month: _digest(workspace.root, table, month) for month in sorted(months)}
+    return {f"{table.name} {month}": digest for month, digest in digests.items() if digest}
 
 
-def _month_digest(workspace: Workspace, table: Table, month: str) -> str:
-    provenance = read_provenance(workspace.root.file(table, month))
-    return f"{month} {provenance.rows_sha256 if provenance else 'absent'}"
+def _digest(root: DataRoot, table: Table, month: str) -> str | None:
+    provenance = read_provenance(root.file(table, month))
+    return provenance.rows_sha256 if provenance else None
+
+
+def _digest_of_lines(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -25,7 +25,7 @@ _SECONDS_BEFORE_NOTE = 2.0
 @contextmanager
 def month_lock(workspace: Workspace, stage: str, month: str) -> Iterator[None]:
     """Hold a stage's month, so that it has one writer; wait for other processes."""
-    with _file_lock(workspace.cache("locks") / f"{stage}-{month}.lock", f"{stage} of {month}"):
+    with file_lock(workspace.cache("locks") / f"{stage}-{month}.lock", f"{stage} of {month}"):
         yield
 
 
@@ -35,7 +35,7 @@ def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
     if pool is None or not _is_single(pool, workspace.settings):
         yield
         return
-    with _file_lock(workspace.cache("locks") / f"pool-{pool}.lock", f"the pool {pool}"):
+    with file_lock(workspace.cache("locks") / f"pool-{pool}.lock", f"the pool {pool}"):
         yield
 
 
@@ -55,7 +55,8 @@ def _is_single(pool: str, settings: Settings) -> bool:
 
 
 @contextmanager
-def _file_lock(file: Path, name: str) -> Iterator[None]:
+def file_lock(file: Path, name: str) -> Iterator[None]:
+    """Hold a lock file; wait for other processes. name: of what it locks, for messages."""
     lock = FileLock(file)
     try:
         _acquire(lock, name)

@@ -109,10 +109,12 @@ def state(stage: Stage, workspace: Workspace, month: str) -> State:
         written = read_provenance(workspace.root.file(stage.table, month))
         if written is None:
             return State.MISSING
-        unchanged = written.fingerprint == fingerprint(stage, workspace, month).fingerprint
-        if unchanged and stage.outputs_exist(workspace, month, written):
-            return State.DONE
-        return State.STALE
+        holds = (
+            written.fingerprint == fingerprint(stage, workspace, month).fingerprint
+            and stage.lookups_hold(workspace, month, written)
+            and stage.outputs_exist(workspace, month, written)
+        )
+        return State.DONE if holds else State.STALE
     except CiteloomError:
         return State.STALE
 
@@ -199,7 +201,12 @@ def _compute(job: Job) -> Provenance:
         _write_ledger(job, expected)
         left_out = Counter(row["reason"] for row in job.ledger)
         written = writer.commit(
-            replace(expected, left_out=dict(sorted(left_out.items())), notes=job.notes)
+            replace(
+                expected,
+                inputs={**expected.inputs, **job.looked_up},
+                left_out=dict(sorted(left_out.items())),
+                notes=job.notes,
+            )
         )
     for work in job.afterwards:
         work()

@@ -43,12 +43,13 @@ class Workspace:
 
     def read_cache(self) -> AbstractContextManager[None]:
         """A block that reads the state of many months and changes few (`storage.read_cache`)."""
-        return read_cache(self.cache("facts"))
+        # Not `cache`: a data root that is read-only has no such folder.
+        return read_cache(self.local / "cache" / "facts")
 
 
 Build = Callable[["Job"], Iterable[Row | pa.RecordBatch]]
 Inputs = Callable[[Workspace, str], Mapping[str, str]]
-OutputsExist = Callable[[Workspace, str, Provenance], bool]
+MonthHolds = Callable[[Workspace, str, Provenance], bool]
 Finish = Callable[[Workspace], None]
 DisabledReason = Callable[[Settings], str]
 PartSettings = Callable[[Settings], Mapping[str, Any]]
@@ -66,7 +67,7 @@ def _no_settings(settings: Settings) -> Mapping[str, Any]:
     return {}
 
 
-def _no_outputs(workspace: Workspace, month: str, provenance: Provenance) -> bool:
+def _holds(workspace: Workspace, month: str, provenance: Provenance) -> bool:
     return True
 
 
@@ -130,11 +131,12 @@ class Stage:
 
     upstream: tables whose same month it reads. settings: names of the settings that change its
     rows. version: raised when the code gives other rows. inputs: digests of everything else it
-    reads (zips, other months, prompts), by name. outputs_exist: whether what it made outside its
-    table (points in the index, a page) is still there. finish: work over all months, called once
-    at the end of a command that computed any month of the stage (`engine.finish`); it may be
-    called again, and then changes nothing. disabled_reason: why the settings do not ask
-    for it; empty where they do. A disabled month has a file without rows. parts: the parts that its
+    reads (zips, other months, prompts), by name. lookups_hold: whether what the build looked up in
+    other months, `Job.looked_up`, would come out the same. outputs_exist: whether what it made
+    outside its table (points in the index, a page) is still there. finish: work over all months,
+    called once at the end of a command that computed any month of the stage (`engine.finish`); it
+    may be called again, and then changes nothing. disabled_reason: why the settings do not ask for
+    it; empty where they do. A disabled month has a file without rows. parts: the parts that its
     months are built of (`engine.parts`), in place of settings and inputs, and of upstream tables
     where only some parts read them; None where a month is built as a whole. part_settings: the
     settings of all parts, from which Dagster tells that a month is out of date. pool: what only one
@@ -152,7 +154,8 @@ class Stage:
     settings: tuple[str, ...] = ()
     version: int = 1
     inputs: Inputs = _no_inputs
-    outputs_exist: OutputsExist = _no_outputs
+    lookups_hold: MonthHolds = _holds
+    outputs_exist: MonthHolds = _holds
     finish: Finish | None = None
     disabled_reason: DisabledReason = _enabled
     parts: Parts | None = None
@@ -186,6 +189,10 @@ class Job:
     ledger: list[Row] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """Facts of the month that depend on its inputs alone; written into the file's metadata."""
+    looked_up: dict[str, str] = field(default_factory=dict)
+    """Digests of what the build looked up in other months, for `Stage.lookups_hold`; recorded with
+    the file's inputs.
+    """
     measured: dict[str, Any] = field(default_factory=dict)
     """Facts of this run alone (cache hits, bytes read); displayed, never written into the file."""
     expected: int | None = None

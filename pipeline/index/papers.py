@@ -7,7 +7,6 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -116,48 +115,6 @@ def tables_of_papers(
         months = [month for month in by_month if root.file(table, month).exists()]
     for month in months:
         yield from root.tables_with(table, month, "arxiv_id", by_month[month], columns)
-
-
-@dataclass(frozen=True, slots=True)
-class CitingPaper:
-    """A paper that cites another one. passage_ids: its passages that do so, in order; empty if no
-    passage does.
-    """
-
-    arxiv_id: str
-    title: str
-    month: str
-    passage_ids: tuple[str, ...]
-
-
-def read_citing_papers(root: DataRoot, identifier: str) -> list[CitingPaper]:
-    """The papers of the corpus that cite a paper, by id. The cited paper need not be in the corpus
-    itself.
-
-    Raises SettingError for a malformed id, PermanentFailure if a table cannot be read.
-    """
-    arxiv_id = normalize_arxiv_id(identifier)
-    if arxiv_id is None:
-        raise SettingError(f"{identifier!r} is not an arXiv id: give one such as 2404.90003")
-    citing_papers = []
-    for month in root.months(tables.CITATIONS):
-        rows = list(
-            root.rows_with(tables.CITATIONS, month, "cited", {arxiv_id}, ["citing", "passage_ids"])
-        )
-        citing = {row["citing"] for row in rows}
-        papers = (
-            root.rows_with(tables.PAPERS, month, "arxiv_id", citing, ["arxiv_id", "title"])
-            if citing
-            else ()
-        )
-        titles = {paper["arxiv_id"]: paper["title"] for paper in papers}
-        citing_papers += [
-            CitingPaper(
-                row["citing"], titles.get(row["citing"]) or "", month, tuple(row["passage_ids"])
-            )
-            for row in rows
-        ]
-    return sorted(citing_papers, key=lambda paper: (paper.month, paper.arxiv_id))
 
 
 def read_texts(workspace: Workspace, hits: Iterable[ScoredPoint]) -> Mapping[str, str]:

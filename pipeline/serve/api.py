@@ -14,9 +14,11 @@ from starlette.responses import Response
 from pipeline import __version__
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.paper import FullPaper, PaperReference
+from pipeline.corpus.paper_index import find_papers
+from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.output import PaperJson
-from pipeline.index.papers import CitingPaper, read_citing_papers, read_paper
+from pipeline.index.papers import read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
 from pipeline.serve.corpus_view import CorpusView
 from pipeline.serve.guard import PROBLEM_TYPE, Problem
@@ -24,7 +26,6 @@ from pipeline.serve.paper_view import (
     Heading,
     RelatedPaper,
     bibtex_of,
-    find_papers,
     outline_of,
     papers_citing_the_same,
     similar_papers,
@@ -148,7 +149,7 @@ def _papers(site: Site, request: Request) -> list[FoundPaper]:
     if year and not (year.isascii() and year.isdecimal() and len(year) == 4):
         raise SettingError(f"year: {year[:50]!r} is no year: write 2024")
     papers = find_papers(
-        site.root,
+        site.workspace,
         values.get("title", ""),
         values.get("author", ""),
         int(year) if year else None,
@@ -179,12 +180,12 @@ def _paper_cited_by(site: Site, request: Request) -> list[CitingPaper]:
     arxiv_id = normalize_arxiv_id(text)
     if arxiv_id is None:
         raise MissingInput(f"{text[:80]!r} is not an arXiv id: give one such as 2404.90003")
-    return read_citing_papers(site.root, arxiv_id)
+    return read_citing_papers(site.workspace, arxiv_id)
 
 
 @_endpoint(f"{_OF_PAPER}/citing-the-same", "Papers that cite the same works", list[RelatedPaper])
 def _paper_citing_the_same(site: Site, request: Request) -> list[RelatedPaper]:
-    return papers_citing_the_same(site.root, _requested_paper(site, request))
+    return papers_citing_the_same(site.workspace, _requested_paper(site, request))
 
 
 @_endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", list[RelatedPaper])

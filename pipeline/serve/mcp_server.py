@@ -22,22 +22,22 @@ from pipeline import __version__
 from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper
+from pipeline.corpus.paper_index import find_papers, titles_of
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.passage import Passage
+from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 from pipeline.index.output import Hit
-from pipeline.index.papers import read_citing_papers, read_paper
+from pipeline.index.papers import read_paper
 from pipeline.index.quotes import find_quote
 from pipeline.index.relevance import Relevance
 from pipeline.llm.prompts import as_data, fenced
 from pipeline.serve.guard import problem_of
 from pipeline.serve.paper_view import (
     bibtex_of,
-    find_papers,
     outline_of,
     section_passages,
-    titles_of,
 )
 from pipeline.serve.search_results import SearchForm, run_search
 from pipeline.serve.site import LONGEST_QUERY, Site
@@ -198,7 +198,7 @@ class CorpusTools:
                 year=paper.year,
                 url=paper.url,
             )
-            for paper in find_papers(self._site.root, title, author, year, limit)
+            for paper in find_papers(self._site.workspace, title, author, year, limit)
         ]
         return PaperResults(papers=papers, total=len(papers))
 
@@ -266,7 +266,7 @@ class CorpusTools:
         paper = self._paper(arxiv_id)
         references = paper.references[start : start + limit]
         ids = [reference.arxiv_id for reference in references if reference.arxiv_id]
-        titles = titles_of(self._site.root, ids)
+        titles = titles_of(self._site.workspace, ids)
         entries = [
             PaperEntry(
                 arxiv_id=reference.arxiv_id,
@@ -283,7 +283,7 @@ class CorpusTools:
 
     def cited_by(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> PaperResults:
         """List the papers of this corpus that cite a paper, which may be outside of it."""
-        papers = read_citing_papers(self._site.root, arxiv_id)
+        papers = read_citing_papers(self._site.workspace, arxiv_id)
         entries = [
             PaperEntry(
                 arxiv_id=paper.arxiv_id,

@@ -125,7 +125,7 @@ def search_page(site: Site, request: Request) -> Response:
 
 def paper_page(site: Site, request: Request) -> Response:
     """The page of a paper."""
-    view = read_paper_view(site.root, request.path_params["id"])
+    view = read_paper_view(site.workspace, request.path_params["id"])
     similar: list[RelatedPaper] = []
     notice = ""
     try:

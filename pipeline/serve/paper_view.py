@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.links import abstract_url
-from pipeline.corpus.paper import PAPER_COLUMNS, FullPaper, Paper
+from pipeline.corpus.paper import FullPaper, Paper
+from pipeline.corpus.paper_index import titles_of
 from pipeline.corpus.passage import Passage
-from pipeline.engine.stage import Workspace
-from pipeline.errors import MissingInput, SettingError
-from pipeline.index.papers import (
+from pipeline.corpus.references.citation_index import (
     CitingPaper,
+    count_shared_works,
     read_citing_papers,
-    read_like,
-    read_paper,
-    rows_of_papers,
 )
+from pipeline.engine.stage import Workspace
+from pipeline.errors import MissingInput
+from pipeline.index.papers import read_like, read_paper
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys
@@ -106,19 +101,20 @@ class PaperView:
     bibtex: str
 
 
-def read_paper_view(root: DataRoot, identifier: str) -> PaperView:
+def read_paper_view(workspace: Workspace, identifier: str) -> PaperView:
     """A paper with its surroundings. Raises MissingInput if the corpus does not hold it."""
-    paper = read_paper(root, identifier)
+    paper = read_paper(workspace.root, identifier)
     cited = [reference.arxiv_id for reference in paper.references if reference.arxiv_id]
-    return PaperView(
-        paper=paper,
-        outline=outline_of(paper),
-        in_corpus=titles_of(root, cited),
-        cited_by=tuple(read_citing_papers(root, paper.arxiv_id)),
-        citing_the_same=tuple(papers_citing_the_same(root, paper)),
-        quality=_read_quality(root, paper),
-        bibtex=bibtex_of([paper]),
-    )
+    with workspace.read_cache():
+        return PaperView(
+            paper=paper,
+            outline=outline_of(paper),
+            in_corpus=titles_of(workspace, cited),
+            cited_by=tuple(read_citing_papers(workspace, paper.arxiv_id)),
+            citing_the_same=tuple(papers_citing_the_same(workspace, paper)),
+            quality=_read_quality(workspace.root, paper),
+            bibtex=bibtex_of([paper]),
+        )
 
 
 def outline_of(paper: FullPaper) -> tuple[Heading, ...]:
@@ -131,22 +127,13 @@ def outline_of(paper: FullPaper) -> tuple[Heading, ...]:
     return tuple(headings.values())
 
 
-def titles_of(root: DataRoot, arxiv_ids: Iterable[str]) -> dict[str, str]:
-    """Titles of those papers that the corpus holds, by arXiv id."""
-    rows = rows_of_papers(root, tables.PAPERS, set(arxiv_ids), ["arxiv_id", "title"])
-    return {row["arxiv_id"]: row["title"] or "" for row in rows}
-
-
-def papers_citing_the_same(root: DataRoot, paper: FullPaper) -> list[RelatedPaper]:
+def papers_citing_the_same(workspace: Workspace, paper: FullPaper) -> list[RelatedPaper]:
     """The papers with most cited works in common (bibliographic coupling, Kessler 1963)."""
     cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
-    shared: Counter[str] = Counter()
-    for month in root.months(tables.CITATIONS) if cited else ():
-        rows = root.rows_with(tables.CITATIONS, month, "cited", cited, ["citing"])
-        shared.update(row["citing"] for row in rows)
+    shared = count_shared_works(workspace, cited)
     shared.pop(paper.arxiv_id, None)
     most = sorted(shared.items(), key=lambda pair: (-pair[1], pair[0]))[:COUPLED_PAPERS]
-    titles = titles_of(root, (arxiv_id for arxiv_id, _ in most))
+    titles = titles_of(workspace, (arxiv_id for arxiv_id, _ in most))
     return [
         RelatedPaper(arxiv_id, titles.get(arxiv_id, ""), abstract_url(arxiv_id), count)
         for arxiv_id, count in most
@@ -201,47 +188,6 @@ def bibtex_of(papers: Sequence[Paper]) -> str:
     ]
     pairs = zip(bibtex_keys(entries), entries, strict=True)
     return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
-
-
-def find_papers(
-    root: DataRoot, title: str = "", author: str = "", year: int | None = None, limit: int = 20
-) -> list[Paper]:
-    """The papers whose title has these words, in any order, by such an author, of this year.
-
-    Newest months first. Raises SettingError if none of the three is given.
-    """
-    words = title_words(title)
-    names = title_words(author)
-    if not words and not names and year is None:
-        raise SettingError("give words of a title, an author or a year")
-    papers: list[Paper] = []
-    for month in reversed(root.months(tables.PAPERS)):
-        if year is not None and not month.startswith(f"{year}-"):
-            continue
-        columns = root.read(tables.PAPERS, month, PAPER_COLUMNS)
-        if words:
-            columns = columns.filter(_may_contain(columns["title"], max(words, key=len)))
-        for row in columns.to_pylist():
-            if _matches(words, row["title"]) and _names_author(names, row["authors"]):
-                papers.append(Paper.from_row(row))
-                if len(papers) == limit:
-                    return papers
-    return papers
-
-
-def _may_contain(titles: pa.ChunkedArray, word: str) -> pa.ChunkedArray:
-    """Whether a title may have a folded word: a quick test before the exact one."""
-    plain = pc.match_substring(titles, word, ignore_case=True)
-    to_fold = pc.match_substring_regex(titles, r"[\\{}$]|[^\x00-\x7f]")
-    return pc.fill_null(pc.or_(plain, to_fold), fill_value=False)
-
-
-def _matches(words: Sequence[str], text: str | None) -> bool:
-    return set(words) <= set(title_words(text or ""))
-
-
-def _names_author(names: Sequence[str], authors: Sequence[Mapping[str, Any]]) -> bool:
-    return not names or any(_matches(names, author["name"]) for author in authors)
 
 
 def section_passages(paper: FullPaper, section: str) -> list[Passage]:

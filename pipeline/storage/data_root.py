@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -43,6 +44,16 @@ class DataRoot:
         folder = self.path / table.name
         months = once(("months", folder), lambda: tuple(_months_in(folder)))
         return list(months)
+
+    def exists(self, table: Table, month: str) -> bool:
+        """Whether a month's file exists now, whatever `read_cache` holds."""
+        file = self.file(table, month)
+        if isinstance(file, Path):
+            return file.is_file()
+        try:
+            return bool(file.read_end(1))
+        except FileNotFoundError:
+            return False
 
     def retired_note(self) -> str | None:
         """One line that names retired folders of earlier versions; None where there is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -118,6 +118,12 @@ def resolve_references(
         Resolution() if resolution is None or resolution.arxiv_id == citing else resolution
         for resolution, (_, citing) in zip(resolutions, items, strict=True)
     ]
+
+
+def keys_of_items(items: Iterable[Mapping[str, Any]]) -> np.ndarray:
+    """The keys that `resolve_references` looks up for some items (uint64)."""
+    others = (_Item(item, citing="") for item in items if _by_identifier(item) is None)
+    return np.concatenate([np.empty(0, np.uint64), *(item.keys() for item in others)])
 
 
 def _by_identifier(item: Mapping[str, Any]) -> Resolution | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -13,29 +12,26 @@ import pyarrow.compute as pc
 from pipeline import tables
 from pipeline.arxiv.dois import split_dois
 from pipeline.corpus.references.cited_months import note_cited_months
+from pipeline.corpus.references.lookups import lookups_hold, recorded_titles
 from pipeline.corpus.references.resolution import Resolution, resolve_references
-from pipeline.corpus.references.title_index import TitleIndex, month_digests, open_title_index
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.corpus.references.title_index import TitleIndex
+from pipeline.engine.stage import Job, Stage
 from pipeline.storage.writing import Row
 
-# A row group of 100 papers is some 4,500 items of 250 characters; a look-up takes as long for one
-# as for five.
-_ROW_GROUPS_PER_LOOK_UP = 5
 _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 
 
 def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     """One row for each bibliography item, in the order of the papers and their items."""
     job.expect(sum(map(_items_of, job.batches(tables.PAPERS, ["bibliography.list.element.key"]))))
-    titles = open_title_index(job.workspace, job.month)
     resolved: Counter[str] = Counter()
     cited: set[str] = set()
-    row_groups = job.batches(tables.PAPERS, ["arxiv_id", "bibliography"])
-    while papers := list(islice(row_groups, _ROW_GROUPS_PER_LOOK_UP)):
-        batch, resolutions = _references(papers, titles)
-        resolved.update(resolution.by or "not_resolved" for resolution in resolutions)
-        cited.update(resolution.arxiv_id for resolution in resolutions if resolution.arxiv_id)
-        yield batch
+    with recorded_titles(job) as titles:
+        for papers in job.batches(tables.PAPERS, ["arxiv_id", "bibliography"]):
+            batch, resolutions = _references(papers, titles)
+            resolved.update(resolution.by or "not_resolved" for resolution in resolutions)
+            cited.update(resolution.arxiv_id for resolution in resolutions if resolution.arxiv_id)
+            yield batch
     job.notes["resolved_by"] = dict(sorted(resolved.items()))
     note_cited_months(job, cited)
 
@@ -45,13 +41,12 @@ def _items_of(papers: pa.RecordBatch) -> int:
 
 
 def _references(
-    papers: Sequence[pa.RecordBatch], titles: TitleIndex
+    papers: pa.RecordBatch, titles: TitleIndex
 ) -> tuple[pa.RecordBatch, list[Resolution]]:
     """The rows of some papers, and what their items were resolved to."""
     items = [
         (paper["arxiv_id"], ordinal, item)
-        for batch in papers
-        for paper in batch.to_pylist()
+        for paper in papers.to_pylist()
         for ordinal, item in enumerate(paper["bibliography"] or ())
     ]
     resolutions = resolve_references(titles, [(item, arxiv_id) for arxiv_id, _, item in items])
@@ -73,17 +68,11 @@ def _reference(
     }
 
 
-def _earlier_metadata(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """What earlier months' metadata is: a paper cites what was there before it."""
-    digests = month_digests(workspace, month)
-    return {f"metadata/{other}": digest for other, digest in digests.items() if other != month}
-
-
 REFERENCES = Stage(
     table=tables.REFERENCES,
     build=build_references,
     upstream=(tables.PAPERS, tables.METADATA),
-    inputs=_earlier_metadata,
+    lookups_hold=lookups_hold,
     version=3,
     group="corpus",
     description=(

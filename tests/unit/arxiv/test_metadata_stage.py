@@ -214,15 +214,3 @@ def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(
     found = [row["cited_arxiv_id"] for row in written(workspace, tables.REFERENCES)]
     assert found == ["2024-02", MONTH, None]
     assert outcome.notes["resolved_by"] == {"not_resolved": 1, "title": 2}
-
-
-def test_news_of_an_earlier_month_make_a_month_stale_and_of_a_later_one_not(
-    workspace: Workspace,
-) -> None:
-    write_metadata(workspace, MONTH, {"2403.00001": "A citing paper of ours"})
-    write_papers(workspace, MONTH, {"2403.00001": []})
-    run_stage(REFERENCES, workspace, MONTH)
-    write_metadata(workspace, "2024-04", {"2404.00001": "A later paper of ours"})
-    assert state(REFERENCES, workspace, MONTH) is State.DONE
-    write_metadata(workspace, "2024-02", {"2402.00001": "An earlier paper of ours"})
-    assert state(REFERENCES, workspace, MONTH) is State.STALE

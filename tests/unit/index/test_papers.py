@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.corpus.references.citation_index import count_shared_works, read_citing_papers
 from pipeline.corpus.references.stages import CITATIONS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.papers import read_citing_papers, read_paper
+from pipeline.index.papers import read_paper
 from pipeline.tables import Table
 from tests.month_tables import write_table
 from tests.unit.index.building import make_workspace
@@ -104,17 +105,40 @@ def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(
     workspace: Workspace,
 ) -> None:
     run_stage(CITATIONS, workspace, MONTH)
-    outside = read_citing_papers(workspace.root, "arXiv:1706.03762v5")
+    outside = read_citing_papers(workspace, "arXiv:1706.03762v5")
     assert [(paper.arxiv_id, paper.title, paper.passage_ids) for paper in outside] == [
         ("2403.00001", "One", ("p1", "p3")),
         ("2403.00002", "Two", ()),
     ]
-    assert [paper.arxiv_id for paper in read_citing_papers(workspace.root, "2403.00002")] == [
+    assert [paper.arxiv_id for paper in read_citing_papers(workspace, "2403.00002")] == [
         "2403.00001"
     ]
-    assert read_citing_papers(workspace.root, "2403.00001") == []
+    assert read_citing_papers(workspace, "2403.00001") == []
     with pytest.raises(SettingError, match="not an id"):
-        read_citing_papers(workspace.root, "not an id")
+        read_citing_papers(workspace, "not an id")
+
+
+def test_citing_papers_are_those_of_all_months_as_they_are_now(workspace: Workspace) -> None:
+    def citing(*ids: str) -> list[dict[str, Any]]:
+        return [
+            {"citing": name, "cited": "1706.03762", "keys": [], "passage_ids": []} for name in ids
+        ]
+
+    run_stage(CITATIONS, workspace, MONTH)
+    later, gone = "2024-05", "2024-04"
+    write_table(workspace.root, tables.CITATIONS, gone, citing("2404.00001"))
+    write_table(workspace.root, tables.CITATIONS, later, citing("2405.00001", "2405.00002"))
+    found = [paper.arxiv_id for paper in read_citing_papers(workspace, "1706.03762")]
+    assert found == ["2403.00001", "2403.00002", "2404.00001", "2405.00001", "2405.00002"]
+    workspace.root.file(tables.CITATIONS, gone).unlink()
+    write_table(workspace.root, tables.CITATIONS, later, citing("2405.00003"))
+    found = [paper.arxiv_id for paper in read_citing_papers(workspace, "1706.03762")]
+    assert found == ["2403.00001", "2403.00002", "2405.00003"]
+    assert count_shared_works(workspace, ["1706.03762", "2403.00002"]) == {
+        "2403.00001": 2,
+        "2403.00002": 1,
+        "2405.00003": 1,
+    }
 
 
 def test_a_paper_has_its_passages_and_references_in_order(workspace: Workspace) -> None:

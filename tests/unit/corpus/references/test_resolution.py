@@ -9,7 +9,7 @@ import pytest
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.resolution import Resolution, resolve_references
-from pipeline.corpus.references.title_index import TitleIndex, title_table
+from pipeline.corpus.references.title_index import TitleIndex, titles_in_memory
 from tests.cases import cases
 
 NOWHERE = Resolution()
@@ -82,7 +82,7 @@ def titles() -> TitleIndex:
 
 
 def index_of(papers: list[dict[str, Any]]) -> TitleIndex:
-    return TitleIndex(title_table(papers, "2024-03"))
+    return titles_in_memory(papers, "2024-03")
 
 
 def resolve(titles: TitleIndex, item: dict[str, Any], citing: str) -> Resolution:

@@ -1,8 +1,10 @@
-"""The titles of all months up to one: what a month sees, and which files are made."""
+"""The index of the titles of all months: what a month sees, and how it is kept."""
 
 from __future__ import annotations
 
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,25 +14,28 @@ import pytest
 
 from pipeline import tables
 from pipeline.arxiv.titles import title_keys, window_key, window_keys
+from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.resolution import Resolution, resolve_references
-from pipeline.corpus.references.title_index import TitleIndex, open_title_index
+from pipeline.corpus.references.title_index import NEWEST, TitleIndex
 from pipeline.engine.stage import Workspace
-from pipeline.errors import PermanentFailure
+from pipeline.errors import TransientFailure
 from pipeline.settings import load_settings
 from tests.month_tables import write_table
+from tests.processes import end_with_tests
 
 pytestmark = pytest.mark.slow
 
-MONTHS = [f"20{22 + number // 12}-{number % 12 + 1:02}" for number in range(27)]
+MONTHS = [f"20{22 + number // 12}-{number % 12 + 1:02}" for number in range(14)]
+Items = list[tuple[dict[str, Any], str]]
 
 
 def row(month: str, title: str | None = None, **known: Any) -> dict[str, Any]:
     """A paper of a month, with a title that no other month has."""
-    told = {
+    paper = {
         "arxiv_id": f"{month}.1",
         "title": title or f"The weaving of papers in {month} for readers",
     }
-    return told | {"authors": ["A. One"], "published": f"{month}-02", "doi": None} | known
+    return paper | {"authors": ["A. One"], "published": f"{month}-02", "doi": None} | known
 
 
 def write(workspace: Workspace, month: str, *rows: dict[str, Any]) -> None:
@@ -48,19 +53,36 @@ def item(title: str, year: int = 2023) -> dict[str, Any]:
     return known | {"doi": None, "arxiv_id": None}
 
 
-def resolve(titles: TitleIndex, item: dict[str, Any], citing: str) -> Resolution:
-    """What one item is resolved to."""
-    (resolution,) = resolve_references(titles, [(item, citing)])
-    return resolution
+def resolve(workspace: Workspace, items: Items, month: str = NEWEST) -> list[Resolution]:
+    """What items are resolved to among the titles up to a month."""
+    with metadata_titles(workspace).open() as connection:
+        return resolve_references(TitleIndex(connection, month), items)
 
 
-def cited_paper(titles: TitleIndex, month: str) -> str | None:
-    """The paper that the title of a month's paper is resolved to."""
-    return resolve(titles, item(row(month)["title"]), "9.9").arxiv_id
+def cited_papers(workspace: Workspace, month: str = NEWEST) -> list[str]:
+    """The months whose titles are found by a month."""
+    items = [(item(row(other)["title"]), "9.9") for other in MONTHS]
+    return [
+        other
+        for other, resolution in zip(MONTHS, resolve(workspace, items, month), strict=True)
+        if resolution.arxiv_id == f"{other}.1"
+    ]
 
 
-def files(workspace: Workspace) -> list[Path]:
-    return sorted(workspace.cache("titles").iterdir())
+def process(workspace: Workspace, before: str = "") -> subprocess.Popen[bytes]:
+    """Another process that opens the index; before: code that it runs first."""
+    code = (
+        "import sys\n"
+        "from pipeline.engine.stage import Workspace\n"
+        "from pipeline.corpus.references.lookups import metadata_titles\n"
+        "from pipeline.settings import load_settings\n"
+        f"{before}\n"
+        "with metadata_titles(Workspace(load_settings(data=sys.argv[1]))).open(): pass"
+    )
+    command = [sys.executable, "-c", code, str(workspace.settings.data_root)]
+    started = subprocess.Popen(command)
+    end_with_tests(started)
+    return started
 
 
 @pytest.fixture
@@ -70,119 +92,113 @@ def workspace(tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def filled(workspace: Workspace) -> Workspace:
-    """27 months of metadata."""
+    """Months of metadata."""
     for month in MONTHS:
         write(workspace, month)
     return workspace
 
 
 def test_a_month_sees_its_own_and_every_earlier_month_and_no_later_one(filled: Workspace) -> None:
-    for last in (0, 1, 6, 7, 15, 26):
-        titles = open_title_index(filled, MONTHS[last])
-        seen = [month for month in MONTHS if cited_paper(titles, month) == f"{month}.1"]
-        assert seen == MONTHS[: last + 1]
+    for last in (3, 0, 13):
+        assert cited_papers(filled, MONTHS[last]) == MONTHS[: last + 1]
 
 
-def test_the_order_in_which_months_are_run_changes_nothing(filled: Workspace) -> None:
-    late = cited_paper(open_title_index(filled, MONTHS[-1]), MONTHS[3])
-    early = open_title_index(filled, MONTHS[4])
-    assert late == cited_paper(early, MONTHS[3]) == f"{MONTHS[3]}.1"
-    assert cited_paper(early, MONTHS[5]) is None
-
-
-def test_a_month_whose_titles_are_stored_is_not_read_again(filled: Workspace) -> None:
-    open_title_index(filled, MONTHS[-1])
+def test_a_month_that_is_indexed_is_not_read_again(filled: Workspace) -> None:
+    assert cited_papers(filled) == MONTHS
     for month in MONTHS[:-1]:
         file = filled.root.file(tables.METADATA, month)
         content = file.read_bytes()
         # The footer tells the digest; the rows before it are no longer readable.
         file.write_bytes(content[:4] + b"\0" * 64 + content[68:])
-    assert cited_paper(open_title_index(filled, MONTHS[-1]), MONTHS[0]) == f"{MONTHS[0]}.1"
+    write(filled, MONTHS[-1], row(MONTHS[-1], "Another title of the same month"))
+    assert cited_papers(filled) == MONTHS[:-1]
 
 
-def test_a_month_more_leaves_the_files_before_it_alone(filled: Workspace) -> None:
-    open_title_index(filled, MONTHS[-2])
-    before = {file: file.stat().st_mtime_ns for file in files(filled)}
-    open_title_index(filled, MONTHS[-1])
-    after = {file: file.stat().st_mtime_ns for file in files(filled)}
-    assert before.items() <= after.items()
-    assert len(after) == len(before) + 1 == len(MONTHS)
+def test_months_that_are_late_changed_or_gone_are_seen(filled: Workspace) -> None:
+    late = filled.root.file(tables.METADATA, MONTHS[2])
+    content = late.read_bytes()
+    late.unlink()
+    assert cited_papers(filled) == [month for month in MONTHS if month != MONTHS[2]]
+    late.write_bytes(content)
+    write(filled, MONTHS[4], row(MONTHS[4], "Another title of the same month"))
+    filled.root.file(tables.METADATA, MONTHS[6]).unlink()
+    assert cited_papers(filled) == [
+        month for month in MONTHS if month not in (MONTHS[4], MONTHS[6])
+    ]
+    changed = (item("Another title of the same month"), "9.9")
+    assert resolve(filled, [changed])[0].arxiv_id == f"{MONTHS[4]}.1"
 
 
-def test_a_changed_month_is_seen_and_its_old_file_goes(workspace: Workspace) -> None:
-    write(workspace, "2023-01")
-    write(workspace, "2023-02")
-    open_title_index(workspace, "2023-02")
-    old = files(workspace)
-    for file in old:
-        os.utime(file, (1, 1))
-    write(workspace, "2023-01", row("2023-01", "Another title of the same month"))
-    titles = open_title_index(workspace, "2023-02")
-    assert cited_paper(titles, "2023-01") is None
-    assert resolve(titles, item("Another title of the same month"), "9.9").arxiv_id == "2023-01.1"
-    assert len(set(old) & set(files(workspace))) == 1
-    assert len(files(workspace)) == 2
+def test_a_data_root_that_cannot_be_written_is_read(filled: Workspace) -> None:
+    (filled.local / "cache").write_text("in the place of the folder")
+    assert cited_papers(filled) == MONTHS
 
 
-def test_a_damaged_file_is_named_with_what_to_do(workspace: Workspace) -> None:
-    write(workspace, "2023-01")
-    open_title_index(workspace, "2023-01")
-    (file,) = files(workspace)
-    content = file.read_bytes()
-    file.write_bytes(content[: len(content) // 2])
-    with pytest.raises(PermanentFailure, match=r"delete the folder cache/titles"):
-        cited_paper(open_title_index(workspace, "2023-01"), "2023-01")
+@pytest.mark.parametrize("harm", ["absent", "no index", "another version", "cut off", "garbled"])
+def test_an_index_that_cannot_be_used_is_made_again(filled: Workspace, harm: str) -> None:
+    assert cited_papers(filled) == MONTHS
+    file = metadata_titles(filled).file
+    match harm:
+        case "absent":
+            file.unlink()
+        case "no index":
+            file.write_bytes(b"no index at all" * 1_000)
+        case "another version":
+            with sqlite3.connect(file) as connection:
+                connection.executescript("delete from keys; pragma user_version = 99")
+        case "cut off":
+            os.truncate(file, file.stat().st_size // 2)
+        case "garbled":
+            content = file.read_bytes()
+            file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+            with pytest.raises(TransientFailure, match="run"):
+                cited_papers(filled)
+    assert cited_papers(filled) == MONTHS
 
 
-def test_two_processes_at_once_make_the_same_file(filled: Workspace) -> None:
-    code = (
-        "import sys\n"
-        "from pipeline.engine.stage import Workspace\n"
-        "from pipeline.corpus.references.title_index import open_title_index\n"
-        "from pipeline.settings import load_settings\n"
-        "open_title_index(Workspace(load_settings(data=sys.argv[1])), sys.argv[2])"
+def test_processes_that_extend_it_at_once_and_one_that_is_killed_leave_it_whole(
+    filled: Workspace,
+) -> None:
+    die = (
+        "import os\nfrom pipeline.storage.data_root import DataRoot\niterate = DataRoot.iterate\n"
+        f"def die(root, table, month, columns):\n    if month == {MONTHS[7]!r}: os.kill(os.getpid(),"
+        " 9)\n    return iterate(root, table, month, columns)\nDataRoot.iterate = die"
     )
-    command = [sys.executable, "-c", code, str(filled.settings.data_root), MONTHS[-1]]
-    children = [subprocess.Popen(command) for _ in range(2)]
+    assert process(filled, die).wait() == -signal.SIGKILL
+    children = [process(filled) for _ in range(2)]
     assert [child.wait() for child in children] == [0, 0]
-    assert len(files(filled)) == len(MONTHS)
+    assert cited_papers(filled) == MONTHS
 
 
-def test_no_metadata_is_an_empty_catalogue(workspace: Workspace) -> None:
-    assert cited_paper(open_title_index(workspace, "2023-01"), "2023-01") is None
-
-
-def test_a_month_without_titles_joins(workspace: Workspace) -> None:
+def test_papers_without_a_title_are_found_by_their_doi_alone(workspace: Workspace) -> None:
+    assert cited_papers(workspace) == []
     write(
         workspace,
         "2023-01",
         row("2023-01") | {"title": None},
-        row("2023-01") | {"title": "Word", "arxiv_id": "2"},
+        row("2023-01") | {"title": "Word", "arxiv_id": "2", "doi": "10.5555/word"},
     )
-    write(workspace, "2023-02")
-    titles = open_title_index(workspace, "2023-02")
-    assert cited_paper(titles, "2023-02") == "2023-02.1"
+    by_doi = item("Nothing of the kind") | {"doi": "10.5555/word"}
+    assert resolve(workspace, [(by_doi, "9.9")])[0].arxiv_id == "2"
 
 
 def test_a_doi_that_two_months_bear_is_that_of_the_smaller_identifier(workspace: Workspace) -> None:
     for month in ("2023-02", "2023-01"):
         write(workspace, month, row(month, doi="10.5555/One 10.5555/two"))
-    titles = open_title_index(workspace, "2023-02")
     by_doi = item("Nothing of the kind") | {"doi": "10.5555/two"}
-    assert resolve(titles, by_doi, "9.9").arxiv_id == "2023-01.1"
-    assert resolve(titles, by_doi, "2023-01.1").arxiv_id is None
+    resolutions = resolve(workspace, [(by_doi, "9.9"), (by_doi, "2023-01.1")])
+    assert [resolution.arxiv_id for resolution in resolutions] == ["2023-01.1", None]
 
 
 def test_many_items_at_once_are_resolved_as_one_by_one(filled: Workspace) -> None:
-    titles = open_title_index(filled, MONTHS[20])
     items = [
         (item(row(month)["title"]) | {"title": None if number % 2 else row(month)["title"]}, "9.9")
         for number, month in enumerate(MONTHS)
     ]
-    at_once = resolve_references(titles, items)
-    assert at_once == [resolve(titles, *one) for one in items]
-    assert [one.by for one in at_once] == ["title"] * 21 + [None] * 6
-    assert resolve_references(titles, []) == []
+    at_once = resolve(filled, items, MONTHS[9])
+    assert at_once == [resolve(filled, [one], MONTHS[9])[0] for one in items]
+    assert [one.by for one in at_once] == ["title"] * 10 + [None] * 4
+    assert resolve(filled, []) == []
 
 
 def test_keys_are_the_same_in_every_process() -> None:

@@ -1,0 +1,138 @@
+"""The papers of all months, found by words of their titles, by authors or by id."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline import tables
+from pipeline.arxiv.titles import title_words
+from pipeline.corpus.paper import PAPER_COLUMNS, Paper
+from pipeline.engine.month_index import MonthIndex, TableSource
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
+
+_VERSION = 1
+_SCHEMA = """
+create table papers (
+    id integer primary key, arxiv_id text, title text, authors text, year integer, categories text
+);
+create index papers_of_arxiv_id on papers (arxiv_id);
+create virtual table words using fts5 (
+    title, authors, tokenize = "unicode61 remove_diacritics 0"
+)
+"""
+# A paper's number in the index: the newest month has the highest ones, and within a month the first
+# paper. So the newest papers are found first, and a month's numbers are a range.
+_NUMBERS_PER_MONTH = 1_000_000
+_BY_WORDS = """
+select papers.* from words cross join papers on papers.id = words.rowid
+where words match :words and words.rowid between :first and :last order by words.rowid desc
+"""
+_BY_YEAR = "select * from papers where id between :first and :last order by id desc"
+
+
+def paper_index(workspace: Workspace) -> MonthIndex:
+    """The index of the table `papers`."""
+    return MonthIndex(
+        workspace=workspace,
+        name="papers",
+        version=_VERSION,
+        schema=_SCHEMA,
+        replace_month=_replace_month,
+        source=TableSource(workspace, tables.PAPERS, PAPER_COLUMNS),
+    )
+
+
+def find_papers(
+    workspace: Workspace,
+    title: str = "",
+    author: str = "",
+    year: int | None = None,
+    limit: int = 20,
+) -> list[Paper]:
+    """The papers whose title has these words, in any order, one of whose authors has this name, and
+    of this year.
+
+    Newest months first. Raises SettingError if none of the three is given.
+    """
+    words, names = title_words(title), title_words(author)
+    if not words and not names and year is None:
+        raise SettingError("give words of a title, an author or a year")
+    papers: list[Paper] = []
+    with paper_index(workspace).open() as connection:
+        for paper in _candidates(connection, words, names, year):
+            if _has_author(paper, names):
+                papers.append(paper)
+            if len(papers) == limit:
+                break
+    return papers
+
+
+def titles_of(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, str]:
+    """Titles of those papers that the corpus holds, by arXiv id."""
+    ids = sorted(set(arxiv_ids))
+    query = f"select arxiv_id, title from papers where arxiv_id in ({', '.join('?' * len(ids))})"  # noqa: S608
+    with paper_index(workspace).open() as connection:
+        return dict(connection.execute(query, ids).fetchall())
+
+
+def _candidates(
+    connection: sqlite3.Connection, words: Sequence[str], names: Sequence[str], year: int | None
+) -> Iterator[Paper]:
+    """The papers of a year that have these words in their titles, and these in their authors."""
+    first, last = ("0000-01", "9999-12") if year is None else (f"{year}-01", f"{year}-12")
+    terms = [f'title : "{word}"' for word in words] + [f'authors : "{name}"' for name in names]
+    parameters = {
+        "words": " AND ".join(terms),
+        "first": _first_number(first),
+        "last": _first_number(last) + _NUMBERS_PER_MONTH - 1,
+    }
+    for row in connection.execute(_BY_WORDS if terms else _BY_YEAR, parameters):
+        _, arxiv_id, paper_title, authors, paper_year, categories = row
+        yield Paper(
+            arxiv_id,
+            paper_title,
+            tuple(json.loads(authors)),
+            paper_year,
+            tuple(json.loads(categories)),
+        )
+
+
+def _has_author(paper: Paper, names: Sequence[str]) -> bool:
+    """Whether one author has all these names; the index only knows that the authors have them."""
+    return not names or any(set(names) <= set(title_words(author)) for author in paper.authors)
+
+
+def _replace_month(
+    connection: sqlite3.Connection, month: str, rows: Iterable[Mapping[str, Any]]
+) -> None:
+    first = _first_number(month)
+    last = first + _NUMBERS_PER_MONTH - 1
+    connection.execute("delete from words where rowid between ? and ?", (first, last))
+    connection.execute("delete from papers where id between ? and ?", (first, last))
+    for place, row in enumerate(rows):
+        paper = Paper.from_row(row)
+        columns = (
+            paper.arxiv_id,
+            paper.title,
+            json.dumps(paper.authors),
+            paper.year,
+            json.dumps(paper.categories),
+        )
+        connection.execute("insert into papers values (?, ?, ?, ?, ?, ?)", (last - place, *columns))
+        connection.execute(
+            "insert into words (rowid, title, authors) values (?, ?, ?)",
+            (last - place, _words(paper.title), _words(" ".join(paper.authors))),
+        )
+
+
+def _words(text: str) -> str:
+    return " ".join(title_words(text))
+
+
+def _first_number(month: str) -> int:
+    """The lowest number of a month's papers."""
+    return (int(month[:4]) * 12 + int(month[5:]) - 1) * _NUMBERS_PER_MONTH

@@ -1,0 +1,85 @@
+"""Who cites a paper: the citations of all months by the cited paper."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline import tables
+from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.corpus.paper_index import titles_of
+from pipeline.engine.month_index import MonthIndex, TableSource
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
+
+_VERSION = 1
+_SCHEMA = """
+create table citations (
+    cited text, citing text, month text, passages text, primary key (cited, citing, month)
+) without rowid;
+create index citations_of_month on citations (month)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CitingPaper:
+    """A paper that cites another one. passage_ids: its passages that do so, in order; empty if no
+    passage does.
+    """
+
+    arxiv_id: str
+    title: str
+    month: str
+    passage_ids: tuple[str, ...]
+
+
+def citation_index(workspace: Workspace) -> MonthIndex:
+    """The index of the table `citations`."""
+    return MonthIndex(
+        workspace=workspace,
+        name="citations",
+        version=_VERSION,
+        schema=_SCHEMA,
+        replace_month=_replace_month,
+        source=TableSource(workspace, tables.CITATIONS, ["cited", "citing", "passage_ids"]),
+    )
+
+
+def read_citing_papers(workspace: Workspace, identifier: str) -> list[CitingPaper]:
+    """The papers of the corpus that cite a paper, by month and id. The cited paper need not be in
+    the corpus itself.
+
+    Raises SettingError for a malformed id, PermanentFailure if a table cannot be read.
+    """
+    arxiv_id = normalize_arxiv_id(identifier)
+    if arxiv_id is None:
+        raise SettingError(f"{identifier!r} is not an arXiv id: give one such as 2404.90003")
+    query = "select citing, month, passages from citations where cited = ? order by month, citing"
+    with citation_index(workspace).open() as connection:
+        rows = connection.execute(query, (arxiv_id,)).fetchall()
+    titles = titles_of(workspace, (citing for citing, _, _ in rows))
+    return [
+        CitingPaper(citing, titles.get(citing, ""), month, tuple(passages.split()))
+        for citing, month, passages in rows
+    ]
+
+
+def count_shared_works(workspace: Workspace, cited: Collection[str]) -> Counter[str]:
+    """The papers that cite any of these papers, each with how many of them it cites."""
+    marks = ", ".join("?" * len(cited))
+    query = f"select citing, count(*) from citations where cited in ({marks}) group by citing"  # noqa: S608
+    with citation_index(workspace).open() as connection:
+        return Counter(dict(connection.execute(query, sorted(cited)).fetchall()))
+
+
+def _replace_month(
+    connection: sqlite3.Connection, month: str, rows: Iterable[Mapping[str, Any]]
+) -> None:
+    connection.execute("delete from citations where month = ?", (month,))
+    connection.executemany(
+        "insert into citations values (?, ?, ?, ?)",
+        ((row["cited"], row["citing"], month, " ".join(row["passage_ids"])) for row in rows),
+    )

@@ -1,0 +1,86 @@
+"""Papers found by words of the title, author and year, and the order in which they come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import tables
+from pipeline.corpus.paper_index import find_papers, titles_of
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
+from pipeline.settings import load_settings
+from tests.month_tables import write_table
+
+TITLES = {
+    "2024-01": {"2401.00001": "Étude of {N}eural nets", "2401.00002": "A study of ferns"},
+    "2024-02": {"2402.00001": "Neural ferns", "2402.00002": "Ferns in the etude", "2402.00003": ""},
+    "2025-01": {"2501.00001": "The ferns of winter"},
+}
+
+
+def write(workspace: Workspace, month: str, titles: dict[str, str], *authors: str) -> None:
+    names = authors or ("Noël Ada Lovelace", "Bo Berg")
+    rows = [
+        {
+            "arxiv_id": arxiv_id,
+            "title": title or None,
+            "authors": [{"name": name, "affiliations": [], "emails": []} for name in names],
+            "year": int(month[:4]),
+            "categories": ["cs.CL", "cs.AI"],
+        }
+        for arxiv_id, title in titles.items()
+    ]
+    write_table(workspace.root, tables.PAPERS, month, rows)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = Workspace(load_settings(data=tmp_path / "data"))
+    for month, titles in TITLES.items():
+        write(made, month, titles)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ({"title": "FERNS"}, ["2501.00001", "2402.00001", "2402.00002", "2401.00002"]),
+        ({"title": "ferns", "limit": 2}, ["2501.00001", "2402.00001"]),
+        ({"title": "nets neural étude"}, ["2401.00001"]),
+        ({"title": "ferns", "year": 2024, "author": "lovelace noel"}, ["2402.00001", "2402.00002", "2401.00002"]),
+        ({"title": "ferns", "author": "ada berg"}, []),
+        ({"year": 2024, "limit": 4}, ["2402.00001", "2402.00002", "2402.00003", "2401.00001"]),
+        ({"title": "fern"}, []),
+        ({"title": 'ferns" OR "study'}, []),
+    ],
+)  # fmt: skip
+def test_papers_have_all_words_and_one_author_with_all_names_newest_months_first(
+    workspace: Workspace, query: dict[str, Any], ids: list[str]
+) -> None:
+    assert [paper.arxiv_id for paper in find_papers(workspace, **query)] == ids
+
+
+def test_a_paper_is_as_its_row_says_and_a_month_that_changed_replaces_its_papers(
+    workspace: Workspace,
+) -> None:
+    (paper,) = find_papers(workspace, "nets")
+    assert (paper.title, paper.authors, paper.year, paper.categories) == (
+        "Étude of {N}eural nets",
+        ("Noël Ada Lovelace", "Bo Berg"),
+        2024,
+        ("cs.CL", "cs.AI"),
+    )
+    write(workspace, "2024-01", {"2401.00003": "Nets of rope"}, "Cy Clone")
+    assert [paper.arxiv_id for paper in find_papers(workspace, "nets")] == ["2401.00003"]
+    assert find_papers(workspace, "rope", "Lovelace") == []
+    ids = ["2401.00001", "2401.00003", "2402.00003", "9999.00001"]
+    assert titles_of(workspace, ids) == {"2401.00003": "Nets of rope", "2402.00003": ""}
+    assert titles_of(workspace, []) == {}
+
+
+def test_a_query_needs_a_word_or_a_year(workspace: Workspace) -> None:
+    with pytest.raises(SettingError, match="author"):
+        find_papers(workspace, title=" - ")
