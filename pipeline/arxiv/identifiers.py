@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 
 from pipeline.arxiv.months import is_month
@@ -22,11 +23,25 @@ _OLD = re.compile(rf"({_ARCHIVE})(?:\.[A-Z]{{2}})?/(\d{{2}})(\d{{2}})(\d{{3}})")
 _OLD_NAME = re.compile(rf"({_ARCHIVE})/?(\d{{2}})(\d{{2}})(\d{{3}})")
 _MEMBER = re.compile(r"(?:(?:[^/]+/)*?([^/]+)/)?(\d{4})/([^/]+)\.x?html?", re.ASCII)
 _VERSION = re.compile(r"(?<=\d)v(\d+)$")
+# What may be between the name of the archive and an identifier: arXiv, e-print arXiv.org/abs/…
+_BETWEEN = (
+    rf"(?:\[(?:{_ARCHIVE})(?:\.[a-z-]{{2,9}})?\]"
+    r"|[\s.:/,;()\[\]–_-]|e-?prints?\b|pre-?prints?\b|arxiv|org\b|abs\b|pdf\b|html\b|ids?\b"
+    r"|identifier\b|number\b|no\b|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
+    rf"|(?:19|20)\d\d(?=[\s,;)])(?!\s?\.\s?\d{{4}}))*+"
+)
+_NUMBER = r"(\d{4}\s?\.\s?\d{4,5})"
 _IN_TEXT = re.compile(
-    rf"(?:arxiv[\s.:/]*(?:preprint\s*)?(?:\(?\s*)?(?:arxiv[.:]\s*)?|abs/|arxiv\.org/(?:abs|pdf|html)/)"
-    rf"(\d{{4}}\.\d{{4,5}}|(?:{_ARCHIVE})(?:\.[A-Z]{{2}})?/\d{{7}})(?!\d)",
+    rf"(?:arxiv{_BETWEEN}|(?<![a-z])abs/)"
+    rf"(?:{_NUMBER}|((?:{_ARCHIVE})(?:\.[A-Z]{{2}})?/\s?\d{{7}}))(?!\d)",
     re.IGNORECASE,
 )
+# [2105.01234] as physicists print it, and 2105.01234 [cs.CL].
+_IN_BRACKETS = re.compile(
+    rf"\[(\d{{4}}\.\d{{4,5}})(?:v\d+)?\]|"
+    rf"(?<![\w./-])(\d{{4}}\.\d{{4,5}})(?:v\d+)?\s\[(?:{_ARCHIVE})(?:\.[A-Za-z-]{{2,9}})?\]"
+)
+_INVISIBLE = str.maketrans(dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _OLD_IN_TEXT = re.compile(rf"(?<![\w/])((?:{_ARCHIVE})(?:\.[A-Z]{{2}})?/\d{{7}})(?!\d)")
 
 # Numbers had four digits until 1412 and have five from 1501 on; the old scheme ended with 0703.
@@ -77,6 +92,8 @@ def month_of(identifier: str) -> str | None:
     """The month `YYYY-MM` of an identifier without version; None if it is malformed."""
     new = _NEW.fullmatch(identifier)
     if new:
+        if not int(new[3]):
+            return None  # numbers begin at 1
         month = f"20{new[1]}-{new[2]}"
         digits = 4 if month < _FIRST_FIVE_DIGITS else 5
         return month if is_month(month) and month >= _FIRST_NEW and len(new[3]) == digits else None
@@ -143,12 +160,16 @@ def folder_month(part: str) -> str | None:
 def find_arxiv_id(text: str) -> str | None:
     """The first arXiv identifier that a text names, without version.
 
-    A bare `2403.18886` counts only after "arXiv", "abs/" or an arXiv address: page ranges look
-    alike.
+    A bare `2403.18886` counts only after "arXiv" or "abs/", in square brackets, or before an
+    archive in these: page ranges look alike. A space or line break may be at its full stop.
+    Identifiers of months to come are none.
     """
-    for pattern in (_IN_TEXT, _OLD_IN_TEXT):
-        for match in pattern.finditer(text):
-            identifier = normalize_arxiv_id(match[1])
-            if identifier:
+    this_month = f"{date.today():%Y-%m}"
+    visible = text.translate(_INVISIBLE)
+    for pattern in (_IN_TEXT, _IN_BRACKETS, _OLD_IN_TEXT):
+        for match in pattern.finditer(visible):
+            written = next(filter(None, match.groups()))
+            identifier = normalize_arxiv_id("".join(written.split()))
+            if identifier and str(month_of(identifier)) <= this_month:
                 return identifier
     return None

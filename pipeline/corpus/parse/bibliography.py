@@ -114,18 +114,25 @@ _NO_FIELD = re.compile(rf"et\.? al|{THESIS}$|[\W\d]*$|\$|ar[Xx]iv|CoRR")
 
 
 def _from_fields(fields: Sequence[tuple[str, str]]) -> _Reading | None:
-    """LaTeXML's own fields, where it made the bibliography from BibTeX itself."""
+    """LaTeXML's own fields, where it made the bibliography from BibTeX itself.
+
+    Styles that cite by names and year print both in the item's tag alone.
+    """
     first = dict(reversed(fields))
     if "title" not in first:
         return None
-    venue = next(
-        filter(None, map(first.get, ("journal", "inbook", "crossref", "booktitle", "publisher"))),
-        "",
-    )
-    year = _YEAR.search(first.get("year") or first.get("date") or "")
-    return _Reading(
-        first.get("author", ""), "fields", int(year[0]) if year else None, first["title"], venue
-    )
+    names, _, date = first.get("author-year", "").rpartition(" (")
+    names = next(filter(None, map(first.get, ("author", "editor"))), names)
+    venue = next(filter(None, map(first.get, _VENUE_FIELDS)), "")
+    dates = (first.get("year"), first.get("date"), date)
+    year = next(filter(None, (_YEAR.search(text or "") for text in dates)), None)
+    return _Reading(names, "fields", int(year[0]) if year else None, first["title"], venue)
+
+
+_VENUE_FIELDS = (
+    "journal", "inbook", "crossref", "booktitle", "publisher", "school", "institution",
+    "organization",
+)  # fmt: skip
 
 
 def _is_remark(parts: ItemParts) -> bool:
@@ -208,7 +215,7 @@ _IN_ORGANISATIONS = _BETWEEN_NAMES | {
     "für",
     "its",
 }
-_WORDS_OF_A_NAME, _WORDS_OF_AN_ORGANISATION = 5, 10
+_WORDS_OF_A_NAME, _WORDS_OF_AN_ORGANISATION, _WORDS_OF_AUTHORS = 5, 10, 60
 
 
 def _take_names(text: str, label: str, usual: str, reading: _Reading) -> str:
@@ -273,6 +280,8 @@ def _are_names(
     if not head or any(words in head for words in italics):
         return not head and rule in _YEAR_RULES
     listed = _reads_as_names(head)
+    if rule == "quote" and head.count(" ") < _WORDS_OF_AUTHORS and _precedes_title(text, start):
+        return True
     if listed and rule in _YEAR_RULES:
         return not _PUBLISHER.search(head)
     if not listed and rule == "year" and _confirms(label, head, text[end:start]):
@@ -283,6 +292,16 @@ def _are_names(
     if listed is None or (not listed and by_habit and head.count(" ") < _WORDS_OF_AN_ORGANISATION):
         return label.startswith(head) or not _reads_as_venue(text[start:], italics)
     return listed
+
+
+def _precedes_title(text: str, start: int) -> bool:
+    """Whether names before a comma and a whole title in quotation marks may be an
+    organisation's: "FORCE11 Group, “On words,”".
+    """
+    title = _QUOTED.match(text, start)
+    if title is None or not text[:start].rstrip().endswith(","):
+        return False
+    return _ends_title(text, title.end()) and not _NO_ORGANISATION.search(text, 0, start)
 
 
 def _reads_as_names(head: str) -> bool | None:
@@ -347,7 +366,7 @@ _NO_TITLE = re.compile(
 )
 _VENUE_FIRST = re.compile(
     rf"[Ii]n: |in (?=[A-Z\d“])|In"
-    rf" (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|[Aa]ccessed|ar[Xx]iv|Co[Rr][Rr]|"
+    rf" (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|[Aa]ccessed|[Aa]r[Xx]iv|Co[Rr][Rr]|"
     rf"[Tt]ech(?:nical|\.) [Rr]ep|{THESIS}|{JOURNAL}"
 )
 _VOLUME_AFTER = re.compile(rf"[\s,.(]*(?:(?!{YEAR})\d+(?!st|nd|rd|th|\d)|{YEAR}[,;)]*\s\d)")
@@ -409,10 +428,16 @@ def _is_marked(text: str, start: int, italics: Italics) -> bool:
 
 
 def _ends_title(text: str, end: int) -> bool:
-    """Whether words in quotation marks or italics at the front of a text are all of a title."""
+    """Whether words in quotation marks or italics at the front of a text are all of a title.
+
+    A comma or stop within the quotation ends it, whatever follows: “On words,” arXiv preprint.
+    """
+    if text[end - 1] in _QUOTES and text[end - 2] in ",.;":
+        return True
     following = text[end : end + 2]
     if following[:1] == " ":
-        return not following[1:].islower() or text[end : end + 4] == " in "
+        is_continued = following[1:].islower() and text[end : end + 4] != " in "
+        return not is_continued or _AFTER_TITLE_IN_A_RUN.match(text, end + 1) is not None
     return following[:1] in ("", ".", ",", ";", "\n", "(")
 
 
@@ -430,13 +455,19 @@ def _tidy_title(text: str) -> str | None:
     title = text.strip(_EDGES)
     quoted = _QUOTED.match(title) if title[:1] in _OPENING else None
     if quoted and quoted.end() == len(title):
-        title = title.strip(_QUOTES + _EDGES)
+        title = _without_quotes(title)
     while tail := _TITLE_TAIL.search(title):
         title = title[: tail.start()].rstrip(_EDGES)
     half = len(title) // 2
     if half > 8 and title[:half].strip(_EDGES).lower() == title[half:].strip(_EDGES).lower():
         title = title[half:].strip(_EDGES)  # apacite prints it in two cases
     return title if _WORD.search(title) else None
+
+
+def _without_quotes(title: str) -> str:
+    """A title without the quotation marks around it; those of a word within it stay."""
+    bare = title.strip(_QUOTES + _EDGES)
+    return f"{bare}”" if bare.count("“") > bare.count("”") else bare
 
 
 # Venues.
@@ -590,12 +621,16 @@ def _end_of_doi(text: str) -> str:
 
 def _find_id(parts: ItemParts) -> str | None:
     at = parts.raw.lower().find("arxiv")
-    if at >= 0 or "abs/" in parts.raw or _OLD_NUMBER.search(parts.raw):
+    if at >= 0 or "abs/" in parts.raw or "[" in parts.raw or _OLD_NUMBER.search(parts.raw):
         arxiv_id = _id_in(parts.raw, max(0, at - _ARCHIVE_LENGTH))
         if arxiv_id:
             return arxiv_id
     for link in parts.links:
         arxiv_id = _id_in(link, 0) if "rxiv" in link.lower() else None
+        if arxiv_id:
+            return arxiv_id
+    for name, text in parts.fields:
+        arxiv_id = normalize_arxiv_id(text) if name in ("external", "eprint") else None
         if arxiv_id:
             return arxiv_id
     archive = _OLD_ARCHIVE.search(parts.raw) if " archive " in parts.raw else None

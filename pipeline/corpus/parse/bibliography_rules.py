@@ -183,6 +183,12 @@ AFTER_TITLE_IN_A_RUN: Rules = (
         "On words",
     ),
     StyleRule(
+        "journal_by_date",
+        rf"[A-Z][^;:?!()\n\d]{{1,90}}?{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?;\s?\d",
+        "On words. J Words. 1999;12(3):1–9",
+        "On words",
+    ),
+    StyleRule(
         "journal",
         rf"(?!Vol|Part )(?=[A-Z]){JOURNAL}",
         "Ledgers, Logs and Lists, J. Words 12 (1999) 1–9",
@@ -334,7 +340,7 @@ AFTER_VENUE: Rules = (
     StyleRule(
         "date",
         rf"\(?{MONTH}[\s-](?:\d{{1,2}}(?:\s?[-–]\s?\d+)?,?"
-        rf" )?{YEAR}|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
+        rf" )?{YEAR}|{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?;|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
         "Words Press (June 1999)",
         "Words Press",
     ),

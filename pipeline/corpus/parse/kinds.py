@@ -158,6 +158,9 @@ _BY_TAG = {
     "i": "emphasis",
 }
 
+# The tag of an item whose style cites by names and year: its names and year are nowhere else.
+_NAMES_OF_ITEM = "ltx_bib_author-year"
+
 # Text that no reader sees: authors hide answers, prompts and keywords so.
 _HIDDEN = re.compile(
     r"(?:^|;)(?:display:none|visibility:hidden|font-size:(?:0(?:\.0*)?(?:px|pt|em|rem|%)?|0?\.\d+(?:px|pt)|0?\.[01]\d*r?em|1(?:\.\d+)?(?:px|pt|%)))(?:;|!|$)"
@@ -181,6 +184,8 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
     if style and _HIDDEN.search(_written_small(style)):
         return "lose:hidden"
     names = classes.split()
+    if _NAMES_OF_ITEM in names:
+        return "bib:author-year"
     dropped = next((_DROPPED[name] for name in names if name in _DROPPED), None)
     if dropped is not None:
         return f"drop:{dropped}"

@@ -243,7 +243,7 @@ class _PageReading:
                 node.replace_with(_breaks(node))
             elif kind == "line":
                 node.append(LINE)
-            elif kind == "line_number":
+            elif kind in ("line_number", "bib:author-year"):
                 node.append(" ")
             elif kind == "address_part":
                 node.append(LINE if _breaks(node) == LINE else ", ")
@@ -501,7 +501,11 @@ class _PageReading:
             )
             item.label = str(node.get("data-label") or "")
             below = node.find_all(True)
-            item.links = [str(inner.get("href") or "") for inner in below if _kind(inner) == "link"]
+            item.links = [
+                str(inner["href"])
+                for inner in below
+                if inner.get("href") and _kind(inner)[:4] in ("link", "bib:")
+            ]
             item.blocks = [
                 policies.fold(_plain_bare(inner)) for inner in below if _kind(inner) == "bibblock"
             ]

@@ -185,10 +185,13 @@ def bibliography_field(walk: Walk, node: Node) -> None:
     """A part of an item that LaTeXML named, such as `ltx_bib_title`."""
     start = len(walk.buffer.parts)
     walk.flow(node)
-    if walk.buffer.item is not None:
-        walk.buffer.item.fields.append(
-            (node.tag_type.detail, policies.fold("".join(walk.buffer.parts[start:])))
-        )
+    item, name = walk.buffer.item, node.tag_type.detail
+    if item is not None:
+        item.fields.append((name, policies.fold("".join(walk.buffer.parts[start:]))))
+        if node.href:
+            item.links.append(node.href)
+    if name == "author-year":
+        walk.buffer.parts.append(" ")
 
 
 def float_block(walk: Walk, node: Node) -> None:
