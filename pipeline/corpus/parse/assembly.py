@@ -41,6 +41,7 @@ from pipeline.corpus.parse.policies import (
     visible,
     without_markers,
 )
+from pipeline.corpus.parse.typed_references import take_typed_references
 
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 
@@ -61,6 +62,10 @@ class Findings:
     blocks: list[Block] = field(default_factory=list)
     items: list[BibliographyItem] = field(default_factory=list)
     printed_items: list[ItemParts] = field(default_factory=list)
+    typed_emphases: list[str] = field(default_factory=list)
+    """Words in italics below a heading such as References."""
+    typed_links: list[tuple[str, str]] = field(default_factory=list)
+    """(words, address) of each link there."""
     lost: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Texts that went nowhere, by kind of element."""
     citations: list[tuple[str, str]] = field(default_factory=list)
@@ -87,6 +92,7 @@ def assemble(
     if findings.front:
         _take_unmarked(findings, known)
     _take_affiliations(findings)
+    take_typed_references(findings)
     authors, notes = read_bylines(findings.bylines, findings.institutes, known)
     blocks = [Block("footnote", "authors", (), note) for note in notes] + findings.blocks
     abstract, sections = findings.abstract, findings.sections
@@ -164,7 +170,7 @@ def _losses(findings: Findings, headed: Sequence[Section]) -> Counter[str]:
     losses = Counter({name: visible("".join(texts)) for name, texts in findings.lost.items()})
     citations = "".join(text for text, _ in findings.citations)
     labels = "".join(label for _, label in findings.citations)
-    losses["citation_label"] = visible(labels) - visible(without_markers(citations))
+    losses["citation_label"] += visible(labels) - visible(without_markers(citations))
     headed_ids = {id(section) for section in headed}
     losses["empty_section"] = sum(
         visible(section.title) for section in findings.sections if id(section) not in headed_ids

@@ -11,14 +11,13 @@ from pipeline.corpus.parse.byline_rules import is_affiliation
 from pipeline.corpus.parse.byline_text import normalize, plain_line
 from pipeline.corpus.parse.parsed_page import Block, Section
 from pipeline.corpus.parse.policies import CELL, LINE
+from pipeline.corpus.parse.typed_references import is_title_of_references
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")
 # Authors who set the word by hand do so before the first section, after at most a byline or two.
 _FIRST_BLOCKS = 6
 _FEWEST_WORDS = 20
-
-_NO_SECTION = re.compile(r"|references|bibliography", re.IGNORECASE)
 
 # Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
 _MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
@@ -133,5 +132,6 @@ def without_empty(sections: Sequence[Section], blocks: Sequence[Block]) -> list[
     return [
         section
         for section in sections
-        if section.path in with_text or not _NO_SECTION.fullmatch(section.title)
+        if section.path in with_text
+        or (section.title and not is_title_of_references(section.title))
     ]

@@ -41,6 +41,7 @@ from pipeline.corpus.parse.source import (
     whole_text,
     without_site,
 )
+from pipeline.corpus.parse.typed_references import is_title_of_references
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -385,11 +386,23 @@ class _PageReading:
         outer, self.path = self.path, (*path, title) if title else path
         self.open_sections.append((rank, depth + 1, self.path))
         self.findings.sections.append(Section(self.anchor, number, title, depth + 1, self.path))
+        if is_title_of_references(title):
+            self.note_typed_references(node)
         blocks = [note._replace(section_path=self.path) for note in notes]
         blocks += self.read(node) if kind == "section" else self.read_para(node)
         self.open_sections.pop()
         self.path = outer
         return blocks
+
+    def note_typed_references(self, node: Tag) -> None:
+        below = node.find_all(True)
+        words = [policies.fold(_plain_bare(inner)) for inner in below if _kind(inner) == "emphasis"]
+        self.findings.typed_emphases += filter(None, words)
+        self.findings.typed_links += [
+            (inner.get_text(), str(inner.get("href") or ""))
+            for inner in below
+            if _kind(inner) == "link"
+        ]
 
     def read_headings(self, node: Tag) -> tuple[str, str | None, list[Block]]:
         raw, numbers, notes = "", [], list[Block]()

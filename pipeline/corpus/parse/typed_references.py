@@ -1,0 +1,183 @@
+"""Lists of references that authors typed by hand: paragraphs, lists, quotes or tables under
+"References".
+
+LaTeXML marks no item of them. The walk reads them as blocks; here these become items, and citations
+such as "[2, 3]" become markers where the items have numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.parsed_page import Block
+from pipeline.corpus.passages.sentences import mask
+
+if TYPE_CHECKING:
+    from pipeline.corpus.parse.assembly import Findings
+
+_TITLE = re.compile(
+    r"(?:\W*\d+\W+)?"
+    r"(?:(?:cited |list of )?references?(?: cited| list| and notes)?|bibliography|works cited|"
+    r"literature(?: cited)?|r[ée]f[ée]rences(?: bibliographiques)?|bibliographie|"
+    r"refer[eê]ncias(?: bibliogr[aá]ficas)?|bibliograf[ií]a|literatur(?:verzeichnis|a)?|"
+    r"riferimenti(?: bibliografici)?|kaynak(?:lar|ça)|(?:список )?литератур[аы]|"
+    r"[参參]考文[献獻]|참고 ?문헌)[.:]?",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"(?:\[(?P<number>\d{1,3})\]|(?P<other>\[[A-Z][\w+.&-]{1,14}\]|\(\d{1,3}\)|\d{1,3}[.)](?=\s))|[-•])"
+    r"[.:]?\s*"
+)
+_NEXT_NUMBER = re.compile(r"(?<=\s)\[(\d{1,3})\]\s+(?=\S)")
+_CELLS = re.compile(r"^\|\s*|\s*\|$")
+_RULE = re.compile(r"[|\s-]+")
+# What a reference has, and a sentence on references does not: a year, an address, an identifier.
+_EVIDENCE = re.compile(
+    r"\b(?:1[89]|20)\d\d[a-z]?\b|https?:|arXiv|\b10\.\d{4}|[Ii]n press|[Tt]o appear"
+)
+_CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;–—-]\s*\d{1,3})*)\]")
+_RANGE = re.compile(r"(\d+)\s*[–—-]\s*(\d+)")
+_KINDS = frozenset({"paragraph", "list", "table"})
+_LONGEST_ITEM = 1_000
+_MOST_IN_RANGE = 50
+
+
+class _Item(NamedTuple):
+    """An item: its number, None where it has none, its label, and the text after it."""
+
+    number: int | None
+    label: str
+    text: str
+
+
+def is_title_of_references(title: str) -> bool:
+    """Whether a heading is that of a list of references."""
+    return _TITLE.fullmatch(title) is not None
+
+
+def take_typed_references(findings: Findings) -> None:
+    """Turn the blocks that list references into items, on a page without any item."""
+    blocks = [] if findings.printed_items else _blocks_of_list(findings.blocks)
+    items = [
+        item
+        for block in blocks
+        if not is_title_of_references(block.text)
+        for item in _items_of(block)
+    ]
+    evident = sum(_EVIDENCE.search(item.text) is not None for item in items)
+    is_prose = len(items) == 1 and not items[0].label
+    if (
+        is_prose
+        or 2 * evident <= len(items)
+        or max(len(item.text) for item in items) > _LONGEST_ITEM
+    ):
+        return
+    keys = [f"bib.item{place}" for place in range(1, len(items) + 1)]
+    findings.printed_items += [
+        ItemParts(
+            key=key,
+            raw=item.text,
+            label=item.label,
+            emphases=[words for words in findings.typed_emphases if words in item.text],
+            links=[href for text, href in findings.typed_links if text and text in item.text],
+        )
+        for key, item in zip(keys, items, strict=True)
+    ]
+    findings.lost["bibliography_tag"] += [item.label for item in items]
+    findings.lost["bibliography_title"] += [
+        block.text for block in blocks if is_title_of_references(block.text)
+    ]
+    gone = set(map(id, blocks))
+    key_of = {
+        item.number: key for item, key in zip(items, keys, strict=True) if item.number is not None
+    }
+    findings.blocks[:] = [
+        _with_markers(block, key_of, findings) for block in findings.blocks if id(block) not in gone
+    ]
+
+
+def _blocks_of_list(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks below the last heading, or the last paragraph, that names a list of references."""
+    headed = [
+        block
+        for block in blocks
+        if any(map(is_title_of_references, block.section_path)) and block.kind in _KINDS
+    ]
+    if headed:
+        return [block for block in headed if block.section_path == headed[-1].section_path]
+    names = [
+        place
+        for place, block in enumerate(blocks)
+        if block.kind == "paragraph" and is_title_of_references(block.text)
+    ]
+    if not names:
+        return []
+    path = blocks[names[-1]].section_path
+    following = [block for block in blocks[names[-1] :] if block.section_path == path]
+    return [block for block in following if block.kind in _KINDS]
+
+
+def _items_of(block: Block) -> Iterator[_Item]:
+    """The items of a block: of a list or table, its lines; of a paragraph, what its numbers
+    part.
+    """
+    if block.kind == "paragraph":
+        yield from map(_item, _parts(block.text))
+        return
+    for line in block.text.split("\n"):
+        if not _RULE.fullmatch(line):
+            yield _item(_CELLS.sub("", line).replace(" | ", " ") if block.kind == "table" else line)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The stretches of a paragraph that begin with [1], [2] and so on."""
+    first = _LABEL.match(text)
+    if first is None or first["number"] is None:
+        yield text
+        return
+    start, expected = 0, int(first["number"]) + 1
+    for match in _NEXT_NUMBER.finditer(text):
+        if int(match[1]) == expected:
+            yield text[start : match.start()].strip()
+            start, expected = match.start(), expected + 1
+    yield text[start:]
+
+
+def _item(text: str) -> _Item:
+    label = _LABEL.match(text)
+    if label is None:
+        return _Item(None, "", text)
+    digits = re.sub(r"\D", "", label[0]) if label["number"] or label[0][0] != "[" else ""
+    return _Item(int(digits) if digits else None, label[0].strip(), text[label.end() :])
+
+
+def _with_markers(block: Block, key_of: dict[int, str], findings: Findings) -> Block:
+    """A block with citations such as [1] and [2, 4–6] as markers, outside of formulas and code."""
+    if block.kind == "algorithm" or "[" not in block.text:
+        return block
+    pieces: list[str] = []
+    end = 0
+    for match in _CITATION.finditer(mask(block.text)):
+        numbers = list(_numbers(match[1]))
+        if numbers and all(number in key_of for number in numbers):
+            keys = "; ".join(f"@{key_of[number]}" for number in dict.fromkeys(numbers))
+            pieces += [block.text[end : match.start()], f"[{keys}]"]
+            end = match.end()
+            findings.lost["citation_label"].append(match[0])
+    if not pieces:
+        return block
+    text = "".join([*pieces, block.text[end:]])
+    return block._replace(text=text, cited_keys=policies.cited_keys(text))
+
+
+def _numbers(text: str) -> Iterator[int]:
+    for part in re.split(r"\s*[,;]\s*", text):
+        limits = _RANGE.fullmatch(part)
+        if limits is None:
+            yield from (int(part),) if part.isdecimal() else ()
+        elif int(limits[2]) - int(limits[1]) < _MOST_IN_RANGE:
+            yield from range(int(limits[1]), int(limits[2]) + 1)
