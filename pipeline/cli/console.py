@@ -41,7 +41,7 @@ from pipeline.engine.progress import (
 from pipeline.stage_names import STAGE_NAMES
 
 if TYPE_CHECKING:
-    from pipeline.report.grid import Section
+    from pipeline.report.grid import PageSection
     from pipeline.storage.data_root import DataRoot
 
 # Without emoji: ":key:" in a title is text, and `escape` does not protect it.
@@ -80,7 +80,7 @@ def make_table(
     return table
 
 
-def print_section(section: Section) -> None:
+def print_section(section: PageSection) -> None:
     """Print a section: its paragraphs as notes, and a table per group of rows of its grids."""
     from pipeline.text import visible
 

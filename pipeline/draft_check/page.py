@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.draft_check.check import DraftCheck
 from pipeline.draft_check.citations import CitationCheck
 from pipeline.draft_check.references import ReferenceCheck
-from pipeline.report.grid import Cell, Grid, Section
+from pipeline.report.grid import Cell, Grid, PageSection
 from pipeline.report.pages import Page
 from pipeline.report.rendering import render
 from pipeline.storage.writing import write_whole
@@ -44,7 +44,7 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
     return file
 
 
-def sections(check: DraftCheck, *, good: bool = True) -> list[Section]:
+def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
     """Citations, references, and papers that are not cited. good: also those without a fault."""
     judge = (
         "Each citation beside the passage of the cited paper that fits it best. The judge is"
@@ -58,12 +58,12 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[Section]:
     citations = _citations(check.citations, good=good)
     references = _references(check.references, good=good)
     parts = [
-        Section("citations", "What the cited papers say", [judge], [citations]),
-        Section("references", "References", [about], [references]),
+        PageSection("citations", "What the cited papers say", [judge], [citations]),
+        PageSection("references", "References", [about], [references]),
     ]
     if check.missing:
         title = "Papers that the draft does not cite"
-        parts.append(Section("missing", title, [], [_missing(check)]))
+        parts.append(PageSection("missing", title, [], [_missing(check)]))
     return parts
 
 

@@ -1,10 +1,9 @@
-"""Sections on answers: the arXivBot report's Table 1 beside ours, kinds of questions, retrieval,
-differences, a second judge, and the questions.
+"""Sections on answers: all systems, the arXivBot report's Table 1 beside ours, kinds of questions,
+retrieval, differences, a second judge, and the questions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, get_args
 
@@ -12,7 +11,6 @@ from pipeline.answering.questions import KINDS
 from pipeline.evaluation.answers.measures import AGES, Grade, Outcome, answer_measures
 from pipeline.evaluation.answers.results import (
     ALL,
-    HopGain,
     QuestionGroup,
     SystemResult,
     answers_agreement,
@@ -21,8 +19,7 @@ from pipeline.evaluation.answers.results import (
 )
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.report.costs import answers_cost
-from pipeline.report.data import AnswersData, ReportData, answering_order
-from pipeline.report.figures import BarFigure, answering_colour, bar
+from pipeline.report.data import AnswersData, answering_order
 from pipeline.report.formatting import (
     ANSWERS_PAGE,
     FAILURES_PAGE,
@@ -40,8 +37,8 @@ from pipeline.report.formatting import (
 from pipeline.report.grid import (
     Cell,
     Grid,
+    PageSection,
     RowGroup,
-    Section,
     first_rows,
     mean_cell,
     percent_cell,
@@ -60,7 +57,7 @@ from pipeline.tables.writers import by_system
 
 _OLD, _RECENT = (QuestionGroup("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")
-_FACTUAL, _COVERAGE = select(*_SHARES)
+(_COVERAGE,) = select("coverage")
 _MEANS = select(*_SHARES, "gold_shown_first_hop", "gold_shown", "coverage_of_shown", "claims")
 # Of the arXivBot report: its corpus, its questions, and the dividing line of old and recent papers,
 # GPT-4's knowledge cut-off.
@@ -86,60 +83,44 @@ _DEFINITIONS = (
 )
 
 
-def month_sections(data: ReportData) -> list[Section]:
-    """The answers of a month; none where there is no question."""
-    answers = data.answers
-    if not answers.questions:
+def sections(data: AnswersData, *, with_pages: bool) -> list[PageSection]:
+    """The answers of some months; none where there is no question.
+
+    with_pages: whether the report has a page for each question, and lists them.
+    """
+    if not data.questions:
         return []
-    graded = answers.grades or not data.people.empty
+    board = PageSection("answers-leaderboard", "Answers: all systems", (), (leaderboard(data),))
     return present(
-        _paper_table_section(answers),
-        _kinds(answers),
-        _retrieval(answers, linked=True),
-        _differences(answers),
-        answers_cost(answers),
-        _second_judge(answers),
-        grades_section(data.people, answers.names) if graded else None,
-        _question_list(answers),
+        board if data.systems else None,
+        _paper_table_section(data),
+        _kinds(data),
+        _retrieval(data),
+        _differences(data),
+        answers_cost(data),
+        _second_judge(data),
+        None if data.people.empty else grades_section(data.people, data.names),
+        _question_list(data) if with_pages else None,
     )
 
 
-def overall_sections(data: ReportData) -> list[Section]:
-    """The answers of all months; none where there is no question."""
-    answers = data.answers
-    if not answers.questions:
-        return []
-    text = (
-        "The questions of all finished months together, by the first judge where there is one. A"
-        " month's own page of answers adds cost, other judges, and every question with its answers."
-    )
-    parts = [leaderboard(answers), *_published_and_ours(answers)] if answers.systems else []
-    return present(
-        Section("questions-and-answers", "Answers to questions", (text,), parts),
-        _paper_table_section(answers),
-        _kinds(answers),
-        _retrieval(answers, linked=False),
-        _differences(answers),
-        None if data.people.empty else grades_section(data.people, answers.names),
-    )
-
-
-def month_intro(data: AnswersData) -> Section:
-    """The answers of a month on its page, with the way to their own."""
+def month_intro(data: AnswersData) -> PageSection:
+    """The way from a month's page to its answers."""
     key, title = "answers", "Answers to questions"
     if not data.questions:
-        return Section(key, title, (f"No question was asked: {data.why_none}.",))
+        return PageSection(key, title, (f"No question was asked: {data.why_none}.",))
     questions = f"{number_of(len(data.questions), 'question')}, every answer with its evidence"
     links = [(questions, ANSWERS_PAGE)]
     if data.systems:
-        return Section(key, title, (), (leaderboard(data),), links=links)
+        answered_by = "; ".join(map(answering_system, data.systems))
+        return PageSection(key, title, (f"Answered by {answered_by}.",), links=links)
     links.append(("What failed", FAILURES_PAGE))
-    return Section(key, title, ("No system answered.",), links=links)
+    return PageSection(key, title, ("No system answered.",), links=links)
 
 
 def _basis(data: AnswersData) -> str:
     """The basis of our rows: questions, papers, months and judge."""
-    papers = {paper for posed in data.questions for paper in posed.question.papers}
+    papers = {paper for question in data.questions for paper in question["papers"]}
     judge = (
         f"judge {judge_label(data.judge, 'claim_grade')}" if data.judge else "nothing was graded"
     )
@@ -163,7 +144,6 @@ def _cells(result: SystemResult) -> dict[str, Any]:
     for measure in _MEANS:
         mean = result.measures.get(measure.metric)
         cells[measure.metric] = measure.cell(mean)
-        cells[f"{measure.metric}_is_of"] = mean.count if mean else 0
     return cells | {"questions": result.questions}
 
 
@@ -180,7 +160,11 @@ def _rows(
 
 
 def leaderboard(data: AnswersData) -> Grid:
-    """Every system with its shares over all questions, the highest coverage first."""
+    """Every system with its shares and outcomes over all questions, the highest coverage first."""
+    outcomes = (
+        " Abstained: the system says that the corpus does not hold the answer. Claims nothing: the"
+        " answer makes no claim. Unreadable: the judge could not split it."
+    )
     rows = []
     for system in best_first(data):
         result = data.result(system)
@@ -190,9 +174,9 @@ def leaderboard(data: AnswersData) -> Grid:
     return measure_table(
         "answers_leaderboard",
         "Answers: leaderboard",
-        select("factual", "coverage", "questions", "abstained"),
+        select(*_SHARES, "claims", "questions", *_OUTCOMES),
         rows,
-        about=f"{_basis(data)}.",
+        about=(f"{_basis(data)}.{outcomes if data.judge else ''}"),
         sortable=True,
     )
 
@@ -203,40 +187,7 @@ def best_first(data: AnswersData) -> list[str]:
     return sorted(data.systems, key=lambda system: (-coverage[system], system))
 
 
-def _published_and_ours(data: AnswersData) -> list[BarFigure]:
-    """Factual and coverage as published for old and recent questions, beside ours over all."""
-    groups = []
-    for measure in (_FACTUAL, _COVERAGE):
-        halves = select(*(f"{measure.metric}_{age}" for age in AGES))
-        published = [
-            bar(
-                f"{row.label} ({row.model}), {age}",
-                percent_cell(row.cells[half.metric]),
-                8,
-                hollow=True,
-            )
-            for row in published_rows("arxivbot", "table_1", halves)
-            for age, half in zip(AGES, halves, strict=True)
-        ]
-        ours = [
-            bar(
-                answering_system(system),
-                measure.cell(mean),
-                answering_colour(system, data.systems),
-            )
-            for system in data.systems
-            if (mean := data.mean(system, measure.metric))
-        ]
-        groups += [(measure.title, published + ours)] if ours else []
-    about = (
-        "Outlined: Table 1 of the arXivBot report, old and recent questions. Filled: ours over all"
-        " questions, with 95 % intervals. Compare rankings, not absolute scores: models, questions"
-        " and papers differ."
-    )
-    return [BarFigure("Published and ours", groups, about)] if groups else []
-
-
-def _paper_table_section(data: AnswersData) -> Section:
+def _paper_table_section(data: AnswersData) -> PageSection:
     """Table 1 beside ours, and what the numbers rest on."""
     judge = f"the judge is {data.judge}" if data.judge else "no answer was graded"
     paragraphs = [
@@ -253,9 +204,8 @@ def _paper_table_section(data: AnswersData) -> Section:
         _age_note(data),
         *(interval_notes(len(data.questions), "question", "questions") if data.judge else []),
     ]
-    parts = [_paper_table(data), *with_rows(_outcomes(data))]
     title = "The arXivBot report's table and ours"
-    return Section("answers", title, paragraphs, parts, _DEFINITIONS)
+    return PageSection("answers", title, paragraphs, [_paper_table(data)], _DEFINITIONS)
 
 
 def _age_note(data: AnswersData) -> str:
@@ -302,87 +252,40 @@ def _paper_table(data: AnswersData) -> Grid:
     return measure_table("answers_table_1", title, columns, groups=groups, notes=notes)
 
 
-def _outcomes(data: AnswersData) -> Grid:
-    """Counts of the outcomes of questions, and of the questions of each mean."""
-    columns = select(
-        "questions",
-        "answered",
-        "abstained",
-        "claims_nothing",
-        "unreadable",
-        "factual_is_of",
-        "coverage_is_of",
-        "claims",
-    )
-    groups = [
-        RowGroup(_rows(data, group), title)
-        for title, group in (("All", ALL), ("Old", _OLD), ("Recent", _RECENT))
-    ]
-    about = (
-        "Abstained: the system says that the corpus does not hold the answer. Claims nothing: the"
-        " answer makes no claim. Unreadable: the judge could not split the answer. The last"
-        " columns: over how many questions the means are, and the mean number of claims."
-    )
-    title = "What the numbers rest on"
-    return measure_table("answers_outcomes", title, columns, groups=groups, about=about)
-
-
-def _kinds(data: AnswersData) -> Section | None:
+def _kinds(data: AnswersData) -> PageSection | None:
     """The shares by kind of question; None where nothing was graded."""
     columns = with_short_titles(
-        select("factual", "coverage", "gold_shown", "questions", "answered", "abstained")
+        select(*_SHARES, "gold_shown", "questions", "answered", "abstained")
     )
     groups = [
         RowGroup(_rows(data, QuestionGroup("kind", kind)), kind.capitalize()) for kind in KINDS
     ]
     about = f"Each kind has few questions: read the intervals first. {_basis(data)}."
     grid = measure_table("answers_kinds", "By kind", columns, groups=groups, about=about)
-    return Section("kinds", "By kind of question", (), (grid,)) if grid.rows else None
+    return PageSection("kinds", "By kind of question", (), (grid,)) if grid.rows else None
 
 
-def _retrieval(data: AnswersData, *, linked: bool) -> Section | None:
-    """Measures of retrieval, apart from the model; None where no system searched.
-
-    linked: whether questions have pages to link to.
-    """
-    gains = sorted(
-        hop_gains(grade for grade in data.grades if grade["judge"] == data.judge),
-        key=lambda gain: (answering_order(gain.system), gain.hop),
-    )
-    grids = with_rows(_gold_shown(data), _hops(data), _gains(gains))
-    if linked and any(gain.hop > 1 for gain in gains):
-        grids.append(_helped(data, gains))
+def _retrieval(data: AnswersData) -> PageSection | None:
+    """Measures of retrieval, apart from the model; None where no system searched."""
     text = (
         "Gold claims shown needs no model: a claim of the standard answer counts as shown where a"
         " passage that holds its evidence was among those that the system read; claims without a"
         " known passage do not count. Coverage of what was shown is the model's part."
     )
+    grids = with_rows(_gold_shown(data), _gains(data))
     title = "Retrieval, apart from the model"
-    return Section("retrieval-of-answers", title, (text,), grids) if grids else None
+    return PageSection("retrieval-of-answers", title, (text,), grids) if grids else None
 
 
 def _gold_shown(data: AnswersData) -> Grid:
-    columns = select("gold_shown_first_hop", "gold_shown", "coverage_of_shown", "gold_shown_is_of")
-    searched = [row for row in _rows(data) if row.cells["gold_shown_is_of"]]
+    columns = select("gold_shown_first_hop", "gold_shown", "coverage_of_shown")
+    searched = [row for row in _rows(data) if row.cells["gold_shown"].value is not None]
     return measure_table("answers_shown", "Gold claims shown", columns, searched)
 
 
-def _hops(data: AnswersData) -> Grid:
-    rows = []
-    for system in data.systems:
-        hops = data.hops[system]
-        if any(hops.keys() - {0}):
-            more = sum(questions for number, questions in hops.items() if number > 2)
-            mean = sum(number * questions for number, questions in hops.items()) / hops.total()
-            rows.append([answering_system(system), hops[0], hops[1], hops[2], more, mean])
-    columns = ["System", "No search", "One hop", "Two hops", "Three and more", "Hops per question"]
-    about = (
-        "Questions by number of searches; a system searches again only where its model asks for it."
-    )
-    return Grid("answers_hops", "Hops used", columns, rows, about=about)
-
-
-def _gains(gains: Sequence[HopGain]) -> Grid:
+def _gains(data: AnswersData) -> Grid:
+    by_judge = (grade for grade in data.grades if grade["judge"] == data.judge)
+    gains = sorted(hop_gains(by_judge), key=lambda gain: (answering_order(gain.system), gain.hop))
     rows = [
         [
             answering_system(gain.system),
@@ -414,23 +317,7 @@ def _gains(gains: Sequence[HopGain]) -> Grid:
     return Grid("answers_gains", "Gain of each hop", columns, rows, about=about)
 
 
-def _helped(data: AnswersData, gains: Sequence[HopGain]) -> Grid:
-    """The questions that a hop after the first helped."""
-    texts = {posed.question.id: posed.question.question for posed in data.questions}
-    rows = []
-    for gain in gains:
-        if gain.hop > 1:
-            for question in gain.helped:
-                link = Cell(texts.get(question, question), page=question_file(question))
-                rows.append([link, answering_system(gain.system), gain.hop])
-    listed, notes = first_rows(rows, "the table answer_grades")
-    about = "" if rows else "None: no answer has points for a claim that a later hop showed first."
-    columns = ["Question", "System", "Hop"]
-    title = "Questions that a further hop helped"
-    return Grid("answers_helped", title, columns, listed, about=about, notes=notes, stacked=True)
-
-
-def _differences(data: AnswersData) -> Section | None:
+def _differences(data: AnswersData) -> PageSection | None:
     """Paired differences between systems, and between models of a system; None for fewer than two
     systems.
     """
@@ -449,10 +336,12 @@ def _differences(data: AnswersData) -> Section | None:
     )
     columns = ["System", "Less", "Factual", "Coverage"]
     grid = Grid("answers_differences", "Differences between systems", columns, rows, about=about)
-    return Section("differences", "Paired differences of answers", (), (grid,)) if rows else None
+    return (
+        PageSection("differences", "Paired differences of answers", (), (grid,)) if rows else None
+    )
 
 
-def _second_judge(data: AnswersData) -> Section | None:
+def _second_judge(data: AnswersData) -> PageSection | None:
     """The judges side by side, and their agreement; None for a single one."""
     if len(data.judges) < 2:
         return None
@@ -463,7 +352,7 @@ def _second_judge(data: AnswersData) -> Section | None:
         " split the answers."
     )
     beside = measure_table("answers_judges", "Each judge", columns, groups=groups, about=about)
-    return Section("judges", "A second judge", (), (beside, _agreement(data)))
+    return PageSection("judges", "A second judge", (), (beside, _agreement(data)))
 
 
 def _agreement(data: AnswersData) -> Grid:
@@ -495,7 +384,7 @@ def _agreement(data: AnswersData) -> Grid:
     return Grid("answers_agreement", "Agreement of judges on answers", columns, rows, about=about)
 
 
-def _question_list(data: AnswersData) -> Section:
+def _question_list(data: AnswersData) -> PageSection:
     """The questions with their pages and main shares."""
     grades = {
         (grade["question_id"], grade["system"]): grade
@@ -503,14 +392,14 @@ def _question_list(data: AnswersData) -> Section:
         if grade["judge"] == data.judge
     }
     systems = data.systems[::-1]
-    posed = sorted((posed.question for posed in data.questions), key=lambda question: question.id)
-    listed, notes = first_rows(posed, "the tables; each has its page")
+    questions = sorted(data.questions, key=lambda question: str(question["id"]))
+    listed, notes = first_rows(questions, "the tables; each has its page")
     rows = []
     for question in listed:
-        link = Cell(question.question, page=question_file(question.id))
-        row = [link, question.kind, len(question.papers), question.date or question.month]
+        link = Cell(question["question"], page=question_file(question["id"]))
+        row = [link, question["kind"], len(question["papers"]), question["date"]]
         for system in systems:
-            row += _shares_of_answer(grades.get((question.id, system)))
+            row += _shares_of_answer(grades.get((question["id"], system)))
         rows.append(row)
     columns = ["Question", "Kind", "Papers", "Newest"]
     columns += [f"{answering_system(system)}, {share}" for system in systems for share in _SHARES]
@@ -518,7 +407,7 @@ def _question_list(data: AnswersData) -> Section:
     grid = Grid(
         "answers_questions", "Questions", columns, rows, about=about, notes=notes, stacked=True
     )
-    return Section("questions", "Questions", (), (grid,))
+    return PageSection("questions", "Questions", (), (grid,))
 
 
 def _shares_of_answer(grade: Grade | None) -> tuple[Cell, Cell]:

@@ -13,25 +13,17 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
-from pipeline.report.data import (
-    FUNNEL,
-    MODEL_STAGES,
-    LeftOut,
-    MonthData,
-    ReportData,
-    RetrievalScores,
-)
-from pipeline.report.figures import BarFigure, bar
+from pipeline.report.data import LeftOut, ReportData, RetrievalScores
 from pipeline.report.formatting import FEW, count, month_name, number_of, words
 from pipeline.report.grid import (
     Cell,
-    Details,
     Grid,
-    Section,
+    PageSection,
     first_rows,
     percent_cell,
 )
 from pipeline.report.measures import MeasuredRow, measure_table, select
+from pipeline.report.summary import FUNNEL, MonthSummary
 from pipeline.storage.data_root import DataRoot
 
 METHODS: Mapping[str, str] = {
@@ -63,28 +55,14 @@ def funnel_grid(data: ReportData) -> Grid:
     return Grid("funnel", "Steps, and what was left out", ["Step", "Result", "Left out"], rows)
 
 
-def corpus_section(data: ReportData, ledger: Sequence[LeftOut]) -> Section:
-    """A month's way from the dump to the index, its loads, and everything that was left out."""
-    (month,) = data.months
-    parts: list[Any] = [funnel_grid(data)]
+def corpus_section(data: ReportData, ledger: Sequence[LeftOut]) -> PageSection:
+    """A month's way from the dump to the index, and everything that was left out."""
+    parts = [funnel_grid(data)]
     if ledger:
         grid = left_out_grid("left_out", "What was left out", ledger, "ledger")
-        title = f"Everything that was left out, one by one ({count(len(ledger))})"
-        parts.append(Details(title, grid))
-    receipts = month.tables[tables.INDEX_RECEIPTS.name].to_pylist()
-    loads = [_load_text(receipt) for receipt in receipts]
-    return Section("corpus", "From the dump to the index", loads, parts)
-
-
-def _load_text(receipt: Mapping[str, Any]) -> str:
-    text = (
-        f"Collection {receipt['collection']} in {receipt['engine']}, vectors of"
-        f" {receipt['model']}: {count(receipt['present'])} of"
-        f" {number_of(receipt['expected'], 'point')} found after the load"
-    )
-    text += f", {count(receipt['missing'])} missing" if receipt["missing"] else ""
-    text += f", {count(receipt['stale'])} that should not be there" if receipt["stale"] else ""
-    return f"{text}."
+        grid.folded = f"Everything that was left out, one by one ({count(len(ledger))})"
+        parts.append(grid)
+    return PageSection("corpus", "From the dump to the index", (), parts)
 
 
 def left_out_grid(key: str, title: str, items: Sequence[LeftOut], where: str) -> Grid:
@@ -98,16 +76,15 @@ def left_out_grid(key: str, title: str, items: Sequence[LeftOut], where: str) ->
     return Grid(key, title, columns, rows, notes=notes, stacked=True)
 
 
-def papers_section(root: DataRoot, month: str) -> Section:
+def papers_section(root: DataRoot, month: str) -> PageSection:
     """The month's papers by identifier."""
     names = [
-        "arxiv_id", "title", "subset", "primary_category", "sections", "chars_seen", "chars_kept",
-        "truncated",
+        "arxiv_id", "title", "primary_category", "chars_seen", "chars_kept", "truncated",
     ]  # fmt: skip
     papers = sorted(root.iterate(tables.PAPERS, month, names), key=lambda row: str(row["arxiv_id"]))
     if not papers:
         text = "No paper of this month was kept; the steps above say what was left out."
-        return Section("papers", "Papers", (text,))
+        return PageSection("papers", "Papers", (text,))
     passages = _counts(root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"])
     cited = root.read(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"])
     references = _counts(cited["arxiv_id"])
@@ -118,8 +95,6 @@ def papers_section(root: DataRoot, month: str) -> Section:
             Cell(paper["title"], tag="page truncated" if paper["truncated"] else ""),
             Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"]),
             paper["primary_category"],
-            words(paper["subset"]),
-            len(paper["sections"]),
             *(counts[paper["arxiv_id"]] for counts in (passages, references, known)),
             share_kept(paper),
         ]
@@ -129,8 +104,6 @@ def papers_section(root: DataRoot, month: str) -> Section:
         "Title",
         "Paper",
         "Category",
-        "Subset",
-        "Sections",
         "Passages",
         "References",
         "Known",
@@ -141,9 +114,9 @@ def papers_section(root: DataRoot, month: str) -> Section:
         " share of the visible characters of the page that were kept, a formula counted as its TeX."
     )
     grid = Grid("papers", "Papers", columns, rows, about=definition, notes=notes, stacked=True)
-    if len(papers) <= _MOST_OPEN_PAPERS:
-        return Section("papers", "Papers", (), [grid])
-    return Section("papers", "Papers", (), [Details(f"All papers ({count(len(papers))})", grid)])
+    if len(papers) > _MOST_OPEN_PAPERS:
+        grid.folded = f"All papers ({count(len(papers))})"
+    return PageSection("papers", "Papers", (), (grid,))
 
 
 def share_kept(paper: Mapping[str, Any]) -> Cell:
@@ -156,13 +129,13 @@ def _counts(column: pa.ChunkedArray) -> Counter[str]:
     return Counter({pair["values"]: pair["counts"] for pair in pc.value_counts(column).to_pylist()})
 
 
-def retrieval_section(scores: RetrievalScores) -> Section:
+def retrieval_section(scores: RetrievalScores) -> PageSection:
     """Retrieval scores of each way to search for the papers that a sentence cites."""
     key, title = "retrieval", "Retrieval"
     if not scores.rows:
         why = scores.notes.get("no_scores", "it has no queries")
         text = f"How well search finds the papers that a sentence cites was not measured: {why}."
-        return Section(key, title, (text,))
+        return PageSection(key, title, (text,))
     methods = methods_of(scores)
     measured = {metric for _, metric in scores.rows}
     metrics = [metric for metric in METRICS if metric in measured]
@@ -180,13 +153,7 @@ def retrieval_section(scores: RetrievalScores) -> Section:
         first="Mean over sentences",
         notes=_retrieval_notes(scores),
     )
-    colours = {method: colour for colour, method in enumerate(METHODS, start=1)}
-    bars = [
-        bar(METHODS[method], retrieval_cell(scores, method), colours[method]) for method in methods
-    ]
-    caption = "On an axis from 0 to 1; whiskers are intervals."
-    figure = BarFigure(_MAIN_METRIC, [("Mean over sentences", bars)], caption)
-    return Section(key, title, _retrieval_paragraphs(scores), (figure, grid))
+    return PageSection(key, title, _retrieval_paragraphs(scores), (grid,))
 
 
 def methods_of(scores: RetrievalScores) -> list[str]:
@@ -242,9 +209,12 @@ def _retrieval_paragraphs(scores: RetrievalScores) -> list[str]:
     return paragraphs
 
 
-def overall_retrieval(months: Sequence[MonthData]) -> Section | None:
+def overall_retrieval(months: Sequence[MonthSummary]) -> PageSection | None:
     """nDCG@10 of each way to search, by month."""
-    scored = {month.month: month.retrieval for month in months if methods_of(month.retrieval)}
+    scores_by_month = {
+        month.month: RetrievalScores(month.retrieval, month.retrieval_notes) for month in months
+    }
+    scored = {month: scores for month, scores in scores_by_month.items() if methods_of(scores)}
     if not scored:
         return None
     methods = list(
@@ -264,51 +234,23 @@ def overall_retrieval(months: Sequence[MonthData]) -> Section | None:
     )
     columns = ["Month", *(METHODS[method] for method in methods), "Queries"]
     grid = Grid("retrieval", f"{_MAIN_METRIC} by month", columns, rows)
-    return Section("retrieval", "Retrieval", (text,), (grid,))
+    return PageSection("retrieval", "Retrieval", (text,), (grid,))
 
 
-def failure_sections(
-    data: ReportData, ledger: Sequence[LeftOut], recovered: Sequence[LeftOut]
-) -> list[Section]:
-    """Failures and omissions of the stages that call a model.
-
-    ledger: of the stages that call a model. recovered: unreadable answers that a system went on
-    without, from the traces of its sections and answers.
-    """
-    counts = _failure_counts(data, ledger, recovered)
-    sections = [Section("counts", "By stage and reason", (), (counts,))]
-    if ledger:
-        grid = left_out_grid("items", "What failed or was left out", ledger, "the ledger")
-        sections.append(Section("left-out", "One by one", (), (grid,)))
-    if recovered:
-        title = "Unreadable answers"
-        text = (
-            "A system got an answer that could not be read, repair included, and went on"
-            " without it."
-        )
-        where = "the traces of sections and answers"
-        grid = left_out_grid("recovered", title, recovered, where)
-        sections.append(Section("unreadable", title, (text,), (grid,)))
-    return sections
-
-
-def _failure_counts(
-    data: ReportData, ledger: Iterable[LeftOut], recovered: Iterable[LeftOut]
-) -> Grid:
-    """Reasons by stage with their counts; stages that were not run are in the notes with why."""
-    failed = Counter((item.stage, item.reason) for item in ledger)
-    unreadable = Counter((item.stage, item.reason) for item in recovered)
-    in_order = sorted(
-        failed.items(), key=lambda pair: (MODEL_STAGES.index(pair[0][0]), -pair[1], pair[0])
-    )
+def failure_sections(data: ReportData, failures: Sequence[LeftOut]) -> list[PageSection]:
+    """What failed or was left out where a model was called: by stage and reason, one by one."""
+    counts = Counter((item.stage, item.reason) for item in failures)
+    in_order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     rows = [[words(stage), words(reason), number] for (stage, reason), number in in_order]
-    rows += [
-        [words(stage), f"unreadable answer: {reason}", number]
-        for (stage, reason), number in sorted(unreadable.items())
-    ]
     disabled: dict[str, list[str]] = defaultdict(list)
     for month in data.months:
         for stage, reason in month.disabled_stages.items():
             disabled[reason].append(words(stage))
     notes = [f"{', '.join(stages)}: not run; {reason}." for reason, stages in disabled.items()]
-    return Grid("failed", "By stage and reason", ["Stage", "Reason", "Times"], rows, notes=notes)
+    title = "By stage and reason"
+    grid = Grid("failed", title, ["Stage", "Reason", "Times"], rows, notes=notes)
+    sections = [PageSection("counts", title, (), (grid,))]
+    if failures:
+        items = left_out_grid("items", "What failed or was left out", failures, "the tables")
+        sections.append(PageSection("left-out", "One by one", (), (items,)))
+    return sections

@@ -1,8 +1,4 @@
-"""The data of a report on one or several months, read from the tables.
-
-A month is read whole before anything of it is counted, so that a damaged table leaves no half of
-its month in the figures over all months.
-"""
+"""The data of a report on one or several months, pooled from their summaries."""
 
 from __future__ import annotations
 
@@ -10,90 +6,38 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Any, TypeVar
 
 from pipeline import tables
-from pipeline.answering.questions import read_posed_questions
-from pipeline.engine.parts import statistics_name
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.answers.measures import Grade, age_of, read_grades
-from pipeline.evaluation.answers.people_measures import (
-    GradeResults,
-    pool_months,
-    read_month_grades,
-)
+from pipeline.evaluation.answers.measures import Grade, age_of
+from pipeline.evaluation.answers.people_measures import GradeResults, MonthGrades, pool_months
 from pipeline.evaluation.answers.results import ALL, QuestionGroup, SystemResult, results
 from pipeline.evaluation.g_score.measures import named_judgement
-from pipeline.evaluation.g_score.people_measures import (
-    RATING_COLUMNS,
-    RatingResults,
-    current_ratings,
-    rating_results,
-)
-from pipeline.evaluation.g_score.sample import TOGETHER
+from pipeline.evaluation.g_score.people_measures import RatingResults, rating_results
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
 from pipeline.llm.models import known_prices, small_model_among
-from pipeline.report.formatting import is_sample
+from pipeline.report.summary import (
+    MonthSummary,
+    Row,
+    ScoresByTask,
+    iterate,
+    notes_of,
+    read_ledger_table,
+    read_summary,
+)
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.reading import read_table
 from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from pipeline.tables import Table
-from pipeline.tables.writers import parse_writer, short_names, with_writer_names
+from pipeline.tables.writers import parse_writer, short_names
 
-Row = Mapping[str, Any]
+Value = TypeVar("Value")
 
-USAGE = ("calls", "prompt_tokens", "completion_tokens")
-_SUPPORT = ["system", "verdict", "unjudged", "quote_found"]
-_JUDGEMENT = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]
-_SCORE = ["task_id", "system", "model", "metric", "value", "judge", "mode", "repeat"]
-_COLUMNS: tuple[tuple[Table, list[str]], ...] = (
-    (tables.INDEX_RECEIPTS, tables.INDEX_RECEIPTS.schema.names),
-    (tables.RELATED_WORK_TASKS, ["task_id"]),
-    (tables.KEY_ELEMENTS, ["model", *USAGE]),
-    (tables.SUMMARIES, ["system", "model", "repeat", *USAGE]),
-    (tables.G_SCORES, ["judge", *USAGE]),
-    (tables.CITATION_SUPPORT, [*_SUPPORT, "model", "judge", *USAGE]),
-    (tables.SCORES, _SCORE),
-    (tables.ANSWERS, ["question_id", "system", "model", "hops", *USAGE]),
-    (tables.ANSWER_GRADES, ["system", "model", "judge", *USAGE]),
-)
-# From the dump to the tasks of related work: table, what its rows are, and one of them.
-FUNNEL: tuple[tuple[Table, str, str], ...] = (
-    (tables.DUMP_MEMBERS, "In the dump", "page"),
-    (tables.METADATA, "Known to arXiv", "paper"),
-    (tables.PAPERS, "In the chosen categories and parsed", "paper"),
-    (tables.PASSAGES, "Split into passages", "passage"),
-    (tables.EMBEDDINGS, "Embedded", "passage"),
-    (tables.INDEX_RECEIPTS, "Found in the index", "passage"),
-    (tables.REFERENCES, "References read", "reference"),
-    (tables.RETRIEVAL_QUERIES, "Citing sentences used as queries", "sentence"),
-    (tables.RETRIEVAL_SCORES, "Retrieval scores", "score"),
-    (tables.RELATED_WORK_TASKS, "Related-work tasks", "task"),
-)
-FUNNEL_STAGES = tuple(table.name for table, *_ in FUNNEL)
-ANSWER_STAGES = tuple(
-    table.name
-    for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES)
-)
-MODEL_STAGES = (
-    tables.KEY_ELEMENTS.name,
-    tables.SUMMARIES.name,
-    tables.G_SCORES.name,
-    tables.CITATION_SUPPORT.name,
-    tables.SCORES.name,
-    *ANSWER_STAGES,
-)
-# A month of the whole dump has thousands of papers, whose ids need not be read to know that it is
-# no sample.
-_MOST_SAMPLE_PAPERS = 1_000
 # The order of the arXivBot report's Table 1: the model alone, sites (imported answers), WikiChat,
 # arXivBot.
 _ANSWERING_ORDER = {"direct": 0, "wikichat": 2, "arxivbot_report": 3, "arxivbot": 4}
@@ -116,8 +60,8 @@ def judges_of(settings: Settings) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One item of the ledger, or an answer that a system went on without. page: of the task or
-    question it is of.
+    """One item of the ledger, or an answer that a system went on without, which has the system's
+    name as its stage. page: of the task or question it is of.
     """
 
     stage: str
@@ -127,67 +71,60 @@ class LeftOut:
     page: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cost:
     """Calls and tokens of some rows, answers from the cache included.
 
-    items: how many rows it made. tokens: (model, `prompt_tokens` or `completion_tokens`) → tokens,
-    of every model that wrote or judged, one that needs no tokens too.
+    items: how many rows it made. read, written: tokens by model, of every model that wrote or
+    judged, one that needs no tokens too.
     """
 
     items: int = 0
     calls: int = 0
-    tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
+    read: Counter[str] = field(default_factory=Counter)
+    written: Counter[str] = field(default_factory=Counter)
+
+    def add(self, model: str, items: int, calls: int, read: int, written: int) -> None:
+        """Add rows that a model made; '' for no model."""
+        self.items += items
+        self.calls += calls
+        self.read[model] += read
+        self.written[model] += written
 
     @property
     def models(self) -> set[str]:
-        return {model for model, _ in self.tokens if model}
-
-    def tokens_of(self, kind: str) -> int:
-        """Tokens of one kind, `prompt_tokens` or `completion_tokens`, of all models."""
-        return sum(number for (_, name), number in self.tokens.items() if name == kind)
+        return {model for model in self.read if model}
 
     def money(self, prices: Mapping[str, Prices]) -> float | None:
         """Money for the tokens of models with a price; None where no model has one."""
         priced = sorted(self.models & prices.keys())
         if not priced:
             return None
-        return sum(
-            prices[model].cost(
-                self.tokens[model, "prompt_tokens"], self.tokens[model, "completion_tokens"]
-            )
-            for model in priced
-        )
-
-
-def _cost(rows: pa.Table, model: str) -> Cost:
-    """The cost of rows. model: the column with the model whose tokens these are."""
-    calls, tokens = 0, Counter[tuple[str, str]]()
-    sums = rows.group_by(model, use_threads=False).aggregate([(name, "sum") for name in USAGE])
-    for row in sums.to_pylist():
-        calls += row["calls_sum"] or 0
-        for kind in USAGE[1:]:
-            tokens[row[model] or "", kind] += row[f"{kind}_sum"] or 0
-    return Cost(rows.num_rows, calls, tokens)
+        return sum(prices[model].cost(self.read[model], self.written[model]) for model in priced)
 
 
 class Scores:
-    """Values of `scores` by metric, system and task; repeats of one judgement are averaged."""
+    """Values of `scores` by metric, judge, system and task."""
 
-    def __init__(self, rows: pa.Table, preferred_judges: Sequence[str] = ()) -> None:
-        """rows: of sections that are compared with one another. preferred_judges: in order; the
-        main tables show the first that judged.
+    def __init__(
+        self,
+        scores: Iterable[ScoresByTask],
+        preferred_judges: Sequence[str] = (),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """scores: of sections that are compared with one another, by month. preferred_judges: in
+        order; the main tables show the first that judged. names: name of a writer → its name in
+        the report.
         """
+        names = names or {}
         self._values: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(
             lambda: defaultdict(dict)
         )
-        keys = ["metric", "judge", "system", "task_id"]
-        means = rows.group_by(keys, use_threads=False).aggregate([("value", "mean")])
-        columns = [means[name].to_pylist() for name in (*keys, "value_mean")]
-        for metric, judge, system, task, value in zip(*columns, strict=True):
-            if value is not None:
-                judged_by = (judge or "") if metric.startswith("g_") else ""
-                self._values[metric, judged_by][system][task] = value
+        for month in scores:
+            for metric, by_judge in month.items():
+                for judge, by_system in by_judge.items():
+                    for system, by_task in by_system.items():
+                        self._values[metric, judge][names.get(system, system)].update(by_task)
         judged = {judge for _, judge in self._values if judge}
         self.judges = _preferred_first(judged, preferred_judges)
         """Models that judged, the preferred ones first."""
@@ -233,26 +170,35 @@ class Writings:
     def __init__(
         self,
         table: Table,
+        others: Sequence[Table],
         systems_known: Collection[str],
-        months: Sequence[MonthData],
-        prices: Mapping[str, Prices],
+        months: Sequence[MonthSummary],
+        settings: Settings,
     ) -> None:
-        """table: of the texts. systems_known: those of citeloom; others were imported."""
-        rows = _pooled(months, table)
-        self._table = table
+        """table: of the texts. others: tables of extracting, judging or grading. systems_known:
+        those of citeloom; others were imported.
+        """
+        self._months = months
         self._systems_known = systems_known
         self.months = [month.month for month in months]
-        self.prices = prices
-        self.names = short_names(with_writer_names(rows)["system"].to_pylist())
+        self.prices = known_prices(settings)
+        self.judge_order = judges_of(settings)
+        self.names = short_names(
+            writer for month in months for writer, *_ in month.usage[table.name]
+        )
         """Name of a writer → its name in the report, which is the `system` of everything else."""
-        self.rows = with_writer_names(rows, self.names)
-        self.costs = {
-            system: _cost(self.rows.filter(pc.equal(self.rows["system"], system)), "model")
-            for system in sorted(set(self.rows["system"].to_pylist()))
-        }
+        self.costs = dict(sorted(self._pool_costs(table).items()))
         """System → the cost of its sections or answers."""
-        self.other_costs: dict[str, Cost] = {}
+        self.other_costs = {other.name: self._pool_costs(other).get("", Cost()) for other in others}
         """Name of a table → the cost of extracting, judging or grading."""
+
+    def _pool_costs(self, table: Table) -> dict[str, Cost]:
+        costs: dict[str, Cost] = defaultdict(Cost)
+        for month in self._months:
+            for writer, model, items, calls, read, written in month.usage[table.name]:
+                cost = costs[self.names.get(writer, writer)]
+                cost.add(model, items, calls, read, written)
+        return costs
 
     @property
     def systems(self) -> list[str]:
@@ -260,13 +206,13 @@ class Writings:
         return list(self.costs)
 
     @property
-    def _all_costs(self) -> list[Cost]:
+    def all_costs(self) -> list[Cost]:
         return [*self.costs.values(), *self.other_costs.values()]
 
     @property
     def small_model(self) -> str:
         """The embedded model's name where it wrote or judged, else ''."""
-        return small_model_among(model for cost in self._all_costs for model in cost.models)
+        return small_model_among(model for cost in self.all_costs for model in cost.models)
 
     def model_of(self, system: str) -> str:
         """The model, or models, that a system wrote with; `elsewhere` for imported texts."""
@@ -275,66 +221,50 @@ class Writings:
             return models
         return "no model" if parse_writer(system).system in self._systems_known else "elsewhere"
 
-    def statistics_of(self, system: str) -> str:
-        """The name of a system's statistics in the records of runs."""
-        writers = {name: writer for writer, name in self.names.items()}
-        return statistics_name(self._table.name, writers[system])
-
 
 class RelatedWorkData(Writings):
-    """Related work of one or several months. Judgements and ratings are those of a month's own
-    report; the report over all months has none.
-    """
+    """Related work of one or several months."""
 
-    def __init__(
-        self, months: Sequence[MonthData], judges: Sequence[str], prices: Mapping[str, Prices]
-    ) -> None:
-        """judges: in order of preference."""
-        super().__init__(tables.SUMMARIES, RELATED_WORK_SYSTEMS, months, prices)
-        first_runs = self.rows.filter(pc.equal(self.rows["repeat"], 0))
-        support = with_writer_names(_pooled(months, tables.CITATION_SUPPORT), self.names)
-        judgements = _pooled(months, tables.G_SCORES)
-        compared, repeated = _scores_of(
-            with_writer_names(_pooled(months, tables.SCORES), self.names)
-        )
-        self.other_costs = {
-            tables.KEY_ELEMENTS.name: _cost(_pooled(months, tables.KEY_ELEMENTS), "model"),
-            tables.G_SCORES.name: _cost(judgements, "judge"),
-            tables.CITATION_SUPPORT.name: _cost(support, "judge"),
-        }
-        self.tasks = _pooled(months, tables.RELATED_WORK_TASKS).num_rows
-        self.sections = Counter[str](first_runs["system"].to_pylist())
+    def __init__(self, months: Sequence[MonthSummary], settings: Settings) -> None:
+        judging = (tables.KEY_ELEMENTS, tables.G_SCORES, tables.CITATION_SUPPORT)
+        super().__init__(tables.SUMMARIES, judging, RELATED_WORK_SYSTEMS, months, settings)
+        self.tasks = sum(month.rows[tables.RELATED_WORK_TASKS.name] for month in months)
+        self.sections = Counter[str]()
         """System → its sections, repeats not counted."""
-        self.scores = Scores(compared, judges)
-        self.repeats: list[Row] = repeated.to_pylist()
+        self.unquoted = Counter[str]()
+        """System → its supported citations whose quote was not found."""
+        self.verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+        """System → its citations by verdict, `unjudged: <why>` for those without."""
+        for month in months:
+            self.sections.update(self._named(month.sections))
+            self.unquoted.update(self._named(month.unquoted))
+            for system, counts in self._named(month.verdicts).items():
+                self.verdicts[system].update(counts)
+        self.scores = Scores((month.scores for month in months), self.judge_order, self.names)
+        self.ratings = [self._with_name(row) for month in months for row in month.ratings]
+        self.repeats = [self._with_name(row) for month in months for row in month.repeats]
         """Scores of the tasks that were written repeatedly, of every repeat; those of the G-Score
         from sections that were marked alone.
         """
-        self.verdicts, self.unquoted = _citations_by_verdict(support)
-        """System → its citations by verdict, `unjudged: <why>` for those without; and system → its
-        supported citations whose quote was not found.
-        """
         self.judgements = [
-            named_judgement(row, self.names)
-            for row in judgements.to_pylist()
-            if row.get("mode") == TOGETHER
+            named_judgement(row, self.names) for month in months for row in month.judgements
         ]
-        self.ratings: list[Row] = [
-            {**row, "system": self.names.get(row["system"], row["system"])}
-            for month in months
-            for row in month.ratings
-        ]
-        self.outdated_ratings = sum(month.outdated_ratings for month in months)
-        """Ratings of sections that have changed since."""
         self.disabled_stages = {
             stage: reason for month in months for stage, reason in month.disabled_stages.items()
         }
         """Stage that was not run → the reason."""
 
+    def _named(self, by_writer: Mapping[str, Value]) -> dict[str, Value]:
+        return {self.names.get(writer, writer): value for writer, value in by_writer.items()}
+
+    def _with_name(self, row: Row) -> Row:
+        return {**row, "system": self.names.get(row["system"], row["system"])}
+
     @cached_property
-    def people(self) -> RatingResults | None:
-        """The results of the ratings; None where nobody rated."""
-        return rating_results(self.ratings, self.judgements) if self.ratings else None
+    def people(self) -> RatingResults:
+        """The results of the ratings."""
+        outdated = sum(month.outdated_ratings for month in self._months)
+        return rating_results(self.ratings, self.judgements, outdated)
 
     @property
     def support_judges(self) -> list[str]:
@@ -345,30 +275,14 @@ class RelatedWorkData(Writings):
 class AnswersData(Writings):
     """Questions and answers of one or several months."""
 
-    def __init__(
-        self,
-        months: Sequence[MonthData],
-        judges: Sequence[str],
-        prices: Mapping[str, Prices],
-        cutoff: str,
-    ) -> None:
-        """judges: in order of preference. cutoff: the knowledge cut-off that divides old from
-        recent questions.
-        """
-        super().__init__(tables.ANSWERS, ANSWERING_SYSTEMS, months, prices)
-        self.cutoff = cutoff
-        self.other_costs = {
-            tables.ANSWER_GRADES.name: _cost(_pooled(months, tables.ANSWER_GRADES), "judge")
-        }
+    def __init__(self, months: Sequence[MonthSummary], settings: Settings) -> None:
+        grading = (tables.ANSWER_GRADES,)
+        super().__init__(tables.ANSWERS, grading, ANSWERING_SYSTEMS, months, settings)
+        self.cutoff = settings.llm_cutoff
+        """The knowledge cut-off that divides old from recent questions."""
         self.questions = [question for month in months for question in month.questions]
         self.why_none = next((m.why_no_question for m in months if m.why_no_question), "")
         """Why there is no question."""
-        self.hops: dict[str, Counter[int]] = defaultdict(Counter)
-        """System → number of searches → questions."""
-        for system, hops in zip(
-            self.rows["system"].to_pylist(), self.rows["hops"].to_pylist(), strict=True
-        ):
-            self.hops[system][hops] += 1
         self.grades: list[Grade] = []
         for month in months:
             # Two months may have a question of one id.
@@ -377,7 +291,7 @@ class AnswersData(Writings):
                 question_id = prefix + grade["question_id"]
                 system = self.names.get(grade["system"], grade["system"])
                 self.grades.append({**grade, "question_id": question_id, "system": system})
-        self.judges = _preferred_first({grade["judge"] for grade in self.grades}, judges)
+        self.judges = _preferred_first({grade["judge"] for grade in self.grades}, self.judge_order)
         """Models that graded, the preferred ones first."""
 
     @property
@@ -386,14 +300,21 @@ class AnswersData(Writings):
         return sorted(self.costs, key=answering_order)
 
     @property
-    def called_model(self) -> bool:
-        """Whether a model was called."""
-        return any(cost.calls for cost in self._all_costs)
-
-    @property
     def judge(self) -> str:
         """The model whose verdicts the main tables show; '' where none graded."""
         return next(iter(self.judges), "")
+
+    @cached_property
+    def people(self) -> GradeResults:
+        """The results of the grades by people."""
+        return pool_months(
+            {
+                month.month: MonthGrades(
+                    month.human_grades, month.judge_grades, month.outdated_grades
+                )
+                for month in self._months
+            }
+        )
 
     @cached_property
     def _results(self) -> dict[tuple[str, str, QuestionGroup], SystemResult]:
@@ -414,12 +335,14 @@ class AnswersData(Writings):
         return result.measures.get(metric) if result else None
 
 
-@dataclass(frozen=True, slots=True)
 class RetrievalScores:
-    """A month of `retrieval_scores`: (method, metric) → row. notes: those of its file."""
+    """A month of `retrieval_scores`."""
 
-    rows: Mapping[tuple[str, str], Mapping[str, Any]]
-    notes: Mapping[str, Any]
+    def __init__(self, rows: Iterable[Row], notes: Mapping[str, Any]) -> None:
+        """notes: those of its file."""
+        self.rows = {(row["method"], row["metric"]): row for row in rows}
+        """(Method, metric) → row."""
+        self.notes = notes
 
     @property
     def queries(self) -> int:
@@ -427,45 +350,15 @@ class RetrievalScores:
         return int(next(iter(self.rows.values()))["queries"])
 
 
-class MonthData:
-    """A month as reports pool it; a table that is missing has no rows."""
+def retrieval_of(month: MonthSummary) -> RetrievalScores:
+    """The retrieval scores of a month."""
+    return RetrievalScores(month.retrieval, month.retrieval_notes)
 
-    def __init__(self, root: DataRoot, month: str, *, details: bool) -> None:
-        """details: single judgements and people's ratings too, which only the month's own report
-        shows.
 
-        Raises as `DataRoot.read` does for a file that is damaged or of another version.
-        """
-        self.month = month
-        self.finished = read_provenance(root.file(tables.SCORES, month)) is not None
-        """Whether its systems were scored, which every figure of the report needs."""
-        self.rows = {table.name: rows_out(root, month, table) for table, *_ in FUNNEL}
-        """Stage of the funnel → the rows that come out of it."""
-        self.left_out = count_left_out(root, month)
-        """(Stage of the funnel, reason) → how much was left out."""
-        self.sample = _is_sample(root, month)
-        """Whether it has papers of the sample corpus."""
-        columns = {table.name: names for table, names in _COLUMNS}
-        if details:
-            columns[tables.G_SCORES.name] = [*_JUDGEMENT, *USAGE]
-        self.tables = {
-            name: read_or_empty(root, tables.TABLES[name], month, names)
-            for name, names in columns.items()
-        }
-        """Name of a table → the columns that reports pool."""
-        self.retrieval = read_retrieval(root, month)
-        self.questions = read_posed_questions(_iterate(root, tables.QUESTIONS, month))
-        self.why_no_question = "" if self.questions else _why_no_question(root, month)
-        self.grades = read_grades(root, month)
-        self.people = read_month_grades(root, month, self.grades)
-        ratings = (
-            list(_iterate(root, tables.HUMAN_RATINGS, month, RATING_COLUMNS)) if details else []
-        )
-        self.ratings = current_ratings(root, month, ratings)
-        self.outdated_ratings = len(ratings) - len(self.ratings)
-        """Ratings of sections that have changed since."""
-        self.disabled_stages = _disabled_stages(root, month)
-        """Stage that calls a model and was not run → the reason, where its file has it."""
+def read_retrieval(root: DataRoot, month: str) -> RetrievalScores:
+    """The month's retrieval scores. Raises as `DataRoot.rows` does."""
+    rows = iterate(root, tables.RETRIEVAL_SCORES, month)
+    return RetrievalScores(rows, notes_of(root, tables.RETRIEVAL_SCORES, month))
 
 
 @dataclass(frozen=True)
@@ -473,16 +366,13 @@ class ReportData:
     """One month, or all months, and the settings by which they are shown."""
 
     root: DataRoot
-    judges: Sequence[str]
-    """In order of preference."""
-    prices: Mapping[str, Prices]
-    cutoff: str
-    months: Sequence[MonthData]
+    settings: Settings
+    months: Sequence[MonthSummary]
     unreadable: Sequence[str] = ()
     """Months with a table that cannot be read."""
 
     @property
-    def finished(self) -> list[MonthData]:
+    def finished(self) -> list[MonthSummary]:
         return [month for month in self.months if month.finished]
 
     @property
@@ -498,9 +388,7 @@ class ReportData:
         """Counts of what a stage of the funnel left out, by reason, the most frequent first."""
         counts = Counter[str]()
         for month in self.months:
-            for (of_stage, reason), number in month.left_out.items():
-                if of_stage == stage:
-                    counts[reason] += number
+            counts.update(month.left_out.get(stage, {}))
         return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
     @property
@@ -508,62 +396,23 @@ class ReportData:
         """Points that were expected in the index, are present, missing, and should not be there."""
         sums = Counter[str]()
         for month in self.months:
-            for receipt in month.tables[tables.INDEX_RECEIPTS.name].to_pylist():
+            for load in month.loads:
                 for name in ("expected", "present", "missing", "stale"):
-                    sums[name] += receipt[name]
+                    sums[name] += load[name]
         return sums
 
     @cached_property
-    def people(self) -> GradeResults:
-        """The results of the grades by people."""
-        return pool_months({month.month: month.people for month in self.finished})
-
-    @cached_property
     def related(self) -> RelatedWorkData:
-        return RelatedWorkData(self.finished, self.judges, self.prices)
+        return RelatedWorkData(self.finished, self.settings)
 
     @cached_property
     def answers(self) -> AnswersData:
-        return AnswersData(self.finished, self.judges, self.prices, self.cutoff)
-
-
-def _pooled(months: Sequence[MonthData], table: Table) -> pa.Table:
-    if not months:
-        return table.schema.empty_table()
-    return pa.concat_tables([month.tables[table.name] for month in months])
-
-
-def _scores_of(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The scores by which systems are compared, and those of the tasks that were written
-    repeatedly.
-    """
-    together = pc.fill_null(pc.equal(rows["mode"], TOGETHER), fill_value=False)
-    alone = pc.invert(together)
-    unjudged = pc.and_(pc.is_null(rows["mode"]), pc.equal(rows["repeat"], 0))
-    repeats = pc.and_(pc.greater(rows["repeat"], 0), alone)
-    tasks = pc.unique(rows.filter(repeats)["task_id"])
-    return (
-        rows.filter(pc.or_(together, unjudged)),
-        rows.filter(pc.and_(pc.is_in(rows["task_id"], tasks), alone)),
-    )
-
-
-def _citations_by_verdict(support: pa.Table) -> tuple[dict[str, Counter[str]], Counter[str]]:
-    """System → its citations by verdict, and system → supported ones whose quote was not found."""
-    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
-    unquoted = Counter[str]()
-    counts = support.group_by(_SUPPORT, use_threads=False).aggregate([([], "count_all")])
-    for row in counts.to_pylist():
-        verdict = row["verdict"] or f"unjudged: {row['unjudged'] or 'unknown'}"
-        verdicts[row["system"]][verdict] += row["count_all"]
-        if verdict == "supported" and not row["quote_found"]:
-            unquoted[row["system"]] += row["count_all"]
-    return verdicts, unquoted
+        return AnswersData(self.finished, self.settings)
 
 
 def read_month_report(workspace: Workspace, month: str) -> ReportData:
     """The data of a month's report. Raises as `DataRoot.read` does."""
-    return _report_data(workspace, [MonthData(workspace.root, month, details=True)])
+    return ReportData(workspace.root, workspace.settings, [read_summary(workspace.root, month)])
 
 
 def read_overall_report(workspace: Workspace) -> ReportData:
@@ -571,41 +420,10 @@ def read_overall_report(workspace: Workspace) -> ReportData:
     months, unreadable = [], []
     for month in workspace.root.months(tables.DUMP_MEMBERS):
         try:
-            months.append(MonthData(workspace.root, month, details=False))
+            months.append(read_summary(workspace.root, month))
         except CiteloomError:
             unreadable.append(month)
-    return _report_data(workspace, months, unreadable)
-
-
-def _report_data(
-    workspace: Workspace, months: Sequence[MonthData], unreadable: Sequence[str] = ()
-) -> ReportData:
-    settings = workspace.settings
-    return ReportData(
-        root=workspace.root,
-        judges=judges_of(settings),
-        prices=known_prices(settings),
-        cutoff=settings.llm_cutoff,
-        months=months,
-        unreadable=unreadable,
-    )
-
-
-def read_or_empty(
-    root: DataRoot, table: Table, month: str, columns: list[str] | None = None
-) -> pa.Table:
-    """A month of a table; no rows where it is missing."""
-    if read_provenance(root.file(table, month)) is None:
-        return table.schema.empty_table().select(columns or table.schema.names)
-    return root.read(table, month, columns)
-
-
-def _iterate(
-    root: DataRoot, table: Table, month: str, columns: list[str] | None = None
-) -> Iterable[Row]:
-    if read_provenance(root.file(table, month)) is None:
-        return ()
-    return root.iterate(table, month, columns)
+    return ReportData(workspace.root, workspace.settings, months, unreadable)
 
 
 def rows_by(
@@ -628,83 +446,14 @@ def rows_by(
     return rows
 
 
-def rows_out(root: DataRoot, month: str, table: Table) -> int:
-    """Rows of a month; for the index the points found there; 0 where the month is missing."""
-    provenance = read_provenance(root.file(table, month))
-    if provenance is None:
-        return 0
-    if table is tables.INDEX_RECEIPTS:
-        return sum(row["present"] for row in root.rows(table, month, ["present"]))
-    return provenance.rows
-
-
-def count_left_out(root: DataRoot, month: str) -> Counter[tuple[str, str]]:
-    """(Stage, reason) → how much the stages of the corpus left out of a month."""
-    return Counter(
-        (stage, reason or "")
-        for stage in FUNNEL_STAGES
-        for reason in _ledger(root, month, stage, ["reason"])["reason"].to_pylist()
-    )
-
-
 def read_ledger(root: DataRoot, month: str, stages: Sequence[str]) -> list[LeftOut]:
     """Items that these stages left out of a month, stage by stage, sorted within each."""
     items: list[LeftOut] = []
     for stage in stages:
-        rows = _ledger(root, month, stage, ["subject", "reason", "detail"]).to_pylist()
+        rows = read_ledger_table(root, month, stage, ["subject", "reason", "detail"]).to_pylist()
         mine = [
             LeftOut(stage, row["subject"] or "", row["reason"] or "", row["detail"] or "")
             for row in rows
         ]
         items += sorted(mine, key=lambda item: (item.subject, item.reason, item.detail))
     return items
-
-
-def _ledger(root: DataRoot, month: str, stage: str, columns: list[str]) -> pa.Table:
-    file = root.ledger_file(stage, month)
-    if read_provenance(file) is None:
-        return tables.LEDGER.schema.empty_table().select(columns)
-    return read_table(file, columns=columns)
-
-
-def _disabled_stages(root: DataRoot, month: str) -> dict[str, str]:
-    notes = {stage: _notes(root, tables.TABLES[stage], month) for stage in MODEL_STAGES}
-    return {stage: str(note["off"]) for stage, note in notes.items() if note.get("off")}
-
-
-def _notes(root: DataRoot, table: Table, month: str) -> Mapping[str, Any]:
-    provenance = read_provenance(root.file(table, month))
-    return provenance.notes if provenance else {}
-
-
-def read_retrieval(root: DataRoot, month: str) -> RetrievalScores:
-    """The month's retrieval scores. Raises as `DataRoot.rows` does."""
-    rows = _iterate(root, tables.RETRIEVAL_SCORES, month)
-    by_key = {(row["method"], row["metric"]): row for row in rows}
-    return RetrievalScores(by_key, retrieval_notes(root, month))
-
-
-def retrieval_notes(root: DataRoot, month: str) -> Mapping[str, Any]:
-    """The notes in the file of the scores, such as why something was not measured."""
-    return _notes(root, tables.RETRIEVAL_SCORES, month)
-
-
-def _is_sample(root: DataRoot, month: str) -> bool:
-    """Whether a month is one of the sample corpus, which has ten papers a month at most."""
-    papers = read_provenance(root.file(tables.PAPERS, month))
-    if papers is None or papers.rows > _MOST_SAMPLE_PAPERS:
-        return False
-    return any(
-        map(is_sample, root.read(tables.PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
-    )
-
-
-def _why_no_question(root: DataRoot, month: str) -> str:
-    provenance = read_provenance(root.file(tables.QUESTIONS, month))
-    if provenance is None:
-        return "the month has no table of questions"
-    if provenance.notes.get("off"):
-        return str(provenance.notes["off"])
-    if provenance.left_out:
-        return "all were left out"
-    return "the question set has no question for this month"

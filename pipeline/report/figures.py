@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.report.grid import Cell
+from pipeline.report.grid import Cell, Grid
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables.writers import parse_writer
 
@@ -38,13 +38,6 @@ class Bar:
     hollow: bool = False
 
 
-def bar(label: str, cell: Cell, colour: int, most: float = 1, *, hollow: bool = False) -> Bar:
-    """The bar of a cell with a number, on an axis from 0 to `most`."""
-    value = float(cell.value or 0)
-    low, high = (None if end is None else min(end / most, 1.0) for end in (cell.low, cell.high))
-    return Bar(label, cell.text, min(value / most, 1.0), colour, low, high, hollow)
-
-
 @dataclass(frozen=True, slots=True)
 class BarFigure:
     """Groups of bars on one axis."""
@@ -53,6 +46,43 @@ class BarFigure:
     groups: Sequence[tuple[str, Sequence[Bar]]]
     about: str = ""
     kind: Literal["bars"] = "bars"
+
+
+def bar_figure(
+    title: str,
+    grid: Grid,
+    columns: Mapping[str, float],
+    colours: Mapping[str, int],
+    about: str,
+    outlined: str = "",
+) -> BarFigure:
+    """Some columns of a table as bars: a group for each column, a bar for each row with a number.
+
+    columns: name → the end of its axis. colours: first cell of a row → colour. outlined: the title
+    of the group of rows whose bars are outlines.
+    """
+    figure_groups = []
+    for name, most in columns.items():
+        place = list(grid.columns).index(name)
+        bars = []
+        for group in grid.groups:
+            hollow = bool(outlined) and group.title == outlined
+            for row in group.rows:
+                label = row[0].text
+                if row[place].value is not None:
+                    text = f"{label}, {outlined.lower()}" if hollow else label
+                    bars.append(
+                        _bar(text, row[place], colours.get(label, COLOURS), most, hollow=hollow)
+                    )
+        figure_groups.append((name, bars))
+    return BarFigure(title, figure_groups, about)
+
+
+def _bar(label: str, cell: Cell, colour: int, most: float, *, hollow: bool) -> Bar:
+    """The bar of a cell with a number, on an axis from 0 to `most`."""
+    low, high = (None if end is None else min(end / most, 1.0) for end in (cell.low, cell.high))
+    share = min(float(cell.value or 0) / most, 1.0)
+    return Bar(label, cell.text, share, colour, low, high, hollow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +109,6 @@ class BoxFigure:
     ticks: Sequence[tuple[float, str]]
     about: str = ""
     kind: Literal["boxes"] = "boxes"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line. points: (x, y, text), x and y from 0 to 1, y counted from below."""
-
-    label: str
-    colour: int
-    points: Sequence[tuple[float, float, str]]
-
-    def segments(self) -> list[tuple[float, float, float, float]]:
-        """(x, y, next x, next y) between neighbours."""
-        pairs = zip(self.points, self.points[1:], strict=False)
-        return [(first[0], first[1], second[0], second[1]) for first, second in pairs]
-
-
-@dataclass(frozen=True, slots=True)
-class LineFigure:
-    """Lines over one pair of axes, whose ticks are (position, label)."""
-
-    title: str
-    lines: Sequence[Line]
-    x_ticks: Sequence[tuple[float, str]]
-    y_ticks: Sequence[tuple[float, str]]
-    about: str = ""
-    kind: Literal["lines"] = "lines"
 
 
 def system_colour(system: str) -> int:
@@ -145,23 +149,6 @@ def box(label: str, colour: int, values: Sequence[float], low: float, high: floa
     return Box(
         label, colour, least, lower, median, upper, most, points, f"{text} (n = {len(values)})"
     )
-
-
-def line(label: str, colour: int, values: Mapping[int, tuple[float, str]], last: int) -> Line:
-    """The line of shares by step, 1 to `last`. values: step → (share, text)."""
-    width = max(last - 1, 1)
-    return Line(
-        label,
-        colour,
-        [((step - 1) / width, share, text) for step, (share, text) in sorted(values.items())],
-    )
-
-
-def step_ticks(last: int) -> list[int]:
-    """Steps to write under an axis from 1 to `last`: all of a few, else about five."""
-    every = max(1, -(-last // 6))
-    steps = list(range(1, last + 1, every))
-    return steps if steps[-1] == last else [*steps, last]
 
 
 def _place(value: float, low: float, high: float) -> float:

@@ -10,7 +10,7 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.tables.writers import parse_writer
 
-ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE = "answers.html", "failed.html", "run.html"
+ANSWERS_PAGE, FAILURES_PAGE = "answers.html", "failed.html"
 PUBLISHED, OURS = "As published", "Ours"
 """Headings of the rows of a paper's table."""
 MISSING = "–"

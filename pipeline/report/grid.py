@@ -140,7 +140,8 @@ class Grid:
     """A table.
 
     totals: first cells of rows that are emphasised. stacked: a narrow screen shows each row as a
-    block. sortable: readers can sort it by any column.
+    block. sortable: readers can sort it by any column. folded: the title of an element, closed at
+    first, that holds the table; '' for none.
     """
 
     key: str
@@ -153,6 +154,7 @@ class Grid:
     totals: Sequence[str] = ()
     stacked: bool = False
     sortable: bool = False
+    folded: str = ""
     kind: Literal["grid"] = "grid"
 
     def __post_init__(self) -> None:
@@ -207,18 +209,8 @@ def with_rows(*grids: Grid) -> list[Grid]:
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
-    """A table of a section in an element that is closed at first."""
-
-    title: str
-    grid: Grid
-    kind: Literal["details"] = "details"
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading of a report with its paragraphs and links, then grids, figures and details in
-    order.
+class PageSection:
+    """A heading of a report with its paragraphs and links, then grids and figures in order.
 
     links: (text, file and place). definitions: what the numbers mean, in an element that is closed
     at first.
@@ -236,6 +228,6 @@ class Section:
         return [part for part in self.parts if isinstance(part, Grid)]
 
 
-def present(*sections: Section | None) -> list[Section]:
+def present(*sections: PageSection | None) -> list[PageSection]:
     """The sections that there are."""
     return [section for section in sections if section is not None]

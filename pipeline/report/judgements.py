@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
-from pipeline.evaluation.answers.people import VERDICTS, Part
+from pipeline.evaluation.answers.people import Part
 from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults
 from pipeline.evaluation.statistics import Agreement, Estimate, agreement, estimate
 from pipeline.report.data import RelatedWorkData, answering_order
-from pipeline.report.figures import Bar, BarFigure, bar, system_colour
+from pipeline.report.figures import bar_figure, system_colour
 from pipeline.report.formatting import (
     FEW,
     MISSING,
@@ -25,8 +25,8 @@ from pipeline.report.grid import (
     Cell,
     Grid,
     GridRow,
+    PageSection,
     RowGroup,
-    Section,
     mean_cell,
     percent_cell,
     with_rows,
@@ -34,7 +34,6 @@ from pipeline.report.grid import (
 from pipeline.report.measures import (
     CRITERIA_MEASURES,
     G_SCORE,
-    Measure,
     MeasuredRow,
     basis,
     mean_cells,
@@ -43,170 +42,136 @@ from pipeline.report.measures import (
 )
 from pipeline.tables import CRITERIA
 
+_PEOPLE = "People"
 _PARTS: Mapping[Part, str] = {"claim": "Claims of answers", "gold": "Gold claims"}
 _ALPHA: Mapping[Part, str] = {
     "claim": "Krippendorff's alpha, nominal",
     "gold": "Krippendorff's alpha, ordinal",
 }
+_SAME_ORDER = (
+    "Spearman: rank correlation over all sections. Same order: of two sections of one task that are"
+    " not marked equally, the share that both put in one order. Mean difference: the second less"
+    " the first."
+)
 
 
-def criteria(data: RelatedWorkData) -> Section | None:
+def criteria(data: RelatedWorkData) -> PageSection | None:
     """Figure 4: the six criteria, the judge beside people where people marked; None where nothing
     was marked.
     """
-    by_judge, by_people = _marks_by_judge(data), _marks_by_people(data)
-    if not by_judge and not by_people:
-        return None
-    caption = (
-        "Marks from 1 to 5, mean over tasks, on an axis from 0 to 5; whiskers are 95 % intervals."
-    )
-    caption += f" Filled: {data.scores.judge} as judge." if by_judge else ""
-    if by_people and data.people:
-        raters = number_of(len(data.people.raters), "rater")
-        tasks = number_of(data.people.tasks, "task")
-        caption += f" Outlined: people ({raters} on {tasks}), for the systems that they were shown."
-    bars = [
-        (measure.title, _criterion_bars(measure, by_judge, by_people))
-        for measure in CRITERIA_MEASURES
+    groups = [
+        RowGroup(_marks_by_judge(data), f"Judge {data.scores.judge}", basis(data)),
+        RowGroup(_marks_by_people(data), _PEOPLE, number_of(len(data.people.raters), "rater")),
     ]
     grid = measure_table(
         "criteria",
         "Marks by criterion",
         [*CRITERIA_MEASURES, G_SCORE, *select("tasks")],
-        groups=[
-            RowGroup(list(by_judge.values()), f"Judge {data.scores.judge}"),
-            RowGroup(list(by_people.values()), "People"),
-        ],
-        about=(
-            "Marks from 1 to 5; the judge saw all systems of a task in one conversation."
-            f" {basis(data)}."
-        ),
+        groups=groups,
+        about="Mean marks from 1 to 5; the judge saw all systems of a task in one conversation.",
     )
-    figure = BarFigure("Figure 4: the six criteria", bars, caption)
-    return Section("criteria", "The six criteria", (), (figure, grid))
+    if not grid.rows:
+        return None
+    figure = bar_figure(
+        "Figure 4: the six criteria",
+        grid,
+        {measure.title: measure.axis for measure in CRITERIA_MEASURES},
+        {words(system): system_colour(system) for system in data.systems},
+        "On an axis from 0 to 5; whiskers are 95 % intervals. Outlined: people.",
+        outlined=_PEOPLE,
+    )
+    return PageSection("criteria", "The six criteria", (), (figure, grid))
 
 
-def _marks_by_judge(data: RelatedWorkData) -> dict[str, MeasuredRow]:
-    """System → its marks by the first judge."""
-    rows = {}
+def _marks_by_judge(data: RelatedWorkData) -> list[MeasuredRow]:
+    rows = []
     for system in data.systems:
         tasks = len(data.scores.by_task(system, G_SCORE.metric))
         cells = mean_cells(data, system, [*CRITERIA_MEASURES, G_SCORE])
         if tasks:
-            rows[system] = MeasuredRow(words(system), cells | {"tasks": tasks})
+            rows.append(MeasuredRow(words(system), cells | {"tasks": tasks}))
     return rows
 
 
-def _marks_by_people(data: RelatedWorkData) -> dict[str, MeasuredRow]:
-    """System → its marks by the raters."""
-    rows = {}
-    for rated in data.people.systems if data.people else ():
+def _marks_by_people(data: RelatedWorkData) -> list[MeasuredRow]:
+    rows = []
+    for rated in data.people.systems:
         marks = {f"g_{criterion}": rated.marks[criterion] for criterion in CRITERIA}
         marks[G_SCORE.metric] = rated.marks[MEAN]
-        if any(mean.value is not None for mean in marks.values()):
-            cells = {metric: mean_cell(mean, "two") for metric, mean in marks.items()}
-            tasks = max(mean.count for mean in marks.values())
-            rows[rated.system] = MeasuredRow(words(rated.system), {**cells, "tasks": tasks})
+        tasks = max(mean.count for mean in marks.values())
+        cells = {metric: mean_cell(mean, "two") for metric, mean in marks.items()}
+        if tasks:
+            rows.append(MeasuredRow(words(rated.system), {**cells, "tasks": tasks}))
     return rows
 
 
-def _criterion_bars(
-    measure: Measure,
-    by_judge: Mapping[str, MeasuredRow],
-    by_people: Mapping[str, MeasuredRow],
-) -> list[Bar]:
-    bars = []
-    for system in sorted({*by_judge, *by_people}):
-        colour = system_colour(system)
-        if system in by_judge:
-            cell = by_judge[system].cells[measure.metric]
-            bars.append(bar(words(system), cell, colour, measure.axis))
-        if system in by_people:
-            cell = by_people[system].cells[measure.metric]
-            if cell.value is not None:
-                bars.append(bar("by people", cell, colour, measure.axis, hollow=True))
-    return bars
-
-
-@dataclass(frozen=True, slots=True)
-class _Voters:
-    """A judge or the raters. votes, tasks: how many; shares: system → share of the votes, of
-    systems on offer.
-    """
-
-    name: str
-    votes: int
-    tasks: int
-    shares: Mapping[str, Estimate]
-    people: bool = False
-
-    @property
-    def heading(self) -> str:
-        return f"{self.name}, {number_of(self.votes, 'vote')} on {number_of(self.tasks, 'task')}"
-
-    def bars(self) -> list[Bar]:
-        return [
-            bar(
-                words(system),
-                mean_cell(share, "percent"),
-                system_colour(system),
-                hollow=self.people,
-            )
-            for system, share in self.shares.items()
-        ]
-
-
-def preference(data: RelatedWorkData) -> Section | None:
+def preference(data: RelatedWorkData) -> PageSection | None:
     """Figure 5: whose section was voted best, by each judge and by people; None where there was no
     vote.
     """
-    voters = [*_judges_as_voters(data), *_raters_as_voters(data)]
-    if not voters:
+    shares_by_voter = _votes_of_judges(data) | _votes_of_people(data)
+    if not shares_by_voter:
         return None
-    figure = BarFigure(
+    rows = [
+        [
+            words(system),
+            *(mean_cell(shares.get(system), "percent") for shares in shares_by_voter.values()),
+        ]
+        for system in data.systems
+    ]
+    grid = Grid(
+        "preference",
+        "Votes",
+        ["System", *shares_by_voter],
+        rows,
+        about=f"{MISSING}: the system was not on offer.",
+    )
+    figure = bar_figure(
         "Figure 5: preference",
-        [(voter.heading, voter.bars()) for voter in voters],
+        grid,
+        dict.fromkeys(shares_by_voter, 1.0),
+        {words(system): system_colour(system) for system in data.systems},
         "Share of the votes for the best section of a task, each task with the same weight;"
         " whiskers are 95 % intervals. In the paper people voted, on 10 samples.",
     )
-    rows = [
-        [words(system), *(mean_cell(voter.shares.get(system), "percent") for voter in voters)]
-        for system in data.systems
-    ]
-    rows.append(["Votes", *(Cell(voter.votes, "count") for voter in voters)])
-    columns = ["System", *(voter.name for voter in voters)]
-    about = f"{MISSING}: the system was not on offer."
-    grid = Grid("preference", "Votes", columns, rows, about=about, totals=("Votes",))
-    return Section("preference", "Preference", (), (figure, grid))
+    return PageSection("preference", "Preference", (), (figure, grid))
 
 
-def _judges_as_voters(data: RelatedWorkData) -> Iterator[_Voters]:
+def _votes_of_judges(data: RelatedWorkData) -> dict[str, dict[str, Estimate]]:
+    """Judge with its number of votes → system → share of the votes, of systems on offer."""
+    shares_by_judge = {}
     for judge in data.scores.judges:
         votes = votes_by_task(data.judgements, judge)
         cast = [row for row in data.judgements if row["judge"] == judge and row["best"]]
         on_offer = sorted({name for row in cast for name in row["order"]})
-        shares = {
-            system: estimate(
-                {task: [vote == system for vote in of_task] for task, of_task in votes.items()}
-            )
-            for system in on_offer
-        }
         if votes:
-            yield _Voters(f"Judge {judge}", len(cast), len(votes), shares)
+            shares_by_judge[_voter(f"Judge {judge}", len(cast), len(votes))] = {
+                system: estimate(
+                    {task: [vote == system for vote in of_task] for task, of_task in votes.items()}
+                )
+                for system in on_offer
+            }
+    return shares_by_judge
 
 
-def _raters_as_voters(data: RelatedWorkData) -> Iterator[_Voters]:
-    if data.people is not None and data.people.choices:
-        shares = {
+def _votes_of_people(data: RelatedWorkData) -> dict[str, dict[str, Estimate]]:
+    if not data.people.choices:
+        return {}
+    tasks = {row["task_id"] for row in data.ratings if row["preferred"]}
+    return {
+        _voter(_PEOPLE, data.people.choices, len(tasks)): {
             rated.system: rated.preferred
             for rated in data.people.systems
             if rated.preferred.value is not None
         }
-        tasks = {row["task_id"] for row in data.ratings if row["preferred"]}
-        yield _Voters("People", data.people.choices, len(tasks), shares, people=True)
+    }
 
 
-def second_judge(data: RelatedWorkData) -> Section | None:
+def _voter(name: str, votes: int, tasks: int) -> str:
+    return f"{name}, {number_of(votes, 'vote')} on {number_of(tasks, 'task')}"
+
+
+def second_judge(data: RelatedWorkData) -> PageSection | None:
     """The judges side by side, and their agreement; None for a single one."""
     judges = data.scores.judges
     if len(judges) < 2:
@@ -219,7 +184,9 @@ def second_judge(data: RelatedWorkData) -> Section | None:
     columns = [replace(G_SCORE, metric=judge, title=judge) for judge in judges]
     about = "The G-Score, mean over tasks. No mean mixes marks of two judges."
     beside = measure_table("judges", "G-Score by judge", columns, rows, about=about)
-    return Section("judging", "A second judge", (), (beside, _agreement_of_judges(data, judges)))
+    return PageSection(
+        "judging", "A second judge", (), (beside, _agreement_of_judges(data, judges))
+    )
 
 
 def _agreement_of_judges(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
@@ -232,21 +199,19 @@ def _agreement_of_judges(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
         }
         for judge in judges
     }
-    pairs = [
-        (f"{first} and {second}", agreement(marks[first], marks[second]))
-        for first, second in combinations(judges, 2)
-    ]
-    rows = [_agreement_row(pair, agreed) for pair, agreed in pairs if agreed]
+    rows = []
+    for first, second in combinations(judges, 2):
+        agreed = agreement(marks[first], marks[second])
+        if agreed:
+            rows.append(agreement_row(f"{first} and {second}", agreed))
     columns = ["Two judges", "Spearman", "Same order", "Mean difference", "Sections"]
-    about = (
-        "Spearman: rank correlation over all sections. Same order: of two sections of one task that"
-        " neither marks equally, the share that both put in one order. Mean difference: the second"
-        " G-Score less the first."
-    )
-    return Grid("agreement", "Agreement of judges", columns, rows, about=about)
+    return Grid("agreement", "Agreement of judges", columns, rows, about=_SAME_ORDER)
 
 
-def _agreement_row(name: str, agreed: Agreement) -> GridRow:
+def agreement_row(name: str, agreed: Agreement) -> GridRow:
+    """Two who scored the same, beside their name: rank correlation, the share of pairs in the same
+    order, the mean difference, and how many both scored.
+    """
     return [
         name,
         agreed.spearman,
@@ -256,43 +221,20 @@ def _agreement_row(name: str, agreed: Agreement) -> GridRow:
     ]
 
 
-def ratings_section(data: RelatedWorkData) -> Section:
-    """Agreement of raters, and of the judge with them, for a month; how to have ratings where there
-    are none.
+def rating_results_section(people: RatingResults, *, with_marks: bool = True) -> PageSection:
+    """Ratings of sections: agreement of raters, and of the judge with them; with_marks: mean marks
+    and preference by system too.
     """
-    key, title, outdated = "people", "People", _outdated_ratings(data.outdated_ratings)
-    if data.people is None:
-        text = (
-            "Nobody has rated sections of this month yet: citeloom annotate export ratings makes"
-            " blind sheets, citeloom annotate import reads them."
-        )
-        return Section(key, title, (text, *outdated))
-    text = (
-        f"{number_of(len(data.people.raters), 'rater')} on {number_of(data.people.tasks, 'task')},"
-        " who did not know which system wrote which section. Figure 4 has their marks, Figure 5"
-        " their choices. citeloom annotate results ratings pools all months of a study."
-    )
-    return Section(key, title, (text, *outdated), _rating_grids(data.people))
-
-
-def rating_results_section(people: RatingResults) -> Section:
-    """Ratings of several months: mean marks and preference by system, agreement, the judge beside
-    people.
-    """
-    key, title, outdated = "people", "People", _outdated_ratings(people.outdated)
-    if not people.ratings:
-        none = "Nobody has rated these sections as they are now."
-        return Section(key, title, (none, *outdated))
-    raters, tasks = number_of(len(people.raters), "rater"), number_of(people.tasks, "task")
-    text = f"{raters}, {tasks}, {number_of(people.ratings, 'rating')}."
-    grids = [_marks_grid(people.systems), *_rating_grids(people)]
-    return Section(key, title, (text, *outdated), grids)
-
-
-def _outdated_ratings(ratings: int) -> list[str]:
-    if not ratings:
-        return []
-    return [f"{number_of(ratings, 'rating')} of sections that have changed since are left out."]
+    paragraphs = ["Nobody has rated these sections as they are now."]
+    grids: list[Grid] = []
+    if people.ratings:
+        raters, tasks = number_of(len(people.raters), "rater"), number_of(people.tasks, "task")
+        paragraphs = [f"{raters}, {tasks}, {number_of(people.ratings, 'rating')}, systems unnamed."]
+        grids = [*([_marks_grid(people.systems)] if with_marks else []), *_rating_grids(people)]
+    if people.outdated:
+        ratings = number_of(people.outdated, "rating")
+        paragraphs.append(f"{ratings} of sections that have changed since are left out.")
+    return PageSection("people", "People", paragraphs, grids)
 
 
 def _marks_grid(systems: Sequence[RatedSystem]) -> Grid:
@@ -325,7 +267,7 @@ def _rating_grids(people: RatingResults) -> list[Grid]:
     groups = []
     for judge in people.judges:
         rows = [
-            _agreement_row(_mark_name(name), agreed)
+            agreement_row(_mark_name(name), agreed)
             for name, agreed in judge.marks.items()
             if agreed
         ]
@@ -334,10 +276,7 @@ def _rating_grids(people: RatingResults) -> list[Grid]:
         )
         groups += [RowGroup(rows, judge.judge, votes)] if rows else []
     columns = ["Marks", "Spearman", "Same order", "People less judge", "Sections"]
-    about = (
-        "A section's mark is the mean over raters. Same order: of two sections of one task, the"
-        " share that both put in one order."
-    )
+    about = f"A section's mark is the mean over raters. {_SAME_ORDER}"
     title = "The judge against people"
     compared = Grid("judge_and_people", title, columns, groups=groups, about=about)
     return [agreement, *with_rows(compared)]
@@ -364,7 +303,7 @@ def _agreement_of_people(
     return Grid(key, title, columns, rows, about=about, notes=[few] if 1 < items < FEW else [])
 
 
-def grades_section(people: GradeResults, names: Mapping[str, str] | None = None) -> Section:
+def grades_section(people: GradeResults, names: Mapping[str, str] | None = None) -> PageSection:
     """People's grades: agreement of graders, accuracy of the judge, Table 1 by people; how to have
     them where there are none.
 
@@ -381,7 +320,7 @@ def grades_section(people: GradeResults, names: Mapping[str, str] | None = None)
             "Nobody has graded these answers yet: citeloom annotate export grades makes blind"
             " sheets, citeloom annotate import reads them."
         )
-        return Section(key, title, (text, *outdated))
+        return PageSection(key, title, (text, *outdated))
     units = (
         "claims into which the judge had split the answers"
         if people.accuracy
@@ -400,10 +339,8 @@ def grades_section(people: GradeResults, names: Mapping[str, str] | None = None)
     agreement = _agreement_of_people(
         "answer_graders", "Agreement of graders", "graded", "question", people.questions, agreed
     )
-    grids = with_rows(
-        agreement, _accuracy(people), *_mistakes(people), _table_by_people(people, names or {})
-    )
-    return Section(key, title, (text, *outdated), grids)
+    grids = with_rows(agreement, _accuracy(people), _table_by_people(people, names or {}))
+    return PageSection(key, title, (text, *outdated), grids)
 
 
 def _accuracy(people: GradeResults) -> Grid:
@@ -429,25 +366,6 @@ def _accuracy(people: GradeResults) -> Grid:
         " claims on which graders are split, and claims without a readable verdict of the judge."
     )
     return Grid("judge_accuracy", "The judge against people", columns, groups=groups, about=about)
-
-
-def _mistakes(people: GradeResults) -> list[Grid]:
-    """Which verdicts each judge confuses."""
-    grids = []
-    for part, verdicts in VERDICTS.items():
-        groups = []
-        for judge, parts in people.accuracy.items():
-            confusion = parts[part].confusion
-            rows = [
-                [words(mine), *(confusion.get((mine, judged), 0) for judged in verdicts)]
-                for mine in verdicts
-            ]
-            groups += [RowGroup(rows, judge)] if parts[part].units else []
-        columns = ["People say", *(f"Judge: {words(verdict)}" for verdict in verdicts)]
-        title = f"{_PARTS[part]}: verdicts of people and judge"
-        about = "Claims by the verdict of most graders."
-        grids.append(Grid(f"judge_mistakes_{part}", title, columns, groups=groups, about=about))
-    return grids
 
 
 def _table_by_people(people: GradeResults, names: Mapping[str, str]) -> Grid:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,6 +48,11 @@ class Measure:
     def difference(self, mean: Estimate | None) -> Cell:
         """A difference in the measure, of shares in percentage points."""
         return mean_cell(mean, "two", 100 if self.form == "percent" else self.scale)
+
+    def is_in(self, row: MeasuredRow) -> bool:
+        """Whether a row has a value of the measure."""
+        value = row.cells.get(self.metric)
+        return value is not None and (not isinstance(value, Cell) or value.value is not None)
 
     def parse(self, printed: str) -> float:
         """A value as the papers print it: shares in percent."""
@@ -104,9 +110,6 @@ MEASURES = [
     Measure("claims_nothing", "Claims nothing", "count", best=""),
     Measure("unreadable", "Unreadable", "count", best=""),
     Measure("questions", "Questions", "count", best=""),
-    Measure("factual_is_of", "Factual is of", "count", best=""),
-    Measure("coverage_is_of", "Coverage is of", "count", best=""),
-    Measure("gold_shown_is_of", "Questions", "count", best=""),
     # Of ways to search.
     Measure("R@1", "recall@1", "two"),
     Measure("R@5", "recall@5", "two"),
@@ -149,12 +152,14 @@ def measure_table(
     notes: Sequence[str] = (),
     sortable: bool = False,
 ) -> Grid:
-    """A table with a column for each measure, and one for models where rows have any.
+    """A table with a column for each measure that rows have, and for models where rows have any.
 
     groups: of measured rows, those without rows left out. first: the title of the first column.
     """
     groups = [group for group in groups or [RowGroup(rows)] if group.rows]
-    models = any(row.model for group in groups for row in group.rows)
+    all_rows = [row for group in groups for row in group.rows]
+    measures = [measure for measure in measures if any(map(measure.is_in, all_rows))]
+    models = any(row.model for row in all_rows)
     columns = [first, *(["Model"] if models else []), *(measure.title for measure in measures)]
     filled = []
     for group in groups:
@@ -182,8 +187,6 @@ def published_rows(
     """The rows of a table as a paper prints it: ChatCite (arXiv 2403.02574v1, Tables 1 and 2), or
     the arXivBot report (Table 1).
     """
-    with (_PUBLISHED / f"{paper}.csv").open(newline="") as file:
-        printed = [row for row in csv.DictReader(file) if row["table"] == table]
     return [
         MeasuredRow(
             row["system"],
@@ -194,8 +197,15 @@ def published_rows(
             },
             row["model"],
         )
-        for row in printed
+        for row in _printed(paper)
+        if row["table"] == table
     ]
+
+
+@cache
+def _printed(paper: str) -> list[dict[str, str]]:
+    with (_PUBLISHED / f"{paper}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def mean_cells(data: RelatedWorkData, system: str, measures: Sequence[Measure]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pipeline import tables
 from pipeline.report import answers, related_work
@@ -18,32 +18,22 @@ from pipeline.report.corpus import (
     papers_section,
     retrieval_section,
 )
-from pipeline.report.costs import time_sections
-from pipeline.report.data import (
-    ANSWER_STAGES,
-    FUNNEL,
-    FUNNEL_STAGES,
-    MODEL_STAGES,
-    LeftOut,
-    ReportData,
-    read_ledger,
-)
+from pipeline.report.data import LeftOut, ReportData, read_ledger, retrieval_of
 from pipeline.report.formatting import (
-    ANSWERS_PAGE,
     FAILURES_PAGE,
-    RUN_PAGE,
     answering_system,
     count,
     month_name,
     number_of,
     percent,
+    question_file,
     small_model_note,
+    task_file,
     words,
 )
-from pipeline.report.grid import Cell, Grid, GridRow, Section, present
-from pipeline.report.question_page import QuestionPage
-from pipeline.report.related_work import TaskEntry
-from pipeline.report.task_page import TaskPage
+from pipeline.report.grid import Cell, Grid, GridRow, PageSection, present
+from pipeline.report.summary import ANSWER_STAGES, FUNNEL, FUNNEL_STAGES, MODEL_STAGES
+from pipeline.report.task_page import TaskEntry
 
 SAMPLE_NOTE = (
     "These are the invented papers of citeloom's sample corpus. Their ids are not on arXiv, so they"
@@ -67,16 +57,18 @@ class Page:
 
     path: (text, address) of the pages above it, then its own text with ''. headline: (name, value,
     remark) of its main figures. links: (text, address). notes: shown framed below the lead.
+    made_from: a digest that the page's head records.
     """
 
     title: str
     path: Sequence[tuple[str, str]]
     lead: str
-    sections: Sequence[Section]
+    sections: Sequence[PageSection]
     headline: Sequence[tuple[str, str, str]] = ()
     links: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     contents: bool = True
+    made_from: str = ""
 
     @property
     def sortable(self) -> bool:
@@ -84,68 +76,20 @@ class Page:
         return any(grid.sortable for section in self.sections for grid in section.grids)
 
 
-@dataclass(slots=True)
-class TextPages:
-    """Facts of the task and question pages for the pages of the month, so that no trace is read
-    twice.
-    """
-
-    tasks: dict[str, TaskEntry] = field(default_factory=dict)
-    questions: dict[str, str] = field(default_factory=dict)
-    """Question id → page."""
-    retention: dict[str, dict[int, list[float]]] = field(default_factory=dict)
-    recovered: list[LeftOut] = field(default_factory=list)
-    """Unreadable answers that a system went on without."""
-
-    def add_task(self, page: TaskPage) -> None:
-        """Add a task with its sections."""
-        task = page.task
-        self.tasks[task["task_id"]] = TaskEntry(
-            task["task_id"],
-            task["arxiv_id"],
-            task["title"],
-            len(task["references"]),
-            task["outside"],
-            page.file,
-        )
-        self.recovered += page.recovered
-        for section in page.sections:
-            # The first step of a search has no earlier references to lose.
-            for step, share in enumerate(section.trace.retention, 2):
-                self.retention.setdefault(section.system, {}).setdefault(step, []).append(share)
-
-    def add_question(self, page: QuestionPage) -> None:
-        """Add a question with its answers."""
-        self.questions[page.question.id] = page.file
-        self.recovered += page.recovered
-
-    def page_of(self, item: LeftOut) -> str:
-        """The page of the task or question that an item of the ledger is of; '' for none.
-
-        A subject is the id of a task or question, or begins with it and a space.
-        """
-        for name in (item.subject, item.subject.split(" ")[0]):
-            if item.stage in ANSWER_STAGES and name in self.questions:
-                return self.questions[name]
-            if item.stage not in ANSWER_STAGES and name in self.tasks:
-                return self.tasks[name].page
-        return ""
-
-
 @dataclass(frozen=True, slots=True)
 class MonthReport:
-    """The sections of a month's pages, and the items that were left out.
+    """The sections of a month's pages.
 
-    ledger: of the stages from the dump to the index. failed: items that failed or were left out
-    where a model was called.
+    ledger: items that the stages from the dump to the index left out. failed: how many items failed
+    or were left out where a model was called.
     """
 
     data: ReportData
     ledger: Sequence[LeftOut]
-    retrieval: Section
-    related_work: Sequence[Section]
-    answers: Sequence[Section]
-    failures: Sequence[Section]
+    retrieval: PageSection
+    related_work: Sequence[PageSection]
+    answers: Sequence[PageSection]
+    failures: Sequence[PageSection]
     failed: int
 
     @property
@@ -154,28 +98,45 @@ class MonthReport:
         return month.month
 
     @property
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[PageSection]:
         """The sections whose tables are in `report.json`."""
-        return [self.retrieval, *self.related_work, *self.answers]
+        return [self.retrieval, *self.related_work, *self.answers, self.failures[0]]
 
 
-def month_report(data: ReportData, texts: TextPages) -> MonthReport:
-    """The report of a month. texts: filled with all pages of its tasks and questions."""
+def month_report(
+    data: ReportData, tasks: Sequence[TaskEntry], unreadable: Sequence[LeftOut]
+) -> MonthReport:
+    """The report of a month. tasks: all that have pages. unreadable: answers of models that systems
+    went on without.
+    """
     (month,) = data.months
-    failed = [
-        replace(item, page=texts.page_of(item))
-        for item in read_ledger(data.root, month.month, MODEL_STAGES)
-    ]
-    tasks = list(texts.tasks.values())
+    task_ids = {task.task_id for task in tasks}
+    question_ids = {question["id"] for question in data.answers.questions}
+    ledger = read_ledger(data.root, month.month, MODEL_STAGES)
+    failures = [replace(item, page=_page_of(item, task_ids, question_ids)) for item in ledger]
+    failures += unreadable
     return MonthReport(
         data=data,
         ledger=read_ledger(data.root, month.month, FUNNEL_STAGES),
-        retrieval=retrieval_section(month.retrieval),
-        related_work=related_work.month_sections(data.related, tasks, texts.retention),
-        answers=answers.month_sections(data),
-        failures=failure_sections(data, failed, texts.recovered),
-        failed=len(failed) + len(texts.recovered),
+        retrieval=retrieval_section(retrieval_of(month)),
+        related_work=related_work.sections(data.related, tasks),
+        answers=answers.sections(data.answers, with_pages=True),
+        failures=failure_sections(data, failures),
+        failed=len(failures),
     )
+
+
+def _page_of(item: LeftOut, tasks: set[str], questions: set[str]) -> str:
+    """The page of the task or question that an item of the ledger is of; '' for none.
+
+    A subject is the id of a task or question, or begins with it and a space.
+    """
+    for name in (item.subject, item.subject.split(" ")[0]):
+        if item.stage in ANSWER_STAGES and name in questions:
+            return question_file(name)
+        if item.stage not in ANSWER_STAGES and name in tasks:
+            return task_file(name)
+    return ""
 
 
 def _notes(data: ReportData) -> list[str]:
@@ -197,7 +158,6 @@ def month_page(report: MonthReport) -> Page:
         if report.failed
         else "Nothing failed where a model was called"
     )
-    times = [("Times of runs", RUN_PAGE)] if data.related.systems or data.answers.systems else []
     return Page(
         title=month_name(month),
         path=[_HOME, (month, "")],
@@ -207,13 +167,13 @@ def month_page(report: MonthReport) -> Page:
             f" {number_of(data.rows(tables.PASSAGES), 'passage')},"
             f" {number_of(data.related.tasks, 'related-work task')}."
         ),
-        links=[(failed, FAILURES_PAGE), *times, _JSON],
+        links=[(failed, FAILURES_PAGE), _JSON],
         notes=_notes(data),
         sections=[
             corpus_section(data, report.ledger),
             papers_section(data.root, month),
             report.retrieval,
-            related_work.month_intro(data, report.ledger),
+            related_work.month_intro(data),
             *report.related_work,
             answers.month_intro(data.answers),
         ],
@@ -232,7 +192,7 @@ def answers_page(report: MonthReport) -> Page:
         title=f"Answers to questions, {month_name(report.month)}",
         path=[_HOME, (report.month, "index.html"), ("answers", "")],
         lead=f"{questions}{systems}, each from the papers up to this month.",
-        links=[("What failed or was left out", FAILURES_PAGE), ("Times of runs", RUN_PAGE), _JSON],
+        links=[("What failed or was left out", FAILURES_PAGE), _JSON],
         notes=[*_notes(report.data), *no_answer],
         sections=report.answers,
     )
@@ -253,25 +213,7 @@ def failures_page(report: MonthReport) -> Page:
     )
 
 
-def run_page(data: ReportData) -> Page:
-    """The page of the times of a month's runs, the only one that differs from run to run."""
-    (month,) = data.months
-    links = []
-    if data.related.systems:
-        links.append(("Calls, tokens and money of related work", "index.html#cost"))
-    if data.answers.called_model:
-        links.append(("Calls, tokens and money of answers", f"{ANSWERS_PAGE}#cost-of-answers"))
-    return Page(
-        title=f"Times of runs, {month_name(month.month)}",
-        path=[_HOME, (month.month, "index.html"), ("times", "")],
-        lead="These figures differ from run to run, so no other page has them.",
-        links=links,
-        sections=time_sections(data),
-        contents=False,
-    )
-
-
-def overall_page(data: ReportData) -> Page:
+def overall_page(data: ReportData, made_from: str = "") -> Page:
     """The page over all months. A month with unreadable tables stays in the list with a remark."""
     counts = [
         number_of(len(data.months) + len(data.unreadable), "month"),
@@ -283,21 +225,22 @@ def overall_page(data: ReportData) -> Page:
         counts.append(number_of(len(data.answers.questions), "question"))
     return Page(
         title="All months",
+        made_from=made_from,
         path=[("citeloom", "")],
         lead=f"{', '.join(counts)}.",
         headline=_headline(data),
         notes=_notes(data),
         sections=present(
-            Section("funnel", "From the dump to the index", (), (funnel_grid(data),)),
+            PageSection("funnel", "From the dump to the index", (), (funnel_grid(data),)),
             _months_section(data),
             overall_retrieval(data.finished),
-            *related_work.overall_sections(data.related),
-            *answers.overall_sections(data),
+            *related_work.sections(data.related),
+            *answers.sections(data.answers, with_pages=False),
         ),
     )
 
 
-def _months_section(data: ReportData) -> Section:
+def _months_section(data: ReportData) -> PageSection:
     rows: dict[str, GridRow] = {
         month: [
             Cell(month_name(month), tag="has tables that cannot be read: see citeloom status"),
@@ -313,7 +256,7 @@ def _months_section(data: ReportData) -> Section:
         ]
     columns = ["Month", *(title for title, _ in _MONTH_COLUMNS)]
     grid = Grid("months", "Months", columns, [rows[month] for month in sorted(rows)], stacked=True)
-    return Section("months", "Months", (), (grid,))
+    return PageSection("months", "Months", (), (grid,))
 
 
 def _headline(data: ReportData) -> list[tuple[str, str, str]]:
@@ -374,9 +317,7 @@ def month_json(report: MonthReport) -> bytes:
             if section.paragraphs or section.definitions
         },
         "tables": {
-            grid.key: grid.as_json()
-            for section in (*report.sections, report.failures[0])
-            for grid in section.grids
+            grid.key: grid.as_json() for section in report.sections for grid in section.grids
         },
     }
     return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from filelock import FileLock
-
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
+from pipeline.errors import CiteloomError
 from pipeline.evaluation.judge_figures import figures_digest
 from pipeline.llm.models import known_prices
 from pipeline.report import pages
 from pipeline.report.data import (
-    FUNNEL_STAGES,
-    MODEL_STAGES,
     ReportData,
     judges_of,
     read_month_report,
     read_overall_report,
-    retrieval_notes,
 )
-from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE
+from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE
 from pipeline.report.question_page import question_pages
 from pipeline.report.rendering import render, templates_digest
+from pipeline.report.stages import REPORT
+from pipeline.report.summary import FUNNEL_STAGES, MODEL_STAGES, notes_of, summary_key
 from pipeline.report.task_page import task_pages
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -34,20 +33,14 @@ from pipeline.storage.writing import Row, write_whole
 
 FOLDER = "reports"
 _SECTIONS = "page.html.j2"
+# The overall page says in its head what it was made from.
+_MADE_FROM = re.compile(rb'<meta name="made-from" content="([0-9a-f]{64})">')
 
 
 def publish(job: Job) -> Iterator[Row]:
-    """Write the overall page, then the month's files, and yield a row of `report` for each of the
-    month's files.
-
-    The overall page comes first: the month's table says that the month is done, so after a kill
-    before it everything is written again. It has no row, because the next month changes it; nor has
-    the page of times, because the next run changes it.
-    """
-    write_overall_page(job.workspace)
+    """Write the month's summary and pages, and yield a row of `report` for each page."""
     data = read_month_report(job.workspace, job.month)
     folder = data.root.path / FOLDER / job.month
-    write_whole(folder / RUN_PAGE, render(_SECTIONS, pages.run_page(data)))
     rows: list[Row] = []
     for name, content in _files(data):
         write_whole(folder / name, content)
@@ -58,28 +51,21 @@ def publish(job: Job) -> Iterator[Row]:
     yield from sorted(rows, key=lambda row: str(row["path"]))
 
 
-def write_overall_page(workspace: Workspace) -> None:
-    """Write `reports/index.html` from the tables that exist."""
-    # Two months may be published at once: the last to hold the lock has read what the other wrote.
-    with FileLock(workspace.cache("locks") / "overall-index.lock", timeout=600):
-        page = pages.overall_page(read_overall_report(workspace))
-        write_whole(workspace.root.path / FOLDER / "index.html", render(_SECTIONS, page))
-
-
 def _files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     """The month's files, name and content: pages of tasks and questions first, since the others
     list them.
     """
-    texts = pages.TextPages()
+    tasks, unreadable = [], []
     for task in task_pages(data):
-        texts.add_task(task)
+        tasks.append(task.entry)
+        unreadable += task.unreadable
         yield task.file, render("task.html.j2", task)
         if task.has_steps:
             yield task.written_file, render("written.html.j2", task)
     for question in question_pages(data):
-        texts.add_question(question)
+        unreadable += question.unreadable
         yield question.file, render("question.html.j2", question)
-    report = pages.month_report(data, texts)
+    report = pages.month_report(data, tasks, unreadable)
     if data.answers.questions:
         yield ANSWERS_PAGE, render(_SECTIONS, pages.answers_page(report))
     yield FAILURES_PAGE, render(_SECTIONS, pages.failures_page(report))
@@ -88,34 +74,68 @@ def _files(data: ReportData) -> Iterator[tuple[str, bytes]]:
 
 
 def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
-    """Remove pages of tasks and questions that no longer exist, and temporary files of a killed
-    run.
+    """Remove pages that no longer exist, and temporary files of a killed run.
 
-    `report.md` is of earlier versions.
+    `report.md` and `run.html` are of earlier versions.
     """
-    for pattern in ("task-*.html", "question-*.html", ANSWERS_PAGE, "report.md", ".*.tmp"):
+    for pattern in (
+        "task-*.html",
+        "question-*.html",
+        ANSWERS_PAGE,
+        "report.md",
+        "run.html",
+        ".*.tmp",
+    ):
         for file in folder.glob(pattern):
             if file.name not in names:
                 file.unlink(missing_ok=True)
 
 
+def write_overall_page(workspace: Workspace) -> None:
+    """Write `reports/index.html` from the summaries of the months, unless it was made from just
+    these.
+    """
+    file = workspace.root.path / FOLDER / "index.html"
+    with workspace.read_cache():
+        digest = _overall_digest(workspace)
+    if file.is_file():
+        made_from = _MADE_FROM.search(file.read_bytes())
+        if made_from and made_from[1].decode() == digest:
+            return
+    page = pages.overall_page(read_overall_report(workspace), digest)
+    write_whole(file, render(_SECTIONS, page))
+
+
+def _overall_digest(workspace: Workspace) -> str:
+    """SHA-256 of what the overall page is made from."""
+    root = workspace.root
+    summaries = {}
+    for month in root.months(tables.DUMP_MEMBERS):
+        try:
+            summaries[month] = summary_key(root, month)
+        except CiteloomError:
+            summaries[month] = "unreadable"
+    basis = [REPORT.version, _settings_inputs(workspace), summaries]
+    return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+
+
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """Digests and values of the inputs beside tables: templates, settings, ledgers, notes of files,
     people's ratings.
-
-    Times are not among them: a run that changes no row does not make the report out of date.
     """
-    root, settings = workspace.root, workspace.settings
-    prices = known_prices(settings)
+    return {**_settings_inputs(workspace), **_provenance_inputs(workspace.root, month)}
+
+
+def _settings_inputs(workspace: Workspace) -> dict[str, str]:
+    prices = known_prices(workspace.settings)
     return {
         "templates": templates_digest(),
-        "judges": ", ".join(judges_of(settings)),
+        "judges": ", ".join(judges_of(workspace.settings)),
         "prices": "; ".join(
             f"{model} {price.read} {price.written}" for model, price in prices.items()
         ),
-        "cut-off": settings.llm_cutoff,
+        "cut-off": workspace.settings.llm_cutoff,
         "judge figures": figures_digest(),
-        **_provenance_inputs(root, month),
     }
 
 
@@ -136,29 +156,33 @@ def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:
         provenance = read_provenance(root.file(tables.TABLES[stage], month))
         if provenance is not None:
             digests[f"off {stage}"] = str(provenance.notes.get("off", ""))
-    retrieval = json.dumps(retrieval_notes(root, month), sort_keys=True)
+    retrieval = json.dumps(notes_of(root, tables.RETRIEVAL_SCORES, month), sort_keys=True)
     digest = hashlib.sha256(retrieval.encode()).hexdigest()
     return digests | {f"notes {tables.RETRIEVAL_SCORES.name}": digest}
 
 
 def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
-    """Whether every file of the month exists, byte for byte, and the overall page at all.
+    """Whether every page of the month exists as it was written.
 
-    On an object store by name and length: reading hundreds of pages for a status would take as many
-    requests, and an upload is never seen in part.
+    Pages are written before the month's table: one of the same size that is no newer is the same.
+    A newer one, as in a copied data root, is read and hashed.
     """
     root = workspace.root
-    if not (root.path / FOLDER / "index.html").is_file():
-        return False
+    table_written = root.file(tables.REPORT, month).stat().st_mtime
     with workspace.read_cache():
         return all(
-            _is_whole(root.path / row["path"], row) for row in root.rows(tables.REPORT, month)
+            _is_unchanged(root.path / row["path"], row, table_written)
+            for row in root.rows(tables.REPORT, month)
         )
 
 
-def _is_whole(file: DataPath, row: Row) -> bool:
-    if not file.is_file():
-        return False
-    if isinstance(file, Path):
+def _is_unchanged(file: DataPath, row: Row, table_written: float) -> bool:
+    try:
+        stat = file.stat()
+        if stat.st_size != row["bytes"]:
+            return False
+        if stat.st_mtime <= table_written:
+            return True
         return hashlib.sha256(file.read_bytes()).hexdigest() == str(row["sha256"])
-    return file.stat().st_size == int(row["bytes"])
+    except FileNotFoundError:
+        return False

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 
 from pipeline import tables
 from pipeline.answering.answer import Answer, Claim, answer_of_row
-from pipeline.answering.questions import GoldClaim, PosedQuestion, Question
+from pipeline.answering.questions import (
+    GoldClaim,
+    PosedQuestion,
+    Question,
+    read_posed_questions,
+)
 from pipeline.answering.rendering import CLAIM_ORIGINS, place_in_paper, step_lines
 from pipeline.corpus.links import passage_url
 from pipeline.corpus.passage import Passage
@@ -18,7 +23,13 @@ from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import parted
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import small_model_among
-from pipeline.report.data import AnswersData, LeftOut, ReportData, Row, answering_order, rows_by
+from pipeline.report.data import (
+    AnswersData,
+    LeftOut,
+    ReportData,
+    answering_order,
+    rows_by,
+)
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import (
     MISSING,
@@ -28,6 +39,7 @@ from pipeline.report.formatting import (
     question_file,
 )
 from pipeline.report.grid import Cell, Grid
+from pipeline.report.summary import Row, iterate
 from pipeline.report.task_page import PassageExcerpt, excerpt
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import ANSWERING_SYSTEMS
@@ -132,10 +144,12 @@ class QuestionPage:
         return question_file(self.question.id)
 
     @property
-    def recovered(self) -> list[LeftOut]:
-        """Unreadable answers that systems went on without."""
+    def unreadable(self) -> list[LeftOut]:
+        """Answers that could not be read, which systems went on without."""
         return [
-            LeftOut(answer.system, self.question.id, step, reason, self.file)
+            LeftOut(
+                answer.system, self.question.id, f"unreadable answer: {step}", reason, self.file
+            )
             for answer in self.answers
             for step, reason in answer.failures
         ]
@@ -145,10 +159,13 @@ def question_pages(data: ReportData) -> Iterator[QuestionPage]:
     """The page of each question of a month, by id, with the rows of 20 questions in memory."""
     (month,) = data.months
     answered = data.answers
-    if not answered.questions:
+    questions = sorted(
+        read_posed_questions(iterate(data.root, tables.QUESTIONS, month.month)),
+        key=lambda posed: posed.question.id,
+    )
+    if not questions:
         return
-    places = _places(data.root, answered.questions)
-    questions = sorted(answered.questions, key=lambda posed: posed.question.id)
+    places = _places(data.root, questions)
     for first in range(0, len(questions), _QUESTIONS_AT_ONCE):
         batch = questions[first : first + _QUESTIONS_AT_ONCE]
         ids = [posed.question.id for posed in batch]

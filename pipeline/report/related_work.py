@@ -5,28 +5,15 @@ stability, a second judge, and the tasks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from statistics import fmean
-from typing import Any
 
 from pipeline.evaluation.g_score.measures import Spread, spread
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.evaluation.rouge import FLOOR
 from pipeline.evaluation.statistics import paired_difference
-from pipeline.report.corpus import left_out_grid, reasons_text
 from pipeline.report.costs import related_work_cost
-from pipeline.report.data import LeftOut, RelatedWorkData, ReportData
-from pipeline.report.figures import (
-    BarFigure,
-    BoxFigure,
-    LineFigure,
-    bar,
-    box,
-    line,
-    step_ticks,
-    system_colour,
-)
+from pipeline.report.data import RelatedWorkData, ReportData
+from pipeline.report.figures import BoxFigure, box, system_colour
 from pipeline.report.formatting import (
     FAILURES_PAGE,
     MISSING,
@@ -35,21 +22,24 @@ from pipeline.report.formatting import (
     count,
     interval_notes,
     number_of,
-    percent,
     words,
 )
 from pipeline.report.grid import (
     Cell,
     Grid,
     GridRow,
+    PageSection,
     RowGroup,
-    Section,
     first_rows,
-    percent_cell,
     present,
     with_rows,
 )
-from pipeline.report.judgements import criteria, preference, ratings_section, second_judge
+from pipeline.report.judgements import (
+    criteria,
+    preference,
+    rating_results_section,
+    second_judge,
+)
 from pipeline.report.measures import (
     CRITERIA_MEASURES,
     G_SCORE,
@@ -64,14 +54,10 @@ from pipeline.report.measures import (
     system_rows,
     with_short_titles,
 )
+from pipeline.report.task_page import TaskEntry
 from pipeline.system_names import RELATED_WORK_SYSTEMS
-from pipeline.tables import CITATION_SUPPORT, PAPERS, RELATED_WORK_TASKS
+from pipeline.tables import CITATION_SUPPORT
 from pipeline.tables.writers import by_system, parse_writer
-
-Retention = Mapping[str, Mapping[int, Sequence[float]]]
-"""System → step of its search → shares of earlier references that it still cites, one for each
-task.
-"""
 
 _PUBLISHED_BASIS = (
     "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average);"
@@ -168,109 +154,61 @@ _STABILITY_MEASURES = [G_SCORE, *CRITERIA_MEASURES, ROUGE_1, *select("reference_
 _VERDICTS = {"supported": "Supported", "partly": "Partly supported", "not": "Not supported"}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEntry:
-    """A task as the month's page lists it. references, outside: how many works of its gold section
-    it has, and how many others are cited there. page: its file.
+def sections(data: RelatedWorkData, tasks: Sequence[TaskEntry] = ()) -> list[PageSection]:
+    """The related work of some months; none where there is no task. tasks: those that have pages
+    in the report.
     """
-
-    task_id: str
-    arxiv_id: str | None
-    title: str
-    references: int
-    outside: int
-    page: str
-
-
-def month_sections(
-    data: RelatedWorkData, tasks: Sequence[TaskEntry], retention: Retention
-) -> list[Section]:
-    """The related work of a month."""
     if not data.tasks:
         return []
+    board = PageSection("leaderboard", "Related work: all systems", (), (leaderboard(data),))
     return present(
-        *_comparisons(data),
-        _stability(data),
-        citations(data, retention) if data.systems else None,
+        board if data.systems else None,
+        paper_tables(data),
+        criteria(data),
+        preference(data),
+        differences(data),
+        stability(data),
+        citations(data) if data.systems else None,
         second_judge(data),
-        ratings_section(data),
-        related_work_cost(data) if data.systems else None,
-        _task_list(data, tasks),
+        None if data.people.empty else rating_results_section(data.people, with_marks=False),
+        related_work_cost(data),
+        _task_list(data, tasks) if tasks else None,
     )
 
 
-def overall_sections(data: RelatedWorkData) -> list[Section]:
-    """The related work of all months."""
-    if not data.tasks:
-        return []
-    text = (
-        "All finished months together, by the first judge where there is one. A month's own page"
-        " adds its tasks, preference (Figure 5), stability (Figure 3), other judges, and people's"
-        " ratings."
-    )
-    parts = [leaderboard(data), *_published_and_ours(data)] if data.systems else []
-    return present(
-        Section("related-work", "Related work", (text,), parts),
-        *_comparisons(data),
-        citations(data, {}) if data.systems else None,
-        related_work_cost(data) if data.systems else None,
-    )
-
-
-def _comparisons(data: RelatedWorkData) -> list[Section]:
-    return present(paper_tables(data), criteria(data), preference(data), differences(data))
-
-
-def month_intro(data: ReportData, ledger: Sequence[LeftOut]) -> Section:
-    """The related work of a month in words, or the reason for none. ledger: of the month."""
+def month_intro(data: ReportData) -> PageSection:
+    """The related work of a month in words, or the reason for none."""
     key, title, related = "related-work", "Related work", data.related
-    if related.tasks:
-        number = "One target" if related.tasks == 1 else f"{count(related.tasks)} targets, each"
+    if not related.tasks:
         text = (
-            f"{number} without its own related-work section, which is the gold text. Every system"
-            " writes the section from the target and its references."
+            "There is no related-work task in this month. A task needs a paper with a related-work"
+            " section that cites enough papers of the corpus."
         )
-        if related.systems:
-            written_by = f"Written by {'; '.join(map(words, related.systems))}."
-            return Section(key, title, (text, written_by))
-        nothing = "No system wrote anything."
-        return Section(key, title, (text, nothing), links=[("What failed", FAILURES_PAGE)])
+        return PageSection(key, title, (text,))
+    number = "One target" if related.tasks == 1 else f"{count(related.tasks)} targets, each"
     text = (
-        "There is no related-work task in this month. A task needs a paper with a related-work"
-        " section that cites enough papers of the corpus."
+        f"{number} without its own related-work section, which is the gold text. Every system"
+        " writes the section from the target and its references."
     )
-    reasons = data.left_out(RELATED_WORK_TASKS.name)
-    if not reasons:
-        return Section(key, title, (text,))
-    counts = f"Of {number_of(data.rows(PAPERS), 'paper')}: {reasons_text(reasons)}."
-    items = [item for item in ledger if item.stage == RELATED_WORK_TASKS.name]
-    grid = left_out_grid("no_task", "Papers without a task", items, "the ledger")
-    return Section(key, title, (text, counts), [grid])
+    if related.systems:
+        return PageSection(key, title, (text,))
+    nothing = "No system wrote anything."
+    return PageSection(key, title, (text, nothing), links=[("What failed", FAILURES_PAGE)])
 
 
 def leaderboard(data: RelatedWorkData) -> Grid:
     """Every system with its main measures and intervals; the best by the main measure first."""
-    measures = _measured(data, _MAIN_MEASURES)
     floor = ROUGE_1.cell(data.scores.mean(FLOOR, ROUGE_1.metric))
     notes = [f"A random section reaches R-1 {floor.plain()}, the floor of ROUGE."]
     return measure_table(
         "leaderboard",
         "Related work: leaderboard",
-        [*measures, *select("tasks")],
-        system_rows(data, best_first(data), measures),
+        [*_MAIN_MEASURES, *select("tasks")],
+        system_rows(data, best_first(data), _MAIN_MEASURES),
         about=f"{basis(data)}.",
         notes=[] if floor.value is None else notes,
         sortable=True,
     )
-
-
-def _measured(data: RelatedWorkData, measures: Iterable[Measure]) -> list[Measure]:
-    """The measures that any system has."""
-    return [
-        measure
-        for measure in measures
-        if any(data.scores.by_task(system, measure.metric) for system in data.systems)
-    ]
 
 
 def best_first(data: RelatedWorkData) -> list[str]:
@@ -286,38 +224,7 @@ def main_measure(data: RelatedWorkData) -> Measure:
     return G_SCORE if data.scores.judge else ROUGE_1
 
 
-def _published_and_ours(data: RelatedWorkData) -> list[BarFigure]:
-    """R-1, R-L and G-Score as published beside ours."""
-    measures = select("rouge1", "rougeLsum", "g_score")
-    theirs = published_rows("chatcite", "table_1", measures)
-    colours = {words(system): system_colour(system) for system in RELATED_WORK_SYSTEMS}
-    groups = []
-    for measure in measures:
-        published = [
-            bar(
-                f"{row.label} ({row.model})",
-                Cell(row.cells[measure.metric], measure.form),
-                colours[row.label],
-                measure.axis,
-                hollow=True,
-            )
-            for row in theirs
-        ]
-        ours = [
-            bar(f"{words(system)}, ours", measure.cell(mean), system_colour(system), measure.axis)
-            for system in data.systems
-            if (mean := data.scores.mean(system, measure.metric)).value is not None
-        ]
-        groups += [(measure.title, published + ours)] if ours else []
-    about = (
-        "Outlined: Table 1 of the ChatCite paper. Filled: ours, with 95 % intervals. ROUGE on an"
-        " axis from 0 to 60, G-Score from 0 to 5. Compare rankings, not absolute scores: models and"
-        " papers differ."
-    )
-    return [BarFigure("Published and ours", groups, about)] if groups else []
-
-
-def paper_tables(data: RelatedWorkData) -> Section:
+def paper_tables(data: RelatedWorkData) -> PageSection:
     """Tables 1 and 2 of the ChatCite paper beside ours."""
     rankings = (
         "Compare rankings, not absolute scores: models, papers and reference lists differ. The"
@@ -331,7 +238,7 @@ def paper_tables(data: RelatedWorkData) -> Section:
         _paper_table("table_1", "Table 1: ChatCite and other methods", data, elsewhere),
         _paper_table("table_2", "Table 2: ChatCite with parts removed", data),
     ]
-    return Section(
+    return PageSection(
         "tables",
         "The paper's tables and ours",
         [rankings, *intervals],
@@ -378,41 +285,29 @@ def _unmarked_sections(data: RelatedWorkData, systems: Sequence[str]) -> list[st
     return [f"G-Score and best are of fewer tasks: {', '.join(fewer)}."]
 
 
-def differences(data: RelatedWorkData) -> Section | None:
+def differences(data: RelatedWorkData) -> PageSection | None:
     """Paired differences from ChatCite, and between the models of each system; None where there is
     none.
     """
-    from_chatcite = []
+    groups = []
     for base in by_system(data.systems, ["chatcite"]):
         others = [(system, base) for system in data.systems if system != base]
-        rows = _difference_rows(data, others)
-        if rows:
-            from_chatcite.append(RowGroup(rows, words(base)))
+        groups.append(RowGroup(_difference_rows(data, others), f"From {words(base)}"))
     of_one_system = [
         (first, second)
         for first, second in combinations(data.systems, 2)
         if parse_writer(first).system == parse_writer(second).system
     ]
-    between_models = _difference_rows(data, of_one_system)
+    groups.append(RowGroup(_difference_rows(data, of_one_system), "Between models of one system"))
     columns = ["System", "Less", *(measure.title for measure in _MAIN_MEASURES), "Common tasks"]
     about = (
         "Mean differences over the tasks that both wrote, with 95 % intervals; where an interval"
         " includes 0, the tasks do not separate the two. G-Score in marks, the others in percentage"
         " points."
     )
-    grids = with_rows(
-        Grid(
-            "differences",
-            "Differences from ChatCite",
-            columns,
-            groups=from_chatcite,
-            about=about,
-        ),
-        Grid(
-            "model_differences", "Differences between models", columns, between_models, about=about
-        ),
-    )
-    return Section("paired", "Paired differences", (), grids) if grids else None
+    measured = [group for group in groups if group.rows]
+    grid = Grid("differences", "Differences", columns, groups=measured, about=about)
+    return PageSection("paired", "Paired differences", (), (grid,)) if measured else None
 
 
 def _difference_rows(data: RelatedWorkData, pairs: Iterable[tuple[str, str]]) -> list[GridRow]:
@@ -434,22 +329,16 @@ def _difference_rows(data: RelatedWorkData, pairs: Iterable[tuple[str, str]]) ->
     return rows
 
 
-def _stability(data: RelatedWorkData) -> Section:
-    """Figure 3: the spread of repeated runs, with reflection and without; how to measure it where
-    it was not.
+def stability(data: RelatedWorkData) -> PageSection | None:
+    """Figure 3: the spread of repeated runs, with reflection and without; None where no section was
+    written repeatedly.
     """
     key, title = "stability", "Stability (Figure 3)"
     rows = [row for row in data.repeats if row["judge"] in (None, data.scores.judge)]
     spreads = {measure.metric: spread(rows, measure.metric) for measure in _STABILITY_MEASURES}
     systems = sorted({item.system for of_metric in spreads.values() for item in of_metric})
     if not systems:
-        text = (
-            "Not measured: no section was written repeatedly. Set CITELOOM_SUMMARY_REPEATS to the"
-            " number of times that each system which calls a model is to write the first"
-            " CITELOOM_REPEATED_TASKS tasks, and name chatcite and chatcite_no_reflection among"
-            " CITELOOM_SYSTEMS. citeloom estimate tells the cost first."
-        )
-        return Section(key, title, (text,))
+        return None
     tasks = {row["task_id"] for row in rows}
     models = ", ".join(sorted({data.model_of(system) for system in systems}))
     marked = spreads[G_SCORE.metric]
@@ -460,7 +349,7 @@ def _stability(data: RelatedWorkData) -> Section:
         " without saying how many runs or which tasks they cover."
     )
     figures = [_marks_of_runs(spreads)] if marked else []
-    return Section(key, title, (text,), [*figures, _spread_grid(spreads)])
+    return PageSection(key, title, (text,), [*figures, _spread_grid(spreads)])
 
 
 def _marks_of_runs(spreads: Mapping[str, Sequence[Spread]]) -> BoxFigure:
@@ -485,25 +374,20 @@ def _marks_of_runs(spreads: Mapping[str, Sequence[Spread]]) -> BoxFigure:
 
 
 def _spread_grid(spreads: Mapping[str, Sequence[Spread]]) -> Grid:
-    rows = []
-    for measure in _STABILITY_MEASURES:
-        for item in spreads[measure.metric]:
-            values = (item.mean, item.low, item.median, item.high)
-            rows.append(
-                [
-                    measure.title,
-                    words(item.system),
-                    *(Cell(value, measure.form) for value in values),
-                    Cell(item.sd, "three"),
-                    Cell(item.sd_of_a_task, "three"),
-                    len(item.runs),
-                    item.tasks,
-                ]
-            )
-    columns = [
-        "Metric", "System", "Mean", "Least", "Median", "Most", "SD of runs", "SD of a task",
-        "Runs", "Tasks",
-    ]  # fmt: skip
+    rows = [
+        [
+            measure.title,
+            words(item.system),
+            Cell(item.mean, measure.form),
+            Cell(item.sd, "three"),
+            Cell(item.sd_of_a_task, "three"),
+            len(item.runs),
+            item.tasks,
+        ]
+        for measure in _STABILITY_MEASURES
+        for item in spreads[measure.metric]
+    ]
+    columns = ["Metric", "System", "Mean", "SD of runs", "SD of a task", "Runs", "Tasks"]
     about = (
         "SD: standard deviation, of whole runs and of one task's repeats, which is how much a"
         " single section may vary. Coverage: share of the task's references that are cited. A task"
@@ -512,30 +396,23 @@ def _spread_grid(spreads: Mapping[str, Sequence[Spread]]) -> Grid:
     return Grid("stability", "Spread of repeated runs", columns, rows, about=about)
 
 
-def citations(data: RelatedWorkData, retention: Retention) -> Section:
-    """Citation support by measure and by verdict, and retention by step."""
+def citations(data: RelatedWorkData) -> PageSection:
+    """Citation support by measure and by verdict."""
     judges = data.support_judges
-    measures = _measured(data, _CITATION_MEASURES)
-    parts: list[Any] = []
-    if measures:
-        labels = ", ".join(judge_label(judge, "citation_support") for judge in judges)
-        grid = measure_table(
-            "support",
-            "Citations by measure",
-            [*with_short_titles(measures), *select("tasks")],
-            system_rows(data, data.systems, measures, models=False),
-            about=f"Means over tasks; {basis(data, labels)}.",
-        )
-        parts.append(grid)
-    parts += with_rows(_verdict_grid(data))
-    if retention:
-        parts += [_retention_figure(retention), _retention_grid(retention)]
-    return Section(
+    labels = ", ".join(judge_label(judge, "citation_support") for judge in judges)
+    grid = measure_table(
+        "support",
+        "Citations by measure",
+        [*with_short_titles(_CITATION_MEASURES), *select("tasks")],
+        system_rows(data, data.systems, _CITATION_MEASURES, models=False),
+        about=f"Means over tasks; {basis(data, labels)}.",
+    )
+    return PageSection(
         "support",
         "Do the cited works support the sentences?",
         _citation_paragraphs(data, judges),
-        parts,
-        _CITATION_DEFINITIONS if measures else (),
+        [grid, *with_rows(_verdict_grid(data))],
+        _CITATION_DEFINITIONS,
     )
 
 
@@ -570,42 +447,7 @@ def _verdict_grid(data: RelatedWorkData) -> Grid:
     return Grid("verdicts", "Citations by verdict", columns, rows, about=about)
 
 
-def _retention_figure(retention: Retention) -> LineFigure:
-    last = max(step for steps in retention.values() for step in steps)
-    lines = []
-    for system, steps in sorted(retention.items()):
-        points = {}
-        for step, shares in steps.items():
-            share = fmean(shares)
-            points[step] = share, f"step {step}: {percent(share)} (n = {len(shares)})"
-        lines.append(line(words(system), system_colour(system), points, last))
-    about = (
-        "Horizontal: the step, one for each reference. Vertical: the share of the references of"
-        " earlier steps that the draft which became the section still cites; mean over tasks. Equal"
-        " lines cover one another."
-    )
-    return LineFigure(
-        "Retention by step of the search",
-        lines,
-        [((step - 1) / max(last - 1, 1), str(step)) for step in step_ticks(last)],
-        [(share, percent(share)) for share in (0.0, 0.5, 1.0)],
-        about,
-    )
-
-
-def _retention_grid(retention: Retention) -> Grid:
-    numbers = sorted({step for steps in retention.values() for step in steps})
-    rows = [
-        [
-            words(system),
-            *(percent_cell(fmean(steps[step]) if step in steps else None) for step in numbers),
-        ]
-        for system, steps in sorted(retention.items())
-    ]
-    return Grid("retention", "Retention by step", ["System", *map(str, numbers)], rows)
-
-
-def _task_list(data: RelatedWorkData, tasks: Sequence[TaskEntry]) -> Section:
+def _task_list(data: RelatedWorkData, tasks: Sequence[TaskEntry]) -> PageSection:
     """The month's tasks with their main score by system."""
     main = main_measure(data)
     by_judge = (
@@ -631,4 +473,4 @@ def _task_list(data: RelatedWorkData, tasks: Sequence[TaskEntry]) -> Section:
         rows.append([title, paper, task.references, task.outside, *scores])
     columns = ["Target", "arXiv", "References", "Not used", *map(words, data.systems)]
     grid = Grid("tasks", "Tasks", columns, rows, about=about, notes=notes, stacked=True)
-    return Section("tasks", "Tasks", (), (grid,))
+    return PageSection("tasks", "Tasks", (), (grid,))

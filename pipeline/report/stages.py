@@ -30,6 +30,12 @@ def _outputs_exist(workspace: Workspace, month: str, provenance: Provenance) -> 
     return outputs_exist(workspace, month, provenance)
 
 
+def _finish(workspace: Workspace) -> None:
+    from pipeline.report.publish import write_overall_page
+
+    write_overall_page(workspace)
+
+
 REPORT = Stage(
     table=tables.REPORT,
     build=_publish,
@@ -54,9 +60,10 @@ REPORT = Stage(
         tables.ANSWER_GRADES,
         tables.ANSWER_SCORES,
     ),
-    version=2,
+    version=3,
     inputs=_inputs,
     outputs_exist=_outputs_exist,
+    finish=_finish,
     group="evaluation",
     description="The month's report: a static folder of pages that works from disk.",
     kinds=("html",),

@@ -12,18 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.evaluation.citation_support.measures import retention_by_round
-from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import Piece, paragraphs, parted, pieces, printable
 from pipeline.llm.models import small_model_among
-from pipeline.related_work.summary import cited_numbers, normalize
-from pipeline.report.data import LeftOut, RelatedWorkData, ReportData, Row, rows_by
+from pipeline.report.data import LeftOut, RelatedWorkData, ReportData, rows_by
 from pipeline.report.figures import system_colour
 from pipeline.report.formatting import (
     MISSING,
-    criterion_name,
-    number_of,
     passage_link,
     references,
     task_file,
@@ -31,20 +26,14 @@ from pipeline.report.formatting import (
 )
 from pipeline.report.grid import Cell, Grid, RowGroup
 from pipeline.report.measures import CITATIONS, FORMAT, MARKS, MEASURES, ROUGE, Measure
-from pipeline.tables import CRITERIA
+from pipeline.report.summary import Row, read_or_empty
 from pipeline.tables.writers import with_shown_name, writer_name
 
 # A section with its trace may have a megabyte, and a task eight sections.
 _TASKS_AT_ONCE = 20
 # A passage of the corpus has some 200 words; an abstract given by a file may be a book.
 _MOST_PASSAGE_CHARS = 6_000
-# 30 references with 6 drafts of 3 KB each are 540 KB: up to here a page has every draft whole,
-# beyond it those that were kept, and the beginnings of the others.
-_MOST_DRAFT_CHARS = 600_000
 _BEGINNING_CHARS = 400
-# Outcomes of `chatcite_grounded` for a kept draft that lost a reference; the trace has the text
-# from before the repair.
-_REPAIRED = ("repaired", "patched")
 # Parts of a trace that a system may lack.
 _EMPTY_TRACE: dict[str, Any] = {
     "citations": {},
@@ -127,7 +116,7 @@ class TextRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DraftVersion:
     """A draft of a round. row: as the trace has it. rank: among the kept, 0 where it was dropped.
     whole: whether its paragraphs are all of its text.
     """
@@ -141,29 +130,23 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round of the search, one for each reference. row: as the trace has it. earlier: how many
-    references the rounds before had; lost: those that the best kept draft does not cite.
-    """
+    """A round of the search, one for each reference. row: as the trace has it."""
 
     row: Row
-    drafts: Sequence[Draft]
-    earlier: int
-    lost: Sequence[int]
+    drafts: Sequence[DraftVersion]
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
     """How a section was written. data: as the summary keeps it, with an empty value for each part
     that the system lacks. notes: what was repaired or cut, one sentence each. failures: (step,
-    reason) of answers that could not be read. retention: shares of earlier references that each
-    step of the search but the first still cites.
+    reason) of answers that could not be read.
     """
 
     data: Row
     rounds: Sequence[Round]
     notes: Sequence[str]
     failures: Sequence[tuple[str, str]]
-    retention: Sequence[float]
 
     @property
     def has_steps(self) -> bool:
@@ -194,12 +177,26 @@ class WrittenSection:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyElements:
+class PaperElements:
     """The key elements of one paper. answers: (element, text)."""
 
     paper: str
     cut: bool
     answers: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEntry:
+    """A task as the month's page lists it. references, outside: how many works of its gold section
+    it has, and how many others are cited there. page: its file.
+    """
+
+    task_id: str
+    arxiv_id: str | None
+    title: str
+    references: int
+    outside: int
+    page: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +208,7 @@ class TaskPage:
     gold: Sequence[Sequence[Piece]]
     sections: Sequence[WrittenSection]
     scores: Grid | None
-    judgements: Grid | None
-    elements: Sequence[KeyElements]
+    elements: Sequence[PaperElements]
     small_model: str
     judge_notes: Sequence[str]
 
@@ -225,6 +221,18 @@ class TaskPage:
         return task_file(self.task["task_id"], "-written")
 
     @property
+    def entry(self) -> TaskEntry:
+        task = self.task
+        return TaskEntry(
+            task["task_id"],
+            task["arxiv_id"],
+            task["title"],
+            len(task["references"]),
+            task["outside"],
+            self.file,
+        )
+
+    @property
     def traced(self) -> list[WrittenSection]:
         """Sections that have more to show than their text."""
         return [section for section in self.sections if section.trace.has_steps]
@@ -235,13 +243,13 @@ class TaskPage:
         return bool(self.elements or self.traced)
 
     @property
-    def recovered(self) -> list[LeftOut]:
-        """Unreadable answers that systems went on without."""
+    def unreadable(self) -> list[LeftOut]:
+        """Answers that could not be read, which systems went on without."""
         return [
             LeftOut(
                 section.system,
                 self.task["task_id"],
-                step.split(" of ")[0].split(" for ")[0],
+                f"unreadable answer: {step.split(' of ')[0].split(' for ')[0]}",
                 f"{step}: {reason}",
                 self.file,
             )
@@ -253,19 +261,19 @@ class TaskPage:
 def task_pages(data: ReportData) -> Iterator[TaskPage]:
     """The pages of each task of a month, by task id, with the rows of 20 tasks in memory."""
     (month,) = data.months
-    ids = sorted(month.tables[tables.RELATED_WORK_TASKS.name]["task_id"].to_pylist())
+    column = read_or_empty(data.root, tables.RELATED_WORK_TASKS, month.month, ["task_id"])
+    ids = sorted(column["task_id"].to_pylist())
     for first in range(0, len(ids), _TASKS_AT_ONCE):
         yield from _task_pages(data, month.month, ids[first : first + _TASKS_AT_ONCE])
 
 
 def _task_pages(data: ReportData, month: str, ids: Sequence[str]) -> Iterator[TaskPage]:
-    tasks, summaries, elements, judgements, support = (
+    tasks, summaries, elements, support = (
         rows_by(data.root, month, table, "task_id", ids)
         for table in (
             tables.RELATED_WORK_TASKS,
             tables.SUMMARIES,
             tables.KEY_ELEMENTS,
-            tables.G_SCORES,
             tables.CITATION_SUPPORT,
         )
     )
@@ -280,7 +288,6 @@ def _task_pages(data: ReportData, month: str, ids: Sequence[str]) -> Iterator[Ta
             task,
             [with_shown_name(row, names) for row in sections],
             sorted(elements[task_id], key=lambda row: (row["number"], row["model"])),
-            [named_judgement(row, names) for row in judgements[task_id]],
             [with_shown_name(row, names) for row in support[task_id]],
             data.related,
         )
@@ -291,14 +298,14 @@ def _task_page(
     task: Row,
     summaries: Sequence[Row],
     elements: Sequence[Row],
-    judgements: Sequence[Row],
     support: Sequence[Row],
     data: RelatedWorkData,
 ) -> TaskPage:
     titles = {reference["number"]: reference["title"] for reference in task["references"]}
     systems = [row["system"] for row in summaries]
     best = data.scores.best_voted(task["task_id"], systems)
-    models = {row["model"] for row in summaries} | {row["judge"] for row in (*judgements, *support)}
+    models = {row["model"] for row in summaries} | {row["judge"] for row in support}
+    models |= set(data.scores.judges)
     judges = sorted({row["judge"] for row in support if row["judge"]})
     sections = []
     for row in summaries:
@@ -310,8 +317,7 @@ def _task_page(
         gold=paragraphs(task["gold"], set(titles)),
         sections=sections,
         scores=_scores_grid(task["task_id"], systems, data),
-        judgements=_judgements_grid(judgements),
-        elements=[_key_elements(row, task["title"], titles, elements) for row in elements],
+        elements=[_paper_elements(row, task["title"], titles, elements) for row in elements],
         small_model=small_model_among(models),
         judge_notes=judge_sentences(judges, "citation_support"),
     )
@@ -382,38 +388,16 @@ def _score_row(
     return [measure.title, *(Cell(scaled.get(system), form) for system in systems)]
 
 
-def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
-    """Every conversation with a judge: the order of the systems, its marks, and its vote."""
-    rows = [
-        [
-            row["judge"],
-            row["mode"],
-            row["repeat"] + 1,
-            ", ".join(
-                f"{words(marks['system'])} {'-'.join(str(marks[name]) for name in CRITERIA)}"
-                for marks in row["marks"]
-            ),
-            words(row["best"]) if row["best"] else None,
-            ", ".join(words(text) for text in row["cut"] or ()),
-        ]
-        for row in judgements
-    ]
-    columns = ["Judge", "Mode", "Repeat", "Order and marks", "Vote", "Cut"]
-    criteria = ", ".join(criterion_name(criterion).lower() for criterion in CRITERIA)
-    about = f"Marks in this order: {criteria}. The judge saw no names."
-    return Grid("judgements", "Judgements", columns, rows, about=about) if rows else None
-
-
-def _key_elements(
+def _paper_elements(
     row: Row, target: str, titles: Mapping[int, str], elements: Sequence[Row]
-) -> KeyElements:
+) -> PaperElements:
     """The key elements of one paper, with the model's name where several extracted them."""
     number = row["number"]
     title = target if number == 0 else titles.get(number, str(row["arxiv_id"]))
     model = f" ({row['model']})" if len({other["model"] for other in elements}) > 1 else ""
     name = "Target" if number == 0 else f"Reference {number}"
     answers = [(words(element), row[element] or "") for element in _ELEMENTS]
-    return KeyElements(f"{name}: {title}{model}", row["content_cut"], answers)
+    return PaperElements(f"{name}: {title}{model}", row["content_cut"], answers)
 
 
 def judged_sentences(
@@ -534,49 +518,26 @@ def read_trace(text: str | None, numbers: Collection[int]) -> Trace:
         rounds=list(_rounds(data["rounds"], numbers)),
         notes=list(_trace_notes(data)),
         failures=list(_trace_failures(data)),
-        retention=retention_by_round(data),
     )
 
 
 def _rounds(rounds: Sequence[Row], numbers: Collection[int]) -> Iterator[Round]:
-    whole = (
-        sum(len(draft["text"]) for item in rounds for draft in item["drafts"]) <= _MOST_DRAFT_CHARS
-    )
-    earlier: list[int] = []
+    """Kept drafts whole, and the beginnings of the others, which are most of a trace."""
     for item in rounds:
         kept: Sequence[int] = item["kept"]
         drafts = []
         for draft, votes in zip(item["drafts"], item["tallies"], strict=True):
             rank = kept.index(draft["choice"]) + 1 if draft["choice"] in kept else 0
             text = draft["text"]
-            if not (whole or rank) and len(text) > _BEGINNING_CHARS:
+            if not rank and len(text) > _BEGINNING_CHARS:
                 text = f"{text[:_BEGINNING_CHARS]}…"
             shown = paragraphs(text, numbers)
-            drafts.append(Draft(draft, votes, rank, shown, whole=text == draft["text"]))
-        yield Round(item, drafts, len(earlier), _lost(item, earlier))
-        earlier.append(item["reference"])
-
-
-def _lost(item: Row, earlier: Sequence[int]) -> list[int]:
-    """The references of earlier rounds that the best kept draft does not cite; a repaired draft
-    cites them all.
-    """
-    if not item["kept"] or any(guard["how"] in _REPAIRED for guard in item.get("guard", ())[:1]):
-        return []
-    cited = cited_numbers(normalize(item["drafts"][item["kept"][0] - 1]["text"])[0])
-    return [number for number in earlier if number not in cited]
+            drafts.append(DraftVersion(draft, votes, rank, shown, whole=text == draft["text"]))
+        yield Round(item, drafts)
 
 
 def _trace_notes(trace: Row) -> Iterator[str]:
     """Repairs, cuts and additions, in words."""
-    if trace.get("examples"):
-        yield f"The prompt had {number_of(len(trace['examples']), 'example')} of style."
-    if trace.get("steps"):
-        yield (
-            "The papers were read in full."
-            if trace["steps"] == 1
-            else "The papers were first summarised one by one."
-        )
     for name, text in (
         ("contents_cut", "cut before the summary"),
         ("summaries_cut", "cut to fit the prompt"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.ops.run_months import months_of_status
 from pipeline.report.corpus import reasons_text
-from pipeline.report.data import count_left_out, rows_out
+from pipeline.report.summary import count_left_out, rows_out
 from pipeline.stages import STAGES
 
 
@@ -68,9 +69,9 @@ def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
         receipts = root.rows(tables.INDEX_RECEIPTS, month)
     status = [row for row in month_status(STAGES, workspace, month) if not row["off"]]
     states = [row["state"] for row in status]
-    reasons: dict[str, int] = {}
-    for (_, reason), count in count_left_out(root, month).items():
-        reasons[reason] = reasons.get(reason, 0) + count
+    reasons = Counter[str]()
+    for counts in count_left_out(root, month).values():
+        reasons.update(counts)
     return CorpusMonth(
         month=month,
         counts={table.name: rows_out(root, month, table) for table in COUNTED},

@@ -25,7 +25,6 @@ from pipeline.engine.progress import listening
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.run_months import RunReport, run_months
 from pipeline.ops.services import release_services
-from pipeline.report.formatting import RUN_PAGE
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from resources.dagster_home import dagster_home, open_instance
 from tests.folders import copy_folder
@@ -292,5 +291,5 @@ def digests(root: Path) -> dict[str, bytes]:
         *root.glob("ledger/*/*.parquet"),
         *root.glob("reports/**/*"),
     ]
-    pages = [file for file in sorted(files) if file.is_file() and file.name != RUN_PAGE]
+    pages = [file for file in sorted(files) if file.is_file()]
     return {str(file.relative_to(root)): file.read_bytes() for file in pages}

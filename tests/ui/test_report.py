@@ -21,6 +21,7 @@ from pipeline.draft_check.page import write_page
 from pipeline.draft_check.references import Difference, ReferenceCheck
 from pipeline.engine.run import run_stage
 from pipeline.report.formatting import task_file
+from pipeline.report.publish import write_overall_page
 from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
 from tests.ui.browser import (
@@ -85,6 +86,7 @@ def published(folder: Path, tasks: int, *, hostile: bool = False) -> Path:
     )
     write_answers(place.root, MONTH, text=text, questions=8, judges=("judge-one", "judge-two"))
     run_stage(REPORT, place, MONTH)
+    write_overall_page(place)
     return place.root.path / "reports" / MONTH
 
 

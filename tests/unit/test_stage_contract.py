@@ -25,7 +25,6 @@ from pipeline.engine.run import State, fingerprint, run_stage, state
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.index.opening import close_indexes
-from pipeline.report.formatting import RUN_PAGE
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, SAMPLE_SNAPSHOT, Settings
 from pipeline.stages import LLM_STAGES, STAGES, lookup_stage
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -72,7 +71,7 @@ FILES = {
     name for name, field in Settings.model_fields.items() if Path in get_args(field.annotation)
 }
 
-INTERNAL = {"cache", "qdrant-edge", "timings"}
+INTERNAL = {"cache", "qdrant-edge", "timings", "unfinished"}
 """Folders of a data root that hold no table and no page."""
 
 for_every_stage = pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
@@ -123,9 +122,7 @@ class Corpus:
         return {
             str(file.relative_to(root)): file.read_bytes()
             for file in sorted(root.rglob("*"))
-            if file.is_file()
-            and file.relative_to(root).parts[0] not in INTERNAL
-            and file.name != RUN_PAGE
+            if file.is_file() and file.relative_to(root).parts[0] not in INTERNAL
         }
 
     def changed(self, **settings: Any) -> Workspace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.report.figures import box, line, step_ticks, system_colour
+from pipeline.report.figures import box, system_colour
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 
 
@@ -22,22 +22,7 @@ def test_a_box_has_its_quartiles_on_the_axis_and_marks_beyond_it_at_its_end() ->
     assert box("x", 1, [0.0, 9.0], 1.0, 5.0).points == [0.0, 1.0]
 
 
-def test_a_line_goes_from_the_first_step_to_the_last() -> None:
-    found = line("ChatCite", 1, {2: (1.0, "all"), 3: (0.5, "half")}, 3)
-    assert found.points == [(0.5, 1.0, "all"), (1.0, 0.5, "half")]
-    assert found.segments() == [(0.5, 1.0, 1.0, 0.5)]
-
-
 def test_every_system_that_calls_a_model_has_a_colour_of_its_own() -> None:
     colours = [system_colour(system) for system in RELATED_WORK_SYSTEMS]
     assert colours == [*range(1, 9), 8, 8, 8]
     assert system_colour("a stranger") == 8
-
-
-@pytest.mark.parametrize("last", range(2, 120))
-def test_steps_under_an_axis_are_few_and_end_with_the_last(last: int) -> None:
-    shown = step_ticks(last)
-    assert shown[0] == 1
-    assert shown[-1] == last
-    assert shown == sorted(set(shown))
-    assert len(shown) <= 8

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-
 from pipeline.report.corpus import retrieval_section
 from pipeline.report.data import RetrievalScores
-from pipeline.report.figures import BarFigure
 from pipeline.report.grid import Grid
-from tests.unit.evaluation.made_up import Row, retrieval_scores, same
+from tests.unit.evaluation.made_up import retrieval_scores, same
 
 NOTES = {
     "asking_papers": 4, "papers_in_all": 90,
@@ -17,30 +13,23 @@ NOTES = {
 }  # fmt: skip
 
 
-def scores_of(rows: Iterable[Row], notes: Row) -> RetrievalScores:
-    return RetrievalScores({(row["method"], row["metric"]): row for row in rows}, notes)
-
-
-def parts(scores: RetrievalScores) -> tuple[BarFigure, Grid]:
-    figure, grid = retrieval_section(scores).parts
-    return figure, grid
+def grid_of(scores: RetrievalScores) -> Grid:
+    (grid,) = retrieval_section(scores).grids
+    return grid
 
 
 def text_of(scores: RetrievalScores) -> str:
     return " ".join(retrieval_section(scores).paragraphs)
 
 
-def test_a_section_has_a_row_and_a_bar_of_each_method_and_says_what_they_rest_on() -> None:
-    scores = scores_of(retrieval_scores(30, same), NOTES)
-    figure, grid = parts(scores)
+def test_a_section_has_a_row_of_each_method_and_says_what_they_rest_on() -> None:
+    scores = RetrievalScores(retrieval_scores(30, same), NOTES)
+    grid = grid_of(scores)
     assert len(grid.rows) == 4
     assert [cell.plain() for cell in grid.rows[0][:2]] == ["lexical (BM25)", "0.60 (0.50 to 0.70)"]
     assert [row[0].value for row in grid.rows if row[1].best] == ["lexical (BM25)"]
     assert "fused, then ColBERT: not measured; no <b>vectors</b>." in grid.notes
     assert "recall@50: not measured; too few papers." in grid.notes
-    bars = [bar for _, group in figure.groups for bar in group]
-    assert len(bars) == 4
-    assert all(bar.low is not None and bar.high is not None for bar in bars)
     text = text_of(scores)
     assert "30 sentences of 4 papers" in text
     assert "360 passages of 30 papers (of 90 of this month or cited)" in text
@@ -50,8 +39,7 @@ def test_a_section_has_a_row_and_a_bar_of_each_method_and_says_what_they_rest_on
 
 def test_there_is_no_interval_where_none_was_computed() -> None:
     rows = [{**row, "low": None, "high": None} for row in retrieval_scores(30, same)]
-    figure, grid = parts(scores_of(rows, NOTES))
-    assert all(bar.low is None for _, group in figure.groups for bar in group)
+    grid = grid_of(RetrievalScores(rows, NOTES))
     assert grid.rows[0][1].plain() == "0.60"
 
 
@@ -59,21 +47,20 @@ def test_only_metrics_that_were_measured_have_columns() -> None:
     few = [
         row for row in retrieval_scores(30, same) if row["metric"] in ("R@1", "RR@50", "nDCG@10")
     ]
-    scores = scores_of(few, NOTES)
-    _, grid = parts(scores)
+    scores = RetrievalScores(few, NOTES)
+    grid = grid_of(scores)
     assert list(grid.columns) == ["Mean over sentences", "recall@1", "MRR", "nDCG@10"]
     assert "less BM25" not in text_of(scores), "the difference is of recall@10"
 
 
 def test_a_month_without_scores_says_why() -> None:
-    scores = scores_of([], {"no_scores": "CITELOOM_RETRIEVAL_QUERIES is 0"})
+    scores = RetrievalScores([], {"no_scores": "CITELOOM_RETRIEVAL_QUERIES is 0"})
     assert "was not measured: CITELOOM_RETRIEVAL_QUERIES is 0." in text_of(scores)
     assert retrieval_section(scores).parts == ()
 
 
 def test_a_month_of_many_asking_papers_has_no_warning() -> None:
-    scores = scores_of(retrieval_scores(30, same), {**NOTES, "asking_papers": 20})
-    assert "too narrow" not in text_of(scores)
-    assert "of 90 of this" not in text_of(
-        replace(scores, notes={**scores.notes, "papers_in_all": 30})
-    )
+    notes = {**NOTES, "asking_papers": 20, "papers_in_all": 30}
+    text = text_of(RetrievalScores(retrieval_scores(30, same), notes))
+    assert "too narrow" not in text
+    assert "of 90 of this" not in text

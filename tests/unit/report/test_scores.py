@@ -9,6 +9,7 @@ import pyarrow as pa
 from pipeline import tables
 from pipeline.llm.models import is_small_model
 from pipeline.report.data import Scores
+from pipeline.report.summary import mean_scores
 
 
 def score(
@@ -26,7 +27,8 @@ def score(
 
 
 def scores(*rows: dict[str, Any], judges: tuple[str, ...] = ()) -> Scores:
-    return Scores(pa.Table.from_pylist(list(rows), schema=tables.SCORES.schema), judges)
+    table = pa.Table.from_pylist(list(rows), schema=tables.SCORES.schema)
+    return Scores([mean_scores(table)], judges)
 
 
 def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_are_two() -> None:

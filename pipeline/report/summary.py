@@ -1,0 +1,405 @@
+"""The summary of a month: what reports pool of its tables, in a small file.
+
+The page over all months is made from these files. A summary is a cache: it is made again from the
+tables where it is missing, damaged, or made from other tables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import tables
+from pipeline.answering.questions import read_posed_questions
+from pipeline.evaluation.answers.measures import Grade, read_grades
+from pipeline.evaluation.answers.people_measures import read_month_grades
+from pipeline.evaluation.g_score.people_measures import RATING_COLUMNS, current_ratings
+from pipeline.evaluation.g_score.sample import TOGETHER
+from pipeline.report.formatting import is_sample
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.reading import read_table
+from pipeline.storage.store import DataPath
+from pipeline.storage.writing import write_whole
+from pipeline.tables import CRITERIA, Table
+from pipeline.tables.writers import with_writer_names
+
+Row = Mapping[str, Any]
+ScoresByTask = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
+"""Metric → judge, '' where none is needed → writer → task → value."""
+
+FOLDER = "reports/summaries"
+# Raised when summaries have other fields or values for the same tables.
+_VERSION = 1
+
+# From the dump to the tasks of related work: table, what its rows are, and one of them.
+FUNNEL: tuple[tuple[Table, str, str], ...] = (
+    (tables.DUMP_MEMBERS, "In the dump", "page"),
+    (tables.METADATA, "Known to arXiv", "paper"),
+    (tables.PAPERS, "In the chosen categories and parsed", "paper"),
+    (tables.PASSAGES, "Split into passages", "passage"),
+    (tables.EMBEDDINGS, "Embedded", "passage"),
+    (tables.INDEX_RECEIPTS, "Found in the index", "passage"),
+    (tables.REFERENCES, "References read", "reference"),
+    (tables.RETRIEVAL_QUERIES, "Citing sentences used as queries", "sentence"),
+    (tables.RETRIEVAL_SCORES, "Retrieval scores", "score"),
+    (tables.RELATED_WORK_TASKS, "Related-work tasks", "task"),
+)
+FUNNEL_STAGES = tuple(table.name for table, *_ in FUNNEL)
+ANSWER_STAGES = tuple(
+    table.name
+    for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES)
+)
+MODEL_STAGES = (
+    tables.KEY_ELEMENTS.name,
+    tables.SUMMARIES.name,
+    tables.G_SCORES.name,
+    tables.CITATION_SUPPORT.name,
+    tables.SCORES.name,
+    *ANSWER_STAGES,
+)
+USAGE = ("calls", "prompt_tokens", "completion_tokens")
+# Tables whose rows were made by a model, with the column that names it.
+_MODEL_COLUMNS = {
+    tables.KEY_ELEMENTS: "model",
+    tables.SUMMARIES: "model",
+    tables.G_SCORES: "judge",
+    tables.CITATION_SUPPORT: "judge",
+    tables.ANSWERS: "model",
+    tables.ANSWER_GRADES: "judge",
+}
+_WRITTEN = (tables.SUMMARIES, tables.ANSWERS)
+_SUPPORT = ["system", "verdict", "unjudged", "quote_found"]
+_SCORE = ["task_id", "system", "model", "metric", "value", "judge", "mode", "repeat"]
+_JUDGEMENT = ["task_id", "judge", "repeat", "order", "best", "marks"]
+_RATING = ("study", "rater", "task_id", "system", "preferred", *CRITERIA)
+_GRADE = ("question_id", "system", "judge", "kind", "date", "outcome", "hops_shown")
+_HUMAN_GRADE = ("study", "grader", "question_id", "system", "part", "text", "verdict", "comment")
+# A month of the whole dump has thousands of papers, whose ids need not be read to know that it is
+# no sample.
+_MOST_SAMPLE_PAPERS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class MonthSummary:
+    """A month as reports pool it, in values that JSON has; writers have their full names.
+
+    finished: whether its systems were scored. sample: whether it has papers of the sample corpus.
+    rows: stage of the funnel → the rows that come out of it. left_out: stage of the funnel → reason
+    → how much was left out. loads: rows of `index_receipts`. retrieval, retrieval_notes: rows and
+    notes of `retrieval_scores`. disabled_stages: stage that calls a model and was not run → the
+    reason.
+
+    usage: table → [writer, model, rows, calls, tokens read, tokens written], the writer '' where
+    the table has none. sections: writer → its sections, repeats not counted. scores: those by which
+    systems are compared, repeats of one judgement averaged. repeats: scores of the tasks that were
+    written repeatedly, of every repeat; those of the G-Score from sections that were marked alone.
+    verdicts: writer → its citations by verdict, `unjudged: <why>` for those without. unquoted:
+    writer → supported citations whose quote was not found. judgements: rows of `g_scores` on all
+    systems of a task, with marks only where people rated. outdated_ratings: of sections that have
+    changed since.
+
+    grades: of answers, without texts. human_grades: rows by people, judge_grades: the grades that
+    they are compared with, outdated_grades: rows on answers that have changed since.
+    """
+
+    month: str
+    finished: bool
+    sample: bool
+    rows: Mapping[str, int]
+    left_out: Mapping[str, Mapping[str, int]]
+    loads: Sequence[Row]
+    retrieval: Sequence[Row]
+    retrieval_notes: Mapping[str, Any]
+    disabled_stages: Mapping[str, str]
+    usage: Mapping[str, Sequence[tuple[str, str, int, int, int, int]]]
+    sections: Mapping[str, int]
+    scores: ScoresByTask
+    repeats: Sequence[Row]
+    verdicts: Mapping[str, Mapping[str, int]]
+    unquoted: Mapping[str, int]
+    judgements: Sequence[Row]
+    ratings: Sequence[Row]
+    outdated_ratings: int
+    questions: Sequence[Row]
+    why_no_question: str
+    grades: Sequence[Row]
+    human_grades: Sequence[Row]
+    judge_grades: Sequence[Row]
+    outdated_grades: int
+
+
+def summary_file(root: DataRoot, month: str) -> DataPath:
+    """The file of a month's summary."""
+    return root.path / FOLDER / f"{month}.json"
+
+
+def summary_key(root: DataRoot, month: str) -> str:
+    """SHA-256 of what a month's summary is made from. Raises PermanentFailure where a file cannot
+    be read.
+    """
+    read = [tables.TABLES[name] for name in (*FUNNEL_STAGES, *MODEL_STAGES)]
+    files = [
+        root.file(table, month) for table in (*read, tables.HUMAN_RATINGS, tables.HUMAN_GRADES)
+    ]
+    files += [root.ledger_file(stage, month) for stage in FUNNEL_STAGES]
+    parts: list[Any] = [_VERSION]
+    for file in files:
+        provenance = read_provenance(file)
+        if provenance is None:
+            parts.append(None)
+        else:
+            parts.append([provenance.rows_sha256, provenance.left_out, provenance.notes])
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def read_summary(root: DataRoot, month: str) -> MonthSummary:
+    """The summary of a month; made, and its file written, where it is not up to date.
+
+    A table that is missing has no rows. Raises as `DataRoot.read` does for a table that is damaged
+    or of another version.
+    """
+    key, file = summary_key(root, month), summary_file(root, month)
+    with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):
+        stored = json.loads(file.read_bytes())
+        if stored.pop("key") == key:
+            return MonthSummary(**stored)
+    summary = _summarize(root, month)
+    values = {field.name: getattr(summary, field.name) for field in fields(summary)}
+    content = json.dumps({"key": key, **values}, ensure_ascii=False, separators=(",", ":"))
+    write_whole(file, content.encode())
+    # A summary that was just made has the types of one that was read.
+    return MonthSummary(**json.loads(json.dumps(values)))
+
+
+def _summarize(root: DataRoot, month: str) -> MonthSummary:
+    related = {
+        table: read_or_empty(root, table, month, columns)
+        for table, columns in {
+            tables.SUMMARIES: ["system", "model", "repeat", *USAGE],
+            tables.CITATION_SUPPORT: [*_SUPPORT, "model", "judge", *USAGE],
+            tables.SCORES: _SCORE,
+            tables.KEY_ELEMENTS: ["model", *USAGE],
+            tables.G_SCORES: ["mode", *_JUDGEMENT, *USAGE],
+            tables.ANSWERS: ["system", "model", *USAGE],
+            tables.ANSWER_GRADES: ["judge", *USAGE],
+        }.items()
+    }
+    summaries = with_writer_names(related[tables.SUMMARIES])
+    first_runs = summaries.filter(pc.equal(summaries["repeat"], 0))["system"]
+    compared, repeated = _compared_and_repeated(with_writer_names(related[tables.SCORES]))
+    verdicts, unquoted = _citations_by_verdict(with_writer_names(related[tables.CITATION_SUPPORT]))
+    ratings = list(iterate(root, tables.HUMAN_RATINGS, month, RATING_COLUMNS))
+    current = current_ratings(root, month, ratings)
+    questions = read_posed_questions(iterate(root, tables.QUESTIONS, month))
+    grades = read_grades(root, month)
+    people = read_month_grades(root, month, grades)
+    return MonthSummary(
+        month=month,
+        finished=read_provenance(root.file(tables.SCORES, month)) is not None,
+        sample=_is_sample(root, month),
+        rows={table.name: rows_out(root, month, table) for table, *_ in FUNNEL},
+        left_out=count_left_out(root, month),
+        loads=list(iterate(root, tables.INDEX_RECEIPTS, month)),
+        retrieval=list(iterate(root, tables.RETRIEVAL_SCORES, month)),
+        retrieval_notes=notes_of(root, tables.RETRIEVAL_SCORES, month),
+        disabled_stages=_disabled_stages(root, month),
+        usage={table.name: _usage(table, rows) for table, rows in related.items()},
+        sections=Counter(first_runs.to_pylist()),
+        scores=mean_scores(compared),
+        repeats=repeated.to_pylist(),
+        verdicts=verdicts,
+        unquoted=unquoted,
+        judgements=_judgements(related[tables.G_SCORES], with_marks=bool(current)),
+        ratings=[{name: row[name] for name in _RATING} for row in current],
+        outdated_ratings=len(ratings) - len(current),
+        questions=[
+            {
+                "id": posed.question.id,
+                "question": posed.question.question,
+                "kind": posed.question.kind,
+                "papers": posed.question.papers,
+                "date": posed.question.date or posed.question.month,
+            }
+            for posed in questions
+        ],
+        why_no_question="" if questions else _why_no_question(root, month),
+        grades=[_without_texts(grade) for grade in grades],
+        human_grades=[{name: row[name] for name in _HUMAN_GRADE} for row in people.rows],
+        judge_grades=people.grades if people.rows else [],
+        outdated_grades=people.outdated,
+    )
+
+
+def _usage(table: Table, rows: pa.Table) -> list[tuple[Any, ...]]:
+    """Rows, calls and tokens by writer and model; [] for a table that no model makes."""
+    if table not in _MODEL_COLUMNS:
+        return []
+    model = _MODEL_COLUMNS[table]
+    keys = ["system", model] if table in _WRITTEN else [model]
+    named = with_writer_names(rows) if table in _WRITTEN else rows
+    sums = named.group_by(keys, use_threads=False).aggregate(
+        [([], "count_all"), *((name, "sum") for name in USAGE)]
+    )
+    return [
+        (
+            row.get("system", ""),
+            row[model] or "",
+            row["count_all"],
+            *(row[f"{name}_sum"] or 0 for name in USAGE),
+        )
+        for row in sums.to_pylist()
+    ]
+
+
+def _compared_and_repeated(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The scores by which systems are compared, and those of the tasks that were written
+    repeatedly.
+    """
+    together = pc.fill_null(pc.equal(rows["mode"], TOGETHER), fill_value=False)
+    alone = pc.invert(together)
+    unjudged = pc.and_(pc.is_null(rows["mode"]), pc.equal(rows["repeat"], 0))
+    repeats = pc.and_(pc.greater(rows["repeat"], 0), alone)
+    tasks = pc.unique(rows.filter(repeats)["task_id"])
+    return (
+        rows.filter(pc.or_(together, unjudged)),
+        rows.filter(pc.and_(pc.is_in(rows["task_id"], tasks), alone)),
+    )
+
+
+def mean_scores(rows: pa.Table) -> ScoresByTask:
+    """Scores by metric, judge, system and task; repeats of one judgement are averaged."""
+    scores: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    keys = ["metric", "judge", "system", "task_id"]
+    means = rows.group_by(keys, use_threads=False).aggregate([("value", "mean")])
+    columns = [means[name].to_pylist() for name in (*keys, "value_mean")]
+    for metric, judge, system, task, value in zip(*columns, strict=True):
+        if value is not None:
+            judged_by = (judge or "") if metric.startswith("g_") else ""
+            by_system = scores.setdefault(metric, {}).setdefault(judged_by, {})
+            by_system.setdefault(system, {})[task] = value
+    return scores
+
+
+def _citations_by_verdict(support: pa.Table) -> tuple[dict[str, Counter[str]], Counter[str]]:
+    """Writer → its citations by verdict, and writer → supported ones whose quote was not found."""
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+    unquoted = Counter[str]()
+    counts = support.group_by(_SUPPORT, use_threads=False).aggregate([([], "count_all")])
+    for row in counts.to_pylist():
+        verdict = row["verdict"] or f"unjudged: {row['unjudged'] or 'unknown'}"
+        verdicts[row["system"]][verdict] += row["count_all"]
+        if verdict == "supported" and not row["quote_found"]:
+            unquoted[row["system"]] += row["count_all"]
+    return verdicts, unquoted
+
+
+def _judgements(rows: pa.Table, *, with_marks: bool) -> list[Row]:
+    """Judgements on all systems of a task. Marks are most of them, and are compared with people's
+    alone.
+    """
+    together = rows.filter(pc.equal(rows["mode"], TOGETHER)).select(_JUDGEMENT).to_pylist()
+    return together if with_marks else [{**row, "marks": []} for row in together]
+
+
+def _without_texts(grade: Grade) -> Row:
+    """A grade with what its measures need. Quotes, which are most of it, count as not found: no
+    report has the measures that need them.
+    """
+    claims = [{"verdict": claim["verdict"], "quoted": None} for claim in grade["claims"]]
+    gold = [
+        {
+            "verdict": claim["verdict"],
+            "quoted": None,
+            "shown_in_hop": claim["shown_in_hop"],
+            "has_passage": claim["has_passage"],
+        }
+        for claim in grade["gold"]
+    ]
+    return {**{name: grade[name] for name in _GRADE}, "claims": claims, "gold": gold}
+
+
+def read_or_empty(
+    root: DataRoot, table: Table, month: str, columns: list[str] | None = None
+) -> pa.Table:
+    """A month of a table; no rows where it is missing."""
+    if read_provenance(root.file(table, month)) is None:
+        return table.schema.empty_table().select(columns or table.schema.names)
+    return root.read(table, month, columns)
+
+
+def iterate(
+    root: DataRoot, table: Table, month: str, columns: list[str] | None = None
+) -> Iterable[Row]:
+    """The rows of a month of a table; none where it is missing."""
+    if read_provenance(root.file(table, month)) is None:
+        return ()
+    return root.iterate(table, month, columns)
+
+
+def rows_out(root: DataRoot, month: str, table: Table) -> int:
+    """Rows of a month; for the index the points found there; 0 where the month is missing."""
+    provenance = read_provenance(root.file(table, month))
+    if provenance is None:
+        return 0
+    if table is tables.INDEX_RECEIPTS:
+        return sum(row["present"] for row in root.rows(table, month, ["present"]))
+    return provenance.rows
+
+
+def count_left_out(root: DataRoot, month: str) -> dict[str, Counter[str]]:
+    """Stage of the funnel → reason → how much it left out of a month."""
+    counts = {}
+    for stage in FUNNEL_STAGES:
+        reasons = read_ledger_table(root, month, stage, ["reason"])["reason"].to_pylist()
+        if reasons:
+            counts[stage] = Counter(reason or "" for reason in reasons)
+    return counts
+
+
+def read_ledger_table(root: DataRoot, month: str, stage: str, columns: list[str]) -> pa.Table:
+    """A stage's ledger of a month; no rows where it is missing."""
+    file = root.ledger_file(stage, month)
+    if read_provenance(file) is None:
+        return tables.LEDGER.schema.empty_table().select(columns)
+    return read_table(file, columns=columns)
+
+
+def notes_of(root: DataRoot, table: Table, month: str) -> Mapping[str, Any]:
+    """The notes in the file of a month, such as why something was not measured."""
+    provenance = read_provenance(root.file(table, month))
+    return provenance.notes if provenance else {}
+
+
+def _disabled_stages(root: DataRoot, month: str) -> dict[str, str]:
+    notes = {stage: notes_of(root, tables.TABLES[stage], month) for stage in MODEL_STAGES}
+    return {stage: str(note["off"]) for stage, note in notes.items() if note.get("off")}
+
+
+def _is_sample(root: DataRoot, month: str) -> bool:
+    """Whether a month is one of the sample corpus, which has ten papers a month at most."""
+    papers = read_provenance(root.file(tables.PAPERS, month))
+    if papers is None or papers.rows > _MOST_SAMPLE_PAPERS:
+        return False
+    return any(
+        map(is_sample, root.read(tables.PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
+    )
+
+
+def _why_no_question(root: DataRoot, month: str) -> str:
+    provenance = read_provenance(root.file(tables.QUESTIONS, month))
+    if provenance is None:
+        return "the month has no table of questions"
+    if provenance.notes.get("off"):
+        return str(provenance.notes["off"])
+    if provenance.left_out:
+        return "all were left out"
+    return "the question set has no question for this month"
