@@ -117,11 +117,14 @@ def told(paper: ParsedPage) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.parametrize("year", [2024, 2026])
 @pytest.mark.parametrize("parse", [html.parse, reference.parse], ids=["fast", "reference"])
-def test_of_the_site_s_page_the_article_alone_is_read(parse: Callable[[bytes], ParsedPage]) -> None:
+def test_of_the_site_s_page_the_article_alone_is_read(
+    parse: Callable[[bytes], ParsedPage], year: int
+) -> None:
     body = BODY + section(para("It gains little.", "S2.p1"), "Results", "2", "S2")
     body += bibliography(bibitem("bib.bib1", "A. One", "On Margins", "2020"))
-    found = parse(site_page(body))
+    found = parse(site_page(body, year=year))
     assert found.blocks[0].cited_keys == ("bib.bib1",)
     assert told(found) == told(parse(page(body)))
 
