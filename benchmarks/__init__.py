@@ -1,3 +1,1 @@
-"""One script per claim, each against what a user would pick instead, interleaved in one run. No
-tests here.
-"""
+"""One script per claim, each against what a user would pick instead, in one interleaved run."""

@@ -48,9 +48,7 @@ CORPUS = (DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, EMBEDDINGS, INDEX_RECEIPTS, 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many questions of a month are asked, and how long the endpoint takes for a request, in
-    seconds.
-    """
+    """Questions of a month that are asked, and seconds that the endpoint takes for a request."""
 
     questions: int
     latency: float
@@ -73,9 +71,7 @@ class Part:
     answers: Sequence[Answer]
 
     def bound(self, size: Size) -> float:
-        """Seconds that it takes at the least: its longest chain of calls, or all of them over the
-        limit.
-        """
+        """The least seconds: its longest chain of calls, or all of them over the limit."""
         longest = max((chain(self.system, answer) for answer in self.answers), default=0)
         return max(longest, self.requests / size.limit) * size.latency if self.requests else 0.0
 

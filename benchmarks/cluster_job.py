@@ -1,6 +1,4 @@
-"""The code location of `benchmarks.cluster`: the product's assets and checks, and a job of the
-stages it measures.
-"""
+"""The code location of `benchmarks.cluster`: the product's assets, and a job to measure."""
 
 from __future__ import annotations
 

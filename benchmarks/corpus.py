@@ -79,9 +79,7 @@ def mixed(count: int) -> Iterator[tuple[str, Page]]:
 
 
 class ZipOut:
-    """A zip that takes members already packed: packing 2 GB anew would take longer than all
-    else.
-    """
+    """A zip that takes packed members: packing 2 GB anew would take longer than all else."""
 
     def __init__(self, file: Path) -> None:
         self._out = file.open("wb")
@@ -192,9 +190,7 @@ def processor_seconds_of(process: int) -> float:
 
 
 class MemoryWatch:
-    """Samples the resident memory of a process and its children together; the highest sum is kept,
-    in bytes.
-    """
+    """Samples the resident memory of a process with its children; keeps the highest, in bytes."""
 
     def __init__(self, process: int) -> None:
         self._process, self._done = process, threading.Event()
@@ -253,9 +249,7 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
 
 
 def report_way(pages: Sequence[Page]) -> float:
-    """Pages a second of a plain loop as a user would write it, from zip bytes to passages in one
-    process.
-    """
+    """Pages a second of a user's plain loop from zip bytes to passages, in one process."""
     from pipeline.corpus.parse import reference
     from pipeline.corpus.passages.packing import pack
 
@@ -280,9 +274,7 @@ def not_parsing(run: dict[str, Any]) -> float:
 def speed_figures(
     name: str, runs: Sequence[dict[str, Any]], count: int, megabytes: float
 ) -> dict[str, object]:
-    """Pages and MB a second over papers and passages, and seconds by stage: medians over the
-    runs.
-    """
+    """Pages and MB a second over papers and passages, and seconds by stage: medians of the runs."""
     seconds = statistics.median(map(taken, runs))
     figures: dict[str, object] = {
         f"{name}, pages/s": round(count / seconds, 1),
@@ -307,9 +299,7 @@ def processor_figures(run: dict[str, Any]) -> dict[str, object]:
 
 
 def compare(folder: Path, count: int, rounds: int) -> tuple[dict[str, object], list[Claim]]:
-    """Figures and claims from runs of a month of `count` pages and one of a tenth (200 at least, to
-    see every page).
-    """
+    """Figures and claims from runs of a month of `count` pages and of a tenth (at least 200)."""
     size, fewer = build_month(folder / "whole", count), max(count // 10, 200)
     build_month(folder / "fewer", fewer)
     one, two = [], []

@@ -67,9 +67,7 @@ def arxiv_id(work: Mapping[str, Any]) -> str:
 
 
 def write_snapshot(file: Path, works: Sequence[Mapping[str, Any]]) -> None:
-    """The works in the form of arXiv's snapshot; the day of the first version is the middle of the
-    known year.
-    """
+    """The works in the form of arXiv's snapshot, dated to the middle of their year."""
     with file.open("w", encoding="utf-8") as lines:
         for work in works:
             created = f"Mon, 1 Jul {work['year']} 12:00:00 GMT"
@@ -204,9 +202,7 @@ def read_sections(folder: Path) -> tuple[list[Draft], dict[str, Any]]:
 def check_sentences(
     workspace: Workspace, drafts: Sequence[Draft], works: Sequence[Mapping[str, Any]], of_each: int
 ) -> dict[str, Any]:
-    """Verdicts on sentences as they are and with a fault; each cites one work, whose abstract is
-    here.
-    """
+    """Verdicts on sentences, whole and with a fault; each cites a work whose abstract is here."""
     chance = random.Random(SEED)
     known = KnownPapers(workspace)
     by_id = {work["id"]: work for work in works}

@@ -75,9 +75,7 @@ def names(entries: int) -> Iterator[str]:
 
 
 def write_directory(file: Path, entries: int) -> None:
-    """A zip that is all directory: pages of 100 kB packed and 600 kB unpacked, which are not
-    there.
-    """
+    """A zip that is all directory: pages of 100 kB packed, 600 kB unpacked, without content."""
     step = LARGEST_ZIP // ENTRIES
     with file.open("wb") as stream:
         stream.seek(entries * step)
@@ -206,9 +204,7 @@ _PROGRAMS = {
 
 
 def measure_apart(program: str, folder: Path) -> tuple[float, float]:
-    """(seconds, peak resident megabytes) of a program in a process of its own, its imports not
-    timed.
-    """
+    """(seconds, peak resident MB) of a program in a process of its own, without its imports."""
     imports, work = _PROGRAMS[program]
     code = (
         f"{imports}\nimport json, re, sys, time\nfrom pathlib import Path\nfolder ="
@@ -229,9 +225,7 @@ def measure_apart(program: str, folder: Path) -> tuple[float, float]:
 
 
 def compare_indexing(folder: Path, entries: int) -> tuple[dict[str, object], list[Claim]]:
-    """Figures and claims of reading the directory of a zip of many entries, anew and from what was
-    kept.
-    """
+    """Figures and claims of reading the directory of a large zip, anew and from the cache."""
     write_directory(folder / "warnings.zip", entries)
     first, first_peak = measure_apart("index", folder)
     second, second_peak = measure_apart("index", folder)

@@ -62,9 +62,7 @@ Encode = Callable[[Sequence[str]], object]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Texts, what they weigh in tokens, and the floating point operations that their vectors take
-    at least.
-    """
+    """Texts, their tokens, and the least floating point operations that their vectors take."""
 
     texts: Sequence[str]
     tokens: int
@@ -122,9 +120,7 @@ def encode_theirs(model: Any, options: Mapping[str, int], texts: Sequence[str]) 
 
 
 def load_sentence_transformers(folder: Path, device: str) -> Encode:
-    """Dense vectors alone, as BGE-M3's folder describes them to sentence-transformers; in float16
-    on a GPU.
-    """
+    """Dense vectors alone, by sentence-transformers from BGE-M3's folder; float16 on a GPU."""
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(folder), device=device)
@@ -215,9 +211,7 @@ def least_cosine(contenders: Mapping[str, Encode], texts: Sequence[str]) -> floa
 
 
 def matrix_rate(device: str, precision: str) -> float:
-    """Operations in a second of large matrix products in a precision: what the hardware can do, not
-    what it should.
-    """
+    """Operations a second of large matrix products in a precision: what the hardware can do."""
     import torch
 
     kind = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
@@ -243,9 +237,7 @@ def settle(device: str) -> None:
 def time_rounds(
     contenders: Mapping[str, Encode], texts: Sequence[str], rounds: int, rate: Callable[[], float]
 ) -> tuple[dict[str, list[float]], float]:
-    """Wall seconds of each contender in each round, by turns, and the best matrix rate met between
-    them.
-    """
+    """Wall seconds of each contender in each round, by turns, and the best matrix rate between."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     rates = [rate()]
     for _ in range(rounds):
@@ -258,9 +250,7 @@ def time_rounds(
 
 
 def share_off_device(encode: Encode, texts: Sequence[str]) -> float:
-    """Share of the wall time in which the GPU computed nothing. Kernels of two streams at once
-    count twice.
-    """
+    """Share of the wall time in which the GPU was idle; two streams at once count twice."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -289,9 +279,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 @contextmanager
 def model_folder(given: Path | None, size: str) -> Iterator[Path]:
-    """The model's folder: the one that is given, or one with random weights for as long as it is
-    used.
-    """
+    """The model's folder: the given one, or one with random weights while it is used."""
     if given is not None:
         yield given
         return

@@ -46,9 +46,7 @@ Encode = Callable[[Sequence[str]], NDArray[Any]]
 
 
 def read_abstracts() -> list[str]:
-    """Title and abstract of every paper of SciFact. Raises SystemExit where the labelled data is
-    not there.
-    """
+    """Title and abstract of every paper of SciFact. Raises SystemExit without the labelled data."""
     if not CORPUS.is_file():
         raise SystemExit(f"{CORPUS} is not there: this benchmark needs the labelled data")
     with gzip.open(CORPUS, "rt", encoding="utf-8") as lines:

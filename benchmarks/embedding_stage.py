@@ -133,9 +133,7 @@ def run(folder: Path, stop_after: int = 0) -> dict[str, Any]:
 
 
 def measure(folder: Path, count: int) -> dict[str, dict[str, Any]]:
-    """A month from nothing, again with a tenth of its texts changed, and after a run that ended at
-    nine tenths.
-    """
+    """A month from nothing, with a tenth of its texts changed, and after a run of nine tenths."""
     workspace = Workspace(load_settings(data=folder, _env_file=None))
     write_passages(workspace, count)
     runs = {"fresh": apart(run, folder, 0)}

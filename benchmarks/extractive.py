@@ -118,9 +118,7 @@ def score(written: Mapping[str, Mapping[str, str]], golds: Mapping[str, str]) ->
 
 
 def means(scores: Scores, tasks: Sequence[str]) -> dict[str, Any]:
-    """Method → metric → [mean, low, high] over these tasks; and extractive less each other
-    method.
-    """
+    """Method → metric → [mean, low, high] over these tasks; and extractive less each other."""
     figures: dict[str, Any] = {
         name: {
             metric: _rounded(estimate(_lists(values, tasks))) for metric, values in metrics.items()
@@ -237,9 +235,7 @@ def answers(labelled: Path, settings: Settings, claims: int | None = None) -> di
 
 
 def _holds_one(quotation: str, gold: Collection[str]) -> bool:
-    """Whether a quotation holds a rationale sentence, or is the part of one that our splitter takes
-    for a sentence.
-    """
+    """Whether a quotation holds a rationale sentence, or the part of one that our splitter made."""
     return any(text in quotation or quotation in text for text in gold)
 
 
@@ -288,9 +284,7 @@ def main() -> None:
 
 
 def claims_of(held_out: Mapping[str, Any]) -> list[Claim]:
-    """Extractive is ahead of LEAD on targets that nothing was fitted on, and far from a section on
-    anything.
-    """
+    """Extractive is ahead of LEAD on unseen targets, and far from a section on anything."""
     less_lead, less_random = (
         held_out[f"{EXTRACTIVE} less {LEAD}"],
         held_out[f"{EXTRACTIVE} less {RANDOM}"],

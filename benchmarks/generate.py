@@ -66,9 +66,7 @@ class Size:
 
     @property
     def critical_path(self) -> float:
-        """Seconds that one task takes at the least: elements, then a draft and a vote for each
-        reference.
-        """
+        """The least seconds of one task: elements, then a draft and a vote for each reference."""
         return (1 + 2 * self.references) * self.latency
 
 
@@ -97,9 +95,7 @@ class Measured:
         return 1000 * self.processor / self.calls
 
     def bound(self, size: Size, limit: int) -> float:
-        """Seconds that it takes at the least: the critical path, or all calls over the limit,
-        whichever is longer.
-        """
+        """The least seconds: the longer of the critical path and all calls over the limit."""
         return max(size.critical_path, self.calls / limit * size.latency)
 
     def times_bound(self, size: Size, limit: int) -> float:
@@ -170,9 +166,7 @@ def timed(place: Workspace, *, force: bool = False) -> tuple[float, float]:
 
 
 def measure(size: Size, limit: int, *, one: bool = False) -> tuple[Measured, list[dict[str, Any]]]:
-    """A run and its rerun against a fresh endpoint, and the requests that it made; in an empty data
-    root.
-    """
+    """A run and its rerun against a fresh endpoint in an empty data root, and their requests."""
     with tempfile.TemporaryDirectory() as folder, serving(size.latency, one=one) as url:
         place = make_place(Path(folder), size, url, limit)
         first = timed(place)
@@ -230,9 +224,7 @@ def imagined_seconds(size: Size, limit: int, *, one: bool = False) -> float:
 
 
 def one_after_another(size: Size, bodies: Sequence[Mapping[str, Any]]) -> float:
-    """Seconds of one request in a plain loop, median of a sample that is spread evenly over
-    these.
-    """
+    """Seconds of one request in a plain loop: median of a sample spread evenly over these."""
     import openai
 
     chosen = bodies[:: max(len(bodies) // TIMED, 1)]

@@ -75,9 +75,7 @@ def install_wheels(folder: Path, site: Path) -> None:
 def run_part(
     name: str, arguments: Sequence[str], scratch: Path, log: Path, seconds: float
 ) -> PartResult:
-    """Run a part in a process of its own, and end it with all that it started once its seconds are
-    over.
-    """
+    """Run a part in a process of its own, which ends with its children once its time is over."""
     figures = scratch / f"{name}.json"
     command = [sys.executable, "-m", "benchmarks.gpu_parts", name, "--folder", str(scratch)]
     command += ["--figures", str(figures), "--seconds", f"{seconds:.0f}", *arguments]

@@ -34,9 +34,8 @@ def write_months(root: DataRoot, count: int) -> None:
     """Write papers and passages of `count` passages over MONTHS."""
     sample = list(_sample_papers())
     for number, month in enumerate(MONTHS):
-        _write_month(
-            root, month, count * (number + 1) // len(MONTHS) - count * number // len(MONTHS), sample
-        )
+        share = count * (number + 1) // len(MONTHS) - count * number // len(MONTHS)
+        _write_month(root, month, share, sample)
 
 
 def read_texts(root: DataRoot, count: int) -> list[str]:
@@ -72,16 +71,13 @@ def _write_month(
             title, own = sample[number % len(sample)]
             number += 1
             arxiv_id = f"{month[2:4]}{month[5:]}.{number:05d}"
-            papers.add(_paper(arxiv_id, title, int(month[:4])))
+            about = {"arxiv_id": arxiv_id, "title": title, "year": int(month[:4])}
+            categories = {"categories": ["cs.CL"], "primary_category": "cs.CL"}
+            papers.add(about | categories | {"subset": "no_problem"})
             for row in _passages(arxiv_id, title, own[:left], chance):
                 passages.add(row)
         papers.commit(_made(tables.PAPERS, month))
         passages.commit(_made(tables.PASSAGES, month))
-
-
-def _paper(arxiv_id: str, title: str, year: int) -> dict[str, Any]:
-    about = {"arxiv_id": arxiv_id, "title": title, "subset": "no_problem", "year": year}
-    return about | {"categories": ["cs.CL"], "primary_category": "cs.CL"}
 
 
 def _passages(

@@ -67,9 +67,7 @@ BUDGETS = {"cuda": (32_768, 8_192, 131_072), "cpu": (1_024, 256, 8_192)}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The model, and how many passages the months, the packs, the peers and the parity tests
-    have.
-    """
+    """The model, and the passages of the months, the packs, the peers and the parity tests."""
 
     model: str
     months: int
@@ -86,9 +84,7 @@ SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a part works: folder of model and data root, device, sizes, and the seconds that it may
-    take.
-    """
+    """Where a part works: folder of model and data root, device, sizes, and seconds."""
 
     folder: Path
     device: str
@@ -226,9 +222,7 @@ def _as_reference(vectors: Vectors) -> ReferenceVectors:
 
 
 def packs(place: Place, record: Record) -> None:
-    """Texts to vectors in the host's memory, by size of packs: tokens a second, share of the matrix
-    rate, memory.
-    """
+    """Texts to vectors in the host's memory, by size of packs: rates, and memory."""
     work = weigh(read_texts(place.root, place.size.packs), place.model)
     record.add("passages", len(work.texts))
     record.add("tokens", work.tokens)
@@ -274,9 +268,7 @@ def packs(place: Place, record: Record) -> None:
 def _time_packs(
     place: Place, record: Record, name: str, model: BgeM3, texts: Sequence[str]
 ) -> float:
-    """Seconds of all texts, after some of them have warmed the model; on a GPU also the peak of its
-    memory.
-    """
+    """Seconds of all texts on a warm model; on a GPU also the peak of its memory."""
     encode_ours(model, texts[:32])
     reset_peak(place)
     started = time.perf_counter()
@@ -291,9 +283,7 @@ def _time_packs(
 
 
 def flagembedding(place: Place, record: Record) -> None:
-    """FlagEmbedding, its network on our packs, sentence-transformers and ours, by turns on the same
-    texts.
-    """
+    """FlagEmbedding, its network on our packs, sentence-transformers and ours on the same texts."""
     if _is_absent("FlagEmbedding", record):
         return
     work = weigh(read_texts(place.root, place.size.peers), place.model)
@@ -352,9 +342,7 @@ def vllm(place: Place, record: Record) -> None:
 def time_by_turns(
     place: Place, record: Record, contenders: Mapping[str, Encode], work: Any, rounds: int
 ) -> dict[str, list[float]]:
-    """Wall seconds of each contender in each round, all warm; tokens a second, passages a second,
-    and memory.
-    """
+    """Wall seconds of each contender in each round, all warm; rates, and memory."""
     for encode in contenders.values():
         encode(work.texts[:8])
     seconds: dict[str, list[float]] = {name: [] for name in contenders}

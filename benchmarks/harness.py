@@ -34,9 +34,7 @@ class Claim:
 def interleaved(
     contenders: Mapping[str, Callable[[], object]], rounds: int
 ) -> dict[str, list[float]]:
-    """CPU seconds of each contender in each round; one after another, so that a slow minute hits
-    all alike.
-    """
+    """CPU seconds of each contender in each round, by turns: a slow minute hits all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, work in contenders.items():

@@ -92,9 +92,7 @@ class Verdicts:
     spent: Spent = field(default_factory=Spent)
 
     def measure(self) -> SetFigures:
-        """Macro-F1 for supported or not, and for three classes where the verdicts tell them
-        apart.
-        """
+        """Macro-F1 of supported or not, and of three classes where the verdicts tell them apart."""
         labels = [claim.label for claim in self.claims]
         documents = [claim.document for claim in self.claims]
         supported = SUPPORTED[self.task]
@@ -128,9 +126,7 @@ class Verdicts:
 def macro_f1(
     labels: Sequence[str], judged: Sequence[str], classes: Sequence[str], documents: Sequence[str]
 ) -> MacroF1:
-    """The mean F1 of the classes that occur, with its 95 % interval, for which whole documents are
-    drawn.
-    """
+    """The mean F1 of the classes that occur, with its 95 % interval over drawn documents."""
     has = np.array([[label == name for name in classes] for label in labels], dtype=float)
     gets = np.array([[label == name for name in classes] for label in judged], dtype=float)
 

@@ -49,9 +49,7 @@ class LabelledClaim:
 
 
 def read_sets(folder: Path, part: Part) -> dict[str, list[LabelledClaim]]:
-    """Name → claims of one part of the two sets, from the subfolders `citation_integrity` and
-    `scifact`.
-    """
+    """Name → claims of a part of the sets in `citation_integrity` and `scifact`."""
     return {
         "Citation-Integrity": list(
             _citation_integrity(*_read_files(folder / "citation_integrity", part))
@@ -106,9 +104,7 @@ def mark_citation(sentence: str) -> str:
 def _scifact(
     claims: Sequence[Mapping[str, Any]], corpus: Sequence[Mapping[str, Any]]
 ) -> Iterator[LabelledClaim]:
-    """Every claim with each abstract that was cited where it was written, and each that has
-    evidence.
-    """
+    """Every claim with each abstract that its source cites or that has evidence."""
     documents = {row["id"]: row for row in corpus}
     for row in claims:
         for document in sorted({*row["cited"], *(evidence["doc"] for evidence in row["evidence"])}):
@@ -128,9 +124,7 @@ def _scifact(
 
 
 def _label(labels: Iterator[str]) -> Label:
-    """The label that all evidence agrees on; NEI without evidence. SciFact calls REFUTE a
-    contradiction.
-    """
+    """The label that all evidence has; NEI without evidence, contradiction for REFUTE."""
     distinct = set(labels)
     if not distinct:
         return "NEI"

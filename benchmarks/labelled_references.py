@@ -54,9 +54,7 @@ class Label:
     doi: str
     arxiv_id: str
     cites: str
-    """The paper that the item stands for, where metadata at hand holds it or an item of the work
-    prints its id.
-    """
+    """The paper that the item cites, where metadata or an item of the same work has its id."""
     doubt: str
 
     @property
@@ -66,15 +64,12 @@ class Label:
 
 def read_labels(file: Path = LABELS) -> list[Label]:
     """All labels, in the order of the file."""
+    labels = []
     with file.open(encoding="utf-8", newline="") as lines:
-        return [
-            _label(row) for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        ]
-
-
-def _label(row: Mapping[str, str]) -> Label:
-    numbers = {name: int(row[name]) if row[name] else None for name in ("authors", "year")}
-    return Label(**{**row, **numbers})  # type: ignore[arg-type]
+        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            numbers = {name: int(row[name]) if row[name] else None for name in ("authors", "year")}
+            labels.append(Label(**{**row, **numbers}))  # type: ignore[arg-type]
+    return labels
 
 
 def pages(folder: Path) -> dict[str, bytes]:
@@ -101,15 +96,13 @@ def read_items(content: Mapping[str, bytes]) -> Items:
 
 
 def drawn(paper: str, keys: Iterable[str]) -> set[str]:
-    """The items of a paper that were labelled: twelve by the order of a hash, so that anyone draws
-    the same.
-    """
+    """The labelled items of a paper: twelve by the order of a hash, which anyone can repeat."""
     name = paper.replace("/", "")
-    seeded = sorted(
-        keys,
-        key=lambda key: hashlib.sha256(f"bibliography labels 1 {name} {key}".encode()).hexdigest(),
-    )
-    return set(seeded[:PER_PAPER])
+
+    def draw(key: str) -> str:
+        return hashlib.sha256(f"bibliography labels 1 {name} {key}".encode()).hexdigest()
+
+    return set(sorted(keys, key=draw)[:PER_PAPER])
 
 
 # Fields.
@@ -187,9 +180,7 @@ _IDS_OF_CITED = {"cited.25.7": "1912.02164"}
 
 
 def known_papers(shared: Path = SHARED) -> list[Row]:
-    """All metadata at hand: arXiv's own, and works that the papers of `related_work` cite, under
-    made-up ids.
-    """
+    """All metadata at hand: arXiv's, and works that `related_work` cites, under made-up ids."""
     return [*_snapshot_lines(shared), *_atom_entries(shared), *_cited_works(shared)]
 
 
@@ -220,12 +211,8 @@ def _atom_entries(shared: Path) -> Iterator[Row]:
         for entry in ElementTree.parse(file).getroot().iter(f"{atom}entry"):
             name = re.sub(r"^.*/abs/|v\d+$", "", entry.findtext(f"{atom}id", ""))
             authors = [author.findtext(f"{atom}name", "") for author in entry.iter(f"{atom}author")]
-            yield _paper(
-                name,
-                entry.findtext(f"{atom}title", ""),
-                authors,
-                entry.findtext(f"{atom}published"),
-            )
+            title, published = (entry.findtext(f"{atom}{tag}") for tag in ("title", "published"))
+            yield _paper(name, title or "", authors, published)
 
 
 def _cited_works(shared: Path) -> Iterator[Row]:
@@ -301,9 +288,7 @@ _IDENTIFIERS = re.compile(
 
 
 def as_row(item: BibliographyItem, *, hidden: bool) -> Row:
-    """The item as `papers.bibliography` holds it; `hidden`: without any identifier, in the text
-    neither.
-    """
+    """The item as `papers.bibliography` holds it; `hidden`: without any identifier."""
     row = item._asdict()
     return (
         row | {"doi": None, "arxiv_id": None, "raw": _IDENTIFIERS.sub(" ", item.raw)}
@@ -314,9 +299,7 @@ def as_row(item: BibliographyItem, *, hidden: bool) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the items: resolved rightly and wrongly by each way, and how many there were
-    to find.
-    """
+    """Outcomes of the items: right and wrong resolutions by each way, and how many could be."""
 
     right: Counter[str]
     wrong: Counter[str]
@@ -340,9 +323,7 @@ def resolve(
     *,
     hidden: bool,
 ) -> Outcome:
-    """Resolve the labelled items; `truth` names the cited paper where the index or the item itself
-    tells it.
-    """
+    """Resolve the labelled items; `truth` names the cited paper where index or item tells it."""
     rows = [(as_row(items[label.place], hidden=hidden), label.paper) for label in labels]
     outcome = Outcome(Counter(), Counter(), sum(label.place in truth for label in labels), ())
     mistakes = []

@@ -148,9 +148,7 @@ def connect(server: Server, grpc: bool) -> QdrantClient:
 
 
 def processor_seconds(process: int | None = None) -> float:
-    """Processor time of this process and all below it, ended ones too: qdrant-client's are those of
-    a fork server.
-    """
+    """Processor time of this process and its children, ended ones and a fork server's too."""
     process = process or os.getpid()
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -213,9 +211,7 @@ def sparse_vectors(batch: PointBatch, row: int) -> dict[str, models.SparseVector
 
 
 def load_edge(folder: Path, count: int) -> dict[str, float]:
-    """The month into Edge in process: seconds of the load, and then of building its graph; seconds
-    of an audit.
-    """
+    """The month into Edge in process: seconds of the load, of its graph, and of an audit."""
     root = DataRoot(folder)
     with (
         tempfile.TemporaryDirectory() as place,
@@ -240,9 +236,7 @@ def load_edge(folder: Path, count: int) -> dict[str, float]:
 
 
 def audit_seconds(index: PassageIndex, root: DataRoot) -> float:
-    """Seconds of one audit of the month: reading what the tables ask for, and comparing it id by
-    id.
-    """
+    """Seconds of one audit of the month: reading the tables, and comparing id by id."""
     started = time.perf_counter()
     audit = audit_month(index, MONTH, digests_of(root, MONTH))
     seconds = time.perf_counter() - started
@@ -267,9 +261,7 @@ def audit_server(server: Server, folder: Path) -> list[float]:
 def best_settings(
     server: Server, folder: Path, quick: bool, figures: dict[str, object]
 ) -> list[Way]:
-    """The fastest of the settings tried with one process and with two, on a smaller month of its
-    own.
-    """
+    """The fastest of the settings with one process and with two, on a smaller month."""
     count = TRIED // 5 if quick else TRIED
     write_months(DataRoot(folder), [MONTH], count, Structure(1))
     best = []

@@ -125,9 +125,7 @@ def memory_of_conversion(file: Path) -> float:
 
 
 def plain_loop(file: Path, parse: Callable[[bytes], Any]) -> Callable[[], object]:
-    """A loop that parses line by line, and keeps by identifier where the line lies: no digests,
-    nothing on disk.
-    """
+    """A loop that parses line by line and keeps where each line lies; nothing on disk."""
 
     def work() -> dict[str, int]:
         places, position = {}, 0
@@ -175,9 +173,7 @@ def feed(entries: int) -> bytes:
 
 
 def contenders(folder: Path, lines: int) -> dict[str, tuple[int, Callable[[], object]]]:
-    """Each way to read, with how many records it reads; `rows` are a month's, from the conversion
-    to the table.
-    """
+    """Each way to read, with how many records it reads; `rows` are a month's."""
     import orjson
 
     file, part, some = folder / "snapshot.jsonl", folder / "part.jsonl", lines // 10
@@ -214,9 +210,7 @@ def rates(folder: Path, lines: int, rounds: int) -> dict[str, float]:
 
 
 def sources(rate: Mapping[str, float], rounds: int) -> dict[str, object]:
-    """Requests and hours for the papers of `no_problem`, from each source. The waiting is
-    computed.
-    """
+    """Requests and computed hours for the papers of `no_problem`, from each source."""
     answers = {count: feed(count) for count in (1, IDS_PER_REQUEST)}
     seconds = interleaved(
         {str(count): partial(read_feed, body) for count, body in answers.items()}, 9 * rounds

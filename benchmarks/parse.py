@@ -55,9 +55,7 @@ def read_pages(folder: Path) -> list[bytes]:
 
 
 def extract(parse: Parse, pages: Pages) -> int:
-    """Parse every page and pack its passages; return how many passages and bibliography items there
-    are.
-    """
+    """Parse every page and pack its passages; the counts of passages and bibliography items."""
     count = 0
     for page in pages:
         try:
@@ -141,9 +139,7 @@ def words_of(parse: Parse, page: bytes) -> list[str]:
 
 
 def same_words(pages: Pages) -> tuple[float, float]:
-    """Shares of the reference parser's words that ours has in the same order: of all pages, and of
-    the worst page.
-    """
+    """Shares of the reference parser's words that ours has in order: of all pages, of the worst."""
     from rapidfuzz.distance import LCSseq
 
     found, total, worst = 0, 0, 1.0

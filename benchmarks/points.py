@@ -68,15 +68,12 @@ class Structure:
         draw = np.random.default_rng((self.seed, 1, paper))
         sections = np.arange(count) // _PASSAGES_OF_SECTION
         spread = np.exp(_SPREAD * draw.normal(size=(count, 1)))
-        own = _SECTION * self._normal(draw, count)[sections] + _PASSAGE * spread * self._normal(
-            draw, count
-        )
-        return (self._of_paper(paper) + own).astype(np.float32)
+        of_section = _SECTION * self._normal(draw, count)[sections]
+        of_passage = _PASSAGE * spread * self._normal(draw, count)
+        return (self._of_paper(paper) + (of_section + of_passage)).astype(np.float32)
 
     def questions(self, papers: Sequence[int]) -> NDArray[np.float32]:
-        """Vectors of questions, one on each paper: of its topic and the paper, for the rest of
-        their own.
-        """
+        """Vectors of questions, one on each paper, partly of its topic and the paper."""
         rows = []
         for number, paper in enumerate(papers):
             own = self._normal(np.random.default_rng((self.seed, 2, paper, number)), 2)
@@ -84,9 +81,7 @@ class Structure:
         return self.rotated(np.array(rows, np.float32))
 
     def rotated(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Rows as they leave a model: no axis differs from the others, and all are of unit
-        length.
-        """
+        """Rows as they leave a model: all axes alike, all of unit length."""
         turned = rows @ self._rotation
         return np.asarray(turned / np.linalg.norm(turned, axis=1, keepdims=True), np.float32)
 
@@ -146,9 +141,7 @@ _WORDS = (
 
 
 def questions(structure: Structure, papers: int, count: int) -> list[QueryVectors]:
-    """Questions on papers of the corpus, which has so many; none of them is a point. Their words
-    are the sample's.
-    """
+    """Questions on papers of the corpus, of the sample's words; none of them is a point."""
     draw = np.random.default_rng((structure.seed, 7))
     dense = structure.questions(draw.integers(papers, size=count).tolist())
     ids, weights = terms(draw, count, QUERY_TERMS)
@@ -163,9 +156,7 @@ def questions(structure: Structure, papers: int, count: int) -> list[QueryVector
 
 
 def write_months(root: DataRoot, months: Sequence[str], count: int, structure: Structure) -> int:
-    """Write papers, passages and embeddings for `count` points over the months; how many papers
-    they have.
-    """
+    """Write papers, passages and embeddings for `count` points over the months; how many papers."""
     sample = sample_papers()
     papers = 0
     for number, month in enumerate(months):
@@ -257,11 +248,8 @@ def _write_embeddings(
                 for number, own in enumerate(some)
             ]
             dense = structure.rotated(np.concatenate(drawn))
-            writer.add_batch(
-                _embeddings(
-                    [row for own in some for row in own], dense, *terms(draw, len(dense), TERMS)
-                )
-            )
+            rows = [row for own in some for row in own]
+            writer.add_batch(_embeddings(rows, dense, *terms(draw, len(dense), TERMS)))
         writer.commit(_made(tables.EMBEDDINGS, month))
 
 
@@ -272,11 +260,11 @@ def _embeddings(
     weights: NDArray[np.float32],
 ) -> pa.RecordBatch:
     schema, count = tables.EMBEDDINGS.schema, len(passages)
-    columns = {
-        **{
-            name: pa.array([row[name] for row in passages])
-            for name in ("passage_id", "arxiv_id", "text_sha256")
-        },
+    identity = {
+        name: pa.array([row[name] for row in passages])
+        for name in ("passage_id", "arxiv_id", "text_sha256")
+    }
+    columns = identity | {
         "model": pa.array([MODEL] * count),
         "dense": _lists(dense.astype(np.float16)),
         "sparse_ids": _lists(ids),
@@ -297,9 +285,7 @@ def _lists(matrix: NDArray[Any]) -> pa.ListArray:
 
 
 def _made(table: Table, month: str) -> Provenance:
-    """Provenance of a file that a benchmark made; embeddings state their model as the stage
-    does.
-    """
+    """Provenance of a benchmark's file; embeddings state their model as the stage does."""
     found = layout()
     notes = {"model": MODEL, "dimensions": DIMENSIONS, "sparse": found.sparse, "form": found.form}
     notes |= {"colbert": found.colbert}

@@ -20,9 +20,7 @@ from benchmarks.harness import free_ports
 
 
 def programs() -> Path | None:
-    """The folder of initdb and postgres, the newest version's; None where they are not
-    installed.
-    """
+    """The folder of initdb and postgres, of the newest version; None if not installed."""
     found = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda file: int(file.parts[-3])
     )
@@ -78,9 +76,7 @@ def running(folder_of_programs: Path, password: str) -> Iterator[str]:
 
 
 def _as_user(folder: Path) -> dict[str, Any]:
-    """How to start a program that refuses to run as root: as the package's own user, whose the
-    folder becomes.
-    """
+    """How to start a program that refuses root: as the package's user, who gets the folder."""
     if os.getuid() != 0:
         return {}
     user = pwd.getpwnam("postgres")

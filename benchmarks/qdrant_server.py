@@ -60,9 +60,7 @@ class Server:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Server]:
-    """A server whose storage is in `folder`; ended at the end. Exits where there is no binary or it
-    does not start.
-    """
+    """A server with its storage in `folder`. Exits without a binary, or if it does not start."""
     binary = Path(os.environ.get("CITELOOM_TEST_QDRANT", INSTALLED))
     if not binary.is_file():
         raise SystemExit(f"there is no Qdrant server at {binary}: run make qdrant")

@@ -61,9 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measure(corpus: Corpus, workspace: Workspace, count: int) -> None:
-    """Ask for the sentences in both forms, and print how many were found and how long an answer
-    took.
-    """
+    """Ask for the sentences in both forms; print how many were found, and the seconds."""
     passages = [passage for month in corpus.months() for passage in paragraphs(workspace, month)]
     chosen = random.Random(7).sample(passages, count)
     vocabulary = sorted(

@@ -44,9 +44,7 @@ _TOKENIZER = Path("assets", "multilingual-e5-small", "tokenizer.json")
 
 
 def make_random_m3(folder: Path, size: str) -> Path:
-    """Write the model into a folder, file for file as `BAAI/bge-m3` lies on the hub; 2.3 GB in full
-    size.
-    """
+    """Write the model into a folder, file for file as `BAAI/bge-m3` on the hub; up to 2.3 GB."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_tokenizer(folder)
     _write_modules(folder, SIZES[size]["max_position_embeddings"] - 2)
@@ -78,9 +76,7 @@ def _write_tokenizer(folder: Path) -> None:
 
 
 def _write_modules(folder: Path, longest: int) -> None:
-    """What sentence-transformers reads: texts of so many tokens at most, the first token's vector,
-    of unit length.
-    """
+    """What sentence-transformers reads: longest text, and the first token's vector normalised."""
     kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
     modules = [
         {

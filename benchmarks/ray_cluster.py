@@ -31,9 +31,7 @@ _OBJECT_STORE_BYTES = 80_000_000
 
 
 def base_environment() -> dict[str, str]:
-    """This process's environment without settings of ours and Ray's; finds our code and programs
-    first.
-    """
+    """This process's environment without our settings and Ray's; our code and programs first."""
     others = {
         name: value
         for name, value in os.environ.items()
@@ -78,9 +76,7 @@ class Node:
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster whose nodes share a folder. bound: whether each node has one processor of the
-    machine to itself.
-    """
+    """A cluster whose nodes share a folder. bound: whether each node has a processor to itself."""
 
     folder: Path
     variables: Mapping[str, str]
@@ -100,9 +96,7 @@ class Cluster:
         return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token}
 
     def add_node(self) -> Node:
-        """Start one more node with one processor; the first one is the head. Raises if it does not
-        come up.
-        """
+        """Start one more node of one processor, first the head. Raises if it does not come up."""
         node = Node(f"{self.folder.name}-{len(self.nodes)}")
         port, dashboard, client = self.ports
         where = (

@@ -70,9 +70,7 @@ def share(hits: int, of: int) -> str:
 
 
 def fields(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Claim]]:
-    """How many items each field was read rightly of, in the half that was tuned on and in the
-    other.
-    """
+    """How many items each field was read rightly of, in the tuned half and in the other."""
     # Two kinds of mistakes in the test half were mended once it had been looked at:
     # docs/methods/references.md.
     figures: Figures = {"labelled items": len(labels)}
@@ -100,9 +98,7 @@ def fields(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Claim]]
 
 
 def resolution(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Claim]]:
-    """Right and wrong resolutions, with identifiers hidden and as printed, with the cited works
-    known and unknown.
-    """
+    """Right and wrong resolutions, identifiers hidden or printed, cited works known or unknown."""
     known, cited = labelled.known_papers(), labelled.works(labels)
     others = [*known, *labelled.look_alikes(labels)]
     all_papers = [*others, *{work["arxiv_id"]: work for work in cited.values()}.values()]
@@ -146,9 +142,7 @@ def resolution(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Cla
 
 
 def reading_speed(pages: Mapping[str, bytes], rounds: int) -> tuple[Figures, list[Claim]]:
-    """How long the items of the pages take to be read, beside the bare parse of the pages that hold
-    them.
-    """
+    """How long the items of the pages take to be read, beside the pages' bare parse."""
     from selectolax.lexbor import LexborHTMLParser
 
     lists = [list(_parts(page)) for page in pages.values()]
@@ -175,9 +169,8 @@ def _parts(page: bytes) -> Iterator[ItemParts]:
 
     for node in LexborHTMLParser(page).css(".ltx_bibitem"):
         blocks = [" ".join(block.text().split()) for block in node.css(".ltx_bibblock")]
-        emphases = [
-            text for one in node.css(".ltx_font_italic") if (text := " ".join(one.text().split()))
-        ]
+        italic = [" ".join(part.text().split()) for part in node.css(".ltx_font_italic")]
+        emphases = [text for text in italic if text]
         links = [link.attributes.get("href") or "" for link in node.css("a.ltx_ref")]
         label = node.css_first(".ltx_tag_bibitem")
         yield ItemParts(
@@ -191,18 +184,15 @@ def _parts(page: bytes) -> Iterator[ItemParts]:
 
 
 def catalogue_speed(titles: int) -> tuple[Figures, list[Claim]]:
-    """An index of made-up titles in months of metadata: made, one month more, opened, and items
-    resolved with it.
-    """
+    """An index of made-up titles in months of metadata: made, extended, opened, and used."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings(data=Path(folder)))
         rows = list(islice(made_up(), titles))
         months = [f"{2020 + number // 12}-{number % 12 + 1:02}" for number in range(MONTHS)]
-        *earlier, (newest, newest_rows) = zip(months, _dealt(rows, MONTHS), strict=True)
-        for month, some in earlier:
-            write_month(workspace, month, some)
+        for place, month in enumerate(months[:-1]):
+            write_month(workspace, month, rows[place::MONTHS])
         made = _timed(lambda: open_index(workspace))
-        write_month(workspace, newest, newest_rows)
+        write_month(workspace, months[-1], rows[MONTHS - 1 :: MONTHS])
         added = _timed(lambda: open_index(workspace))
         opened = _timed(lambda: open_index(workspace))
         size = metadata_titles(workspace).file.stat().st_size
@@ -236,14 +226,8 @@ def _timed(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def _dealt(rows: list[Row], hands: int) -> list[list[Row]]:
-    return [rows[hand::hands] for hand in range(hands)]
-
-
 def made_up() -> Iterator[Row]:
-    """Metadata without end: titles of 4 to 14 made-up words, the common ones as much more common as
-    in a language.
-    """
+    """Metadata without end: titles of 4 to 14 made-up words, as frequent as those of a language."""
     some, numbers = random.Random(1), np.random.default_rng(1)
     letters = "abcdefghijklmnopqrstuvwxyz"
     lengths = [
@@ -283,35 +267,29 @@ def write_month(workspace: Workspace, month: str, rows: Sequence[Row]) -> None:
 
 
 def ask(workspace: Workspace, rows: Sequence[Row]) -> int:
-    """Resolve items: half are known, half have a title of other words, and of each half's titles
-    half were not told.
+    """Resolve items: half are known, half have a title of other words; half of each have no title.
+
+    Returns how many were resolved.
     """
-    items = [_asked(rows[number * 7 % len(rows)], number) for number in range(ASKED)]
+    items = []
+    for number in range(ASKED):
+        row = rows[number * 7 % len(rows)]
+        title, authors = row["title"], row["authors"]
+        if number % 2 == 0:
+            title = " ".join(sorted(title.split(), reverse=True))
+        printed = (
+            f"{' and '.join(authors)}. {title}. In Proceedings of the Conference on Something,"
+            " pages 1-9, 2021."
+        )
+        item = {"raw": printed, "authors": authors, "year": 2021, "doi": None, "arxiv_id": None}
+        items.append((item | {"title": title if number % 4 < 2 else None}, "x"))
+    resolved = 0
     with metadata_titles(workspace).open() as connection:
         titles = TitleIndex(connection)
-        return sum(
-            found.by is not None
-            for start in range(0, len(items), BATCH)
-            for found in resolve_references(titles, items[start : start + BATCH])
-        )
-
-
-def _asked(row: Row, number: int) -> tuple[Row, str]:
-    words = row["title"].split()
-    title = row["title"] if number % 2 else " ".join(sorted(words, reverse=True))
-    raw = (
-        f"{' and '.join(row['authors'])}. {title}. In Proceedings of the Conference on Something,"
-        " pages 1-9, 2021."
-    )
-    told = title if number % 4 < 2 else None
-    return {
-        "title": told,
-        "raw": raw,
-        "authors": row["authors"],
-        "year": 2021,
-        "doi": None,
-        "arxiv_id": None,
-    }, "x"
+        for start in range(0, len(items), BATCH):
+            found = resolve_references(titles, items[start : start + BATCH])
+            resolved += sum(resolution.by is not None for resolution in found)
+    return resolved
 
 
 def memory_when_asked(folder: Path, rows: Sequence[Row]) -> float:
@@ -322,9 +300,7 @@ def memory_when_asked(folder: Path, rows: Sequence[Row]) -> float:
 
 
 def _peak() -> int:
-    """The most memory that this process has held, in kilobytes; getrusage would count the parent's
-    too.
-    """
+    """This process's peak memory in kilobytes; getrusage would count the parent's too."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s*(\d+)", status)[1])  # type: ignore[index]
 

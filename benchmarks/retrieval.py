@@ -244,9 +244,7 @@ def bm25s_scores(texts: Sequence[str], queries: Sequence[str]) -> NDArray[np.flo
 def ndcg(
     relevant: Sequence[Mapping[str, int]], rankings: Sequence[Sequence[str]]
 ) -> NDArray[np.float64]:
-    """nDCG@10 of each query (Järvelin and Kekäläinen 2002), with the grades as gains, as trec_eval
-    counts.
-    """
+    """nDCG@10 of each query (Järvelin and Kekäläinen 2002), with gains as trec_eval's."""
     discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
     values = []
     for grades, ranking in zip(relevant, rankings, strict=True):
@@ -313,9 +311,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def claims_of(figures: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
-    """What is promised of the two labelled sets; of other sets, only that an index finds what exact
-    search finds.
-    """
+    """Claims of the two labelled sets; of others, that an index finds what exact search finds."""
     targets = {"scifact": 0.735, "deepscholar": 0.62}
     claims = []
     for name, methods in figures.items():

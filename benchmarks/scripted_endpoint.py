@@ -154,9 +154,7 @@ def shared_tokens(bodies: Iterable[Body]) -> tuple[int, int]:
 
 
 def _blocks(body: Body) -> tuple[list[bytes], int]:
-    """A prompt's whole blocks, each as the digest of all up to its end, and how many tokens the
-    prompt has.
-    """
+    """A prompt's whole blocks, each as the digest up to its end, and the prompt's tokens."""
     text = "\n".join(f"<{message['role']}> {message['content']}" for message in body["messages"])
     pieces = _PIECE.findall(text)
     digest = hashlib.sha256()
@@ -169,9 +167,7 @@ def _blocks(body: Body) -> tuple[list[bytes], int]:
 
 @dataclass(slots=True)
 class Endpoint:
-    """The endpoint. latency: seconds of every request. one: whether it refuses `n`, as some
-    endpoints do.
-    """
+    """The endpoint. latency: seconds of every request. one: whether it refuses `n`."""
 
     latency: float
     one: bool = False
@@ -186,9 +182,9 @@ class Endpoint:
         if scope["type"] != "http":
             return
         if scope["method"] == "GET":
-            status, content = 200, self._told(scope["path"])
+            status, content = 200, self._record(scope["path"])
         else:
-            status, content = await self._chat(json.loads(await _whole(receive)))
+            status, content = await self._chat(json.loads(await _read_body(receive)))
         data = json.dumps(content).encode()
         headers = [
             (b"content-type", b"application/json"),
@@ -211,7 +207,8 @@ class Endpoint:
         self._now -= samples
         return 200, content
 
-    def _told(self, path: str) -> Any:
+    def _record(self, path: str) -> Any:
+        """The requests themselves under `/bodies`, else figures on them."""
         if path == "/bodies":
             return self.bodies
         total, shared = shared_tokens(self.bodies)
@@ -229,7 +226,7 @@ class Endpoint:
         }
 
 
-async def _whole(receive: Receive) -> bytes:
+async def _read_body(receive: Receive) -> bytes:
     data = b""
     while True:
         message = await receive()

@@ -249,9 +249,7 @@ def search_edge(corpus: Corpus, folder: Path) -> dict[str, Any]:
 
 
 def measure(corpus: Corpus, kind: Kind, folder: Path, count: int) -> dict[str, Any]:
-    """A collection of a kind on a server of its own: filled, the server started again, then
-    searched.
-    """
+    """A collection of a kind on a server of its own: filled, restarted, then searched."""
     name = layout(kind.quantization).collection(ALIAS)
     with running(folder / "empty") as server:
         empty = server.memory()

@@ -57,9 +57,7 @@ class Load:
     failed: int
 
     def percentile(self, share: float) -> float:
-        """Seconds within which this share of the pages came; a request that failed counts as the
-        longest.
-        """
+        """Seconds within which this share of the pages came; a failure counts as the longest."""
         padded = [*self.seconds, *[_TIMEOUT] * self.failed]
         return padded[min(int(share * len(padded)), len(padded) - 1)]
 
@@ -167,9 +165,7 @@ def find_highest_rate(url: str, queries: Sequence[str], seconds: float) -> tuple
 
 
 async def load(url: str, queries: Sequence[str], rate: float, seconds: float) -> Load:
-    """Request pages at a rate for some seconds. Arrivals are a Poisson process, as those of
-    independent visitors.
-    """
+    """Request pages at a rate for some seconds, at independent times (a Poisson process)."""
     draw = random.Random(rate)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
     async with httpx2.AsyncClient(base_url=url, timeout=_TIMEOUT, limits=limits) as client:
@@ -185,9 +181,7 @@ async def load(url: str, queries: Sequence[str], rate: float, seconds: float) ->
 
 
 async def _request(client: httpx2.AsyncClient, query: str, due: float) -> float | None:
-    """Seconds from the moment when a page was due to be requested until it is there; None if there
-    is none.
-    """
+    """Seconds from when a page was due to be requested until it is there; None without one."""
     await asyncio.sleep(max(0.0, due - time.perf_counter()))
     try:
         answer = await client.get("/search", params={"q": query})

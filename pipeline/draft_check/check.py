@@ -28,9 +28,7 @@ DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".txt")
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
 FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
-"""Values of `--fail-on`: verdicts on citations, citations without an entry (`missing`), and
-statuses of references.
-"""
+"""Values of `--fail-on`: verdicts, statuses of references, and `missing` bibliography entries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,7 @@ class Problem:
 
 
 def problem_of(error: Exception, workspace: Workspace) -> Problem:
-    """The problem document of an error. Secrets are redacted, and the text of an unexpected error
-    is only logged.
-    """
+    """The problem document of an error without secrets; unexpected ones are only logged."""
     redacted = redact_error(error, collect_secrets(workspace.settings))
     # Messages name options of the command line, which are parameters here.
     detail = _OPTION.sub("", str(redacted))

@@ -88,9 +88,7 @@ class RelatedPaper:
 
 @dataclass(frozen=True, slots=True)
 class PaperView:
-    """A paper with its surroundings. in_corpus: titles of the cited papers that the corpus holds,
-    by arXiv id.
-    """
+    """A paper with its surroundings. in_corpus: arXiv id → title of the cited papers at hand."""
 
     paper: FullPaper
     outline: tuple[Heading, ...]
