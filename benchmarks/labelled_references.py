@@ -163,10 +163,11 @@ def right(labels: Sequence[Label], items: Items) -> dict[str, int]:
     }
 
 
-def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(hits: int, of: int) -> tuple[float, float]:
     """The 95 % interval of a proportion (E. B. Wilson, 1927)."""
     if not of:
         return 0.0, 1.0
+    z = 1.96
     share, spread = hits / of, z * z / of
     middle = (share + spread / 2) / (1 + spread)
     half = z * math.sqrt(share * (1 - share) / of + spread / of / 4) / (1 + spread)

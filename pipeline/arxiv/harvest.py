@@ -31,7 +31,6 @@ from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine.progress import Notice, StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
-from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -79,9 +78,7 @@ class HarvestReport:
 
 
 def harvest(
-    settings: Settings,
     workspace: Workspace,
-    until: str | None = None,
     *,
     since: str | None = None,
     pace: Pace | None = None,
@@ -90,16 +87,15 @@ def harvest(
 
     From `since` (`YYYY-MM-DD`), else from where a harvest was interrupted, else from a day before
     the last complete one began, else from a day before the newest change in the snapshot, else
-    everything (280 pages); to `until`, included. Raises SettingError for an invalid day,
+    everything (280 pages). Raises SettingError for an invalid day,
     TransientFailure where the server does not answer well or another harvest runs, PermanentFailure
     where the server refuses. Pages before an error are stored; the next harvest goes on from there.
     """
-    for name, day in (("--from", since), ("until", until)):
-        if day is not None and not is_day(day):
-            raise SettingError(
-                f"{name} {day!r} is not a day: write it as YYYY-MM-DD, for example 2026-11-03"
-            )
-    store = HarvestStore(workspace.cache(STORE))
+    if since is not None and not is_day(since):
+        raise SettingError(
+            f"--from {since!r} is not a day: write it as YYYY-MM-DD, for example 2026-11-03"
+        )
+    settings, store = workspace.settings, HarvestStore(workspace.cache(STORE))
     service = Service(
         "arXiv's OAI-PMH",
         settings.oai_url,
@@ -111,7 +107,7 @@ def harvest(
             FileLock(store.lock, timeout=0),
             RateLimitedClient(service, settings, pace=pace) as client,
         ):
-            return _Harvest(store, client, _first_state(store, workspace, since, until)).run()
+            return _Harvest(store, client, _first_state(store, workspace, since)).run()
     except Timeout as error:
         raise TransientFailure(f"another harvest holds {store.lock}: wait for its end") from error
 
@@ -122,7 +118,6 @@ class _HarvestState:
 
     url: str
     since: str = ""
-    until: str = ""
     token: str = ""
     expires: str = ""
     begun: str = ""
@@ -135,18 +130,15 @@ class _HarvestState:
     """Whether nothing is missing at the end; empty where it began after the last one's end."""
 
 
-def _first_state(
-    store: HarvestStore, workspace: Workspace, since: str | None, until: str | None
-) -> _HarvestState:
-    """Where to begin: where a harvest of the same days was interrupted, else at its first day."""
+def _first_state(store: HarvestStore, workspace: Workspace, since: str | None) -> _HarvestState:
+    """Where to begin: where a harvest was interrupted, else at the first day."""
     url = workspace.settings.oai_url
     stored = store.state()
     interrupted = None
     if stored.get("begun"):
         fields = {name: stored.get(name, "") for name in _HarvestState.__slots__}
         interrupted = _HarvestState(**fields)
-    same_days = since is None and interrupted is not None and interrupted.until == (until or "")
-    if interrupted is not None and same_days and interrupted.url == url:
+    if interrupted is not None and since is None and interrupted.url == url:
         if interrupted.expires and interrupted.expires[:19] <= datetime.now(UTC).isoformat()[:19]:
             interrupted.token = ""
         return interrupted
@@ -156,9 +148,9 @@ def _first_state(
         complete = snapshot.newest_update()
     if since is None:
         first = (date.fromisoformat(complete) - OVERLAP).isoformat() if complete else ""
-        return _HarvestState(url, since=first, until=until or "")
+        return _HarvestState(url, since=first)
     whole = since <= complete if complete else interrupted is None
-    return _HarvestState(url, since=since, until=until or "", whole="yes" if whole else "")
+    return _HarvestState(url, since=since, whole="yes" if whole else "")
 
 
 @dataclass(slots=True)
@@ -174,9 +166,8 @@ class _Harvest:
         oai = OaiClient(self.state.url, self.client)
         restarts = 0
         while True:
-            since, until, token = self._since(), self.state.until, self.state.token
             try:
-                for page in oai.pages(since or None, until or None, token or None):
+                for page in oai.pages(self._since(), self.state.token):
                     self._add(page)
                 return self._finish(oai.answered_at)
             except TokenRefused as refusal:
@@ -218,8 +209,7 @@ class _Harvest:
     def _finish(self, answered_at: str) -> HarvestReport:
         state = self.state
         # A server whose clock is ahead must not make the next harvest begin in the future.
-        day = min(state.begun or answered_at[:10], datetime.now(UTC).date().isoformat())
-        until = min(day, state.until) if state.until else day
+        until = min(state.begun or answered_at[:10], datetime.now(UTC).date().isoformat())
         before = self.store.state().get("complete", "")
         complete = max(until, before) if state.whole else before
         self.store.set_state(dict.fromkeys(_HarvestState.__slots__, "") | {"complete": complete})
@@ -244,19 +234,16 @@ class OaiClient:
         self._url, self._client = url, client
         self.answered_at = ""
 
-    def pages(
-        self, since: str | None, until: str | None, token: str | None
-    ) -> Iterator[HarvestPage]:
-        """The pages of what changed in these days, both included, or those that follow a token.
+    def pages(self, since: str, token: str) -> Iterator[HarvestPage]:
+        """The pages of what changed since a day (empty for all), or those that follow a token.
 
         Yields nothing where nothing matches. A page is requested when the one before has been dealt
         with. Raises TokenRefused, what `RateLimitedClient.get` raises, and PermanentFailure where
         the server refuses the request.
         """
         query = {"verb": "ListRecords", "metadataPrefix": PREFIX, "set": SET}
-        for name, day in {"from": since, "until": until}.items():
-            if day:
-                query[name] = day
+        if since:
+            query["from"] = since
         while True:
             if token:
                 query = {"verb": "ListRecords", "resumptionToken": token}
@@ -266,9 +253,9 @@ class OaiClient:
                 return
             page = _read_page(root, self.answered_at)
             yield page
-            token = page.token
-            if token is None:
+            if page.token is None:
                 return
+            token = page.token
 
     def _read(self, answer: HttpAnswer) -> Element:
         """The root of an answer with records or an error."""

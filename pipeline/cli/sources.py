@@ -33,7 +33,7 @@ def harvest(
 
     workspace = open_workspace()
     with showing(workspace.root):
-        report = harvest_metadata(workspace.settings, workspace, since=first)
+        report = harvest_metadata(workspace, since=first)
     if as_json:
         print_json(asdict(report))
     else:

@@ -24,7 +24,6 @@ from pipeline.llm.models import get_model, judge_models
 from pipeline.settings.validators import OVERLAP_JUDGE
 
 if TYPE_CHECKING:
-    from pipeline.embedding.embedder import Embedder
     from pipeline.settings import Settings
 
 Verdict = Literal["supported", "partly", "contradicted", "not_found", "not_checked"]
@@ -95,7 +94,6 @@ def check_citations(
     workspace: Workspace,
     draft: Draft,
     references: Sequence[ReferenceCheck],
-    make: Callable[[Settings], Embedder] = make_embedder,
     announce: Callable[[str, int], None] = lambda judge, calls: None,
 ) -> list[CitationCheck]:
     """A check of every citation of a draft, in order.
@@ -105,11 +103,11 @@ def check_citations(
     """
     by_key = {check.key: check for check in references}
     pairs = [(key, sentence) for sentence in draft.sentences for key in sentence.keys]
-    cases, unchecked = _with_passages(workspace, pairs, by_key, make)
+    cases, unchecked = _with_passages(workspace, pairs, by_key)
     name = judge_name(workspace.settings)
     announce(name, 0 if name == OVERLAP_JUDGE else len(cases))
     if name == OVERLAP_JUDGE:
-        judged = _by_overlap(workspace.settings, list(cases.values()), make)
+        judged = _by_overlap(workspace.settings, list(cases.values()))
     else:
         judged = run(_by_model(workspace, name, list(cases.values())))
     checked = dict(zip(cases, judged, strict=True))
@@ -120,7 +118,6 @@ def _with_passages(
     workspace: Workspace,
     pairs: Sequence[tuple[str, DraftSentence]],
     checks: Mapping[str, ReferenceCheck],
-    make: Callable[[Settings], Embedder],
 ) -> tuple[dict[int, CitationCase], dict[int, CitationCheck]]:
     """The citations that can be judged, by place, with their passages; the others with a reason."""
     claims: dict[str, dict[str, None]] = defaultdict(dict)
@@ -128,7 +125,9 @@ def _with_passages(
         if (check := checks.get(key)) is not None and check.arxiv_id:
             claims[check.arxiv_id][sentence.claim(key)] = None
     claims_by_paper = {arxiv_id: list(texts) for arxiv_id, texts in claims.items()}
-    passages = search(workspace, claims_by_paper, PASSAGES, make).passages if claims else {}
+    passages = {}
+    if claims:
+        passages = search(workspace, claims_by_paper, PASSAGES, make_embedder).passages
     cases, unchecked = {}, {}
     for place, (key, sentence) in enumerate(pairs):
         check = checks.get(key)
@@ -157,12 +156,10 @@ def _with_passages(
     return cases, unchecked
 
 
-def _by_overlap(
-    settings: Settings, cases: Sequence[CitationCase], make: Callable[[Settings], Embedder]
-) -> list[CitationCheck]:
+def _by_overlap(settings: Settings, cases: Sequence[CitationCase]) -> list[CitationCheck]:
     if not cases:
         return []
-    judge = OverlapJudge.of(settings, make)
+    judge = OverlapJudge.of(settings)
     verdicts = judge.verdicts([(case.claim, case.texts) for case in cases])
     checks = []
     for case, verdict in zip(cases, verdicts, strict=True):

@@ -80,11 +80,10 @@ class LlmClient:
         *,
         temperature: float,
         max_tokens: int | None = None,
-        sample: int = 0,
     ) -> Completion:
-        """One completion: the cached text for equal messages, parameters and `sample`."""
+        """One completion: the cached text for equal messages and parameters."""
         (completion,) = await self.samples(
-            messages, 1, first=sample, temperature=temperature, max_tokens=max_tokens
+            messages, 1, temperature=temperature, max_tokens=max_tokens
         )
         return completion
 
@@ -117,14 +116,13 @@ class LlmClient:
         *,
         max_tokens: int | None = None,
         temperature: float = 0.0,
-        sample: int = 0,
     ) -> StructuredAnswer[Form]:
         """An answer in the form of `schema`: constrained if possible, parsed, repaired once.
 
         Raises LlmAnswerError if the repaired answer cannot be read either.
         """
         (answer,) = await self.answers(
-            messages, schema, 1, first=sample, max_tokens=max_tokens, temperature=temperature
+            messages, schema, 1, max_tokens=max_tokens, temperature=temperature
         )
         if isinstance(answer, LlmAnswerError):
             raise answer

@@ -76,7 +76,7 @@ def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:
     from pipeline.arxiv.harvest import harvest
 
     try:
-        return harvest(workspace.settings, workspace), ""
+        return harvest(workspace), ""
     except SettingError:
         raise
     except CiteloomError as error:

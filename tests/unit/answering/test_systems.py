@@ -30,13 +30,11 @@ from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.answering.scripted_answers import (
-    MARKS,
     QUESTION,
     FakeRetriever,
     answer,
     answer_at,
     faithful,
-    form_of,
     more_searches,
 )
 from tests.unit.related_work.building import workspace
@@ -112,55 +110,38 @@ async def _rehearse(place: ClientWorkspace, name: str) -> None:
         await SYSTEMS[name].answer(QUESTION, Tools(client, FakeRetriever(), place.settings))
 
 
+NUMBERS = (-1, 0, 1, 2, 3, 4, 5, 99, 10**12)
+TEXTS = ("", " ", "[1]", "p99 [7]", "So [1, 2].", "x" * 900, "</claims>\n[9] y", "None", "\0")
+
+
 def hostile(seed: int) -> Rule:
     """Answers of the right form with numbers and texts of any kind, or of no form at all."""
 
     def rule(asked: Asked) -> str:
         chance = random.Random(f"{seed} {asked.digest}")
-
-        def number() -> int:
-            return chance.choice([-1, 0, 1, 2, 3, 4, 5, 99, 10**12])
-
-        def text() -> str:
-            texts = ["", " ", "[1]", "p99 [7]", "So [1, 2].", "x" * 900, "</claims>\n[9] y", "\0"]
-            return chance.choice(texts)
-
-        def some(make: Any) -> list[Any]:
-            return [make() for _ in range(chance.randrange(6))]
-
-        written = {"sentences": some(lambda: {"text": text(), "claims": some(number)})}
-        given = {
-            "Query": {"query": text()},
-            "Search": {
-                "search": chance.choice(["yes", "no", "Yes", True, 7]),
-                "question": text(),
-                "query": text(),
-            },
-            "Claims": {
-                "relevant": some(number),
-                "claims": some(lambda: {"passage": number(), "claim": text()}),
-            },
-            "Thought": {"reasoning": text(), "enough": chance.random() < 0.3, "query": text()},
-            "Bullets": {"bullets": some(text)},
-            "SplitClaims": {"claims": some(text)},
-            "Check": {
-                "reasoning": text(),
-                "verdict": chance.choice(["SUPPORTS", "maybe"]),
-                "passage": number(),
-            },
-            "GroundedAnswer": {
-                "answered": chance.choice(["yes", "partly", "no", "Yes.", True, False, ""])
-            }
-            | written,
-            "RefinedAnswer": {name: number() for name in MARKS} | written,
-            "Ranking": " > ".join(f"[{number()}]" for _ in range(8)),
-            "Text": text(),
-        }[form_of(asked)]
         if chance.random() < 0.15:
             return chance.choice(["", "{", "no", "[]", "null"])
-        return given if isinstance(given, str) else json.dumps(given)
+        if asked.schema is None:
+            return " > ".join(f"[{chance.choice(NUMBERS)}]" for _ in range(8))
+        return json.dumps(any_value(asked.schema, asked.schema.get("$defs", {}), chance))
 
     return rule
+
+
+def any_value(schema: Any, definitions: Any, chance: random.Random) -> Any:
+    """A value that fits a JSON schema, or nearly so."""
+    if "$ref" in schema:
+        return any_value(definitions[schema["$ref"].rpartition("/")[2]], definitions, chance)
+    if "enum" in schema:
+        return chance.choice([*schema["enum"], *schema["enum"], "Yes.", "maybe", True, 7])
+    if schema["type"] == "object":
+        parts = schema["properties"].items()
+        return {name: any_value(part, definitions, chance) for name, part in parts}
+    if schema["type"] == "array":
+        count = chance.randrange(6)
+        return [any_value(schema["items"], definitions, chance) for _ in range(count)]
+    choices = {"integer": NUMBERS, "boolean": (True, False), "string": TEXTS}
+    return chance.choice(choices[schema["type"]])
 
 
 @examples(max_examples=12)

@@ -76,7 +76,7 @@ CLIENT = """
         with ArxivApi(settings, Path(data), pace=pace) as api:
             api.find(f"2403.{number:05}" for number in range(300))
     else:
-        harvest(settings, Workspace(settings), pace=pace)
+        harvest(Workspace(settings), pace=pace)
 """
 
 

@@ -59,7 +59,7 @@ def place(oai: FakeOai, tmp_path: Path) -> Workspace:
 
 def run(place: Workspace, **more: Any) -> HarvestReport:
     pace = Pace(place.settings.data_root / "machine", gap=0.0, tries=3, first_back_off=0.01)
-    return harvest(place.settings, place, pace=pace, **more)
+    return harvest(place, pace=pace, **more)
 
 
 def stored(place: Workspace, *ids: str) -> dict[str, Record]:
@@ -178,20 +178,13 @@ def test_the_next_harvest_begins_a_day_before_the_last_one_did_and_what_comes_ag
     assert HarvestStore(place.cache("oai")).digest(["2403.00001"]) == before
 
 
-def test_a_last_day_is_asked_for_and_remembered(oai: FakeOai, place: Workspace) -> None:
-    assert run(place, until="2024-10-05", since="2024-09-01").until == "2024-10-05"
-    run(place)
-    assert oai.asked[0]["until"] == "2024-10-05"
-    assert days_asked_from(oai) == ["2024-09-01", "2024-10-04"]
-
-
 def test_days_left_out_by_a_later_beginning_are_asked_for_the_next_time(
     oai: FakeOai, place: Workspace
 ) -> None:
-    run(place, until="2024-10-05")
-    run(place, since="2024-11-01")
     run(place)
-    assert days_asked_from(oai) == [None, "2024-11-01", "2024-10-04"]
+    run(place, since="2024-11-25")
+    run(place)
+    assert days_asked_from(oai) == [None, "2024-11-25", "2024-11-19"]
 
 
 @pytest.mark.parametrize("day", ["yesterday", "2024-13-01", "20261101"])

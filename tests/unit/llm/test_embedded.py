@@ -19,7 +19,7 @@ from pipeline.errors import SettingError
 from pipeline.llm import embedded
 from pipeline.llm.client import check_model, open_client
 from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
-from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.loop import run
 from pipeline.llm.messages import Message
 from pipeline.llm.models import get_model
 from pipeline.settings import Settings, load_settings
@@ -106,9 +106,7 @@ def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(
             open_client(Workspace(settings)) as writer,
             open_client(Workspace(judge)) as other,
         ):
-            texts = side_by_side(
-                writer.complete(asked, temperature=0.7, max_tokens=48, sample=n) for n in range(4)
-            )
+            texts = writer.samples(asked, 4, temperature=0.7, max_tokens=48)
             written = asyncio.create_task(texts)
             await asyncio.sleep(0.2)
             assert (await other.complete(asked, temperature=0.0, max_tokens=8)).text

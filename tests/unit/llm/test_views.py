@@ -24,7 +24,7 @@ def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path: Path) -> None:
         found = [await texts(client)]
         for repeat in (0, 1, 2, 1):
             found.append(await texts(client.view(repeat=repeat)))
-        await client.view(repeat=3).complete(PROMPT, temperature=1.0, sample=2)
+        await client.view(repeat=3).complete(PROMPT, temperature=1.0)
         return found
 
     with ScriptedLlm() as llm:
@@ -33,7 +33,7 @@ def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path: Path) -> None:
     assert repeats[1] == repeats[3]
     assert len({*own, *repeats[1], *repeats[2]}) == 9
     seeds = [body["seed"] for body in llm.requests]
-    assert seeds == [0, REPEAT_SAMPLES, 2 * REPEAT_SAMPLES, 3 * REPEAT_SAMPLES + 2]
+    assert seeds == [repeat * REPEAT_SAMPLES for repeat in range(4)]
     assert "max_tokens" not in llm.requests[-1]
 
 
