@@ -92,8 +92,6 @@ def month_of(identifier: str) -> str | None:
     """The month `YYYY-MM` of an identifier without version; None if it is malformed."""
     new = _NEW.fullmatch(identifier)
     if new:
-        if not int(new[3]):
-            return None  # numbers begin at 1
         month = f"20{new[1]}-{new[2]}"
         digits = 4 if month < _FIRST_FIVE_DIGITS else 5
         return month if is_month(month) and month >= _FIRST_NEW and len(new[3]) == digits else None
@@ -162,7 +160,7 @@ def find_arxiv_id(text: str) -> str | None:
 
     A bare `2403.18886` counts only after "arXiv" or "abs/", in square brackets, or before an
     archive in these: page ranges look alike. A space or line break may be at its full stop.
-    Identifiers of months to come are none.
+    Identifiers of months to come and the number 0 are none.
     """
     this_month = f"{date.today():%Y-%m}"
     visible = text.translate(_INVISIBLE)
@@ -170,6 +168,11 @@ def find_arxiv_id(text: str) -> str | None:
         for match in pattern.finditer(visible):
             written = next(filter(None, match.groups()))
             identifier = normalize_arxiv_id("".join(written.split()))
-            if identifier and str(month_of(identifier)) <= this_month:
+            if identifier and _may_exist(identifier, this_month):
                 return identifier
     return None
+
+
+def _may_exist(identifier: str, this_month: str) -> bool:
+    number = re.split(r"[./]", identifier)[-1]
+    return str(month_of(identifier)) <= this_month and int(number) > 0

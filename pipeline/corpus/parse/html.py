@@ -129,6 +129,8 @@ _HANDLERS: dict[str, Handler] = {
     "para": blocks.para,
     "p": blocks.p,
     "box": blocks.box,
+    "textbox": blocks.textbox,
+    "picture": blocks.picture,
     "break": inline.line_break,
     "math": inline.math,
     "annotation": Walk.flow,

@@ -40,7 +40,6 @@ _LOST = {
     "ltx_bib_cited": "bib_cited",
     "ltx_index": "index",
     "ltx_glossary": "glossary",
-    "ltx_picture": "picture",
 }
 
 # Raw macro names and marks that repeat what is said elsewhere: dropped from the sentence they are
@@ -133,6 +132,7 @@ _BY_CLASS = {
     "ltx_bibliography": "bibliography",
     "ltx_bibitem": "bibitem",
     "ltx_bibblock": "bibblock",
+    "ltx_picture": "picture",
     "ltx_title_bibliography": "drop:bibliography_title",
     "ltx_title_abstract": "drop:abstract_title",
 }
@@ -147,7 +147,8 @@ _BY_TAG = {
     "a": "link",
     "sup": "superscript",
     "sub": "subscript",
-    "svg": "lose:picture",
+    "svg": "picture",
+    "foreignobject": "textbox",
     "nav": "lose:navigation",
     "footer": "lose:page_footer",
     "script": "unseen",
@@ -244,6 +245,10 @@ def _of_role(tag: str, names: list[str]) -> str:
 
 def _of_tag(tag: str) -> str:
     return _BY_TAG.get(tag) or ("box" if tag in _BOXES else "")
+
+
+# What of a picture's text is more than a label of a drawing.
+TEXT_KINDS = frozenset({"p", "para", "list", "listing", "tabular", "theorem", "equation", "float"})
 
 
 def section_rank(classes: str) -> int:

@@ -20,11 +20,12 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
 from pipeline.corpus.parse.html import read_front
-from pipeline.corpus.parse.kinds import is_algorithm, kind_of, section_rank
+from pipeline.corpus.parse.kinds import TEXT_KINDS, is_algorithm, kind_of, section_rank
 from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage, Section
 from pipeline.corpus.parse.policies import (
     ERRED,
     GONE,
+    INDENT,
     LINE,
     LOWERED,
     MARK,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 # Stand in the text for an element that was taken out of it, and for the id of the paragraph that
 # begins there.
 _ASIDE, _ANCHOR = "\4", "\5"
+_SPACES = re.compile(r"(?<=>)[ \n]* {2}[ \n]*(?=<)")
 _ASIDES = re.compile(f"{_ASIDE}(\\d+){_ASIDE}")
 _ANCHORS = re.compile(f"{_ANCHOR}([^{_ANCHOR}]*){_ANCHOR}")
 
@@ -56,6 +58,7 @@ _ANCHORS = re.compile(f"{_ANCHOR}([^{_ANCHOR}]*){_ANCHOR}")
 _TEXT_BLOCKS = {"theorem": "theorem", "listing": "algorithm", "caption": "caption"}
 _BLOCKS = frozenset({"note", "float", "tabular", "section"})
 _INTERRUPTING = frozenset({"list", "theorem", "listing"})
+_BROKEN = frozenset({"p", "box", "para", "textbox", "heading", "listing", "bib:author-year"})
 _LINED = frozenset({"float", "listing", "personname", "contact"})
 _UNLINED = frozenset({"caption", "note", "section", "list", "tabular", "abstract"})
 
@@ -70,7 +73,9 @@ def parse(html: bytes, authors: Sequence[str] = (), builder: str = "html.parser"
     page = without_site(as_utf8(html))
     if not is_html(page):
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
-    soup = BeautifulSoup(whole_text(page), builder)
+    # BeautifulSoup makes one space of several between two tags, which are the indentation of code.
+    text = _SPACES.sub(lambda spaces: spaces[0].replace(" ", "\xa0"), whole_text(page))
+    soup = BeautifulSoup(text, builder)
     try:
         findings = _PageReading(soup).read_page()
     except RecursionError:
@@ -158,6 +163,7 @@ class _PageReading:
             "ltx_figure" in _classes(node).split() and not _within_float(node)
             for node in self.of_kind("float")
         )
+        self.take_textboxes()
         self.drop()
         for node in self.of_kind("cite"):
             cited = policies.citation(list(self.citation_pieces(node)))
@@ -183,6 +189,17 @@ class _PageReading:
             self.findings.math_without_tex += not given_tex
             node.replace_with(policies.inline_tex(tex, len(node.find_all(class_="ltx_ERROR"))))
         self.findings.seen = policies.visible(self.body.get_text())
+
+    def take_textboxes(self) -> None:
+        """Move boxes of text out of the drawings that they are in."""
+        for picture in self.of_kind("picture"):
+            if any(_is_lost(above) or _kind(above) == "picture" for above in picture.parents):
+                continue
+            boxes = list(_outermost(picture, frozenset({"textbox"})))
+            is_frame = len(boxes) == 1 and policies.has_word(boxes[0].get_text())
+            for box in boxes:
+                if is_frame or any(_kind(below) in TEXT_KINDS for below in box.find_all(True)):
+                    picture.insert_before(box.extract())
 
     def drop(self) -> None:
         """Take out what no reader of the text needs, counted by kind."""
@@ -243,18 +260,20 @@ class _PageReading:
             if kind == "break":
                 node.replace_with(_breaks(node))
             elif kind == "line":
+                node.insert(0, INDENT)
                 node.append(LINE)
-            elif kind in ("line_number", "bib:author-year"):
-                node.append(" ")
+            elif kind == "line_number":
+                node.append(f" {INDENT}")
             elif kind == "address_part":
                 node.append(LINE if _breaks(node) == LINE else ", ")
-            elif kind in ("p", "box", "para", "heading", "listing"):
+            elif kind in _BROKEN:
                 node.append(_breaks(node))
                 if kind == "p" and _id(node):
                     node.insert(0, f"{_ANCHOR}{_id(node)}{_ANCHOR}")
             if node.name == "pre":
+                node.insert(0, INDENT)
                 for string in node.find_all(string=True):
-                    string.replace_with(string.replace("\n", LINE))
+                    string.replace_with(string.replace("\n", LINE + INDENT))
 
     def equation_text(self, node: Tag) -> str:
         return "".join(f" {self.row_text(row)} " for row in _rows(node))
@@ -327,7 +346,7 @@ class _PageReading:
     def read_one(self, node: Tag) -> list[Block]:
         """The blocks that an element makes."""
         kind = _kind(node)
-        if kind in ("para", "p"):
+        if kind in ("para", "p", "textbox"):
             return self.read_para(node)
         if kind in ("section", "acknowledgements"):
             return self.read_section(node, kind)
@@ -582,6 +601,8 @@ class _PageReading:
 def _loss_of(node: Tag) -> str:
     """The kind of loss that an element is; "" for one that stays, as one with a section does."""
     what, _, name = _kind(node).partition(":")
+    if what == "picture":
+        what, name = "lose", "picture"
     if what == "white" and node.find_parent(lambda above: _kind(above) == "tabular") is None:
         what, name = "lose", "hidden"
     if what not in ("drop", "lose"):
@@ -592,8 +613,12 @@ def _loss_of(node: Tag) -> str:
 
 def _is_cited(node: Tag) -> bool:
     """Whether an element is in a citation of the text, not of something lost."""
-    above = [_kind(outer) for outer in node.parents]
-    return "cite" in above and not any(kind.startswith(("drop:", "lose:")) for kind in above)
+    above = map(_kind, node.parents)
+    return "cite" in above and not any(map(_is_lost, node.parents))
+
+
+def _is_lost(node: Tag) -> bool:
+    return _kind(node).startswith(("drop:", "lose:", "picture"))
 
 
 def _is_of_byline(node: Tag) -> bool:

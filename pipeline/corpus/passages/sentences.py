@@ -172,11 +172,17 @@ def _split(text: str, most_words: int, cuts: Sequence[_Cut]) -> list[Part]:
     groups = _even_groups([words for _, words in pieces], most_words)
     return [
         (
-            text[pieces[first][0][0] : pieces[last - 1][0][1]],
+            text[_with_indentation(text, pieces[first][0][0]) : pieces[last - 1][0][1]],
             sum(words for _, words in pieces[first:last]),
         )
         for first, last in groups
     ]
+
+
+def _with_indentation(text: str, start: int) -> int:
+    """The beginning of a part: that of its line, if only spaces are before it."""
+    of_line = text.rfind("\n", 0, start) + 1
+    return of_line if text[of_line:start].isspace() else start
 
 
 def _pieces(

@@ -7,7 +7,7 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
 from pipeline.corpus.parse.kinds import is_algorithm
 from pipeline.corpus.parse.parsed_page import Block
-from pipeline.corpus.parse.policies import ERRED, LINE
+from pipeline.corpus.parse.policies import ERRED, INDENT, LINE
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.state import (
     GATHER,
@@ -17,6 +17,7 @@ from pipeline.corpus.parse.walk.state import (
     TextBuffer,
     Walk,
     rows_of,
+    take_textboxes,
 )
 
 _ITEMS = frozenset({"li", "dt", "dd"})
@@ -47,6 +48,21 @@ def p(walk: Walk, node: Node) -> None:
     if walk.buffer.mode == PARAGRAPH and not walk.buffer.anchor:
         walk.buffer.anchor = node.id
     return box(walk, node)
+
+
+def picture(walk: Walk, node: Node) -> None:
+    """A drawing, whose labels are lost; boxes of text in it are text where the drawing is."""
+    if not walk.buffer.lost:
+        for text in take_textboxes(node):
+            textbox(walk, text)
+    buffer = walk.gather(node, TextBuffer(GATHER, lost=True))
+    walk.lose("picture", buffer.raw)
+    return walk.put(None, buffer.after)
+
+
+def textbox(walk: Walk, node: Node) -> None:
+    """A box of text: a paragraph where nothing is open."""
+    return para(walk, node) if walk.buffer.mode == TOP else box(walk, node)
 
 
 def equation(walk: Walk, node: Node) -> None:
@@ -148,13 +164,15 @@ def _lines(walk: Walk, node: Node) -> None:
     box(walk, node)
     if node.tag_type.name == "pre":
         parts = walk.buffer.parts
-        parts[start:] = [part.replace("\n", walk.buffer.breaks) for part in parts[start:]]
+        lines = [part.replace("\n", LINE + INDENT) for part in parts[start:]]
+        parts[start:] = [INDENT, *lines]
 
 
 def line(walk: Walk, node: Node) -> None:
     """One line of a listing."""
+    walk.buffer.parts.append(INDENT)
     walk.flow(node)
-    walk.buffer.parts.append(" " if walk.buffer.cell else LINE)
+    walk.buffer.parts.append(LINE)
 
 
 def bibliography(walk: Walk, node: Node) -> None:
@@ -297,5 +315,9 @@ def _cell(walk: Walk, node: Node) -> TableCell:
         columns, rows = span(node.get("colspan")), span(node.get("rowspan"))
     classes = node.classes
     return TableCell(
-        policies.finish(raw), columns, rows, "ltx_th_column" in classes, "ltx_border_t" in classes
+        policies.finish(raw.replace(LINE, " ")),
+        columns,
+        rows,
+        "ltx_th_column" in classes,
+        "ltx_border_t" in classes,
     )

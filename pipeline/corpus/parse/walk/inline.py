@@ -6,6 +6,7 @@ from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.policies import (
     ERRED,
     GONE,
+    INDENT,
     LINE,
     LOWERED,
     MARK,
@@ -161,7 +162,7 @@ def tag(walk: Walk, node: Node) -> None:
 def line_number(walk: Walk, node: Node) -> None:
     """The number of a line of code or an algorithm, as a word of its own."""
     walk.flow(node)
-    walk.buffer.parts.append(" ")
+    walk.buffer.parts.append(f" {INDENT}")
 
 
 def line_break(walk: Walk, node: Node) -> None:

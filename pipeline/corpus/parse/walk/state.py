@@ -14,6 +14,7 @@ from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.assembly import Findings
 from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.byline_text import Byline
+from pipeline.corpus.parse.kinds import TEXT_KINDS
 from pipeline.corpus.parse.parsed_page import Block
 from pipeline.corpus.parse.policies import ERRED
 from pipeline.corpus.parse.tree import Node
@@ -182,6 +183,32 @@ def headings_of(node: Node) -> list[Node]:
             break
         nodes.append(child)
     return nodes
+
+
+def take_textboxes(picture: Node) -> list[Node]:
+    """Take the boxes out of a picture that hold text of the paper, and return them.
+
+    These are boxes with paragraphs, lists, tables or code (tcolorbox), and the only box of a
+    picture, which is a frame around words. Other boxes are labels of a drawing.
+    """
+    boxes = list(_textboxes_below(picture))
+    is_frame = len(boxes) == 1 and policies.has_word(boxes[0][1].text())
+    texts = [pair for pair in boxes if is_frame or _holds_text(pair[1])]
+    for parent, box in texts:
+        parent[:] = [child for child in parent if child is not box]
+    return [box for _, box in texts]
+
+
+def _textboxes_below(node: Node) -> Iterator[tuple[Node, Node]]:
+    for child in node.elements():
+        if child.tag_type.kind == "textbox":
+            yield node, child
+        else:
+            yield from _textboxes_below(child)
+
+
+def _holds_text(node: Node) -> bool:
+    return any(child.tag_type.kind in TEXT_KINDS or _holds_text(child) for child in node.elements())
 
 
 def annotation_of(node: Node) -> str:
