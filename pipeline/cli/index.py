@@ -122,12 +122,12 @@ def reindex(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Load all months into a new index after a changed model or quantization, then let searches use
-    it.
+    """Load all months into a new index after a changed model, quantization or server, then let
+    searches use it.
 
     Examples:
       CITELOOM_QDRANT_QUANTIZATION=none citeloom reindex
-      citeloom reindex --drop-old
+      CITELOOM_QDRANT_URL=http://localhost:6333 citeloom reindex
     """
     from pipeline.cli.console import print_json, print_note
     from pipeline.index.reindex import reindex as switch_collection
@@ -169,15 +169,16 @@ def _reindex_lines(done: Reindexed) -> Iterator[str]:
         if done.audit is not None and not done.audit.clean:
             reasons.append(f"its audit found {done.audit.describe()}, which citeloom audit lists")
         yield (
-            f"{done.collection} is incomplete ({'; '.join(reasons)}), so searches still use"
-            f" {done.live}."
+            f"{done.collection} is incomplete ({'; '.join(reasons)}); searches use"
+            f" {done.live or 'nothing yet'}."
         )
         yield "Once this is corrected, citeloom reindex continues from there."
         return
     if done.before == done.live:
         yield f"Searches already use {done.live}, which matches the settings: nothing was loaded."
     else:
-        yield f"Searches now use {done.live} instead of {done.before}."
+        replaced = f" instead of {done.before}" if done.before else ""
+        yield f"Searches now use {done.live}{replaced}."
     if done.dropped:
         yield f"Deleted: {', '.join(done.dropped)}."
     if done.kept:

@@ -255,6 +255,7 @@ class EdgeCollections:
     ) -> None:
         """folder: of the alias. on_disk, patience: as for EdgeIndex."""
         self.folder, self.alias = folder, alias
+        self.held_back: str | None = None
         self._on_disk, self._patience = on_disk, patience
         self._indexes: dict[str, EdgeIndex] = {}
         self._lock = threading.Lock()
@@ -363,11 +364,15 @@ def _payload_indexes(present: Any) -> Iterator[Any]:
     """Operations that create the missing payload indexes. present: those that exist, by field."""
     import qdrant_edge
 
-    kinds = dict.fromkeys(KEYWORDS, qdrant_edge.PayloadSchemaType.Keyword)
-    kinds |= dict.fromkeys(INTEGERS, qdrant_edge.PayloadSchemaType.Integer)
-    for name, kind in kinds.items():
-        if name not in present:
-            yield qdrant_edge.UpdateOperation.create_field_index(name, kind)
+    # Mapped files: in memory, they and the words took 1.6 KB a point more, and opening the folder
+    # half as long again.
+    mapped = qdrant_edge.Memory.Cached
+    keyword = qdrant_edge.KeywordIndexParams(memory=mapped)
+    integer = qdrant_edge.IntegerIndexParams(lookup=True, range=True, memory=mapped)
+    for names, kind in ((KEYWORDS, keyword), (INTEGERS, integer)):
+        for name in names:
+            if name not in present:
+                yield qdrant_edge.UpdateOperation.create_field_index(name, kind)
 
 
 def _check_name(name: str) -> None:
@@ -398,9 +403,12 @@ def edge_config(layout: Layout, *, on_disk: bool, segment_points: int = SEGMENT_
         vectors[COLBERT] = edge.EdgeVectorParams(
             **common, memory=edge.Memory.Cold, multivector_config=many, hnsw_config=graph
         )
-    sparse: dict[str, Any] = {LEXICAL: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)}
+    mapped = edge.Memory.Cached
+    sparse: dict[str, Any] = {
+        LEXICAL: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf, memory=mapped)
+    }
     if layout.sparse:
-        sparse[SPARSE] = edge.EdgeSparseVectorParams()
+        sparse[SPARSE] = edge.EdgeSparseVectorParams(memory=mapped)
     optimizers = edge.EdgeOptimizersConfig(
         default_segment_number=_MOST_SEGMENTS,
         indexing_threshold=indexing_threshold(layout, segment_points),

@@ -94,12 +94,11 @@ def missing_index(workspace: Workspace) -> MissingInput:
 
 def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:
     """The collection of a layout, created if it does not exist; the first collection of an alias is
-    live at once.
+    live at once, unless it is held back.
 
     Raises PermanentFailure if searches use a collection of another layout and
-    `pipeline.index.reindex` has not created
-    this one: half of a corpus must not replace the whole. Also if the vectors were made under other
-    settings: no search would find them.
+    `pipeline.index.reindex` has not created this one: half of a corpus must not replace the whole.
+    Also if the vectors were made under other settings: no search would find them.
     """
     if not is_layout_of_settings(workspace, layout):
         raise PermanentFailure(
@@ -112,7 +111,7 @@ def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:
         raise PermanentFailure(layout_mismatch(collections, live, layout))
     index = collections.collection(name)
     index.create(layout)
-    if live is None:
+    if live is None and name != collections.held_back:
         collections.make_live(name)
     return index
 

@@ -370,6 +370,9 @@ class Collections(Protocol):
     PermanentFailure.
     """
 
+    held_back: str | None
+    """Name of a collection that is not made live before it is complete, in this process."""
+
     @property
     def engine(self) -> Literal["edge", "server"]: ...
 

@@ -5,7 +5,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline import tables
@@ -15,7 +15,7 @@ from pipeline.index.audit import IndexAudit, audit_months, remove_outside
 from pipeline.index.opening import (
     is_layout_of_settings,
     layout_mismatch,
-    live_index,
+    missing_index,
     open_collections,
 )
 from pipeline.index.passage_index import Layout
@@ -37,15 +37,15 @@ STAGES = ("passages", "embeddings", "index_receipts")
 class Reindexed:
     """Result of `reindex`.
 
-    collection: the one of the settings' layout. before, live: the live collection before and after.
-    failures: what prevented the change. audit: of the new collection, if it was loaded. dropped:
-    collections that were deleted. kept: the alias's other collections, which take room and can be
-    dropped.
+    collection: the one of the settings' layout. before, live: the live collection before and after;
+    None without one. failures: what prevented the change. audit: of the new collection, if it was
+    loaded. dropped: collections that were deleted. kept: the alias's other collections, which take
+    room and can be dropped.
     """
 
     collection: str
-    before: str
-    live: str
+    before: str | None
+    live: str | None
     failures: tuple[Failure, ...] = ()
     audit: IndexAudit | None = None
     dropped: tuple[str, ...] = ()
@@ -67,28 +67,35 @@ def reindex(
     """Load every month into the collection of the settings' layout, audit it, and make it live.
 
     If it is live already, nothing is loaded. After any failure the old collection stays live; the
-    next call continues,
-    since loaded months are up to date. on_step: receives each step in words. Raises MissingInput if
-    there is no index yet, and the errors of opening it.
+    next call continues, since loaded months are up to date. So it also moves the index to a new
+    server. on_step: receives each step in words. Raises MissingInput if there is neither an index
+    nor an embedded month, and the errors of opening it.
     """
-    before = live_index(workspace).name
+    before = open_collections(workspace).live()
+    if before is None and not workspace.root.months(tables.EMBEDDINGS):
+        raise missing_index(workspace)
     layout = layout_of_settings(workspace)
     name = layout.collection(open_collections(workspace).alias)
     failures: tuple[Failure, ...] = ()
     audit = None
     if before != name:
-        failures, audit = _load(workspace, name, layout, run_stages, on_step)
+        collections = open_collections(workspace)
+        collections.held_back = name
+        try:
+            failures, audit = _load(workspace, name, layout, run_stages, on_step)
+        finally:
+            collections.held_back = None
     collections = open_collections(workspace)
     if audit is not None and audit.clean and not failures:
         on_step(f"letting searches use {name}")
         collections.make_live(name)
-    live = live_index(workspace).name
-    others = tuple(other for other in collections.names() if other != live)
-    dropped = others if drop_old and live == name else ()
-    for other in dropped:
+    result = Reindexed(name, before, collections.live(), failures, audit)
+    others = tuple(other for other in collections.names() if other != result.live)
+    if not (drop_old and result.done):
+        return replace(result, kept=others)
+    for other in others:
         collections.drop(other)
-    kept = () if dropped else others
-    return Reindexed(name, before, live, failures, audit, dropped, kept)
+    return replace(result, dropped=others)
 
 
 def layout_of_settings(workspace: Workspace) -> Layout:

@@ -290,6 +290,7 @@ class ServerCollections:
             clock=clock,
         )
         self._alias, self._storage = alias, storage
+        self.held_back: str | None = None
         self._indexes: dict[str, ServerIndex] = {}
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 
@@ -15,7 +16,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError
+from pipeline.errors import CiteloomError, SettingError
 from pipeline.serve import api, pages
 from pipeline.serve.guard import Guard, Problem, problem_of, problem_response
 from pipeline.serve.mcp_server import make_server
@@ -126,6 +127,7 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
     # Searches run beside one another. Two threads of BLAS for each of them delayed one another: 15
     # searches a second on a busy machine took 116 ms in the median, and 77 ms with one.
     with threadpool_limits(1, user_api="blas"):
+        threading.Thread(target=_warm_up, args=(workspace,), daemon=True).start()
         # uvicorn's access log would show what people search for.
         uvicorn.run(
             make_app(workspace, token),
@@ -137,6 +139,14 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
             timeout_graceful_shutdown=5,
             limit_concurrency=_MOST_CONNECTIONS,
         )
+
+
+def _warm_up(workspace: Workspace) -> None:
+    """Load the model and open the index, seconds for a million passages, before somebody waits."""
+    from pipeline.index.search import search
+
+    with contextlib.suppress(CiteloomError):  # the first search reports it
+        search(workspace, "warm-up", limit=1)
 
 
 def run_mcp(workspace: Workspace) -> None:

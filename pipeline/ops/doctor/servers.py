@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from pipeline.arxiv.rate_limited_client import (
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
+from pipeline.index.capacity import EDGE_PASSAGES, expected_passages, shards_of
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
@@ -98,12 +99,36 @@ def _arxiv_service(
         return problem(str(error).removesuffix(f": {way_out}"), way_out)
 
 
-def qdrant(workspace: Workspace) -> Iterator[DoctorFinding]:
-    """The vector store that the settings choose: the Qdrant server, or Edge in its folder."""
+def qdrant(
+    workspace: Workspace, count_passages: Callable[[Workspace], int] = expected_passages
+) -> Iterator[DoctorFinding]:
+    """The vector store that the settings choose, the Qdrant server or Edge in its folder, and
+    whether it is made for the size of the corpus.
+    """
     if workspace.settings.qdrant_url is None:
         yield from _edge(workspace)
     else:
         yield from _server(workspace, workspace.settings.qdrant_url)
+    is_edge = workspace.settings.qdrant_url is None
+    yield _index_size(count_passages(workspace), is_edge=is_edge)
+
+
+def _index_size(passages: int, *, is_edge: bool) -> DoctorFinding:
+    shards = shards_of(passages)
+    message = f"about {passages:,} passages"
+    if is_edge and passages > EDGE_PASSAGES:
+        return warning(
+            f"{message}, and Qdrant Edge was measured up to {EDGE_PASSAGES:,}",
+            f"set CITELOOM_QDRANT_URL to a Qdrant server and CITELOOM_QDRANT_SHARDS={shards}, then"
+            " run citeloom reindex",
+            name="index size",
+        )
+    if is_edge:
+        return ok(f"{message}: Qdrant Edge holds them", name="index size")
+    return ok(
+        f"{message}: {shards} shards or more in a new collection (CITELOOM_QDRANT_SHARDS)",
+        name="index size",
+    )
 
 
 def _edge(workspace: Workspace) -> Iterator[DoctorFinding]:

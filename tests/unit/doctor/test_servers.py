@@ -14,6 +14,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pipeline.arxiv.rate_limited_client import Pace
+from pipeline.engine.stage import Workspace
 from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor import servers
 from pipeline.ops.doctor.findings import DoctorFinding, FindingState
@@ -103,7 +104,7 @@ def test_a_server_that_is_down_or_is_another_one_is_a_problem(
         (nobody_listens(), "does not answer"),
         (httpserver.url_for(""), "is not a Qdrant server"),
     ):
-        (found,) = servers.qdrant(workspace(qdrant_url=url))
+        found, _ = servers.qdrant(workspace(qdrant_url=url))
         assert (found.state, told in found.seen) == (PROBLEM, True)
 
 
@@ -122,11 +123,25 @@ def test_an_index_of_another_model_and_who_holds_it_are_told(
 ) -> None:
     folder = _edge_with(tmp_path / "data", Layout("another model", 8, sparse=True))
     place = workspace()
-    assert states(servers.qdrant(place)) == {"": OK, "collection": PROBLEM}
+    assert states(servers.qdrant(place)) == {"": OK, "collection": PROBLEM, "index size": OK}
     holder = folder.with_name(f"{folder.name}.holder.json")
     holder.write_text(json.dumps({"pid": os.getppid(), "program": "citeloom"}))
     held = list(servers.qdrant(place))
     assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (WARNING, True)
+
+
+def test_a_corpus_beyond_the_embedded_index_is_told_the_move_to_a_server(
+    workspace: MakeWorkspace, httpserver: HTTPServer
+) -> None:
+    def count(workspace: Workspace) -> int:
+        return 12_500_000
+
+    embedded = list(servers.qdrant(workspace(), count))[-1]
+    assert (embedded.name, embedded.state) == ("index size", WARNING)
+    assert "CITELOOM_QDRANT_SHARDS=9, then run citeloom reindex" in embedded.way_out
+    url = play_qdrant(httpserver)
+    served = list(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=KEY), count))[-1]
+    assert (served.name, served.state, "9 shards" in served.seen) == ("index size", OK, True)
 
 
 def play_llm(server: HTTPServer, *models: str) -> str:

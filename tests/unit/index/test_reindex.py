@@ -186,6 +186,24 @@ def test_without_an_index_there_is_nothing_to_change_over_from(workspace: Worksp
     assert not (workspace.root.path / "qdrant-edge").exists()
 
 
+def test_an_index_moves_to_an_empty_store_and_is_searched_once_it_is_complete(
+    loaded: Workspace,
+) -> None:
+    # Another name stands for a new server: nothing is live there.
+    moved = make_workspace(loaded.root.path, qdrant_collection="moved")
+    failure = ("index_receipts", MONTHS[1], "no answer")
+
+    def run_first_month(months: Sequence[str]) -> list[Failure]:
+        run_stage(INDEX_RECEIPTS, moved, months[0])
+        return [failure]
+
+    begun = reindex(moved, run_first_month)
+    assert (begun.done, begun.before, begun.live, begun.failures) == (False, None, None, (failure,))
+    done = reindex(moved, runner(moved))
+    assert (done.done, done.before, done.live) == (True, None, done.collection)
+    assert live_index(moved).count() == 2 * len(TEXTS)
+
+
 def test_a_run_into_another_collection_than_the_live_one_is_refused(
     loaded: Workspace, changed: Workspace
 ) -> None:
