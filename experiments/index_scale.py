@@ -247,7 +247,7 @@ def _disk_mb(folder: Path) -> int:
     for place, _, names in os.walk(folder):  # skips folders that vanish meanwhile
         for name in names:
             with suppress(FileNotFoundError):
-                blocks += os.stat(os.path.join(place, name)).st_blocks
+                blocks += (Path(place) / name).stat().st_blocks
     return blocks * 512 >> 20
 
 
