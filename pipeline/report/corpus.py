@@ -13,17 +13,18 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
-from pipeline.report.data import LeftOut, ReportData, RetrievalScores
+from pipeline.report.data import LeftOut, ReportData, RetrievalScores, retrieval_of
 from pipeline.report.formatting import FEW, count, month_name, number_of, words
 from pipeline.report.grid import (
     Cell,
     Grid,
+    GridRow,
     PageSection,
     first_rows,
     percent_cell,
 )
 from pipeline.report.measures import MeasuredRow, measure_table, select
-from pipeline.report.summary import FUNNEL, MonthSummary
+from pipeline.report.summary import FUNNEL
 from pipeline.storage.data_root import DataRoot
 
 METHODS: Mapping[str, str] = {
@@ -38,6 +39,14 @@ METRICS = ("R@1", "R@5", "R@10", "R@50", "RR@50", "nDCG@10")
 # It separates methods where a pool is small: recall@10 of 20 papers is nearly 1 for all.
 _MAIN_METRIC = "nDCG@10"
 _MOST_OPEN_PAPERS = 25
+_MONTH_COLUMNS = {
+    "Pages": tables.DUMP_MEMBERS,
+    "Papers": tables.PAPERS,
+    "Passages": tables.PASSAGES,
+    "In the index": tables.INDEX_RECEIPTS,
+    "References": tables.REFERENCES,
+    "Tasks": tables.RELATED_WORK_TASKS,
+}
 
 
 def reasons_text(left_out: Iterable[tuple[str, int]]) -> str:
@@ -209,32 +218,37 @@ def _retrieval_paragraphs(scores: RetrievalScores) -> list[str]:
     return paragraphs
 
 
-def overall_retrieval(months: Sequence[MonthSummary]) -> PageSection | None:
-    """nDCG@10 of each way to search, by month."""
-    scores_by_month = {
-        month.month: RetrievalScores(month.retrieval, month.retrieval_notes) for month in months
-    }
-    scored = {month: scores for month, scores in scores_by_month.items() if methods_of(scores)}
-    if not scored:
-        return None
-    methods = list(
-        dict.fromkeys(method for scores in scored.values() for method in methods_of(scores))
-    )
-    rows = [
-        [
-            Cell(month_name(month), page=f"{month}/index.html#retrieval"),
-            *(retrieval_cell(scores, method) for method in methods),
-            scores.queries,
+def months_section(data: ReportData) -> PageSection:
+    """Every month with its counts, and nDCG@10 of each way to search. A month with tables that
+    cannot be read stays in the list with a remark.
+    """
+    scores = {month.month: retrieval_of(month) for month in data.finished}
+    measured = {method for of_month in scores.values() for method in methods_of(of_month)}
+    methods = [method for method in METHODS if method in measured]
+    rows: dict[str, GridRow] = {}
+    for month in data.unreadable:
+        name = Cell(month_name(month), tag="has tables that cannot be read: see citeloom status")
+        rows[month] = [name, *[None] * (len(_MONTH_COLUMNS) + len(methods))]
+    for summary in data.months:
+        page = f"{summary.month}/index.html" if summary.finished else ""
+        rows[summary.month] = [
+            Cell(month_name(summary.month), page=page, tag="" if page else "not finished"),
+            *(summary.rows[table.name] for table in _MONTH_COLUMNS.values()),
+            *(retrieval_cell(retrieval_of(summary), method) for method in methods),
         ]
-        for month, scores in scored.items()
-    ]
-    text = (
-        f"{_MAIN_METRIC} with 95 % intervals: how well each way to search finds the papers that a"
-        " sentence cites. No language model is involved."
+    about = (
+        f"Of each way to search, {_MAIN_METRIC} with its 95 % interval: how well it finds the"
+        " papers that a sentence cites. No language model is involved."
     )
-    columns = ["Month", *(METHODS[method] for method in methods), "Queries"]
-    grid = Grid("retrieval", f"{_MAIN_METRIC} by month", columns, rows)
-    return PageSection("retrieval", "Retrieval", (text,), (grid,))
+    grid = Grid(
+        "months",
+        "Months",
+        ["Month", *_MONTH_COLUMNS, *(METHODS[method] for method in methods)],
+        [rows[month] for month in sorted(rows)],
+        about=about if methods else "",
+        stacked=True,
+    )
+    return PageSection("months", "Months", (), (grid,))
 
 
 def failure_sections(data: ReportData, failures: Sequence[LeftOut]) -> list[PageSection]:

@@ -60,7 +60,7 @@ def criteria(data: RelatedWorkData) -> PageSection | None:
     was marked.
     """
     groups = [
-        RowGroup(_marks_by_judge(data), f"Judge {data.scores.judge}", basis(data)),
+        RowGroup(_marks_by_judge(data), f"Judge {data.scores.judge}"),
         RowGroup(_marks_by_people(data), _PEOPLE, number_of(len(data.people.raters), "rater")),
     ]
     grid = measure_table(
@@ -68,7 +68,10 @@ def criteria(data: RelatedWorkData) -> PageSection | None:
         "Marks by criterion",
         [*CRITERIA_MEASURES, G_SCORE, *select("tasks")],
         groups=groups,
-        about="Mean marks from 1 to 5; the judge saw all systems of a task in one conversation.",
+        about=(
+            "Mean marks from 1 to 5; the judge saw all systems of a task in one conversation."
+            f" {basis(data)}."
+        ),
     )
     if not grid.rows:
         return None

@@ -14,7 +14,7 @@ from pipeline.report.corpus import (
     corpus_section,
     failure_sections,
     funnel_grid,
-    overall_retrieval,
+    months_section,
     papers_section,
     retrieval_section,
 )
@@ -31,7 +31,7 @@ from pipeline.report.formatting import (
     task_file,
     words,
 )
-from pipeline.report.grid import Cell, Grid, GridRow, PageSection, present
+from pipeline.report.grid import PageSection, present
 from pipeline.report.summary import ANSWER_STAGES, FUNNEL, FUNNEL_STAGES, MODEL_STAGES
 from pipeline.report.task_page import TaskEntry
 
@@ -41,14 +41,6 @@ SAMPLE_NOTE = (
 )
 _HOME = ("citeloom", "../index.html")
 _JSON = ("JSON", "report.json")
-_MONTH_COLUMNS = (
-    ("Pages", tables.DUMP_MEMBERS),
-    ("Papers", tables.PAPERS),
-    ("Passages", tables.PASSAGES),
-    ("In the index", tables.INDEX_RECEIPTS),
-    ("References", tables.REFERENCES),
-    ("Tasks", tables.RELATED_WORK_TASKS),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,31 +224,11 @@ def overall_page(data: ReportData, made_from: str = "") -> Page:
         notes=_notes(data),
         sections=present(
             PageSection("funnel", "From the dump to the index", (), (funnel_grid(data),)),
-            _months_section(data),
-            overall_retrieval(data.finished),
+            months_section(data),
             *related_work.sections(data.related),
             *answers.sections(data.answers, with_pages=False),
         ),
     )
-
-
-def _months_section(data: ReportData) -> PageSection:
-    rows: dict[str, GridRow] = {
-        month: [
-            Cell(month_name(month), tag="has tables that cannot be read: see citeloom status"),
-            *[0] * len(_MONTH_COLUMNS),
-        ]
-        for month in data.unreadable
-    }
-    for month in data.months:
-        page = f"{month.month}/index.html" if month.finished else ""
-        rows[month.month] = [
-            Cell(month_name(month.month), page=page, tag="" if page else "not finished"),
-            *(month.rows[counted.name] for _, counted in _MONTH_COLUMNS),
-        ]
-    columns = ["Month", *(title for title, _ in _MONTH_COLUMNS)]
-    grid = Grid("months", "Months", columns, [rows[month] for month in sorted(rows)], stacked=True)
-    return PageSection("months", "Months", (), (grid,))
 
 
 def _headline(data: ReportData) -> list[tuple[str, str, str]]:

@@ -24,10 +24,9 @@ from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE
 from pipeline.report.question_page import question_pages
 from pipeline.report.rendering import render, templates_digest
 from pipeline.report.stages import REPORT
-from pipeline.report.summary import FUNNEL_STAGES, MODEL_STAGES, notes_of, summary_key
+from pipeline.report.summary import summary_key
 from pipeline.report.task_page import task_pages
-from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.provenance import Provenance
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import Row, write_whole
 
@@ -120,10 +119,10 @@ def _overall_digest(workspace: Workspace) -> str:
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests and values of the inputs beside tables: templates, settings, ledgers, notes of files,
-    people's ratings.
+    """Digests and values of the inputs beside the rows of tables: templates, settings, ledgers,
+    notes of files, people's ratings.
     """
-    return {**_settings_inputs(workspace), **_provenance_inputs(workspace.root, month)}
+    return {**_settings_inputs(workspace), "summary": summary_key(workspace.root, month)}
 
 
 def _settings_inputs(workspace: Workspace) -> dict[str, str]:
@@ -137,28 +136,6 @@ def _settings_inputs(workspace: Workspace) -> dict[str, str]:
         "cut-off": workspace.settings.llm_cutoff,
         "judge figures": figures_digest(),
     }
-
-
-def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:
-    """Digests of ledgers and of people's ratings, and notes of files: why something was not run."""
-    files = {
-        f"ledger {stage}": root.ledger_file(stage, month)
-        for stage in (*FUNNEL_STAGES, *MODEL_STAGES)
-    }
-    files["human ratings"] = root.file(tables.HUMAN_RATINGS, month)
-    files["human grades"] = root.file(tables.HUMAN_GRADES, month)
-    digests = {}
-    for name, file in files.items():
-        provenance = read_provenance(file)
-        if provenance is not None:
-            digests[name] = provenance.rows_sha256
-    for stage in MODEL_STAGES:
-        provenance = read_provenance(root.file(tables.TABLES[stage], month))
-        if provenance is not None:
-            digests[f"off {stage}"] = str(provenance.notes.get("off", ""))
-    retrieval = json.dumps(notes_of(root, tables.RETRIEVAL_SCORES, month), sort_keys=True)
-    digest = hashlib.sha256(retrieval.encode()).hexdigest()
-    return digests | {f"notes {tables.RETRIEVAL_SCORES.name}": digest}
 
 
 def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:

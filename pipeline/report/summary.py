@@ -143,14 +143,14 @@ def summary_file(root: DataRoot, month: str) -> DataPath:
 
 
 def summary_key(root: DataRoot, month: str) -> str:
-    """SHA-256 of what a month's summary is made from. Raises PermanentFailure where a file cannot
-    be read.
+    """SHA-256 of what a month's summary and pages are made from. Raises PermanentFailure where a
+    file cannot be read.
     """
     read = [tables.TABLES[name] for name in (*FUNNEL_STAGES, *MODEL_STAGES)]
     files = [
         root.file(table, month) for table in (*read, tables.HUMAN_RATINGS, tables.HUMAN_GRADES)
     ]
-    files += [root.ledger_file(stage, month) for stage in FUNNEL_STAGES]
+    files += [root.ledger_file(stage, month) for stage in (*FUNNEL_STAGES, *MODEL_STAGES)]
     parts: list[Any] = [_VERSION]
     for file in files:
         provenance = read_provenance(file)

@@ -69,7 +69,7 @@ def test_retrieval_comes_first_definitions_are_closed_and_leaderboards_can_be_so
     place: Workspace,
 ) -> None:
     keys = [section.key for section in page_of(place).sections]
-    assert keys.index("funnel") < keys.index("retrieval") < keys.index("leaderboard")
+    assert keys.index("funnel") < keys.index("months") < keys.index("leaderboard")
     write_overall_page(place)
     parsed = LexborHTMLParser((place.root.path / "reports/index.html").read_text())
     assert {node.text() for node in parsed.css("summary")} == {"What the numbers mean"}
