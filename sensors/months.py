@@ -20,8 +20,9 @@ from resources.dagster_home import UNFINISHED
 
 def month_fingerprints(workspace: Workspace) -> dict[str, str]:
     """Month of the dump → fingerprint of its pages now."""
-    months = months_in_dump(workspace.settings)
-    return {month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months}
+    with workspace.read_cache():
+        months = months_in_dump(workspace.settings)
+        return {month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months}
 
 
 @dg.sensor(

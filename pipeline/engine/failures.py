@@ -87,14 +87,16 @@ def kind_of(error: BaseException) -> str:
 
 def forget_failure(workspace: Workspace, stage: str, month: str) -> None:
     """Remove the record of a failure: the month succeeded."""
-    file = _failure_file(workspace.root, stage, month)
-    if _may_exist(file):
+    if _may_exist(workspace.root, stage, month):
+        file = _failure_file(workspace.root, stage, month)
         file.unlink(missing_ok=True)
         forget(file)
 
 
 def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
     """The message of a month's last failure and whether a rerun can clear it, or None."""
+    if not _may_exist(workspace.root, stage, month):
+        return None
     failure = _read(_failure_file(workspace.root, stage, month), stage, month)
     return None if failure is None else failure.describe()
 
@@ -110,18 +112,16 @@ def all_failures(root: DataRoot) -> list[Failure]:
     return sorted(failures, key=lambda failure: (failure.month, failure.stage))
 
 
-def _may_exist(file: DataPath) -> bool:
-    """Whether a file of the folder may exist; within `read_cache` by one listing of the folder."""
+def _may_exist(root: DataRoot, stage: str, month: str) -> bool:
+    """Whether a failure may be recorded; within `read_cache` by one listing of the folder."""
     if not is_active():
         return True
-    folder = file.parent
-    names = once(("names", folder), lambda: {other.name for other in folder.glob("*.json")})
-    return file.name in names
+    folder = root.path / _FOLDER
+    names = once(("names", folder), lambda: {file.name for file in folder.glob("*.json")})
+    return _file_name(stage, month) in names
 
 
 def _read(file: DataPath, stage: str, month: str) -> Failure | None:
-    if not _may_exist(file):
-        return None
     try:
         record = json.loads(file.read_bytes())
         return Failure(stage, month, str(record["message"]), str(record.get("kind", _UNEXPECTED)))
@@ -134,4 +134,8 @@ def _read(file: DataPath, stage: str, month: str) -> Failure | None:
 
 
 def _failure_file(root: DataRoot, stage: str, month: str) -> DataPath:
-    return root.path / _FOLDER / f"{stage}-{month}.json"
+    return root.path / _FOLDER / _file_name(stage, month)
+
+
+def _file_name(stage: str, month: str) -> str:
+    return f"{stage}-{month}.json"

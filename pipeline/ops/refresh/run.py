@@ -89,13 +89,19 @@ def _run_below(
 ) -> dict[str, Sequence[Stage]]:
     """Run the later stages of prepared months; returns month → stages left out of date."""
     deferred: dict[str, Sequence[Stage]] = {}
+    with workspace.read_cache():
+        planned = {month: downstream(workspace, month, stages, redo=redo) for month in months}
+    computed = False
     for month in months:
-        below = downstream(workspace, month, stages, redo=redo)
+        below = planned[month]
+        if computed:  # a month may read earlier ones
+            below = downstream(workspace, month, stages, redo=redo)
         if below.run and month not in {failed for _, failed, _ in report.failures}:
+            computed = True
             check(workspace, below.run)
             record_keys(workspace, [month])
             report.add(run_months(workspace, [month], below.run, finish=False))
-        if below.run or redo:
+        if below.run:
             below = downstream(workspace, month, stages, redo=False)
         deferred[month] = below.deferred
     report.add(run_months(workspace, [], [stage for stage in stages if stage.finish is not None]))
