@@ -210,37 +210,30 @@ def check_sentences(
     cases = []
     for draft, target in zip(drafts, rows("targets"), strict=True):
         for sentence in draft.sentences:
-            work = (
-                by_id.get(target["cites"].get(sentence.keys[0], ""))
-                if len(sentence.keys) == 1
-                else None
-            )
+            if len(sentence.keys) != 1:
+                continue
+            work = by_id.get(target["cites"].get(sentence.keys[0], ""))
             if work is not None and arxiv_id(work) in records:
                 cases.append((sentence, arxiv_id(work)))
     chance.shuffle(cases)
     figures: dict[str, Any] = {"sentences that cite one work": len(cases)}
     papers = [paper for _, paper in cases]
     pairs = [(sentence.claim(""), paper) for sentence, paper in cases]
+    others, negated, other_digit = [], [], []
+    for text, paper in pairs:
+        others.append((text, chance.choice([other for other in papers if other != paper])))
+        if _VERB.search(text):
+            negated.append((_VERB.sub(r"\1 not", text, count=1), paper))
+        if _DIGITS.search(text):
+            other_digit.append((_DIGITS.sub(_next_number, text, count=1), paper))
     changed_by_fault = {
-        "none": pairs,
-        "key of another work": [
-            (text, chance.choice([p for p in papers if p != paper])) for text, paper in pairs
-        ],
-        "negated": [
-            (_VERB.sub(r"\1 not", text, count=1), paper)
-            for text, paper in pairs
-            if _VERB.search(text)
-        ],
-        "digit changed": [
-            (_DIGITS.sub(_next, text, count=1), paper)
-            for text, paper in pairs
-            if _DIGITS.search(text)
-        ],
+        "none": pairs[: of_each * 4],
+        "key of another work": others[:of_each],
+        "negated": negated[:of_each],
+        "digit changed": other_digit[:of_each],
     }
     for fault, changed in changed_by_fault.items():
-        verdicts = Counter(
-            _verdicts(workspace, changed[: of_each * 4 if fault == "none" else of_each], records)
-        )
+        verdicts = Counter(_verdicts(workspace, changed, records))
         count = sum(verdicts.values())
         for verdict in ("contradicted", "not_found"):
             figures[f"{fault}: {verdict.replace('_', ' ')}, % of {count}"] = _percent(
@@ -249,7 +242,7 @@ def check_sentences(
     return figures
 
 
-def _next(number: re.Match[str]) -> str:
+def _next_number(number: re.Match[str]) -> str:
     return str(float(number[0]) + 1).removesuffix(".0")
 
 

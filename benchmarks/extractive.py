@@ -119,21 +119,17 @@ def score(written: Mapping[str, Mapping[str, str]], golds: Mapping[str, str]) ->
 
 def means(scores: Scores, tasks: Sequence[str]) -> dict[str, Any]:
     """Method → metric → [mean, low, high] over these tasks; and extractive less each other."""
-    figures: dict[str, Any] = {
-        name: {
-            metric: _rounded(estimate(_lists(values, tasks))) for metric, values in metrics.items()
-        }
-        for name, metrics in scores.items()
-    }
+    figures: dict[str, Any] = {}
+    for name, metrics in scores.items():
+        figures[name] = {}
+        for metric, values in metrics.items():
+            figures[name][metric] = _rounded(estimate(_lists(values, tasks)))
     for name in (LEAD, LEXRANK, RANDOM):
-        figures[f"{EXTRACTIVE} less {name}"] = {
-            metric: _rounded(
-                paired_difference(
-                    _lists(scores[EXTRACTIVE][metric], tasks), _lists(scores[name][metric], tasks)
-                )
-            )
-            for metric in METRICS
-        }
+        differences = figures[f"{EXTRACTIVE} less {name}"] = {}
+        for metric in METRICS:
+            ours = _lists(scores[EXTRACTIVE][metric], tasks)
+            theirs = _lists(scores[name][metric], tasks)
+            differences[metric] = _rounded(paired_difference(ours, theirs))
     return figures
 
 

@@ -326,19 +326,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _better_than_not_reading(judged: Sequence[Verdicts], name: str) -> Claim:
-    ours, floor = (
-        next(
-            each.measure().supported_or_not.value
-            for each in judged
-            if (each.judge, each.set) == (judge, name)
-        )
-        for judge in (OVERLAP_JUDGE, "always supported")
-    )
-    return Claim(
-        f"{name}: macro-F1 of two classes above that of always supported",
-        round(ours - floor, 3),
-        0.0,
-    )
+    measures = {each.judge: each.measure() for each in judged if each.set == name}
+    ours = measures[OVERLAP_JUDGE].supported_or_not.value
+    floor = measures["always supported"].supported_or_not.value
+    claim = f"{name}: macro-F1 of two classes above that of always supported"
+    return Claim(claim, round(ours - floor, 3), 0.0)
 
 
 if __name__ == "__main__":

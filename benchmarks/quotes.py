@@ -77,19 +77,15 @@ def measure(corpus: Corpus, workspace: Workspace, count: int) -> None:
         ("as printed", [(sentence, sentence) for sentence, _ in chosen]),
         ("two words changed", changed),
     ):
+        found = searched = 0
         started = time.perf_counter()
-        found = sum(
-            any(holds(source.hit.text, sentence) for source in corpus.find_quote(quote, limit=1))
-            for quote, sentence in quotes
-        )
+        for quote, sentence in quotes:
+            sources = corpus.find_quote(quote, limit=1)
+            found += any(holds(source.hit.text, sentence) for source in sources)
         seconds = time.perf_counter() - started
-        searched = sum(
-            any(
-                holds(hit.text, sentence)
-                for hit in corpus.search(quote, limit=1, include_unfit=True)
-            )
-            for quote, sentence in quotes
-        )
+        for quote, sentence in quotes:
+            hits = corpus.search(quote, limit=1, include_unfit=True)
+            searched += any(holds(hit.text, sentence) for hit in hits)
         shares[form] = found / count
         figures |= {
             f"{form}: find-quote, first result": round(found / count, 4),

@@ -133,6 +133,12 @@ def answer_row(
     question_id: str, writer: Writer, answer: Answer, settings: Mapping[str, Any]
 ) -> Row:
     """The row of an answer. settings: those of its system, for the record."""
+    shown = []
+    for hop, passages in enumerate(answer.shown, 1):
+        for passage in passages:
+            columns = {name: getattr(passage, name) for name in PASSAGE_COLUMNS}
+            columns |= {"section_path": list(passage.section_path), "month": passage.month}
+            shown.append({"hop": hop} | columns)
     return {
         "question_id": question_id,
         **writer.columns,
@@ -144,16 +150,7 @@ def answer_row(
         ],
         "claims": [asdict(claim) for claim in answer.claims],
         "queries": list(answer.queries),
-        "shown": [
-            {
-                "hop": hop,
-                **{name: getattr(passage, name) for name in PASSAGE_COLUMNS},
-                "section_path": list(passage.section_path),
-                "month": passage.month,
-            }
-            for hop, passages in enumerate(answer.shown, 1)
-            for passage in passages
-        ],
+        "shown": shown,
         "hops": answer.hops,
         "abstained": answer.abstained,
         "trace": answer.trace_json(),

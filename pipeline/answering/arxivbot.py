@@ -114,10 +114,8 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
         claims += await extract_claims(
             tools, steps, alone, best, most=MOST_CLAIMS - len(facts), earlier=claims, hops=hops
         )
-        query = (
-            await reflect(tools, steps, alone, queries, claims)
-            if hop < tools.settings.answer_hops
-            else None
-        )
+        query = None
+        if hop < tools.settings.answer_hops:
+            query = await reflect(tools, steps, alone, queries, claims)
     sentences = await compose(tools, steps, "answer", alone, claims)
     return grounded_answer(sentences, claims, queries, hops, steps)

@@ -103,11 +103,11 @@ async def fact_claims(
 def facets_of(question: str) -> tuple[str, ...]:
     """Which of authors, affiliations, date and categories a question asks for."""
     without_speakers = _AUTHORS_AS_SPEAKERS.sub(" ", question)
-    return tuple(
-        facet
-        for facet, pattern in _FACETS.items()
-        if pattern.search(without_speakers if facet == "authors" else question)
-    )
+    facets = []
+    for facet, pattern in _FACETS.items():
+        if pattern.search(without_speakers if facet == "authors" else question):
+            facets.append(facet)
+    return tuple(facets)
 
 
 def named_papers(question: str, passages: Iterable[Passage]) -> list[str]:

@@ -134,15 +134,14 @@ def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> 
 
 def _dates(job: Job, questions: Sequence[Question]) -> dict[str, str]:
     """Paper → day of its first version, of the month's papers whose questions have no date."""
-    papers = {paper for question in questions if question.date is None for paper in question.papers}
-    if not papers:
-        return {}
-    rows = job.iterate(tables.METADATA, ["arxiv_id", "published"])
-    return {
-        row["arxiv_id"]: row["published"]
-        for row in rows
-        if row["arxiv_id"] in papers and row["published"]
-    }
+    undated = [question for question in questions if question.date is None]
+    papers = {paper for question in undated for paper in question.papers}
+    dates = {}
+    if papers:
+        for row in job.iterate(tables.METADATA, ["arxiv_id", "published"]):
+            if row["arxiv_id"] in papers and row["published"]:
+                dates[row["arxiv_id"]] = row["published"]
+    return dates
 
 
 def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:

@@ -86,22 +86,19 @@ class DraftCheck:
 
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
+        references = [asdict(check) for check in self.references]
+        for reference in references:
+            del reference["record"]
+        citations = []
+        for check in self.citations:
+            sentence = check.sentence
+            place = {"file": sentence.file, "line": sentence.line}
+            citations.append(asdict(check) | {"sentence": sentence.readable} | place)
         return {
             "draft": str(self.draft.file),
             "judge": self.judge,
-            "references": [
-                {name: value for name, value in asdict(check).items() if name != "record"}
-                for check in self.references
-            ],
-            "citations": [
-                asdict(check)
-                | {
-                    "sentence": check.sentence.readable,
-                    "file": check.sentence.file,
-                    "line": check.sentence.line,
-                }
-                for check in self.citations
-            ],
+            "references": references,
+            "citations": citations,
             "without_entry": [
                 {"key": key, "file": sentence.file, "line": sentence.line}
                 for key, sentence in self.without_entry

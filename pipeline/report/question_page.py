@@ -273,7 +273,7 @@ def _answer(
 ) -> SystemAnswer:
     """systems: all that answered the question."""
     answer, system = answer_of_row(dict(row)), row["system"]
-    passages = {passage.passage_id: passage for hop in answer.shown for passage in hop}
+    passages = answer.passages
     read = {name: _read_passage(passage, posed) for name, passage in passages.items()}
     used = {number for sentence in answer.sentences for number in sentence.claims}
     claims = {

@@ -208,24 +208,30 @@ def group_by_paper(passages: Sequence[RankedPassage]) -> tuple[PaperHits, ...]:
     by_paper: dict[str, list[RankedPassage]] = {}
     for passage in passages:
         by_paper.setdefault(passage.arxiv_id, []).append(passage)
-    return tuple(
-        PaperHits(
-            arxiv_id, best[0].title, best[0].month, best[0].categories, best[0].url, tuple(best)
+    papers = []
+    for arxiv_id, hits in by_paper.items():
+        best = hits[0]
+        papers.append(
+            PaperHits(arxiv_id, best.title, best.month, best.categories, best.url, tuple(hits))
         )
-        for arxiv_id, best in by_paper.items()
-    )
+    return tuple(papers)
 
 
 def rank_sentences(query: str, hits: Sequence[Hit]) -> list[RankedPassage]:
     """The hits with their best sentences: those with most of the query's stems, rare ones first."""
-    stems = set(map(term_id, words_of(query)))
+
+    def stems_of(text: str) -> set[int]:
+        return set(map(term_id, words_of(text)))
+
+    stems = stems_of(query)
     texts = [without_markers(hit.text) for hit in hits]
     split = [split_sentences(text) for text in texts]
-    shared = [
-        [stems & set(map(term_id, words_of(sentence))) for sentence in sentences]
-        for sentences in split
-    ]
-    having = Counter(stem for parts in shared for stem in set[int]().union(*parts))
+    shared = []
+    having: Counter[int] = Counter()
+    for sentences in split:
+        parts = [stems & stems_of(sentence) for sentence in sentences]
+        shared.append(parts)
+        having.update(set[int]().union(*parts))
     weights = {stem: math.log(1 + len(texts) / having[stem]) for stem in having}
     return [
         _ranked(hit, text, sentences, _best_places(parts, weights))

@@ -59,11 +59,12 @@ class Dump:
     @cached_property
     def months(self) -> list[str]:
         """Months `YYYY-MM` that have pages, oldest first."""
-        parts = [part for _, listing in self.zips for part in listing.parts]
-        months = {part.month for part in parts if not part.strays and part.subset in self.subsets}
-        return sorted(
-            months.union(folder.month for folder in self.loose if folder.subset in self.subsets)
-        )
+        months = {folder.month for folder in self.loose if folder.subset in self.subsets}
+        for _, listing in self.zips:
+            for part in listing.parts:
+                if part.subset in self.subsets and not part.strays:
+                    months.add(part.month)
+        return sorted(months)
 
     def count_pages(self, month: str) -> int:
         """How many pages the month has, duplicates included; no row is read."""
@@ -73,14 +74,17 @@ class Dump:
         """The month's pages, columns as in the table dump_members, sorted by identifier.
 
         Duplicates of one identifier are sorted by preference: a loose page before those in zips,
-        because it is newer; then the better conversion; of one name twice in a zip the last, as zip
-        tools do.
+        because it is newer; then the better conversion; of one name twice in a zip the last, as by
+        zip tools.
         """
-        parts = [
-            (name, listing, part) for name, listing, part in self._parts(month) if not part.strays
-        ]
-        tables = [_as_members(name, part, listing.rows_of(part)) for name, listing, part in parts]
-        pages = pa.concat_tables([DUMP_MEMBERS.schema.empty_table(), *tables])
+        tables = [DUMP_MEMBERS.schema.empty_table()]
+        for zip_name, listing, part in self._parts(month):
+            if not part.strays:
+                rows = listing.rows_of(part)
+                for name, value in (("subset", part.subset), ("zip", zip_name)):
+                    rows = rows.append_column(name, pa.repeat(pa.scalar(value), rows.num_rows))
+                tables.append(rows.select(DUMP_MEMBERS.schema.names).cast(DUMP_MEMBERS.schema))
+        pages = pa.concat_tables(tables)
         zipped = pc.not_equal(pages["zip"], "")
         rank = pc.index_in(pages["subset"], pa.array(SUBSETS))
         keys = ("arxiv_id", "zipped", "rank", "zip", "member")
@@ -91,9 +95,7 @@ class Dump:
         return pages.take(order)
 
     def strays(self, month: str) -> Iterator[Stray]:
-        """The month's strays. Those of no month, and zips that cannot be used, belong to the dump's
-        first month.
-        """
+        """The month's strays; the first month has those of none, and zips that cannot be used."""
         if month in self.months[:1]:
             yield from ((name, "unreadable_zip", message) for name, message in self.broken.items())
         for zip_name, listing, part in self._parts(month):
@@ -125,13 +127,6 @@ class Dump:
                 month_of_part = part.month if part.month in months else first_month
                 if part.subset in self.subsets and month_of_part == month:
                     yield name, listing, part
-
-
-def _as_members(zip_name: str, part: ListingPart, rows: pa.Table) -> pa.Table:
-    """Rows of a listing as rows of dump_members."""
-    for name, value in (("subset", part.subset), ("zip", zip_name)):
-        rows = rows.append_column(name, pa.repeat(pa.scalar(value), rows.num_rows))
-    return rows.select(DUMP_MEMBERS.schema.names).cast(DUMP_MEMBERS.schema)
 
 
 def months_in_dump(settings: Settings) -> list[str]:
@@ -271,8 +266,7 @@ class LooseFolder:
     subset: str
 
     def list_pages(self, folder: DumpFolder, cache: Path) -> Listing:
-        """Its present contents. Checksums are cached: only new pages, and those that have changed,
-        are read for them.
+        """Its present contents. Checksums are cached: only new and changed pages are read.
 
         Raises OSError where the folder cannot be listed.
         """
@@ -314,25 +308,21 @@ class LooseFolder:
 
 
 def find_loose_folders(folder: DumpFolder, top: list[tuple[str, bool]]) -> list[LooseFolder]:
-    """The folders of a dump folder that hold loose pages; `top` are the names directly in it,
-    sorted.
+    """The folders of a dump folder that hold loose pages. top: the names directly in it, sorted.
 
     Raises OSError where one cannot be listed.
     """
     paths = [name for name, is_folder in top if is_folder and folder_month(name)]
-    for name, is_folder in top:
-        if is_folder and is_subset_folder(name):
-            inside = sorted(folder.names(name))
-            paths += [
-                f"{name}/{yymm}" for yymm, is_below in inside if is_below and folder_month(yymm)
-            ]
-    with_pages = [
-        path for path in paths if any(_is_page(f"{path}/{name}") for name, _ in folder.names(path))
-    ]
+    for subset, is_folder in top:
+        if is_folder and is_subset_folder(subset):
+            for name, is_folder_below in sorted(folder.names(subset)):
+                if is_folder_below and folder_month(name):
+                    paths.append(f"{subset}/{name}")
     folders = []
-    for path in with_pages:
-        parent, _, yymm = path.rpartition("/")
-        folders.append(LooseFolder(path, folder_month(yymm) or "", subset_of(parent, "")))
+    for path in paths:
+        if any(_is_page(f"{path}/{name}") for name, _ in folder.names(path)):
+            parent, _, yymm = path.rpartition("/")
+            folders.append(LooseFolder(path, folder_month(yymm) or "", subset_of(parent, "")))
     return folders
 
 
