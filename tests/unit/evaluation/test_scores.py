@@ -193,9 +193,3 @@ def test_an_empty_section_has_scores_of_0_and_one_whose_task_is_gone_is_in_the_l
     assert (found["rouge1"], found["words"], found["reference_coverage"]) == (0.0, 0.0, 0.0)
     assert dict(outcome.left_out) == {"task_gone": 1}
     assert {row["task_id"] for row in rows_of(work)} == {FIRST}
-
-
-def test_a_month_without_sections_has_no_scores(tmp_path: Path) -> None:
-    work, outcome = scored(tmp_path, [])
-    assert rows_of(work) == []
-    assert outcome.notes == {"metrics": {}}

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.related_work.extractive import extractive, group_references, prepare
-from pipeline.related_work.lead_lexrank import lead, lexrank, lexrank_scores, tfidf_cosines
+from pipeline.related_work.extractive import extractive
+from pipeline.related_work.lead_lexrank import lead, lexrank
 from pipeline.related_work.quotable_works import quotable_works, section_words
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task import Reference, ReferencePassage, Task
@@ -159,14 +159,6 @@ def test_similar_references_share_a_paragraph_that_opens_with_their_subject() ->
     assert second.startswith("Nets hold fish in all of the seas [Reference 2].")
 
 
-def test_groups_hold_every_reference_once() -> None:
-    for count in (1, 2, 4, 5, 9):
-        prepared = prepare(abstract_task(*([BOATS, NETS] * 5)[:count], items=3), hashed_words)
-        assert sorted(place for group in group_references(prepared) for place in group) == list(
-            range(count + 3)
-        )
-
-
 def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read() -> None:
     text = (
         "# T\n\n## Abstract\n\nBoats float on the water.\n\n## 1 Introduction\n\nRivers are wide"
@@ -191,15 +183,6 @@ def test_lead_takes_first_sentences_then_second_ones_as_they_stand() -> None:
         "Title 3 [Reference 3].",
     ]
     assert all(sentence.passages for sentence in summary.sentences)
-
-
-def test_lexrank_prefers_what_many_sentences_say() -> None:
-    sentences = ["boats float on rivers", "boats float far", "rivers and boats", "taxes rise"]
-    scores = lexrank_scores(tfidf_cosines(sentences))
-    assert scores.sum() == pytest.approx(1.0)
-    assert int(scores.argmax()) == 0
-    assert lexrank_scores(np.ones((3, 3))) == pytest.approx([1 / 3] * 3)
-    assert len(lexrank_scores(np.zeros((0, 0)))) == 0
 
 
 def test_lexrank_keeps_to_its_length_and_repeats_nothing() -> None:

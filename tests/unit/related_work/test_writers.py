@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,47 +140,6 @@ def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(
         assert llm.requests == []
     assert rows_by_writer(fewer) == {"chatcite@scripted": before["chatcite@scripted"]}
     assert (elements.rows, summaries.rows) == (6, 2)
-
-
-def test_a_run_that_ends_in_the_second_writer_changes_nothing_and_pays_nothing_twice(
-    tmp_path: Path,
-) -> None:
-    class Killed(BaseException):
-        pass
-
-    with ScriptedLlm(models=MODELS) as llm:
-        first = place_of(llm, tmp_path, "zero_shot")
-        write_corpus(first, TASKS)
-        write(first)
-        before = first.root.file(tables.SUMMARIES, MONTH).read_bytes()
-        more = place_of(llm, tmp_path, "few_shot,few_shot@large,zero_shot")
-        part = next(
-            part for part in SUMMARIES.parts(more, MONTH) if part.name == "few_shot@scripted"
-        )  # type: ignore[misc]
-        build = SUMMARIES.parts
-        assert build is not None
-
-        def dying(place: Workspace, month: str) -> list[Any]:
-            def die(job: Any) -> Any:
-                yield from part.build(job)
-                raise Killed
-
-            return [
-                replace(one, build=die) if one.name == part.name else one
-                for one in build(place, month)
-            ]
-
-        with pytest.raises(Killed):
-            run_stage(replace(SUMMARIES, parts=dying), more, MONTH)
-        assert first.root.file(tables.SUMMARIES, MONTH).read_bytes() == before
-        paid = len(llm.requests)
-        write(more)
-        assert len(llm.requests) == paid
-    assert list(rows_by_writer(more)) == [
-        "few_shot@large",
-        "few_shot@scripted",
-        "zero_shot@scripted",
-    ]
 
 
 def test_sections_written_elsewhere_are_rows_beside_ours(tmp_path: Path) -> None:

@@ -53,13 +53,6 @@ def test_nominal_alpha_is_that_of_nltk(units: list[list[int]]) -> None:
     assert found == pytest.approx(AnnotationTask(data=triples, distance=binary_distance).alpha())
 
 
-@given(marks)
-def test_alpha_does_not_depend_on_the_order_of_marks_or_units(units: list[list[int]]) -> None:
-    turned = [unit[::-1] for unit in units][::-1]
-    first, second = krippendorff_alpha(units), krippendorff_alpha(turned)
-    assert first == (None if second is None else pytest.approx(second))
-
-
 def test_full_agreement_is_1_with_an_interval_of_no_width_and_what_contradicts_is_below_0() -> None:
     found = alpha([[1, 1], [5, 5], [2, 2], [4, 4]], ["a", "b", "c", "d"])
     assert (found.value, found.low, found.high) == (1, 1, 1)

@@ -148,13 +148,6 @@ def test_every_command_gives_one_json_document(
         ),
         (("export", "ratings", "--to", "out", "--months", "2031-01"), 2, "2031-01"),
         (("export", "ratings", "--to", "a_file"), 2, "--to a_file is a file"),
-        (("export", "grades", "--to", "out", "--name", "arxivbot"), 2, "reveals arxivbot"),
-        (
-            ("export", "grades", "--to", "out", "--systems", "gpt"),
-            2,
-            "nothing of gpt; there is arxivbot, direct",
-        ),
-        (("export", "grades", "--to", "out", "--months", "2031-01"), 2, "2031-01"),
         (("export", "grades", "--to", "out", "--without-gold"), 2, "--without-gold is for ratings"),
         (("import", "nowhere.csv"), 2, "nowhere.csv"),
         (("results", "ratings"), 1, "citeloom annotate import"),

@@ -17,7 +17,6 @@ from pipeline.evaluation.annotation.study import (
     check_name,
     key_file,
     read_key,
-    select_items,
     write_key,
 )
 from pipeline.evaluation.g_score.people import TARGET_CHARS, beginning, criteria
@@ -150,14 +149,6 @@ def test_the_key_is_read_back_as_it_was_and_no_other_study_takes_its_name(root: 
 def test_a_name_that_is_no_file_or_reveals_a_system_or_its_model_is_refused(name: str) -> None:
     with pytest.raises(SettingError, match="--name"):
         check_name(name, ("chatcite@gpt-4", "few_shot", "zero_shot"))
-
-
-def test_a_system_may_have_several_models() -> None:
-    systems = ("zero_shot@gpt-3.5-turbo", "zero_shot@gpt-4")
-    texts = {f"task {number}": systems for number in range(3)}
-    selection = select_items(texts, systems[::-1], "tasks", most=2, seed=1)
-    assert selection.systems == systems
-    assert check_name("pilot", selection.systems) == "pilot"
 
 
 def test_only_tasks_with_a_section_of_every_system_are_taken_and_no_more_than_requested(

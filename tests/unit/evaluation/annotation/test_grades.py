@@ -141,15 +141,6 @@ def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path
     assert len(rows_in(work)) == LINES
 
 
-def test_a_comment_alone_is_kept_without_a_verdict(work: Workspace, tmp_path: Path) -> None:
-    _, files = give_out(work.root, tmp_path / "out")
-    sheet = imported(work, fill(files[0], lambda row: "", comment="=cannot tell"))
-    assert [(row["verdict"], row["comment"]) for row in rows_in(work)] == [(None, "=cannot tell")]
-    assert (sheet.filled, sheet.cells) == (0, LINES)
-    found = results(work, month_grades())
-    assert (found.verdicts, found.comments) == (0, 1)
-
-
 def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(
     work: Workspace, tmp_path: Path
 ) -> None:

@@ -154,6 +154,8 @@ def test_a_corrected_sheet_replaces_the_earlier_one_and_its_wrong_lines_lose_not
     assert marks_of_the_first() == [4, 1, 4]
     imported(work, sent_back(tmp_path, [first | {"fluency": "5"}, second, third]))
     assert marks_of_the_first() == [5, 4, 4]
+    imported(work, sent_back(tmp_path, [first | {"preferred": ""}, second, third | EMPTY]))
+    assert len(kept(work.root)) == LINES - 1, "a line that is empty now is taken back"
 
 
 def test_of_two_sections_that_are_preferred_none_is_and_their_marks_stay(
@@ -265,20 +267,6 @@ def test_importing_again_one_by_one_or_in_another_order_gives_the_same_rows(
     for file in reversed(files):
         imported(work, file)
     assert kept(work.root) == together
-
-
-def test_the_same_rater_again_replaces_that_task_and_no_other(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
-    for rater in ("Ada", "Ben"):
-        imported(work, sent_back(tmp_path, filled(study, rater)))
-    first, second, third = [row | {"fluency": "1"} for row in filled(study, "ADA")[:3]]
-    again = sent_back(tmp_path, [first | {"preferred": ""}, second, third | EMPTY])
-    assert imported(work, again).replaced == 3
-    rows = kept(work.root)
-    assert len(rows) == 2 * LINES - 1, "a line that is empty now is taken back"
-    changed = [(row["rater"], row["task_id"]) for row in rows if row["fluency"] == 1]
-    assert changed == [("Ada", study.study.units["T01-A"].item_id)] * 2
 
 
 def test_months_go_to_files_of_their_own_in_which_studies_lie_beside_each_other(

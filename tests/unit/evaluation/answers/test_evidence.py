@@ -7,11 +7,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 from zipfile import ZipFile
 
-import numpy as np
 import pytest
 
 from pipeline.answering.questions import gold_passages, read_questions
@@ -21,13 +19,10 @@ from pipeline.evaluation.answers import judge
 from pipeline.evaluation.answers.judge import CLAIM, GOLD
 from pipeline.evaluation.answers.sample import SPLIT
 from pipeline.evaluation.passages import (
-    ClaimSearch,
     EvidencePassage,
-    evidence_for,
     passages_by_paper,
 )
-from pipeline.settings import Settings
-from tests.unit.evaluation.answers.graded import OTHER, PAPER, PASSAGES, evidence_by_words, question
+from tests.unit.evaluation.answers.graded import OTHER, PAPER, evidence_by_words, question
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 PROMPT_FOLDER = Path(judge.__file__).parent / "prompts"
@@ -65,29 +60,6 @@ def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_othe
     one = evidence_by_words(question(), ["Kites fly.", "Ada Byron is of Quay University."], 9)
     assert {passage.arxiv_id for passage in one["q1", "Kites fly."]} == {PAPER}
     assert one["q1", "Ada Byron is of Quay University."][0].anchor == "front"
-
-
-def test_claims_are_encoded_once_and_vectors_are_fused_with_words() -> None:
-    encoded: list[list[str]] = []
-
-    class Encoder:
-        def encode_queries(self, claims: list[str]) -> list[Any]:
-            encoded.append(claims)
-            return [SimpleNamespace(dense=np.array([1.0, 0.0], np.float32)) for _ in claims]
-
-    search = ClaimSearch(
-        ["A.", "Ships do not sink."], Settings(), lambda settings: cast(Any, Encoder())
-    )
-    vectors = {"p1": np.array([1.0, 0.0], np.float32), "p2": np.array([0.0, 1.0], np.float32)}
-    for claims in (["Ships do not sink."], ["A.", "Ships do not sink."]):
-        found = evidence_for(question(), claims, PASSAGES, 1, search, vectors)
-        assert found["q1", "Ships do not sink."][0].passage_id == "p1"
-    assert encoded == [["A.", "Ships do not sink."]]
-
-
-def test_a_claim_about_papers_without_passages_has_none() -> None:
-    assert evidence_by_words(question(papers=("2401.00009",)), ["A."], 3) == {("q1", "A."): ()}
-    assert evidence_by_words(question(), [], 3) == {}
 
 
 def test_the_digest_holds_every_prompt() -> None:

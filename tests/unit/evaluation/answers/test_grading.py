@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import tables
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.measures import answer_measures
@@ -20,11 +19,9 @@ from pipeline.evaluation.answers.sample import (
     SampledAnswer,
     parts_of,
 )
-from tests.month_tables import write_table
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.answers.graded import (
     case,
-    evidence_by_words,
     fence,
     form_of,
     forms,
@@ -34,7 +31,6 @@ from tests.unit.evaluation.answers.graded import (
     sentences_as_claims,
     verdicts,
 )
-from tests.unit.evaluation.made_up import workspace
 
 pytestmark = pytest.mark.slow
 
@@ -77,17 +73,6 @@ def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_b
     assert found["completion_tokens"] > 0
     assert answer_measures(found)["factual"] == 0.5
     assert answer_measures(found)["coverage"] == 0.75
-
-
-def test_a_row_has_a_claims_passages_best_first_as_they_come_back(tmp_path: Path) -> None:
-    [row], _ = graded(tmp_path, [case()], sentences_as_claims, JUDGE)
-    evidence = evidence_by_words(question(), [FLOATS, NINE], 2)
-    for claim in row["claims"]:
-        best = [passage.passage_id for passage in evidence["q1", claim["claim"]]]
-        assert [passage["passage_id"] for passage in claim["passages"]] == best
-    root = workspace(tmp_path).root
-    write_table(root, tables.ANSWER_GRADES, "2024-03", [row])
-    assert root.rows(tables.ANSWER_GRADES, "2024-03") == [row]
 
 
 def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path: Path) -> None:
@@ -167,28 +152,6 @@ def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gol
     assert "coverage" in answer_measures(found)
     assert "factual" not in answer_measures(found)
     assert len(found["split_failures"]) == 1
-
-
-def test_a_verdict_that_cannot_be_read_is_recorded_and_counts_nowhere(tmp_path: Path) -> None:
-    def unsure(asked: Asked) -> str | None:
-        unread = NINE in fence(asked, "claim") or GOLD_TWELVE in fence(asked, "fact")
-        return json.dumps({"quote": "", "verdict": "perhaps"}) if unread else None
-
-    [found], llm = graded(tmp_path, [case()], sentences_as_claims, unsure, JUDGE)
-    assert [each["verdict"] for each in (*found["claims"], *found["gold"])] == [
-        "correct",
-        None,
-        "held",
-        None,
-    ]
-    assert (answer_measures(found)["factual"], answer_measures(found)["coverage"]) == (1.0, 1.0)
-    assert [bool(each["failure"]) for each in (*found["claims"], *found["gold"])] == [
-        False,
-        True,
-        False,
-        True,
-    ]
-    assert found["calls"] == llm.generations == 7
 
 
 @pytest.mark.parametrize(

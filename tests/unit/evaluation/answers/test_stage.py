@@ -33,7 +33,6 @@ pytestmark = pytest.mark.slow
 
 DEFAULT_SYSTEMS: tuple[str, ...] = Settings.model_fields["answer_systems"].default
 SYSTEMS = {name: ALL_SYSTEMS[name] for name in DEFAULT_SYSTEMS}
-JUDGING_FORMS = {"AnswerClaims", "ClaimFinding", "GoldFinding"}
 
 
 WRITERS = sorted(
@@ -238,13 +237,3 @@ def test_without_vectors_words_alone_rank_the_evidence_and_it_is_told(
         outcome = run_all(place)["answer_grades"]
     assert outcome.notes["evidence_ranked_by"] == "words alone"
     assert all(each["passages"] for row in grades(place) for each in row["claims"])
-
-
-def test_a_month_of_which_nothing_is_answered_is_graded_for_nothing(
-    corpus: Workspace, tmp_path: Path
-) -> None:
-    with ScriptedLlm() as llm:
-        place = staged(corpus, tmp_path, llm, BEAM)
-        outcomes = run_all(place, MAY)
-    assert (outcomes["answer_grades"].rows, outcomes["answer_scores"].rows) == (0, 0)
-    assert llm.requests == []

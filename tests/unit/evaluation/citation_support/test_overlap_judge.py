@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipeline.evaluation.citation_support.overlap_judge import (
-    EMBEDDING_WEIGHT,
-    PARTLY_FROM,
     SUPPORTED_FROM,
-    Overlap,
     OverlapJudge,
-    decide,
-    score,
 )
 from pipeline.settings import load_settings
 
@@ -62,12 +57,3 @@ def test_cases_together_have_the_verdicts_that_each_has_alone(judge: OverlapJudg
     assert [each.score for each in together] == pytest.approx(
         [judge.verdict(*case).score for case in cases], abs=0.01
     )
-
-
-def test_verdicts_follow_from_the_score_by_the_fitted_thresholds() -> None:
-    assert 0 <= PARTLY_FROM <= SUPPORTED_FROM <= 1
-    assert score(0.0, -0.5) == 0
-    assert score(1.0, 1.0) == 1
-    assert score(1.0, 0.0) == pytest.approx(1 - EMBEDDING_WEIGHT)
-    assert decide(Overlap(1.0, 1.0, "S.")).label == "supported"
-    assert decide(Overlap(0.0, 0.0, "S.")).label == "not"

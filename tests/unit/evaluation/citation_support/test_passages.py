@@ -12,7 +12,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.passages import RankedEvidence, among, best_places, search
+from pipeline.evaluation.passages import RankedEvidence, among, search
 from pipeline.index.exact import lexical_scores
 from tests.month_tables import write_table
 from tests.unit.evaluation.citation_support.building import (
@@ -110,8 +110,3 @@ def test_a_claim_that_shares_no_word_is_shown_the_beginning(claim: str) -> None:
     assert [each.ordinal for each in among(TEXTS, claim, 2)] == [0, 1]
     assert [each.ordinal for each in among(["---", "$$"], claim, 5)] == [0, 1]
     assert among([], claim, 5) == ()
-
-
-def test_what_scores_best_comes_first_and_ties_go_by_place() -> None:
-    assert best_places(np.array([0, 2, 1, 2], np.float32), 3) == [1, 3, 2]
-    assert [each.ordinal for each in among(["Quartz is old."] * 3, "quartz", 3)] == [0, 1, 2]

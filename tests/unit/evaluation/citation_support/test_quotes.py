@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pipeline.evaluation.citation_support.judge import folded, place_of
+from pipeline.evaluation.citation_support.judge import place_of
 
 PASSAGE = (
     "We call it “self-attention” – a layer’s output $x_{i} = \\alpha W^{2}$ depends on all"
@@ -57,14 +55,3 @@ def test_signs_that_nobody_sees_and_tags_that_a_prompt_breaks_hide_no_quote() ->
 def test_of_two_passages_with_the_quote_the_first_is_named() -> None:
     assert place_of("weighs stones", ["It counts.", "It weighs stones.", "Who weighs stones?"]) == 1
     assert place_of("weighs stones", []) is None
-
-
-@given(st.text(max_size=60), st.integers(0, 60), st.integers(0, 60))
-def test_any_piece_of_a_text_is_found_in_it_unless_it_says_nothing(
-    text: str, one: int, other: int
-) -> None:
-    """Of ASCII: pieces of what NFKC joins are other letters than the whole."""
-    plain = text.encode("ascii", "ignore").decode()
-    piece = plain[min(one, other) : max(one, other)]
-    found = place_of(piece, [plain])
-    assert found == (0 if any(sign.isalnum() for sign in folded(piece)) else None)

@@ -19,8 +19,9 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.retrieval.pool import MOST_PASSAGES, matrix_of
-from pipeline.evaluation.retrieval.rows import build_scores
+from pipeline.evaluation.retrieval.rows import build_scores, score_inputs
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
+from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import workspace
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,
@@ -111,6 +112,8 @@ def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
     rows, _ = scored(work, WordEmbedder())
     for method in ("dense", "lexical", "sparse", "fused"):
         assert value(rows, method, "RR@50") == 1.0
+    # Only one paper asks, and so there is no interval.
+    assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
 
 
 def test_the_difference_of_fused_and_lexical_is_paired(tmp_path: Path) -> None:
@@ -153,16 +156,6 @@ def test_embeddings_of_earlier_texts_are_refused_with_what_to_run(work: Workspac
         scored(work, WordEmbedder())
 
 
-def test_a_month_that_one_paper_asks_from_has_no_intervals(work: Workspace) -> None:
-    sentence = "Copper glacier orchards shine brightly [@a]."
-    write_papers(
-        work, MAY, [Written("2405.00001", "May", [("paragraph", sentence)], {"a": "2403.00001"})]
-    )
-    rows, _ = scored(work, WordEmbedder(), MAY)
-    assert {row["papers"] for row in rows} == {2}
-    assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
-
-
 def test_rows_are_taken_from_chunks_in_any_order() -> None:
     rows = np.arange(24, dtype=np.float16).reshape(8, 3)
     chunks = [
@@ -176,6 +169,11 @@ def test_rows_are_taken_from_chunks_in_any_order() -> None:
 
 def test_scores_depend_on_cited_months_alone(work: Workspace) -> None:
     first, _ = scored(work, WordEmbedder())
+    noted = score_inputs(work, APRIL)
+    write_table(
+        work.root, tables.RETRIEVAL_QUERIES, APRIL, work.root.rows(tables.RETRIEVAL_QUERIES, APRIL)
+    )
+    assert score_inputs(work, APRIL) == noted, "a file of before has no note of what it cites"
     for month, paper in (("2024-02", "2402.00001"), (MAY, "2405.00001")):
         write_papers(work, month, [Written(paper, "Other", [("abstract", "quartz quartz shine")])])
     assert state(RETRIEVAL_SCORES, work, APRIL) is State.DONE
