@@ -87,27 +87,29 @@ def make_task(
     paper: Mapping[str, Any], section: Mapping[str, Any], citations: Citations, most: int
 ) -> dict[str, Any]:
     """A row of `related_work_tasks` for a paper and its section; at most `most` references."""
-    reviews = {other["title"] for other in paper["sections"] if is_related_work(other["title"])}
-
-    def belongs(block: Mapping[str, Any]) -> bool:
-        return section["title"] in block["section_path"]
-
-    def is_review(block: Mapping[str, Any]) -> bool:
-        return not reviews.isdisjoint(block["section_path"])
-
-    blocks = [block for block in paper["blocks"] if belongs(block)]
-    keys = list(dict.fromkeys(key for block in blocks for key in block["cited_keys"]))
+    blocks = [block for block in paper["blocks"] if section["title"] in block["section_path"]]
+    keys = {key for block in blocks for key in block["cited_keys"]}
     cited = {
         key: citations[paper["arxiv_id"], key]
         for key in keys
         if (paper["arxiv_id"], key) in citations
     }
-    cited = dict(sorted(cited.items(), key=lambda item: (item[1].place, item[0])))
-    order = list(dict.fromkeys(work.identity for work in cited.values()))[:most]
-    numbers = {
-        key: order.index(work.identity) + 1 for key, work in cited.items() if work.identity in order
-    }
-    first_keys = {number: key for key, number in reversed(list(numbers.items()))}
+    # Two items of one work are one reference, under the key of the first.
+    numbers: dict[str, int] = {}
+    first_keys: list[str] = []
+    number_of: dict[str, int] = {}
+    for key, work in sorted(cited.items(), key=lambda item: (item[1].place, item[0])):
+        if work.identity not in number_of:
+            if len(number_of) == most:
+                continue
+            number_of[work.identity] = len(number_of) + 1
+            first_keys.append(key)
+        numbers[key] = number_of[work.identity]
+    reviews = {other["title"] for other in paper["sections"] if is_related_work(other["title"])}
+
+    def is_review(block: Mapping[str, Any]) -> bool:
+        return not reviews.isdisjoint(block["section_path"])
+
     return {
         "task_id": f"{paper['arxiv_id']}#{section['anchor']}",
         "arxiv_id": paper["arxiv_id"],
@@ -115,7 +117,7 @@ def make_task(
         "description": paper_text(paper, skip=is_review),
         "section_title": section["title"],
         "references": [
-            _reference(number, key, cited[key]) for number, key in sorted(first_keys.items())
+            _reference(number, key, cited[key]) for number, key in enumerate(first_keys, 1)
         ],
         "outside": len(keys) - len(numbers),
         "gold": gold_text(blocks, numbers),
@@ -145,7 +147,9 @@ def _build(job: Job) -> Iterator[Row]:
     sources: Counter[str] = Counter()
     cited: set[str] = set()
     count = 0
-    for task in chain(_corpus_tasks(job, citations), _file_tasks(job)):
+    folder = job.settings.tasks_dir
+    of_files = iter(()) if folder is None else task_rows(folder, job.month)
+    for task in chain(_corpus_tasks(job, citations), of_files):
         if count == job.settings.max_tasks:
             job.leave_out(
                 task["arxiv_id"] or task["task_id"],
@@ -181,11 +185,6 @@ def _corpus_tasks(job: Job, citations: Citations) -> Iterator[dict[str, Any]]:
             job.leave_out(paper["arxiv_id"], "too_few_references", detail)
         else:
             yield task
-
-
-def _file_tasks(job: Job) -> Iterator[dict[str, Any]]:
-    folder = job.settings.tasks_dir
-    return iter(()) if folder is None else task_rows(folder, job.month)
 
 
 def _citations(job: Job) -> Citations:

@@ -207,7 +207,11 @@ def _import(root: DataRoot, file: Path, override: str | None) -> ImportedSheet:
     others: dict[str, list[Row]] = defaultdict(list)
     for month in study.months:
         for row in _stored_rows(root, study, month):
-            (mine if _is_of(row, sheet) else others)[month].append(row)
+            same_name = row[study.row_class.annotator].casefold() == sheet.annotator.casefold()
+            if row["study"] == study.study and same_name:
+                mine[month].append(row)
+            else:
+                others[month].append(row)
     names = [row[study.row_class.annotator] for rows in mine.values() for row in rows]
     # Anna and anna are one: the first spelling stays.
     annotator = names[0] if names else sheet.annotator
@@ -237,28 +241,24 @@ def _stored_rows(root: DataRoot, study: Study, month: str) -> list[Row]:
     return [*root.rows(table, month)] if root.file(table, month).exists() else []
 
 
-def _is_of(row: Row, sheet: Sheet) -> bool:
-    """Whether a stored row is of the study and the annotator of a sheet."""
-    name = row[sheet.study.row_class.annotator]
-    return bool(row["study"] == sheet.study.study and name.casefold() == sheet.annotator.casefold())
-
-
 def _table_rows(sheet: Sheet, annotator: str) -> dict[str, list[Row]]:
     """Month → rows of the table, of the lines with an entry."""
     row_class = sheet.study.row_class
     rows: dict[str, list[Row]] = defaultdict(list)
     for unit_id, row in sheet.rows.items():
-        unit, values = sheet.study.units[unit_id], row.model_dump()
-        if any(value is not None for value in values.values()):
-            cells = {
-                **unit.model_dump(),
-                **parse_writer(unit.system).columns,
-                **values,
-                "study": sheet.study.study,
-                row_class.annotator: annotator,
-                row_class.item_id: unit.item_id,
-            }
-            rows[unit.month].append({name: cells[name] for name in row_class.table.schema.names})
+        values = row.model_dump()
+        if all(value is None for value in values.values()):
+            continue
+        unit = sheet.study.units[unit_id]
+        cells = {
+            **unit.model_dump(),
+            **parse_writer(unit.system).columns,
+            **values,
+            "study": sheet.study.study,
+            row_class.annotator: annotator,
+            row_class.item_id: unit.item_id,
+        }
+        rows[unit.month].append({name: cells[name] for name in row_class.table.schema.names})
     return rows
 
 
@@ -289,14 +289,14 @@ def _write(
             writer.add(row)
         writer.commit(
             Provenance(
-                table.name,
-                month,
-                table.version,
-                1,
-                __version__,
-                fingerprint,
-                {},
-                dict(sorted(inputs.items())),
+                table=table.name,
+                month=month,
+                schema_version=table.version,
+                stage_version=1,
+                code_version=__version__,
+                fingerprint=fingerprint,
+                settings={},
+                inputs=dict(sorted(inputs.items())),
             )
         )
 
@@ -323,22 +323,25 @@ class StudyStatus:
 def read_status(root: DataRoot) -> list[StudyStatus]:
     """The studies of a data root, by name. Raises PermanentFailure where a key is damaged."""
     studies = []
-    for study in (read_key(root, name) for name in study_names(root)):
+    for name in study_names(root):
+        study = read_key(root, name)
         by_annotator: dict[str, list[Row]] = defaultdict(list)
         for month in study.months:
             for row in _stored_rows(root, study, month):
                 if row["study"] == study.study:
                     by_annotator[row[study.row_class.annotator]].append(row)
-        filled = {name: _progress(study, rows)[0] for name, rows in sorted(by_annotator.items())}
-        items = {unit.item for unit in study.units.values()}
+        filled = {
+            annotator: _progress(study, rows)[0] for annotator, rows in sorted(by_annotator.items())
+        }
+        _, cells = _progress(study, ())
         studies.append(
             StudyStatus(
-                study.study,
-                study.kind,
-                len(items),
-                len(study.units),
-                _progress(study, ())[1],
-                filled,
+                study=study.study,
+                kind=study.kind,
+                items=len({unit.item for unit in study.units.values()}),
+                units=len(study.units),
+                cells=cells,
+                filled=filled,
             )
         )
     return studies

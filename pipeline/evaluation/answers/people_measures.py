@@ -59,6 +59,8 @@ class ClaimKey(NamedTuple):
 
 Verdicts = Mapping[ClaimKey, Mapping[str, str]]
 """Claim → grader → verdict."""
+Shares = dict[str, dict[str, list[float]]]
+"""Measure → question → a value for each grader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,22 +302,21 @@ def _compare_systems(
     No sheet has answers that abstain or claim nothing, and yet they hold no gold claim: they count
     for questions of which the grader graded gold claims in another answer.
     """
-    people, judged = _by_system(), _by_system()
+    people: dict[str, Shares] = defaultdict(_no_shares)
+    judged: dict[str, Shares] = defaultdict(_no_shares)
     for grader in sorted({name for by_grader in verdicts.values() for name in by_grader}):
         mine = {
             key: by_grader[grader] for key, by_grader in verdicts.items() if grader in by_grader
         }
         systems = {key.system for key in mine}
         for grade in grades:
-            if grade["system"] not in systems:
-                continue
-            of_people, of_judge = _verdicts_on_the_same(grade, mine)
-            for values, given in ((people, of_people), (judged, of_judge)):
-                for part, (measure, points) in COMPARED.items():
-                    marks = [points[verdict] for key, verdict in given.items() if key.part == part]
-                    if marks:
-                        values[grade["system"]][measure][grade["question_id"]].append(fmean(marks))
+            if grade["system"] in systems:
+                of_people, of_judge = _verdicts_on_the_same(grade, mine)
+                _add_shares(people[grade["system"]], grade["question_id"], of_people)
+                _add_shares(judged[grade["system"]], grade["question_id"], of_judge)
     for system, measures in sorted(people.items()):
+        if not measures:
+            continue
         by_judge = judged[system]
         yield SystemComparison(
             judge=judge,
@@ -326,6 +327,14 @@ def _compare_systems(
                 name: paired_difference(values, by_judge[name]) for name, values in measures.items()
             },
         )
+
+
+def _add_shares(shares: Shares, question_id: str, verdicts: Mapping[ClaimKey, str]) -> None:
+    """Add the share of points that one person's, or the judge's, verdicts give an answer."""
+    for part, (measure, points) in COMPARED.items():
+        marks = [points[verdict] for key, verdict in verdicts.items() if key.part == part]
+        if marks:
+            shares[measure][question_id].append(fmean(marks))
 
 
 def _verdicts_on_the_same(
@@ -346,6 +355,5 @@ def _verdicts_on_the_same(
     return of_people, {key: judged[key] for key in of_people}
 
 
-def _by_system() -> dict[str, dict[str, dict[str, list[float]]]]:
-    """System → measure → question → a value for each grader."""
-    return defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+def _no_shares() -> Shares:
+    return defaultdict(lambda: defaultdict(list))
