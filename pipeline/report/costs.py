@@ -62,8 +62,8 @@ def _cost_grid(
         if cost.calls:
             rows.append(_row(label, ", ".join(sorted(cost.models)), cost, data.prices))
             total.calls += cost.calls
-            total.read.update(cost.read)
-            total.written.update(cost.written)
+            total.tokens_read.update(cost.tokens_read)
+            total.tokens_written.update(cost.tokens_written)
     rows.append(_row(_TOTAL, "", total, data.prices))
     columns = [*_COLUMNS, *(["Money", "Money per item"] if data.prices else [])]
     notes = _price_notes(total, data.prices)
@@ -72,7 +72,7 @@ def _cost_grid(
 
 def _row(label: str, models: str, cost: Cost, prices: Mapping[str, Prices]) -> GridRow:
     items = cost.items or None
-    row = [label, models, items, cost.calls, cost.read.total(), cost.written.total()]
+    row = [label, models, items, cost.calls, cost.tokens_read.total(), cost.tokens_written.total()]
     if not prices:
         return row
     money = cost.money(prices)
@@ -89,7 +89,9 @@ def _price_notes(total: Cost, prices: Mapping[str, Prices]) -> list[str]:
     notes = [
         f"Prices for a million tokens read and written, in the currency of the settings: {listed}."
     ]
-    used = {model for model in total.models if total.read[model] or total.written[model]}
+    used = {
+        model for model in total.models if total.tokens_read[model] or total.tokens_written[model]
+    }
     unpriced = sorted(used - prices.keys())
     if unpriced:
         notes.append(f"No price is set for {', '.join(unpriced)}; the money leaves its tokens out.")

@@ -75,32 +75,35 @@ class LeftOut:
 class Cost:
     """Calls and tokens of some rows, answers from the cache included.
 
-    items: how many rows it made. read, written: tokens by model, of every model that wrote or
-    judged, one that needs no tokens too.
+    items: how many rows it made. tokens_read, tokens_written: by model, of every model that wrote
+    or judged, one that needs no tokens too.
     """
 
     items: int = 0
     calls: int = 0
-    read: Counter[str] = field(default_factory=Counter)
-    written: Counter[str] = field(default_factory=Counter)
+    tokens_read: Counter[str] = field(default_factory=Counter)
+    tokens_written: Counter[str] = field(default_factory=Counter)
 
     def add(self, model: str, items: int, calls: int, read: int, written: int) -> None:
         """Add rows that a model made; '' for no model."""
         self.items += items
         self.calls += calls
-        self.read[model] += read
-        self.written[model] += written
+        self.tokens_read[model] += read
+        self.tokens_written[model] += written
 
     @property
     def models(self) -> set[str]:
-        return {model for model in self.read if model}
+        return {model for model in self.tokens_read if model}
 
     def money(self, prices: Mapping[str, Prices]) -> float | None:
         """Money for the tokens of models with a price; None where no model has one."""
         priced = sorted(self.models & prices.keys())
         if not priced:
             return None
-        return sum(prices[model].cost(self.read[model], self.written[model]) for model in priced)
+        return sum(
+            prices[model].cost(self.tokens_read[model], self.tokens_written[model])
+            for model in priced
+        )
 
 
 class Scores:
@@ -112,19 +115,15 @@ class Scores:
         preferred_judges: Sequence[str] = (),
         names: Mapping[str, str] | None = None,
     ) -> None:
-        """scores: of sections that are compared with one another, by month. preferred_judges: in
-        order; the main tables show the first that judged. names: name of a writer → its name in
-        the report.
+        """scores: of sections that are compared with one another. preferred_judges: in order; the
+        main tables show the first that judged. names: name of a writer → its name in the report.
         """
         names = names or {}
         self._values: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(
             lambda: defaultdict(dict)
         )
-        for month in scores:
-            for metric, by_judge in month.items():
-                for judge, by_system in by_judge.items():
-                    for system, by_task in by_system.items():
-                        self._values[metric, judge][names.get(system, system)].update(by_task)
+        for metric, judge, writer, by_task in scores:
+            self._values[metric, judge][names.get(writer, writer)].update(by_task)
         judged = {judge for _, judge in self._values if judge}
         self.judges = _preferred_first(judged, preferred_judges)
         """Models that judged, the preferred ones first."""
@@ -240,7 +239,8 @@ class RelatedWorkData(Writings):
             self.unquoted.update(self._named(month.unquoted))
             for system, counts in self._named(month.verdicts).items():
                 self.verdicts[system].update(counts)
-        self.scores = Scores((month.scores for month in months), self.judge_order, self.names)
+        scores = (of_writer for month in months for of_writer in month.scores)
+        self.scores = Scores(scores, self.judge_order, self.names)
         self.ratings = [self._with_name(row) for month in months for row in month.ratings]
         self.repeats = [self._with_name(row) for month in months for row in month.repeats]
         """Scores of the tasks that were written repeatedly, of every repeat; those of the G-Score

@@ -33,12 +33,12 @@ from pipeline.tables import CRITERIA, Table
 from pipeline.tables.writers import with_writer_names
 
 Row = Mapping[str, Any]
-ScoresByTask = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
-"""Metric → judge, '' where none is needed → writer → task → value."""
+ScoresByTask = tuple[str, str, str, Mapping[str, float]]
+"""Metric, judge ('' where none is needed), writer, and task → value."""
 
 FOLDER = "reports/summaries"
 # Raised when summaries have other fields or values for the same tables.
-_VERSION = 1
+_VERSION = 2
 
 # From the dump to the tasks of related work: table, what its rows are, and one of them.
 FUNNEL: tuple[tuple[Table, str, str], ...] = (
@@ -122,7 +122,7 @@ class MonthSummary:
     disabled_stages: Mapping[str, str]
     usage: Mapping[str, Sequence[tuple[str, str, int, int, int, int]]]
     sections: Mapping[str, int]
-    scores: ScoresByTask
+    scores: Sequence[ScoresByTask]
     repeats: Sequence[Row]
     verdicts: Mapping[str, Mapping[str, int]]
     unquoted: Mapping[str, int]
@@ -275,18 +275,17 @@ def _compared_and_repeated(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     )
 
 
-def mean_scores(rows: pa.Table) -> ScoresByTask:
+def mean_scores(rows: pa.Table) -> list[ScoresByTask]:
     """Scores by metric, judge, system and task; repeats of one judgement are averaged."""
-    scores: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    scores: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
     keys = ["metric", "judge", "system", "task_id"]
     means = rows.group_by(keys, use_threads=False).aggregate([("value", "mean")])
-    columns = [means[name].to_pylist() for name in (*keys, "value_mean")]
-    for metric, judge, system, task, value in zip(*columns, strict=True):
-        if value is not None:
-            judged_by = (judge or "") if metric.startswith("g_") else ""
-            by_system = scores.setdefault(metric, {}).setdefault(judged_by, {})
-            by_system.setdefault(system, {})[task] = value
-    return scores
+    for row in means.to_pylist():
+        if row["value_mean"] is not None:
+            judge = row["judge"] if row["metric"].startswith("g_") else None
+            by_task = scores[row["metric"], judge or "", row["system"]]
+            by_task[row["task_id"]] = row["value_mean"]
+    return [(*key, by_task) for key, by_task in scores.items()]
 
 
 def _citations_by_verdict(support: pa.Table) -> tuple[dict[str, Counter[str]], Counter[str]]:

@@ -28,7 +28,7 @@ def score(
 
 def scores(*rows: dict[str, Any], judges: tuple[str, ...] = ()) -> Scores:
     table = pa.Table.from_pylist(list(rows), schema=tables.SCORES.schema)
-    return Scores([mean_scores(table)], judges)
+    return Scores(mean_scores(table), judges)
 
 
 def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_are_two() -> None:
