@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.corpus.parse.measures import kept_characters
 from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
+from pipeline.corpus.passages.text import count_words
 from pipeline.tables import GRADES
 
 # Where B, C and D begin. A bound that is never reached means that the fact alone cannot lower the
@@ -28,6 +29,7 @@ _SHARE_OF_TEXT_LOST = (0.1, 0.25, 0.5)
 # has more than 200.
 _HIDDEN_CHARACTERS = (200, float("inf"), float("inf"))
 _FEWEST_WORDS = 100
+_LONGEST_MEAN_WORD = 15
 
 DROPPED = "dropped_for_errors"
 
@@ -52,8 +54,10 @@ def grade(paper: ParsedPage) -> Quality:
 
 def _grade_facts(paper: ParsedPage) -> Iterator[tuple[int, str]]:
     """(grades below A, name) of every fact."""
-    # Nearly the words of `split`, in a tenth of the time.
+    # Nearly the words of `count_words`, in a tenth of the time, but for scripts without spaces.
     words = sum(block.text.count(" ") + 1 for block in paper.blocks)
+    if words * _LONGEST_MEAN_WORD < paper.chars_kept:
+        words = sum(count_words(block.text) for block in paper.blocks)
     flaws = {
         name: getattr(paper, name)
         for name in ("ltx_errors", "unconverted_macros", "math_without_tex")

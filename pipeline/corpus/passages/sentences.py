@@ -13,7 +13,7 @@ from functools import partial
 from itertools import accumulate
 
 from pipeline.corpus.parse.policies import CITATION_MARKER, MISSING_MARKER
-from pipeline.corpus.passages.text import count_words
+from pipeline.corpus.passages.text import UNSPACED, count_words
 
 Span = tuple[int, int]
 """Start and end of a piece of a text."""
@@ -43,7 +43,11 @@ _PROTECTED = re.compile(
 _STOP = re.compile(
     rf"(?P<mark>[.!?…]+|{_MATH_STOP}(?: \([\w.*′']{{1,8}}\))?)"
     rf"(?P<closers>[\"”’'»)\]]*(?:\^[\w,*–-]{{1,12}})?)"
-    rf"(?P<cited>(?:\s*+{_CITATION}++)*+)(?=\s|\Z)|\n"
+    rf"(?P<cited>(?:\s*+{_CITATION}++)*+)(?=\s|\Z)|"
+    # Marks of scripts that put no space behind them, or have no capitals. In Japanese, a sentence
+    # goes on behind a quotation: 「はい。」と言う。
+    rf"(?P<end>[。！？｡।॥؟۔։።၊။។༎]+(?:[”’」』）》】\"')]+(?![ぁ-ん])|(?![”’」』）》】\"')])))"
+    rf"(?:\s*+{_CITATION}++)*+|\n"
 )
 _FULL_STOP = re.compile(r"(?<!\\right)(?<!\\left)\.\$+$")
 _NEXT_WORD = re.compile(r"\s*[\"“‘'«(\[¿¡]*(?P<word>[^\W\d_]+|.)", re.DOTALL)
@@ -251,10 +255,20 @@ def _sentence_spans(masked: str, span: Span) -> Iterator[Span]:
     return _spans_between(masked, span, _sentence_ends(masked, span))
 
 
+# Where nothing else parts a text of a script without spaces, it is cut behind so many characters.
+_FEWEST_UNSPACED = 8
 _Cut = Callable[[str, Span], Iterable[Span]]
 _SENTENCE_CUTS: tuple[_Cut, ...] = (
     _sentence_spans,
-    *(partial(_spans_by_pattern, re.compile(pattern)) for pattern in (r"[;:]\s+", r",\s+", r"\s+")),
+    *(
+        partial(_spans_by_pattern, re.compile(pattern))
+        for pattern in (
+            r"[;:]\s+|[；：]",
+            r",\s+|[，、،]",
+            r"\s+",
+            rf"[{UNSPACED}]{{{_FEWEST_UNSPACED}}}",
+        )
+    ),
 )
 _LINE_CUTS: tuple[_Cut, ...] = (partial(_spans_by_pattern, re.compile(r"\n")), *_SENTENCE_CUTS)
 
@@ -263,7 +277,8 @@ def _sentence_ends(masked: str, span: Span) -> Iterator[int]:
     """Sentence ends within a span of a masked text; a line break is one too."""
     start = span[0]
     for stop in _STOP.finditer(masked, *span):
-        end = stop.end() if stop["mark"] is None else _end_at(masked, start, stop)
+        is_certain = stop["mark"] is None
+        end = stop.end() if is_certain else _end_at(masked, start, stop)
         if end is not None:
             yield end
             start = end

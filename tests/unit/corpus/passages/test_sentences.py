@@ -42,6 +42,23 @@ def test_no_sentence_ends_inside_a_formula_or_an_abbreviation(text: str) -> None
     assert split_sentences(text) == [text]
 
 
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["本文研究检索模型。", "我们收集了数据！", "这样对吗？[@b1]", "好的。"],
+        ["彼は「はい。」と言った。", "次の文です。"],
+        ["他说：“好。”", "然后走了。"],
+        ["यह पहला वाक्य है।", "यह दूसरा है।"],
+        ["هل هذا صحيح؟", "نعم."],
+        ["It improved.^1,2", "See [?lee].", "Then [?moe] shows more."],
+    ],
+    ids=lambda sentences: sentences[0],
+)
+def test_sentences_end_at_the_marks_of_other_scripts_and_behind_notes(sentences: list[str]) -> None:
+    space = "" if "。" in sentences[0] else " "
+    assert split_sentences(space.join(sentences)) == sentences
+
+
 def test_a_price_in_dollars_opens_no_formula() -> None:
     assert split_sentences("It costs $5. We paid $6. That is $x. Y$.") == [
         "It costs $5.",

@@ -157,3 +157,10 @@ def test_every_part_of_a_long_table_repeats_its_head(table: str, second: str) ->
 @pytest.mark.parametrize("line", ["|" * 100_000 + "x", "-" * 100_000 + "x", "| - " * 50_000 + "x"])
 def test_a_line_of_signs_is_no_rule_and_takes_no_time(line: str) -> None:
     assert "".join(part for part, _ in split_table(f"{words(301)}\n{line}", 300)).count("x") == 1
+
+
+@pytest.mark.parametrize("text", ["提示词研究很重要，" * 200, "研究" * 800, "ประโยค" * 600])
+def test_a_text_without_spaces_is_split(text: str) -> None:
+    parts = split_text(text, 300)
+    assert "".join(part for part, _ in parts) == text
+    assert all(100 < words <= 300 for _, words in parts)
