@@ -22,6 +22,8 @@ from pipeline.corpus.parse.byline_text import (
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
 
+# "2Oslund Institute", where a contact begins with the mark that a name has; no "3M".
+_LEADING_NUMBER = re.compile(r"^\d{1,2}(?=[A-Z][a-z])")
 _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(
@@ -91,7 +93,7 @@ def contact_affiliations(contacts: Sequence[str]) -> list[str]:
     for contact in contacts:
         lines = [plain_line(without_addresses(line)).strip(EDGES) for line in contact.split(LINE)]
         lines = [line for line in lines if has_letters(line) and "nothing" not in kinds_of(line)]
-        affiliations += join_lines(lines)
+        affiliations += join_lines([_LEADING_NUMBER.sub("", line) for line in lines])
     return affiliations
 
 

@@ -568,6 +568,7 @@ _AFTERWORDS = (" preliminary version", " english translation", " translation in"
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"<>]{1,200}")
 _PLAIN_ID = re.compile(r"(?:arXiv[:,\s(]{1,4}|abs/)(\d{4}\.\d{4,5})(?!\d)")
 _OLD_NUMBER = re.compile(r"/\d{7}")
+_WITHIN_PAGE = re.compile(r"/html/[^#]*#")
 _ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may be before the word
 _OLD_ARCHIVE = re.compile(
     r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b"
@@ -626,7 +627,9 @@ def _find_id(parts: ItemParts) -> str | None:
         if arxiv_id:
             return arxiv_id
     for link in parts.links:
-        arxiv_id = _id_in(link, 0) if "rxiv" in link.lower() else None
+        # arXiv writes links within a page as whole addresses: those name the paper itself.
+        names_paper = "rxiv" in link.lower() and not _WITHIN_PAGE.search(link)
+        arxiv_id = _id_in(link, 0) if names_paper else None
         if arxiv_id:
             return arxiv_id
     for name, text in parts.fields:

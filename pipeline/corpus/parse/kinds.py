@@ -26,7 +26,10 @@ SECTION_RANKS = {
 # Visible, but no text of the paper, or text that no column has a place for. Counted as lost under
 # these names.
 _LOST = {
+    # Room that \phantom takes: a 5 aligned by a phantom 0 would read 05.
+    "ltx_phantom": "hidden",
     "ltx_page_footer": "page_footer",
+    "ar5iv-footer": "page_footer",
     "ltx_page_header": "page_header",
     "ltx_page_navbar": "navigation",
     "ltx_TOC": "table_of_contents",
@@ -66,6 +69,7 @@ _PUBLICATION_DATA = frozenset(
         "article",
         "articlenumber",
         "articleseq",
+        "cc-license",
         "ccs",
         "citation",
         "code",
@@ -76,6 +80,8 @@ _PUBLICATION_DATA = frozenset(
         "data",
         "doi",
         "eprint",
+        "firstpage",
+        "heading",
         "isbn",
         "issn",
         "issue",
@@ -92,6 +98,7 @@ _PUBLICATION_DATA = frozenset(
         "publisher",
         "pubyear",
         "received",
+        "shortheadings",
         "revised",
         "accepted",
         "submissionid",
@@ -141,6 +148,7 @@ _BY_CLASS = {
 # asks for it.
 _TAGS_IN_TEXT = frozenset({"ltx_tag_theorem", "ltx_tag_figure", "ltx_tag_table", "ltx_tag_float"})
 
+HEADING_NAMES = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BY_TAG = {
     "math": "math",
     "br": "break",
@@ -157,6 +165,7 @@ _BY_TAG = {
     "annotation": "annotation",
     "em": "emphasis",
     "i": "emphasis",
+    **dict.fromkeys(HEADING_NAMES, "heading"),
 }
 
 # The tag of an item whose style cites by names and year: its names and year are nowhere else.
@@ -170,8 +179,7 @@ _WHITE = re.compile(r"(?:^|;)color:(?:white|#fff|#ffffff|rgb\(255,255,255\))(?:;
 
 _BOXES = frozenset({
     "div", "p", "td", "th", "tr", "li", "dd", "dt", "section", "article", "blockquote", "figure",
-    "table", "tbody", "thead", "tfoot", "ul", "ol", "dl", "pre", "h1", "h2", "h3", "h4", "h5",
-    "h6", "main", "header", "aside",
+    "table", "tbody", "thead", "tfoot", "ul", "ol", "dl", "pre", "main", "header", "aside",
 })  # fmt: skip
 _BOX_CLASSES = frozenset({"ltx_p", "ltx_td", "ltx_tr", "ltx_title", "ltx_minipage"})
 
@@ -249,6 +257,12 @@ def _of_tag(tag: str) -> str:
 
 # What of a picture's text is more than a label of a drawing.
 TEXT_KINDS = frozenset({"p", "para", "list", "listing", "tabular", "theorem", "equation", "float"})
+# What may be within a paragraph. A box that holds these alone is one, whatever its class.
+WITHIN_PARAGRAPHS = frozenset({
+    "", "box", "break", "cite", "emphasis", "heading", "link", "math", "note", "subscript",
+    "superscript", "tag",
+})  # fmt: skip
+NO_TEXT_KINDS = frozenset({"drop", "lose", "unseen"})
 
 
 def section_rank(classes: str) -> int:

@@ -44,7 +44,7 @@ CITATION_MARKER = re.compile(r"\[@[^\[\]]+\]")
 # Of citations whose items the page does not have.
 MISSING_MARKER = re.compile(r"\[\?[^\s\[\];]+(?:; \?[^\s\[\];]+)*\]")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
-_WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
+_WORD, _DIGIT, _SPACE = re.compile(r"[^\W_]"), re.compile(r"\d"), re.compile(r"\s")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
 _OWN_MARKS = (
     LINE,
@@ -210,6 +210,12 @@ _AUTHOR_MACROS = {
 def author_macro(macro: str) -> str:
     """What an unknown macro among author names begins: AUTHOR, PLACE, or ""."""
     return _AUTHOR_MACROS.get(macro.strip(), "")
+
+
+def is_several_words(text: str) -> bool:
+    """Whether a text is more than one word, or long as where no spaces are written."""
+    bare = text.strip()
+    return _WORD.search(bare) is not None and (_SPACE.search(bare) is not None or len(bare) > 20)
 
 
 def visible(text: str) -> int:

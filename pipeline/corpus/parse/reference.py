@@ -20,7 +20,15 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
 from pipeline.corpus.parse.html import read_front
-from pipeline.corpus.parse.kinds import TEXT_KINDS, is_algorithm, kind_of, section_rank
+from pipeline.corpus.parse.kinds import (
+    HEADING_NAMES,
+    NO_TEXT_KINDS,
+    TEXT_KINDS,
+    WITHIN_PARAGRAPHS,
+    is_algorithm,
+    kind_of,
+    section_rank,
+)
 from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage, Section
 from pipeline.corpus.parse.policies import (
     ERRED,
@@ -366,7 +374,15 @@ class _PageReading:
             return self.read_front(node, "title")
         if kind in ("title", "subtitle", "abstract"):
             return self.read_front(node, kind)
-        return self.read(node)
+        is_paragraph = kind == "box" and self.is_unmarked_paragraph(node)
+        return self.read_para(node) if is_paragraph else self.read(node)
+
+    def is_unmarked_paragraph(self, node: Tag) -> bool:
+        """Whether a box of an unknown class holds words, and nothing that makes a block."""
+        kinds = {_kind(inner).partition(":")[0] for inner in node.find_all(True)}
+        return kinds <= WITHIN_PARAGRAPHS | NO_TEXT_KINDS and policies.is_several_words(
+            _ASIDES.sub("", node.get_text())
+        )
 
     def read_para(self, node: Tag) -> list[Block]:
         """A paragraph; lists, theorems and listings in it cut it into several."""
@@ -426,7 +442,7 @@ class _PageReading:
     def read_headings(self, node: Tag) -> tuple[str, str | None, list[Block]]:
         raw, numbers, notes = "", [], list[Block]()
         for child in _tags(node):
-            if child.name[0] != "h" or "ltx_title" not in _classes(child):
+            if child.name not in HEADING_NAMES:
                 break
             numbers += [
                 inner.extract().get_text()

@@ -33,10 +33,16 @@ _OPTION = re.compile(
     r"""(\[\d*\.?\d+(?:pt|em|ex|cm|mm|in)(?:/\d*\.?\d+(?:pt|em|ex|cm|mm|in))*\])"""
 )
 _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
-_ARTICLE, _ARTICLE_END, _BODY = b'<article class="ltx_document', b"</article>", b"<body"
+_ARTICLE = re.compile(rb'<article\b[^<>]*\bclass="ltx_document')
+_ARTICLE_END, _BODY = b"</article>", b"<body"
 # What arXiv's own site, and no page of the dump, has before the article: its styles, its base
 # address, its watermark.
-_SITE_SIGNS = (b"/static/browse/", b'<base href="/html/', b'id="watermark-tr"')
+_SITE_SIGNS = (
+    b"/static/browse/",
+    b'<base href="/html/',
+    b'id="watermark-tr"',
+    b'class="arxiv-html-header"',
+)
 _ERROR_MARK = b'class="ltx_ERROR'
 _FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
 
@@ -134,15 +140,18 @@ def without_site(html: bytes) -> bytes:
     Navigation, notices and forms would else count as text that the parser lost: some 3,000
     characters of each paper. Any other page stays as it is.
     """
-    start, end = html.find(_ARTICLE), html.rfind(_ARTICLE_END)
+    article = _ARTICLE.search(html)
+    if article is None:
+        return html
+    start, end = article.start(), html.rfind(_ARTICLE_END)
     body = html.find(b">", html.find(_BODY)) + 1
     if not 0 < body <= start < end:
         return html
     if not any(html.find(sign, 0, start) >= 0 for sign in _SITE_SIGNS):
         return html
-    article = html[start : end + len(_ARTICLE_END)]
     after = html.find(b"</body>", end)
-    return html[:body] + article + (html[after:] if after >= 0 else b"")
+    rest = html[after:] if after >= 0 else b""
+    return html[:body] + html[start : end + len(_ARTICLE_END)] + rest
 
 
 def without_controls(html: bytes) -> bytes:

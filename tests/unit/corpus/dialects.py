@@ -240,7 +240,9 @@ def fewer_classes(page: str, rng: random.Random) -> str:
         r" ltx_(?:title|tag|theorem)_(?:section|subsection|subsubsection|appendix)\b", "", page
     )
     return re.sub(
-        r" ltx_(?:citemacro_\w+|align_\w+|role_refnum|font_(?:bold|typewriter))", "", page
+        r" ltx_(?:citemacro_\w+|align_\w+(?::\S)?|role_refnum|font_(?:bold|typewriter))(?![\w-])",
+        "",
+        page,
     )
 
 

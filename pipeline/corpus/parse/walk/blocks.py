@@ -16,6 +16,7 @@ from pipeline.corpus.parse.walk.state import (
     Float,
     TextBuffer,
     Walk,
+    is_unmarked_paragraph,
     rows_of,
     take_textboxes,
 )
@@ -24,9 +25,12 @@ _ITEMS = frozenset({"li", "dt", "dd"})
 
 
 def box(walk: Walk, node: Node) -> None:
-    """An element that ends a word, or a line where lines matter."""
+    """An element that ends a word, or a line where lines matter; a paragraph where it is none's."""
+    if walk.buffer.mode == TOP and is_unmarked_paragraph(node):
+        return para(walk, node)
     walk.flow(node)
     walk.buffer.parts.append(walk.buffer.breaks)
+    return None
 
 
 def para(walk: Walk, node: Node) -> None:
@@ -290,8 +294,8 @@ def _cells(walk: Walk, row: Node) -> list[TableCell]:
     for child in row:
         if not isinstance(child, str):
             cells.append(_cell(walk, child))
-        elif not child.isspace():
-            walk.lose("outside_cells", child)
+        elif not child.isspace():  # in a cell of an unknown class
+            cells.append(TableCell(policies.finish(child)))
     return cells
 
 

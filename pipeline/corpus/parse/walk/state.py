@@ -14,7 +14,12 @@ from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.assembly import Findings
 from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.byline_text import Byline
-from pipeline.corpus.parse.kinds import TEXT_KINDS
+from pipeline.corpus.parse.kinds import (
+    HEADING_NAMES,
+    NO_TEXT_KINDS,
+    TEXT_KINDS,
+    WITHIN_PARAGRAPHS,
+)
 from pipeline.corpus.parse.parsed_page import Block
 from pipeline.corpus.parse.policies import ERRED
 from pipeline.corpus.parse.tree import Node
@@ -179,7 +184,7 @@ def headings_of(node: Node) -> list[Node]:
     """The headings that a section begins with."""
     nodes = []
     for child in node.elements():
-        if child.tag_type.name[0] != "h" or "ltx_title" not in child.classes:
+        if child.tag_type.name not in HEADING_NAMES:
             break
         nodes.append(child)
     return nodes
@@ -209,6 +214,28 @@ def _textboxes_below(node: Node) -> Iterator[tuple[Node, Node]]:
 
 def _holds_text(node: Node) -> bool:
     return any(child.tag_type.kind in TEXT_KINDS or _holds_text(child) for child in node.elements())
+
+
+def is_unmarked_paragraph(node: Node) -> bool:
+    """Whether a box of an unknown class holds words, and nothing that makes a block of its own."""
+    words = None if node.tag_type.kind == "heading" else _words_alone(node)
+    return words is not None and policies.is_several_words(words)
+
+
+def _words_alone(node: Node) -> str | None:
+    """The text below a node; None where a block is in it."""
+    texts: list[str] = []
+    for child in node:
+        if isinstance(child, str):
+            texts.append(child)
+        elif child.tag_type.kind in WITHIN_PARAGRAPHS:
+            words = _words_alone(child)
+            if words is None:
+                return None
+            texts.append(words)
+        elif child.tag_type.kind not in NO_TEXT_KINDS:
+            return None
+    return "".join(texts)
 
 
 def annotation_of(node: Node) -> str:
