@@ -103,7 +103,7 @@ def _opened(element: LexborNode, into: Node, formulas: list[str]) -> Node | None
     if _PLACE in attributes:
         into.append(formulas[int(attributes[_PLACE])])
         return None
-    tag_type = tag_type_of(element.tag or "", attributes, end="")
+    tag_type = tag_type_of((element.tag or "").lower(), attributes, end="")
     if tag_type.kind == "unseen":
         return None
     if not tag_type.kind:

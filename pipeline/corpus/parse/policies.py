@@ -30,7 +30,9 @@ INDENT, _SPACE = "\x17", "\x18"
 # Begins where a run of spaces does and never steps back: 30,000 footnotes in a row took 28 s
 # otherwise.
 _GAP = re.compile(rf"(?<!\s)\s*+{GONE}(?:\s*+{GONE})*+([.,;:!?)\]]?)")
-_INDENTATION = re.compile(rf"( ?){INDENT}\n*+([ \t\xa0\n{INDENT}]*+)")
+_INDENTATION = re.compile(rf"( ?){INDENT}([ \t\xa0\n{INDENT}]*+)")
+# White space around a line break is the markup's, not the code's.
+_MARKUP_SPACE = re.compile(r"[ \t]*+\n[ \t]*+")
 _COMMENTED_BREAK = re.compile(r"%\s*\n\s*")
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")
@@ -44,7 +46,7 @@ CITATION_MARKER = re.compile(r"\[@[^\[\]]+\]")
 # Of citations whose items the page does not have.
 MISSING_MARKER = re.compile(r"\[\?[^\s\[\];]+(?:; \?[^\s\[\];]+)*\]")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
-_WORD, _DIGIT, _SPACE = re.compile(r"[^\W_]"), re.compile(r"\d"), re.compile(r"\s")
+_WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
 _OWN_MARKS = (
     LINE,
@@ -116,7 +118,8 @@ def fold(text: str) -> str:
 
 def _kept_spaces(indentation: re.Match[str]) -> str:
     """The spaces at an INDENT; behind a number one at least."""
-    after_number, spaces = indentation[1], indentation[2].expandtabs(4)
+    after_number = indentation[1]
+    spaces = _MARKUP_SPACE.sub("", indentation[2]).expandtabs(4)
     count = spaces.count(" ") + spaces.count("\xa0")
     return after_number + _SPACE * (count - len(after_number))
 
@@ -214,8 +217,8 @@ def author_macro(macro: str) -> str:
 
 def is_several_words(text: str) -> bool:
     """Whether a text is more than one word, or long as where no spaces are written."""
-    bare = text.strip()
-    return _WORD.search(bare) is not None and (_SPACE.search(bare) is not None or len(bare) > 20)
+    words = text.split()
+    return _WORD.search(text) is not None and (len(words) > 1 or len(text.strip()) > 20)
 
 
 def visible(text: str) -> int:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 # Stand in the text for an element that was taken out of it, and for the id of the paragraph that
 # begins there.
 _ASIDE, _ANCHOR = "\4", "\5"
-_SPACES = re.compile(r"(?<=>)[ \n]* {2}[ \n]*(?=<)")
+_SPACES = re.compile(r"(?<=>) {2,}(?=<)")
 _ASIDES = re.compile(f"{_ASIDE}(\\d+){_ASIDE}")
 _ANCHORS = re.compile(f"{_ANCHOR}([^{_ANCHOR}]*){_ANCHOR}")
 
