@@ -73,10 +73,9 @@ def find_papers(
 
 def titles_of(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, str]:
     """Titles of those papers that the corpus holds, by arXiv id."""
-    ids = sorted(set(arxiv_ids))
-    query = f"select arxiv_id, title from papers where arxiv_id in ({', '.join('?' * len(ids))})"  # noqa: S608
+    query = "select arxiv_id, title from papers where arxiv_id in (select value from json_each(?))"
     with paper_index(workspace).open() as connection:
-        return dict(connection.execute(query, ids).fetchall())
+        return dict(connection.execute(query, (json.dumps(list(arxiv_ids)),)).fetchall())
 
 
 def _candidates(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -21,6 +22,10 @@ create table citations (
     cited text, citing text, month text, passages text, primary key (cited, citing, month)
 ) without rowid;
 create index citations_of_month on citations (month)
+"""
+_SHARED_WORKS = """
+select citing, count(*) from citations where cited in (select value from json_each(?))
+group by citing
 """
 
 
@@ -69,10 +74,9 @@ def read_citing_papers(workspace: Workspace, identifier: str) -> list[CitingPape
 
 def count_shared_works(workspace: Workspace, cited: Collection[str]) -> Counter[str]:
     """The papers that cite any of these papers, each with how many of them it cites."""
-    marks = ", ".join("?" * len(cited))
-    query = f"select citing, count(*) from citations where cited in ({marks}) group by citing"  # noqa: S608
     with citation_index(workspace).open() as connection:
-        return Counter(dict(connection.execute(query, sorted(cited)).fetchall()))
+        rows = connection.execute(_SHARED_WORKS, (json.dumps(list(cited)),))
+        return Counter(dict(rows.fetchall()))
 
 
 def _replace_month(

@@ -19,7 +19,7 @@ import hashlib
 import io
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -137,11 +137,12 @@ def _replace_month(
 ) -> None:
     """Replace a month's titles, and adjust the digests of the later months that find them."""
     removed, added = replace_titles(connection, month, rows)
-    if not removed and not added:
+    query = "select month, papers, found from lookups where month > ?"
+    later = connection.execute(query, (month,)).fetchall()
+    if not later or not (removed or added):
         return
     changes = _Changes(removed, added)
-    later = connection.execute("select month, papers, found from lookups where month > ?", (month,))
-    for other, papers, found in later.fetchall():
+    for other, papers, found in later:
         keys = _read_keys(workspace, other, papers)
         if keys is None:
             connection.execute("delete from lookups where month = ?", (other,))
@@ -154,11 +155,9 @@ class _Changes:
     """Papers that came to the index and left it."""
 
     def __init__(self, removed: Sequence[TitleCandidate], added: Sequence[TitleCandidate]) -> None:
-        papers = [*removed, *added]
-        self._keys = np.array([key for paper in papers for key in paper.index_keys], np.int64)
-        self._papers = np.repeat(
-            np.arange(len(papers)), [len(paper.index_keys) for paper in papers]
-        )
+        keys = [paper.index_keys for paper in (*removed, *added)]
+        self._keys = np.array([key for of_paper in keys for key in of_paper], np.int64)
+        self._papers = np.repeat(np.arange(len(keys)), list(map(len, keys)))
         self._hashes = [-_hash(paper) for paper in removed] + [_hash(paper) for paper in added]
 
     def difference(self, keys: np.ndarray) -> int:
@@ -214,7 +213,7 @@ def _earlier_months(connection: sqlite3.Connection, month: str) -> list[tuple[st
 
 def _hash(paper: TitleCandidate) -> int:
     """128 bits of what is compared of a paper."""
-    text = "\0".join(map(str, astuple(paper)))
+    text = "\0".join(map(str, paper))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
 
 
