@@ -212,6 +212,17 @@ def test_a_page_that_is_gone_or_changed_is_written_again(
     assert pages(built(tmp_path)) == before
 
 
+def test_a_page_newer_than_its_table_is_compared_by_content(tmp_path: Path) -> None:
+    """As in a copied data root; of the same size, so that nothing else tells them apart."""
+    write_month(workspace(tmp_path).root, MONTH)
+    work = built(tmp_path)
+    page = tmp_path / FOLDER / "index.html"
+    page.write_bytes(page.read_bytes())
+    assert state(REPORT, work, MONTH) is State.DONE
+    page.write_bytes(page.read_bytes().replace(b"March", b"mArch"))
+    assert state(REPORT, work, MONTH) is State.STALE
+
+
 def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(
     tmp_path: Path,
 ) -> None:
