@@ -128,6 +128,18 @@ def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: 
     assert stale(done) == {BOT, CHAT, QUOTING}
 
 
+def test_a_month_that_asks_nothing_depends_on_no_earlier_month(
+    corpus: Workspace, tmp_path: Path, llm: ScriptedLlm
+) -> None:
+    place = staged(corpus, tmp_path, llm, BEAM)
+    run_all(place, MAY)
+    rows = place.root.rows(tables.INDEX_RECEIPTS, MARCH)
+    write_table(
+        place.root, tables.INDEX_RECEIPTS, MARCH, [row | {"ids_sha256": "other"} for row in rows]
+    )
+    assert stale(place, MAY) == set()
+
+
 def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
     done: Workspace,
 ) -> None:

@@ -39,24 +39,17 @@ def support(
         "model": "some-model",
         "sentence": number,
         "number": number,
-        "arxiv_id": None,
-        "source": "full_text",
         "verdict": verdict,
         "unjudged": None if verdict else "over_the_limit",
         "quote": "what the passage says",
         "quote_found": True,
-        "passages": [],
-        "quoted": None,
         "judge": "strict" if verdict else None,
-        "calls": 1,
-        "prompt_tokens": 10,
-        "completion_tokens": 5,
     }
 
 
 def sentence(*references: int) -> Row:
     text = "They say so " + " ".join(f"[Reference {number}]" for number in references) + "."
-    return {"text": text, "references": list(references), "passages": [], "support": None}
+    return {"text": text, "references": list(references)}
 
 
 def scored(

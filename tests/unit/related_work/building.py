@@ -103,11 +103,8 @@ def task_row(number: int, reference_ids: Iterable[str]) -> dict[str, Any]:
         {
             "number": i,
             "arxiv_id": arxiv_id,
-            "key": f"bib{i}",
             "title": f"Title of {arxiv_id}",
-            "year": 2024,
             "source": "full_text",
-            "text": None,
         }
         for i, arxiv_id in enumerate(reference_ids, 1)
     ]
@@ -116,9 +113,7 @@ def task_row(number: int, reference_ids: Iterable[str]) -> dict[str, Any]:
         "arxiv_id": f"2405.{number:05}",
         "title": f"Target {number}",
         "description": f"# Target {number}\n\n## Introduction\n\nIt compares {number} things.",
-        "section_title": "Related work",
         "references": references,
-        "outside": 0,
         "gold": "Gold.",
     }
 

@@ -43,25 +43,16 @@ def reference(number: int, source: str = "full_text", text: str | None = None) -
     arxiv_id = f"{CITED}.{number:05}" if source == "full_text" else None
     title = f"Cited work {number}"
     return {
-        "number": number,
-        "arxiv_id": arxiv_id,
-        "key": f"bib{number}",
-        "title": title,
-        "year": 2024,
-        "source": source,
-        "text": text,
-    }
+        "number": number, "arxiv_id": arxiv_id, "title": title, "source": source, "text": text
+    }  # fmt: skip
 
 
 def task(references: Sequence[Mapping[str, Any]], task_id: str = TASK) -> dict[str, Any]:
     return {
         "task_id": task_id,
         "arxiv_id": task_id.split("#")[0],
-        "title": "A target",
         "description": "# A target",
-        "section_title": "Related work",
         "references": list(references),
-        "outside": 0,
         "gold": "Gold.",
     }
 
@@ -72,12 +63,7 @@ def section(
     """A row of a system's table as the system itself would make it of a model's text."""
     made = make_summary(text, set(numbers), trace, Spent(1, 10, 10))
     sentences = [
-        {
-            "text": sentence.text,
-            "references": list(sentence.references),
-            "passages": [],
-            "support": None,
-        }
+        {"text": sentence.text, "references": list(sentence.references)}
         for sentence in made.sentences
     ]
     return {
@@ -85,13 +71,9 @@ def section(
         "system": system,
         "model": "scripted",
         "repeat": 0,
-        "settings": "{}",
         "text": made.text,
         "sentences": sentences,
         "trace": json.dumps(made.trace),
-        "calls": 1,
-        "prompt_tokens": 10,
-        "completion_tokens": 10,
     }
 
 
@@ -110,11 +92,7 @@ def passage_rows(arxiv_id: str, texts: Sequence[str] = TEXTS) -> list[dict[str, 
             "ordinal": place,
             "anchor": f"S1.p{place}",
             "kind": kind,
-            "title": "A cited work",
-            "section_path": ["Method"],
             "text": text,
-            "words": 5,
-            "cited_keys": [],
             "text_sha256": str(place),
         }
         for place, (kind, text) in enumerate(rows)
@@ -125,18 +103,10 @@ def embedding_rows(rows: Iterable[Mapping[str, Any]], model: str = NAME) -> list
     """The vectors of passages by the embedder that counts words."""
     kept = list(rows)
     vectors = WordEmbedder().encode([row["text"] for row in kept])
+    identity = ("passage_id", "arxiv_id", "text_sha256")
     return [
-        {
-            "passage_id": row["passage_id"],
-            "arxiv_id": row["arxiv_id"],
-            "text_sha256": row["text_sha256"],
-            "model": model,
-            "dense": each.dense.astype(np.float16),
-            "sparse_ids": [],
-            "sparse_weights": [],
-            "colbert": None,
-            "truncated": False,
-        }
+        {name: row[name] for name in identity}
+        | {"model": model, "dense": each.dense.astype(np.float16)}
         for row, each in zip(kept, vectors, strict=True)
     ]
 
