@@ -40,6 +40,7 @@ def open_collections(workspace: Workspace) -> Collections:
         hash(settings.qdrant_api_key),
         settings.qdrant_grpc_port,
         settings.qdrant_private_network,
+        settings.qdrant_parallel_upserts,
     )
     key = (os.getpid(), place, name, server, storage)
     if key not in _OPEN:
@@ -70,6 +71,7 @@ def _make_collections(workspace: Workspace) -> Collections:
         grpc_port=settings.qdrant_grpc_port,
         private_network=settings.qdrant_private_network,
         storage=Storage(settings.qdrant_on_disk, settings.qdrant_shards, settings.qdrant_replicas),
+        in_flight=settings.qdrant_parallel_upserts,
     )
 
 

@@ -224,6 +224,9 @@ class IndexSettings(BaseModel):
     qdrant_replicas: int = Field(
         1, ge=1, description="Copies of each shard of a new collection on a cluster."
     )
+    qdrant_parallel_upserts: int = Field(
+        4, ge=1, description="Requests at once that load points into a server."
+    )
 
 
 class RetrievalSettings(BaseModel):
