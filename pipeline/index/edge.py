@@ -335,11 +335,9 @@ class EdgeCollections:
         incomplete one.
         """
         index = self.collection(name)
-        with (
-            contextlib.suppress(PermanentFailure),
-            index.in_use(),
-        ):  # a broken collection can be dropped too
-            pass  # and no other process uses it
+        # A broken collection can be dropped too.
+        with contextlib.suppress(PermanentFailure), index.in_use():
+            pass  # no other process uses it
         index.close()
         retired = index.folder.with_name(f".{name}.{os.getpid()}.gone")
         try:
@@ -476,14 +474,10 @@ def edge_filter(conditions: Sequence[Condition], passages: Sequence[str] | None 
     """A filter by conditions that must all hold (a negated one must not), and by ids."""
     import qdrant_edge as edge
 
-    by_id = [] if passages is None else [edge.HasIdCondition(set(passages))]
-    return edge.Filter(
-        must=[
-            *by_id,
-            *(_condition(condition) for condition in conditions if not condition.negated),
-        ],
-        must_not=[_condition(condition) for condition in conditions if condition.negated],
-    )
+    must: list[Any] = [] if passages is None else [edge.HasIdCondition(set(passages))]
+    must += [_condition(condition) for condition in conditions if not condition.negated]
+    must_not = [_condition(condition) for condition in conditions if condition.negated]
+    return edge.Filter(must=must, must_not=must_not)
 
 
 def _condition(condition: Condition) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -134,11 +134,7 @@ def read_texts(workspace: Workspace, hits: Iterable[ScoredPoint]) -> Mapping[str
             tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"], ids
         )
         texts.update((row["passage_id"], row["text"]) for row in rows)
-    _warn_about([point for point in points.values() if point.passage_id not in texts])
-    return texts
-
-
-def _warn_about(lost: Sequence[ScoredPoint]) -> None:
+    lost = [point for point in points.values() if point.passage_id not in texts]
     if lost:
         _log.warning(
             "%d hits are not in the passages table of %s and are left out: run citeloom run on"
@@ -146,6 +142,7 @@ def _warn_about(lost: Sequence[ScoredPoint]) -> None:
             len(lost),
             ", ".join(sorted({point.payload["month"] for point in lost})),
         )
+    return texts
 
 
 def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
@@ -156,12 +153,13 @@ def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
     hold it, MissingInput if nothing is indexed.
     """
     try:
-        return _passage(workspace, str(UUID(identifier)))
+        passage_id = str(UUID(identifier))
     except ValueError:
-        return _paper(workspace, normalize_arxiv_id(identifier) or identifier)
+        return _text_of_paper(workspace, normalize_arxiv_id(identifier) or identifier)
+    return _text_of_passage(workspace, passage_id)
 
 
-def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
+def _text_of_paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
     for row in rows_of_papers(workspace.root, tables.PAPERS, [arxiv_id], ["title", "abstract"]):
         return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
     raise SettingError(
@@ -170,17 +168,15 @@ def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
     )
 
 
-def _passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:
-    payload = live_index(workspace).payloads([passage_id]).get(passage_id)
-    texts = (
-        {} if payload is None else read_texts(workspace, [ScoredPoint(passage_id, 0.0, payload)])
-    )
-    if payload is None or passage_id not in texts:
+def _text_of_passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:
+    payloads = live_index(workspace).payloads([passage_id])
+    points = [ScoredPoint(passage_id, 0.0, payload) for payload in payloads.values()]
+    texts = read_texts(workspace, points)
+    if passage_id not in texts:
         raise SettingError(
             f"--like: the index holds no passage {passage_id}: take an id from citeloom search"
             " --json"
         )
-    return (
-        embedded_text(payload["title"], payload["section_path"], texts[passage_id]),
-        payload["arxiv_id"],
-    )
+    payload = payloads[passage_id]
+    text = embedded_text(payload["title"], payload["section_path"], texts[passage_id])
+    return text, payload["arxiv_id"]

@@ -272,22 +272,23 @@ class PassageIndex(ABC):
         layout = self._needed_layout()
         for _, request in searches:
             if request.by not in layout.vector_names:
-                colbert = " and CITELOOM_EMBEDDER_COLBERT=true" * (request.by == COLBERT)
+                colbert = ""
+                if request.by == COLBERT:
+                    colbert = " and CITELOOM_EMBEDDER_COLBERT=true"
                 raise PermanentFailure(
                     f"the collection {self.name} has no {request.by} vectors to rank by"
                     f" ({layout.describe()}): search without them, or set"
                     f" CITELOOM_EMBEDDER=bge-m3{colbert} and run citeloom reindex"
                 )
         rankings: list[list[ScoredPoint]] = []
-        most = self.most_exact if any(request.exact for _, request in searches) else MOST_QUERIES
+        has_exact = any(request.exact for _, request in searches)
+        most = self.most_exact if has_exact else MOST_QUERIES
         for start in range(0, len(searches), most):
             for points in self._query(searches[start : start + most], layout):
-                rankings.append(
-                    [
-                        ScoredPoint(str(point.id), point.score, point.payload or {})
-                        for point in points
-                    ]
-                )
+                ranking = [
+                    ScoredPoint(str(point.id), point.score, point.payload or {}) for point in points
+                ]
+                rankings.append(ranking)
         return rankings
 
     def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:

@@ -69,19 +69,15 @@ def search_index(
         candidates = with_payloads(index, rankings)
         texts = read_texts(workspace, (point for ranking in candidates for point in ranking))
         reranked = [
-            _reranked(reranker, *pair, texts) for pair in zip(queries, candidates, strict=True)
+            _reranked(reranker, query, ranking, texts)
+            for query, ranking in zip(queries, candidates, strict=True)
         ]
         pages = _pages(reranked, options)
     else:
         pages = with_payloads(index, _pages(rankings, options))
         texts = read_texts(workspace, (point for page in pages for point in page))
     return [
-        [
-            _scored(point, texts[point.passage_id], query, layout)
-            for point in page
-            if point.passage_id in texts
-        ]
-        for query, page in zip(queries, pages, strict=True)
+        _with_texts(page, texts, query, layout) for query, page in zip(queries, pages, strict=True)
     ]
 
 
@@ -151,21 +147,20 @@ def _gather(
     """
     request = options.ranking()
     rankings = rank(index, queries, request)
-    while short := [
-        number
-        for number, ranking in enumerate(rankings)
-        if _is_short(ranking, options, request.limit)
-    ]:
+    while options.per_paper:
+        # Those with too few papers that may go on.
+        short = [
+            number
+            for number, ranking in enumerate(rankings)
+            if len(ranking) == request.limit and len(_papers_best(ranking)) < options.end
+        ]
+        if not short:
+            break
         request = options.ranking(2 * request.limit)
         deeper = rank(index, [queries[number] for number in short], request)
         for number, ranking in zip(short, deeper, strict=True):
             rankings[number] = ranking
     return rankings
-
-
-def _is_short(ranking: Sequence[ScoredPoint], options: SearchOptions, depth: int) -> bool:
-    """Whether a ranking has too few papers and may go on."""
-    return options.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < options.end
 
 
 def _papers_best(ranking: Sequence[ScoredPoint]) -> list[ScoredPoint]:
@@ -202,11 +197,20 @@ def _pages(
     return [ranking[options.offset : options.end] for ranking in ordered]
 
 
-def _scored(point: ScoredPoint, text: str, query: str, layout: Layout) -> Scored[IndexedPassage]:
-    passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
-    embedded = embedded_text(passage.title, passage.section_path, text, layout.form)
-    relevance = relevance_of(layout.model, query, embedded, point.cosine)
-    return Scored(passage, point.score, relevance)
+def _with_texts(
+    page: Sequence[ScoredPoint], texts: Mapping[str, str], query: str, layout: Layout
+) -> list[Scored[IndexedPassage]]:
+    """The passages of a page whose texts are there, each with its relevance to the query."""
+    passages = []
+    for point in page:
+        text = texts.get(point.passage_id)
+        if text is None:
+            continue
+        passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
+        embedded = embedded_text(passage.title, passage.section_path, text, layout.form)
+        relevance = relevance_of(layout.model, query, embedded, point.cosine)
+        passages.append(Scored(passage, point.score, relevance))
+    return passages
 
 
 def _explain_nothing(index: PassageIndex, options: SearchOptions) -> None:

@@ -183,14 +183,10 @@ def filter_of(
 
     if not conditions and passages is None:
         return None
-    by_id = [] if passages is None else [models.HasIdCondition(has_id=list(passages))]
-    return models.Filter(
-        must=[
-            *by_id,
-            *(_condition(condition) for condition in conditions if not condition.negated),
-        ],
-        must_not=[_condition(condition) for condition in conditions if condition.negated],
-    )
+    must: list[Any] = [] if passages is None else [models.HasIdCondition(has_id=list(passages))]
+    must += [_condition(condition) for condition in conditions if not condition.negated]
+    must_not: list[Any] = [_condition(condition) for condition in conditions if condition.negated]
+    return models.Filter(must=must, must_not=must_not)
 
 
 def _condition(condition: Condition) -> models.FieldCondition:
