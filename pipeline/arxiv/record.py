@@ -14,21 +14,40 @@ from pipeline.text import one_line
 
 Status = Literal["present", "withdrawn", "absent"]
 
-_WORK = r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis)"
-_NOTICE = re.compile(
-    rf"""(?:
-        \b(?:this|the|our)\s{_WORK}\s(?:(?:has|have)\sbeen|is|was)\s(?:\w+\s)?withdrawn\b
-      | \bwithdrawn\s(?:by|at\sthe\srequest\sof)\s(?:the\s|an?\s)?(?:\w+\s)?
-         (?:authors?|submitters?|arxiv)\b
-      | \bauthors?\s(?:have\s|has\s)?withdr[ae]wn?\sth(?:is|e)\s{_WORK}\b
-    )""",
-    re.IGNORECASE | re.VERBOSE,
+_WORK = (
+    r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis"
+    r"|draft)"
 )
-# A notice that opens the field needs no more than the word itself; one of an earlier version is no
-# withdrawal.
-_OPENING = re.compile(rf"(?:withdrawn\b|{_WORK}\swithdrawn\b)", re.IGNORECASE)
-_EARLIER = re.compile(
-    r"\b(?:versions?|drafts?|part|appendix) of $|\b(?:supersedes|replaces) $", re.IGNORECASE
+_VERB = re.compile(r"\b(?:withdr[ae]wn?|withdrawing|retract(?:ed|ing|s)?)\b", re.IGNORECASE)
+# Who or what a notice speaks of, at the beginning of it or before or behind the verb: the work, or
+# its authors.
+_THE_WORK_BEFORE = re.compile(
+    rf"(?:^\W*|\b{_WORK}\b(?:\W+[\w’'-]+){{0,6}}\W+|\b(?:we|i|authors?)\s(?:\w+\s){{0,3}})$",
+    re.IGNORECASE,
+)
+_THE_WORK_BEHIND = re.compile(
+    rf"\s+(?:(?:by|at\s+the\s+request\s+of)\s+(?:the\s|an?\s|its\s)?(?:\w+\s)?"
+    rf"(?:authors?|submitters?|arxiv)|(?:this|our|the)\s+{_WORK})\b",
+    re.IGNORECASE,
+)
+# Talk of another version, of a part, or of another paper; of a conference; a denial.
+_OTHER_BEFORE = re.compile(
+    r"\bv\d+\b|\bversions?\b(?!\s+of\s+record)|\b(?:draft|part|appendix|section|claim|theorem)\s+of\b|"
+    r"\b(?:supersed|replac|correct|updat|extend)\w*\b|\b(?:earlier|previous|old|former)\b|"
+    r"\b(?:not|never|nor)\b|n[’']t\b",
+    re.IGNORECASE,
+)
+_OTHER_BEHIND = re.compile(
+    rf"\s+(?:{_WORK}\b|arXiv:|\d{{4}}\.\d|(?:\w+\s+){{0,3}}from\s+(?!arxiv|the\s+arxiv))",
+    re.IGNORECASE,
+)
+_CLAUSES = re.compile(r"[;!?\n]|(?<!\b[A-Za-z])\.(?=\s|$)")
+_ABSTRACT_NOTICE = re.compile(
+    rf"\W*(?:(?:this|the|our)\s{_WORK}\s(?:(?:has|have)\sbeen|is|was)\s(?:\w+\s)?|"
+    rf"(?:the\s)?authors?\s(?:have\s|has\s)?(?=withdr\w+\sth(?:is|e)\s{_WORK})|"
+    rf"we\s(?:have\s)?(?=withdr\w+\sth(?:is|e)\s{_WORK})|{_WORK}\s)?"
+    r"(?:withdr[ae]wn?|retracted)\b",
+    re.IGNORECASE,
 )
 
 
@@ -84,19 +103,27 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
     """Whether the newest version of a paper is a withdrawal.
 
     arXiv has no field for it: authors say so in the comment, or put the notice in the place of the
-    abstract. So a comment counts that holds a notice ("This paper has been withdrawn", "withdrawn
-    by the author", or "Withdrawn" as its first word), an abstract only where a notice opens it:
-    abstracts speak of withdrawn drugs and withdrawn bids. A notice of an earlier version is none.
+    abstract. So a comment counts that says in a clause that the work is withdrawn or retracted, an
+    abstract only where a notice opens it: abstracts speak of withdrawn drugs and withdrawn bids. A
+    notice of an earlier version or another paper is none, nor is one of leaving a conference.
     """
-    if abstract and (_NOTICE.match(abstract) or _OPENING.match(abstract)):
+    if abstract and _ABSTRACT_NOTICE.match(abstract):
         return True
-    # 99 of 100 comments lack the word and need not go through the patterns.
-    if not comment or "withdr" not in comment.lower():
+    # 99 of 100 comments lack the words and need not go through the patterns.
+    small = (comment or "").lower()
+    if not comment or ("withdr" not in small and "retract" not in small):
         return False
-    if _OPENING.match(comment):
-        return True
-    notices = _NOTICE.finditer(comment)
-    return any(not _EARLIER.search(comment[: notice.start()]) for notice in notices)
+    return any(map(_is_notice, _CLAUSES.split(comment)))
+
+
+def _is_notice(clause: str) -> bool:
+    """Whether a clause says that this work is withdrawn."""
+    for verb in _VERB.finditer(clause):
+        before, behind = clause[: verb.start()], clause[verb.end() :]
+        is_of_work = _THE_WORK_BEFORE.search(before) or _THE_WORK_BEHIND.match(behind)
+        if is_of_work and not _OTHER_BEFORE.search(before) and not _OTHER_BEHIND.match(behind):
+            return True
+    return False
 
 
 def fold(text: str | None) -> str | None:

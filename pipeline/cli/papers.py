@@ -69,7 +69,6 @@ def _show_paper(full_paper: FullPaper, citing: Sequence[CitingPaper], *, as_json
     if as_json:
         print_json(PaperJson.model_validate(full_paper).model_dump())
         return
-    resolved = sum(reference.arxiv_id is not None for reference in full_paper.references)
     lines = [
         visible(full_paper.title),
         visible(", ".join(full_paper.authors)),
@@ -80,12 +79,19 @@ def _show_paper(full_paper: FullPaper, citing: Sequence[CitingPaper], *, as_json
         *_outline(full_paper),
         "",
         (
-            f"{len(full_paper.passages)} passages, {len(full_paper.references)} references,"
-            f" {resolved} of them known to arXiv; cited by {len(citing)} papers of the corpus"
+            f"{len(full_paper.passages)} passages, {_count_references(full_paper)};"
+            f" cited by {len(citing)} papers of the corpus"
         ),
     ]
     for line in lines:
         out.print(line, markup=False, highlight=False)
+
+
+def _count_references(paper: FullPaper) -> str:
+    if not paper.references:
+        return "this page has no bibliography"
+    resolved = sum(reference.arxiv_id is not None for reference in paper.references)
+    return f"{len(paper.references)} references, {resolved} of them known to arXiv"
 
 
 def _outline(paper: FullPaper) -> list[str]:
@@ -108,6 +114,9 @@ def _show_references(full_paper: FullPaper, *, as_json: bool) -> None:
 
     if as_json:
         print_json([asdict(reference) for reference in full_paper.references])
+        return
+    if not full_paper.references:
+        out.print(f"{full_paper.arxiv_id}: this page has no bibliography", highlight=False)
         return
     table = make_table(
         f"{len(full_paper.references)} references of {full_paper.arxiv_id}",

@@ -111,11 +111,14 @@ class PaperEntry(BaseModel):
 
 
 class PaperResults(BaseModel):
-    """Papers. total: how many there are in all. next_start: where to go on; None at the end."""
+    """Papers. total: how many there are in all. next_start: where to go on; None at the end.
+    note: why there are none, where that is known.
+    """
 
     papers: list[PaperEntry]
     total: int
     next_start: int | None = None
+    note: str | None = None
 
 
 class OutlineEntry(BaseModel):
@@ -279,7 +282,10 @@ class CorpusTools:
             for reference in references
         ]
         total = len(paper.references)
-        return PaperResults(papers=entries, total=total, next_start=_next(start, limit, total))
+        note = None if total else "this page has no bibliography"
+        return PaperResults(
+            papers=entries, total=total, next_start=_next(start, limit, total), note=note
+        )
 
     def cited_by(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> PaperResults:
         """List the papers of this corpus that cite a paper, which may be outside of it."""

@@ -146,6 +146,7 @@ def normalize(names: str) -> str:
     text = _BRACKETED_MARK.sub(rf"{MARK}\1{MARK}", MARK.join(pieces))
     text = _SUPERSCRIPT_DIGITS.sub(lambda match: f"{MARK}{match[0].translate(_DIGITS)}{MARK}", text)
     if "@" in text:
+        text = _NEXT_AUTHOR.sub(rf"\1{AUTHOR}", text)
         text = _BROKEN_GROUP.sub(
             lambda match: match[0].replace(LINE, " "), _BROKEN_EMAIL.sub("@", text)
         )
@@ -207,6 +208,8 @@ _EMAIL_WORD = re.compile(
 _EMAIL_PARTS = re.compile(r"[,;|/\s]+")
 _BROKEN_EMAIL = re.compile(rf"@\s*{LINE}\s*|\s*{LINE}\s*@")
 _BROKEN_GROUP = re.compile(rf"\{{[^{{}}@]{{0,400}}{LINE}[^{{}}@]{{0,400}}\}}\s*@")
+# "ann@foo.edu & Bo Roe": the classes of colt and jmlr part authors so.
+_NEXT_AUTHOR = re.compile(r"(@[\w-]+(?:\.[\w-]+)+[)}\]]?)\s*(?:&|\\and\b)\s*(?=[^\W\d_a-z])")
 _SPELLED_AT = re.compile(r"\s*[\[(<{]\s*(?:at|@)\s*[\])>}]\s*", re.IGNORECASE)
 _SPELLED_DOT = re.compile(r"\s*[\[(<{]\s*dot\s*[\])>}]\s*", re.IGNORECASE)
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)

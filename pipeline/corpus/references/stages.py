@@ -28,6 +28,8 @@ def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     cited: set[str] = set()
     with recorded_titles(job) as titles:
         for papers in job.batches(tables.PAPERS, ["arxiv_id", "bibliography"]):
+            for arxiv_id in _without_items(papers):
+                job.leave_out(arxiv_id, "no_bibliography", "this page has no bibliography")
             batch, resolutions = _references(papers, titles)
             resolved.update(resolution.by or "not_resolved" for resolution in resolutions)
             cited.update(resolution.arxiv_id for resolution in resolutions if resolution.arxiv_id)
@@ -38,6 +40,13 @@ def build_references(job: Job) -> Iterator[pa.RecordBatch]:
 
 def _items_of(papers: pa.RecordBatch) -> int:
     return int(pc.sum(pc.list_value_length(papers.column("bibliography"))).as_py() or 0)
+
+
+def _without_items(papers: pa.RecordBatch) -> list[str]:
+    """The papers whose pages list no references."""
+    counts = pc.list_value_length(papers.column("bibliography")).to_pylist()
+    ids = papers.column("arxiv_id").to_pylist()
+    return [arxiv_id for arxiv_id, count in zip(ids, counts, strict=True) if not count]
 
 
 def _references(

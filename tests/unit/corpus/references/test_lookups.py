@@ -15,6 +15,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance
 from tests.month_tables import write_table
+from tests.unit.corpus.building import ledger
 
 pytestmark = pytest.mark.slow
 
@@ -123,3 +124,11 @@ def test_a_late_month_and_one_that_goes_count_where_a_title_of_them_is_looked_up
     assert states(workspace) == stale(MARCH)
     write_metadata(workspace, "2023-12", late=LATE)
     assert states(workspace) == stale()
+
+
+def test_a_page_without_a_bibliography_is_in_the_ledger(tmp_path: Path) -> None:
+    workspace = Workspace(load_settings(data=tmp_path))
+    write_metadata(workspace, MARCH)
+    write_papers(workspace, MARCH)
+    run_stage(REFERENCES, workspace, MARCH)
+    assert ledger(workspace, "references", MARCH) == [("2024-03.9", "no_bibliography")]
