@@ -31,7 +31,6 @@ SAME_TITLE_ALONE = 86.0
 # after printing.
 _YEARS_AFTER, _YEARS_BEFORE = 3, 1
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
-_ARXIV_DOI = "10.48550/arxiv."
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _PREPRINT = re.compile(r"arxiv|corr\b|preprint", re.IGNORECASE)
 
@@ -95,15 +94,8 @@ def keys_by_paper(workspace: Workspace, draft: Draft) -> dict[str, str]:
 
 
 def _identifier(entry: Entry) -> str | None:
-    """The arXiv id of an entry, without version; from its DOI, where that is one of arXiv's."""
-    if entry.arxiv_id:
-        return normalize_arxiv_id(entry.arxiv_id)
-    for doi in split_dois(entry.doi):
-        if doi.startswith(_ARXIV_DOI):
-            identifier = normalize_arxiv_id(doi.removeprefix(_ARXIV_DOI))
-            if identifier:
-                return identifier
-    return None
+    """The arXiv id of an entry, without version."""
+    return normalize_arxiv_id(entry.arxiv_id) if entry.arxiv_id else None
 
 
 def _check(
