@@ -23,6 +23,7 @@ from filelock import FileLock
 from xxhash import xxh3_128_digest
 
 from pipeline.arxiv.author_line import split_author_line
+from pipeline.arxiv.dois import plain_doi
 from pipeline.arxiv.identifiers import month_of, strip_version
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_status
 from pipeline.engine import shutdown
@@ -308,7 +309,7 @@ def parse_record(content: Mapping[str, Any]) -> Record:
         primary_category=categories[0],
         published=_date(versions[0]) if versions else None,
         updated=_date(versions[-1]) if versions else None,
-        doi=fold(content.get("doi")),
+        doi=plain_doi(fold(content.get("doi"))),
         journal_ref=fold(content.get("journal-ref")),
         comment=fold(content.get("comments")),
         source="snapshot",

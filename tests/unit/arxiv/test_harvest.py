@@ -5,7 +5,9 @@ answers.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from typer.testing import CliRunner
 from werkzeug import Request, Response
 
 from pipeline import tables
+from pipeline.arxiv.api import read_feed
 from pipeline.arxiv.harvest import HarvestReport, harvest
 from pipeline.arxiv.harvest_store import HarvestStore
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.arxiv.record import Record
+from pipeline.arxiv.snapshot import parse_record
 from pipeline.cli.app import app
 from pipeline.engine.progress import Event, listening
 from pipeline.engine.run import State, run_stage, state
@@ -26,6 +30,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import load_settings
 from tests.fake_arxiv import (
+    FEED,
     TODAY,
     FakeOai,
     Reply,
@@ -102,6 +107,48 @@ def test_the_raw_format_tells_the_versions(oai: FakeOai, place: Workspace) -> No
         f"{TODAY}T01:02:03Z",
         "present",
     )
+
+
+@pytest.mark.parametrize("comment", ["12 pages", "We withdraw this paper"])
+def test_api_harvest_and_snapshot_give_the_same_record(
+    oai: FakeOai, place: Workspace, comment: str
+) -> None:
+    told = {
+        "title": "On\n  words &amp; numbers",
+        "authors": "Ann Lee, Bob Roe and Caf\u00e9 Ole",
+        "abstract": " We say. ",
+        "comments": comment,
+        "doi": "https://doi.org/10.1/A",
+        "journal-ref": "J. Words\n 3",
+    }
+    oai.list = [[record("2404.00001", metadata=raw("2404.00001", 2, **told))]]
+    run(place)
+    names = "".join(
+        f"<author><name>{name}</name></author>" for name in ("Ann Lee", "Bob Roe", "Caf\u00e9 Ole")
+    )
+    entry = (
+        "<entry><id>http://arxiv.org/abs/2404.00001v2</id>"
+        f"<title>{told['title']}</title><summary>{told['abstract']}</summary>{names}"
+        "<published>2024-04-01T09:00:00Z</published><updated>2024-04-02T09:00:00Z</updated>"
+        f"<arxiv:comment>{comment}</arxiv:comment><arxiv:doi>{told['doi']}</arxiv:doi>"
+        f"<arxiv:journal_ref>{told['journal-ref']}</arxiv:journal_ref>"
+        '<arxiv:primary_category term="cs.CL"/><category term="cs.CL"/><category term="cs.LG"/>'
+        "</entry>"
+    )
+    days = ("Mon, 1 Apr 2024 09:00:00 GMT", "Tue, 2 Apr 2024 09:00:00 GMT")
+    snapshot = parse_record(
+        {name: unescape(text) for name, text in told.items()}
+        | {
+            "id": "2404.00001",
+            "categories": "cs.CL cs.LG",
+            "versions": [{"version": f"v{n}", "created": day} for n, day in enumerate(days, 1)],
+        }
+    )
+    harvested = stored(place, "2404.00001")["2404.00001"]
+    asked = read_feed(FEED.format(1, entry).encode())["2404.00001"]
+    assert asked.status == ("present" if comment == "12 pages" else "withdrawn")
+    for other in (harvested, asked):
+        assert replace(other, source="snapshot", fetched_at=None) == snapshot
 
 
 def test_a_newest_version_without_source_is_withdrawn(oai: FakeOai, place: Workspace) -> None:
