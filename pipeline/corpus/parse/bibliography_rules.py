@@ -52,7 +52,7 @@ SENTENCE_END = (
 )
 # The name of a journal in abbreviations or capitals, up to its volume.
 JOURNAL = (
-    rf"[^\W\d_](?:(?! [a-z]{{4}}|{SENTENCE_END})[^,;?!()\n\d]){{1,70}}?,?\s"
+    rf"[^\W\d_](?:(?! [a-z]{{4}}|{SENTENCE_END}|\. In )[^,;?!()\n\d]){{1,70}}?,?\s"
     rf"(?!{YEAR})[A-Z]?\d[\d.–-]*\s*(?:[,(;]|:?\d|$)"
 )
 PUBLISHER = (

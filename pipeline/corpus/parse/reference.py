@@ -268,7 +268,7 @@ class _PageReading:
             if kind == "break":
                 node.replace_with(_breaks(node))
             elif kind == "line":
-                node.insert(0, INDENT)
+                node.insert(0, LINE + INDENT)
                 node.append(LINE)
             elif kind == "line_number":
                 node.append(f" {INDENT}")

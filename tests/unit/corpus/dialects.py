@@ -147,8 +147,8 @@ def wrapped_links(page: str, rng: random.Random) -> str:
 
 def white_space(page: str, rng: random.Random) -> str:
     """Line breaks between blocks, and where a footnote begins."""
-    page = re.sub(r"(</(?:p|div|section|figure|li|tr|table)>)\s*", r"\1\n   \n", page)
-    page = re.sub(r"(<(?:section|div|figure|ul|ol|tbody|tr)\b[^>]*>)\s*", r"\1\n  ", page)
+    page = re.sub(r"(</(?:p|div|section|figure|li|tr|table)>)[ \n]*", r"\1\n   \n", page)
+    page = re.sub(r"(<(?:section|div|figure|ul|ol|tbody|tr)\b[^>]*>)[ \n]*", r"\1\n  ", page)
     return page.replace('</sup><span class="ltx_tag ltx_tag_note">', "</sup>\n  "
                         '<span class="ltx_tag ltx_tag_note">')  # fmt: skip
 

@@ -174,7 +174,7 @@ def _lines(walk: Walk, node: Node) -> None:
 
 def line(walk: Walk, node: Node) -> None:
     """One line of a listing."""
-    walk.buffer.parts.append(INDENT)
+    walk.buffer.parts.append(LINE + INDENT)
     walk.flow(node)
     walk.buffer.parts.append(LINE)
 
