@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -51,11 +52,12 @@ from pipeline.engine.progress import Event, StageFailed, StageFinished, listenin
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.run_months import run_months
 from pipeline.ops.services import release_services
-from pipeline.settings import load_settings
+from pipeline.settings import PROJECT, load_settings
 from pipeline.stages import STAGES
 
 SIZES, QUICK_SIZES = (12, 100, 424), (3, 12)
 PAPERS, QUICK_PAPERS = 24, 4
+DRAFT = PROJECT / "examples" / "draft" / "draft.tex"
 # Searches of one server, after its first.
 SEARCHES = 20
 # Months whose seconds are averaged at each end of a load.
@@ -72,12 +74,15 @@ QUERIES = (
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an operation cost. read_mb: bytes that its process read from files, cached or not."""
+    """What an operation cost. read_mb: bytes that its process read from files, cached or not.
+    open_files: the most that it had open at once, sockets included.
+    """
 
     seconds: float
     processor_seconds: float = 0.0
     peak_mb: float = 0.0
     read_mb: float = 0.0
+    open_files: int = 0
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -152,11 +157,13 @@ class Measurement:
             self.corpus.write_month(self.dump, month)
             seconds: dict[str, float] = {}
             with listening(partial(_record, seconds)):
-                started = time.perf_counter()
+                started, processor_started = time.perf_counter(), _processor_seconds()
                 run_months(self.workspace, [month], stages)
                 whole = time.perf_counter() - started
+                processor = _processor_seconds() - processor_started
+            line = {"month": month, "whole": whole, "processor": processor, "stages": seconds}
             with self.seconds_file.open("a") as lines:
-                lines.write(json.dumps({"month": month, "whole": whole, "stages": seconds}) + "\n")
+                lines.write(json.dumps(line) + "\n")
         release_services()
 
     def _lines(self) -> list[dict[str, Any]]:
@@ -172,6 +179,8 @@ class Measurement:
             "run with nothing to do": self._command("run", "--months", "all", "--json"),
             "refresh with nothing new": self._command("refresh", "--no-harvest", "--json"),
             "audit": self._command("audit", "--json"),
+            "export": self._command("export", "--to", str(self.folder / "export"), "--json"),
+            "check of a draft": self._command("check", str(DRAFT), "--json"),
             "search, a process": self._command("search", QUERIES[0], "--json"),
             "paper, a process": self._command("paper", arxiv_id, "--cited-by", "--json"),
         }
@@ -200,6 +209,11 @@ class Measurement:
         lines = self._lines()
         figures: dict[str, object] = {"papers a month": self.papers, "records": self.records}
         exponents = {}
+        processor = [line["processor"] for line in lines if "processor" in line]
+        if len(processor) == len(lines):
+            first, last = _ends(processor)
+            figures["load: s of processor a month, first and last"] = f"{first:.2f} {last:.2f}"
+            exponents["load, by processor"] = 1 + _slope(WINDOW, first, len(lines), last)
         for name in ["whole", *sorted({stage for line in lines for stage in line["stages"]})]:
             seconds = [
                 line["whole"] if name == "whole" else line["stages"].get(name, 0.0)
@@ -215,11 +229,18 @@ class Measurement:
                 cost = costs[name]
                 figures[f"{name}, {size} months"] = (
                     f"{cost.seconds:.2f} s, {cost.processor_seconds:.2f} s of processor,"
-                    f" {cost.peak_mb:.0f} MB, {cost.read_mb:.0f} MB read"
+                    f" {cost.peak_mb:.0f} MB, {cost.read_mb:.0f} MB read,"
+                    f" {cost.open_files} files open"
                 )
-            exponents[name] = _slope(
-                smallest, first_cost.seconds, largest, operations[largest][name].seconds
-            )
+            last_cost = operations[largest][name]
+            if first_cost.processor_seconds:
+                exponents[f"{name}, by processor"] = _slope(
+                    smallest, first_cost.processor_seconds, largest, last_cost.processor_seconds
+                )
+                exponents[f"{name}, peak memory"] = _slope(
+                    smallest, first_cost.peak_mb, largest, last_cost.peak_mb
+                )
+            exponents[name] = _slope(smallest, first_cost.seconds, largest, last_cost.seconds)
         figures |= {f"exponent of {name}": round(value, 2) for name, value in exponents.items()}
         figures["bytes a passage"] = self._bytes_a_passage()
         report("scale", figures, _claims(exponents, operations[largest]))
@@ -249,6 +270,12 @@ def _record(seconds: dict[str, float], event: Event) -> None:
             raise SystemExit(f"{stage} of {month} failed: {message}")
 
 
+def _processor_seconds() -> float:
+    """The processor time of this process and of those that it started and that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def cost_of(command: Sequence[str], environment: Mapping[str, str]) -> Cost:
     """Run a command to its end. Raises CalledProcessError where its exit code is not 0."""
     started = time.perf_counter()
@@ -271,11 +298,8 @@ def _watched(process: psutil.Process) -> Iterator[list[Cost]]:
     def poll() -> None:
         while not ended.wait(0.02):
             try:
-                times, memory, io = (
-                    process.cpu_times(),
-                    process.memory_info(),
-                    process.io_counters(),
-                )
+                times, memory = process.cpu_times(), process.memory_info()
+                io, open_files = process.io_counters(), process.num_fds()
             except psutil.Error:
                 return
             costs[0] = Cost(
@@ -283,6 +307,7 @@ def _watched(process: psutil.Process) -> Iterator[list[Cost]]:
                 times.user + times.system,
                 max(costs[0].peak_mb, memory.rss / 2**20),
                 io.read_chars / 2**20,
+                max(costs[0].open_files, open_files),
             )
 
     thread = threading.Thread(target=poll, daemon=True)

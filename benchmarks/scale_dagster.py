@@ -158,6 +158,9 @@ class DagsterUi:
         if "errors" in answer:
             raise RuntimeError(str(answer["errors"]))
         data: dict[str, Any] = answer["data"]
+        for value in data.values():
+            if isinstance(value, dict) and value.get("__typename") == "PythonError":
+                raise RuntimeError(str(value["message"]))
         return data
 
     def processor_seconds(self) -> float:
@@ -202,7 +205,7 @@ def running_ui(workspace: Workspace) -> Iterator[DagsterUi]:
         yield ui
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(PATIENCE)  # the daemon lets runs in progress end
 
 
 def _is_loaded(ui: DagsterUi) -> bool:

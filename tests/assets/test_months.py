@@ -18,12 +18,14 @@ from assets.partitions import offer_months
 from pipeline import tables
 from pipeline.definitions import build_defs, defs
 from pipeline.engine.failures import record_failure
+from pipeline.engine.finish import mark_unfinished
 from pipeline.engine.run import run_stage
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.stages import choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
 from sensors.failures import failed_runs, message_of
+from sensors.months import computed_months
 from tests.assets.conftest import MONTHS, Place
 
 BAD = "2024-04"
@@ -225,3 +227,28 @@ def test_the_message_names_the_cause_of_an_error_that_no_stage_has_described() -
     text = message_of(run.dagster_run, [step], ended)
     assert "• broken: OSError: the disk is read-only" in text
     assert "• broken_job: " in message_of(run.dagster_run, [], ended)
+
+
+def test_months_are_finished_by_one_run_once_no_more_are_computed(empty: Place) -> None:
+    with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
+        workspace, cursor = empty.workspace(), None
+        keys = []
+        for is_new in (False, True, False, False):
+            if is_new:
+                mark_unfinished(workspace, choose_stages(select=["report"])[0])
+            context = dg.build_sensor_context(
+                instance=instance, cursor=cursor, resources={"workspace": workspace}
+            )
+            answer = computed_months(context)
+            cursor = context.cursor
+            keys.append(answer.run_key if isinstance(answer, dg.RunRequest) else None)
+        given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(workspace))
+        done = given.resolve_job_def("finish_months").execute_in_process(instance=instance)
+        context = dg.build_sensor_context(
+            instance=instance, cursor=cursor, resources={"workspace": workspace}
+        )
+        assert isinstance(computed_months(context), dg.SkipReason)
+    assert keys[:2] == [None, None]
+    assert keys[2] == keys[3] is not None  # Dagster starts one run for a key
+    (made,) = done.asset_materializations_for_node("months")
+    assert made.metadata["finished"].value == "report"
