@@ -219,23 +219,16 @@ def test_a_server_that_does_not_recover_is_named(
     assert len(httpserver.log) > 1
 
 
-def test_a_wrong_key_is_never_tried_again(
+def test_a_wrong_key_and_a_count_that_must_not_wait_are_requested_once(
     httpserver: HTTPServer, answers: list[tuple[int, str]]
 ) -> None:
-    answers += [(401, "null")]
-    collections = _collections(httpserver, key="wrong")
+    answers += [(401, "null"), (503, "null")]
+    index = _collections(httpserver, key="wrong").collection("c-model")
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
-        collections.collection("c-model").layout()
-    assert len(httpserver.log) == 1
-
-
-def test_a_count_that_must_not_wait_is_requested_once(
-    httpserver: HTTPServer, answers: list[tuple[int, str]]
-) -> None:
-    answers += [(503, "null")]
+        index.layout()
     with pytest.raises(TransientFailure):
-        _collections(httpserver).collection("c-model").count("2024-03", wait=False)
-    assert len(httpserver.log) == 1
+        index.count("2024-03", wait=False)
+    assert len(httpserver.log) == 2
 
 
 @pytest.mark.parametrize("key", ["hidden\n", " hidden", "hidden\u20ac"])

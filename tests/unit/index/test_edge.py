@@ -27,13 +27,7 @@ from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
-from pipeline.index.edge_folder import (
-    SHORTEST_TURN,
-    IndexInUse,
-    holder_of,
-    translate_errors,
-    unusable,
-)
+from pipeline.index.edge_folder import SHORTEST_TURN, IndexInUse, holder_of, translate_errors
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, Quantization, QueryVectors, Request, ScoredPoint
 from tests.processes import PATIENCE, wait_until
@@ -563,30 +557,6 @@ def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge: EdgeIndex)
         raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    ("reason", "way_out"),
-    [
-        ("failed to load segment: Permission denied (os error 13)", "CITELOOM_DATA"),
-        (
-            (
-                "Can't init WAL: Os { code: 28, kind: StorageFull, message: \"No space left on"
-                ' device" }'
-            ),
-            "make room",
-        ),
-        ("Not enough space available for optimization, needed: 3, available: 2", "make room"),
-        ("IO Error: Too many open files (os error 24)", "ulimit -n"),
-    ],
-)
-def test_a_failure_of_the_system_has_its_reason_and_not_the_advice_to_delete(
-    reason: str, way_out: str
-) -> None:
-    message = unusable(Path("/data/edge"), Exception(f"Service runtime error: {reason}"))
-    assert reason in message
-    assert way_out in message
-    assert "delete" not in message
-
-
 _CRAMPED = textwrap.dedent(
     """
     import os, resource, sys
@@ -621,6 +591,7 @@ def test_a_process_without_open_files_to_spare_is_told_so(edge: EdgeIndex) -> No
     )
     assert "Too many open files" in done.stdout
     assert "ulimit -n" in done.stdout
+    assert "delete" not in done.stdout
 
 
 def test_a_second_process_is_told_who_holds_the_index(edge: EdgeIndex) -> None:
