@@ -173,9 +173,15 @@ def _lines(walk: Walk, node: Node) -> None:
 
 
 def line(walk: Walk, node: Node) -> None:
-    """One line of a listing."""
-    walk.buffer.parts.append(LINE + INDENT)
+    """One line of a listing. Spaces in an element of their own are the code's, not the markup's."""
+    parts = walk.buffer.parts
+    parts.append(LINE + INDENT)
+    start = len(parts)
     walk.flow(node)
+    parts[start:] = [
+        part.replace(" ", "\xa0") if part.isspace() and "\n" not in part else part
+        for part in parts[start:]
+    ]
     walk.buffer.parts.append(LINE)
 
 

@@ -130,9 +130,12 @@ def subscript(walk: Walk, node: Node) -> None:
 
 
 def _script(walk: Walk, node: Node, mark: str) -> None:
+    if walk.byline is not None:
+        return walk.flow(node)
     walk.buffer.parts.append(mark)
     walk.flow(node)
     walk.buffer.parts.append(SCRIPT_END)
+    return None
 
 
 def emphasis(walk: Walk, node: Node) -> None:
