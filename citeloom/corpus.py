@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pipeline.corpus.paper import FullPaper
     from pipeline.corpus.references.citation_index import CitingPaper
     from pipeline.engine.stage import Workspace
-    from pipeline.index.output import Hit
+    from pipeline.index.output import Hits
     from pipeline.index.quotes import QuoteSource
     from pipeline.related_work.relate import Related
 
@@ -71,10 +71,12 @@ class Corpus:
 
         return self._workspace.root.months(tables.PASSAGES)
 
-    def search(self, query: str, *, include_unfit: bool = False, **options: Any) -> list[Hit]:
-        """The passages that fit a query, best first; empty if none does.
+    def search(self, query: str, *, include_unfit: bool = False, **options: Any) -> Hits:
+        """The passages that fit a query, best first; empty if none does. `hits.note` says how the
+        query was read, where it is not as it was typed.
 
-        query: words, a sentence or a whole paragraph. include_unfit: also return the nearest
+        query: words, a sentence, a whole paragraph, or an arXiv id, DOI or address, which gives
+        its paper's abstract first and then what is similar. include_unfit: also return the nearest
         passages that do not fit the query (`hit.relevance == "none"`). options: those of `citeloom
         search`, such as `limit=5`, `categories=["cs.CL"]`, `first_month="2024-03"`,
         `kinds=["table"]`, `per_paper=True`; see `pipeline.index.search_options.SearchOptions`.
@@ -82,11 +84,13 @@ class Corpus:
         Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure
         if the index does not answer or another process holds it.
         """
-        from pipeline.index.output import Hit
-        from pipeline.index.search import search
+        from pipeline.index.output import Hit, Hits
+        from pipeline.index.search_options import SearchOptions
+        from pipeline.index.typed_queries import search_typed
 
-        ranking = search(self._workspace, query, **options)
-        return [Hit.of(scored) for scored in ranking if include_unfit or scored.fits]
+        results = search_typed(self._workspace, [query], SearchOptions(**options))[0]
+        hits = (Hit.of(scored) for scored in results.passages if include_unfit or scored.fits)
+        return Hits(hits, results.note)
 
     def paper(self, arxiv_id: str) -> FullPaper:
         """A paper with its passages and references. Raises MissingInput if there is none."""

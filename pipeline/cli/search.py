@@ -120,9 +120,12 @@ def search(
 ) -> int:
     """Find passages by meaning and by words, for a query, or like a paper or passage.
 
+    An arXiv id, a DOI or an address gives its paper's abstract first, and then what is similar.
+
     Examples:
       citeloom search "reciprocal rank fusion" --limit 5
       citeloom search "graph neural networks" --category cs.LG --year 2024
+      citeloom search arXiv:2404.90003
       citeloom search --like 2404.90003 --per-paper
     """
     if as_json and as_markdown:
@@ -159,6 +162,7 @@ def search(
         from pipeline.index import output
         from pipeline.index.output import Hit
         from pipeline.index.search import search_many
+        from pipeline.index.typed_queries import TypedResults, search_typed
 
         workspace = open_workspace()
         if like is not None:
@@ -166,12 +170,18 @@ def search(
 
             text, paper = read_like(workspace, like)
             texts, options = [text], replace(options, without_papers=(paper,))
-        rankings = search_many(workspace, texts, options)
+            answers = [TypedResults(text, search_many(workspace, texts, options)[0])]
+        else:
+            answers = search_typed(workspace, texts, options)
     results = [
-        [Hit.of(scored) for scored in ranking if show_all or scored.fits] for ranking in rankings
+        [Hit.of(scored) for scored in answer.passages if show_all or scored.fits]
+        for answer in answers
     ]
-    unfit = sum(map(len, rankings)) - sum(map(len, results))
+    unfit = sum(len(answer.passages) for answer in answers) - sum(map(len, results))
     is_batch = queries is not None
+    for query, answer in zip(texts, answers, strict=True):
+        if answer.note:
+            print_note(f"{query}: {answer.note}" if is_batch else answer.note)
     if as_json:
         print_json(output.batch_rows(texts, results) if is_batch else output.as_rows(results[0]))
     elif as_markdown:

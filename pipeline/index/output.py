@@ -7,7 +7,7 @@ harmless.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -73,6 +73,16 @@ class Hit:
             url=abstract_url(passage.arxiv_id),
             passage_url=passage.url,
         )
+
+
+class Hits(list[Hit]):
+    """The hits of a query, best first. note: how the query was read, such as "showing results for
+    …"; empty for an ordinary search.
+    """
+
+    def __init__(self, hits: Iterable[Hit] = (), note: str = "") -> None:
+        super().__init__(hits)
+        self.note = note
 
 
 class PassageJson(BaseModel):

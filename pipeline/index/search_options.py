@@ -40,10 +40,10 @@ class SearchOptions:
     first_month and last_month: YYYY-MM, both included. kinds: of passages, such as table. subsets:
     severities of the dump. worst_grade: of the page; better ones are included. authors: the paper
     has one of them, by whole or family name. venue: words that its journal reference or comment
-    has, all of them. first_year and last_year: both included. without_papers: arXiv ids of papers
-    that are left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks
-    the candidates again. per_paper: only the best passage of each paper. exact: compare with every
-    passage, uncompressed.
+    has, all of them. first_year and last_year: both included. papers: arXiv ids of the only papers;
+    all for none. without_papers: arXiv ids of papers that are left out. by: vectors that rank;
+    `fused` is dense and lexical. rerank: model that ranks the candidates again. per_paper: only the
+    best passage of each paper. exact: compare with every passage, uncompressed.
     """
 
     limit: int = 10
@@ -58,6 +58,7 @@ class SearchOptions:
     venue: str = ""
     first_year: int | None = None
     last_year: int | None = None
+    papers: Sequence[str] = ()
     without_papers: Sequence[str] = ()
     by: By = "fused"
     rerank: Rerank = "none"
@@ -120,6 +121,7 @@ class SearchOptions:
             "subset": tuple(self.subsets),
             "grade": _grades(self.worst_grade),
             "authors": authors,
+            "arxiv_id": tuple(self.papers),
         }
         conditions = [Condition(field, values) for field, values in named.items() if values]
         conditions += [Condition("venue", (word,)) for word in venue_words(self.venue)]

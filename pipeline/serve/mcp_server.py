@@ -161,7 +161,9 @@ class CorpusTools:
         last_month: Month = "",
         author: Annotated[str, Field(max_length=200, description="whole or family name")] = "",
     ) -> PassageResults:
-        """Search for passages by meaning and by words; best first, empty if nothing fits."""
+        """Search for passages by meaning and by words; best first, empty if nothing fits. An arXiv
+        id, a DOI or an address gives its paper's abstract first, and then what is similar.
+        """
         form = SearchForm(
             q=query,
             category=(category,) if category else (),
@@ -319,15 +321,16 @@ class CorpusTools:
         ranked = [passage for paper in results.papers for passage in paper.passages]
         ranked.sort(key=lambda passage: -passage.score)
         bounded = _bounded([_quoted_hit(hit) for hit in ranked], start)
-        if bounded.next_start is not None:
-            return bounded
-        if results.has_more:
-            bounded.next_start = start + limit
-        if results.unfit:
-            bounded.note = (
-                f"{results.unfit} of the nearest passages are left out, because they do not fit"
-                " the query"
-            )
+        notes = [bounded.note, _line(results.note)]
+        if bounded.next_start is None:
+            if results.has_more:
+                bounded.next_start = start + limit
+            if results.unfit:
+                notes.append(
+                    f"{results.unfit} of the nearest passages are left out, because they do not"
+                    " fit the query"
+                )
+        bounded.note = "; ".join(filter(None, notes))
         return bounded
 
 

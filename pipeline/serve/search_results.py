@@ -10,15 +10,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.corpus.references.citation_index import CitingPaper
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.errors import SettingError
 from pipeline.index.output import Hit
-from pipeline.index.papers import read_like
-from pipeline.index.search import search_many
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
+from pipeline.index.typed_queries import search_typed
 from pipeline.serve.site import LONGEST_QUERY, Site
 
 PASSAGES_PER_PAGE = 20
@@ -45,7 +44,7 @@ class SearchForm(BaseModel):
     q: str = Field(
         default="",
         max_length=LONGEST_QUERY,
-        description="words, a paragraph, or an arXiv id for similar papers",
+        description="words, a paragraph, or an arXiv id, DOI or address of a paper",
     )
     category: tuple[str, ...] = Field(default=(), description="category (cs.CL) or archive (cs)")
     kind: tuple[str, ...] = Field(default=(), description="kind of passage, such as table")
@@ -161,13 +160,17 @@ class PaperHits:
 class SearchResults:
     """A page of results: passages grouped by paper, in the order of each paper's best passage.
 
-    similar_to: the paper that the query names, if it names one. first: number of the page's first
+    similar_to: the paper that the query names, if it names one; it comes first, and then what is
+    similar. note: how the query was read; empty for an ordinary search. cited_by: who cites the
+    named paper, where the corpus does not hold it. first: number of the page's first
     passage. unfit: near passages that are left out because they do not fit the query. has_more:
     whether there may be a next page.
     """
 
     query: str
     similar_to: str | None
+    note: str
+    cited_by: tuple[CitingPaper, ...]
     papers: tuple[PaperHits, ...]
     first: int
     count: int
@@ -181,20 +184,19 @@ def run_search(site: Site, form: SearchForm, start: int | None = None) -> Search
     Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as
     `search` does.
     """
-    options, text, similar_to = form.options(), form.q, None
+    options = form.options()
     if start is not None:
         options = replace(options, offset=start).checked()
-    paper = normalize_arxiv_id(text)
-    if paper is not None:
-        text, similar_to = read_like(site.workspace, paper)
-        options = replace(options, without_papers=(similar_to,))
     with site.searches:
-        ranking = search_many(site.workspace, [text], options)[0]
+        results = search_typed(site.workspace, [form.q], options)[0]
+    ranking = results.passages
     hits = [Hit.of(scored) for scored in ranking if form.all or scored.fits]
     return SearchResults(
         query=form.q,
-        similar_to=similar_to,
-        papers=group_by_paper(rank_sentences(text, hits)),
+        similar_to=results.paper,
+        note=results.note,
+        cited_by=results.cited_by,
+        papers=group_by_paper(rank_sentences(results.text, hits)),
         first=options.offset + 1,
         count=len(hits),
         unfit=len(ranking) - len(hits),

@@ -72,12 +72,33 @@ def test_what_fits_nothing_is_not_found_unless_all_is_asked_for(client: TestClie
     assert found(client, q="asdf qwer zxcv uiop", all="1")["count"] == results["unfit"] > 0
 
 
-def test_the_id_of_a_paper_finds_similar_papers_and_not_itself(client: TestClient) -> None:
-    results = found(client, q=f"arXiv:{FUSION}v2", all="1")
+def test_the_id_of_a_paper_gives_its_abstract_first_and_then_similar_papers(
+    client: TestClient,
+) -> None:
+    query = {"q": f"arXiv:{FUSION}v2", "all": "1"}
+    results = found(client, **query)
     assert results["similar_to"] == FUSION
-    papers = {paper["arxiv_id"] for paper in results["papers"]}
-    assert {RETRIEVAL, BEAM} <= papers
-    assert FUSION not in papers
+    first, *similar = results["papers"]
+    assert (first["arxiv_id"], first["passages"][0]["kind"]) == (FUSION, "abstract")
+    assert len(first["passages"]) == 1
+    assert {RETRIEVAL, BEAM} <= {paper["arxiv_id"] for paper in similar}
+    pages = [found(client, **query, limit="2", page=page) for page in ("1", "2")]
+    ids = [
+        [passage["passage_id"] for paper in page["papers"] for passage in paper["passages"]]
+        for page in (results, *pages)
+    ]
+    assert set(ids[1] + ids[2]) == set(ids[0][:4])
+    tables = found(client, q=RETRIEVAL, kind="table", all="1")
+    assert tables["papers"][0]["passages"][0]["kind"] == "table"
+
+
+def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(
+    client: TestClient,
+) -> None:
+    results = found(client, q="https://arxiv.org/abs/1706.03762")
+    assert (results["similar_to"], results["papers"]) == ("1706.03762", [])
+    assert [paper["arxiv_id"] for paper in results["cited_by"]] == [RETRIEVAL, FUSION]
+    assert "not in this corpus" in client.get("/search", params={"q": "1706.03762"}).text
 
 
 def test_filters_and_pages_restrict_the_results(client: TestClient) -> None:

@@ -1,0 +1,64 @@
+"""Queries that are an identifier, in the spellings of citations, addresses and catalogues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline import tables
+from pipeline.index.query_identifiers import arxiv_id_of, doi_of, paper_with_doi
+from tests.month_tables import write_table
+from tests.unit.index.building import make_workspace
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "1706.03762",
+        "arXiv:1706.03762v7 [cs.CL] 2 Aug 2023",
+        "arXiv preprint arXiv:1706.03762 (2017)",
+        "CoRR abs/1706.03762",
+        "[1706.03762]",
+        "arXiv：1706. 03762",
+        "doi:10.48550/arxiv.1706.03762",
+        "https://doi.org/10.48550/arXiv.1706.03762",
+        "arxiv.org/pdf/1706.03762v1.pdf#page=3",
+        "https://www.alphaxiv.org/abs/1706.03762?context=cs",
+        "https://ar5iv.labs.arxiv.org/html/1706.03762",
+        "https://huggingface.co/papers/1706.03762",
+    ],
+)
+def test_a_paper_is_named_in_any_spelling(query: str) -> None:
+    assert arxiv_id_of(query) == "1706.03762"
+
+
+@pytest.mark.parametrize("query", ["arXiv:cs.CL/9901001v2", "https://arxiv.org/abs/cs/9901001"])
+def test_an_id_of_the_old_scheme_has_no_subject(query: str) -> None:
+    assert arxiv_id_of(query) == "cs/9901001"
+
+
+@pytest.mark.parametrize(
+    "query", ["attention 1706.03762", "1706.03762 and beam search", "3.14159", "arXiv:1234.5678"]
+)
+def test_other_text_is_no_identifier(query: str) -> None:
+    assert (arxiv_id_of(query), doi_of(query)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "query", ["10.1145/3292500.333", "https://dl.acm.org/doi/pdf/10.1145/3292500.333?download=1"]
+)
+def test_a_published_doi_is_read_from_addresses_too(query: str) -> None:
+    assert (arxiv_id_of(query), doi_of(query)) == (None, "10.1145/3292500.333")
+
+
+def test_a_published_doi_names_the_paper_whose_metadata_has_it(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    shared = {"authors": ["A. Fern"], "published": "2024-03-01T00:00:00Z"}
+    rows = [
+        {"arxiv_id": "2403.00001", "title": "Beam search", "doi": "10.1145/1, 10.1145/2"} | shared,
+        {"arxiv_id": "2403.00002", "title": "Sparse retrieval", "doi": None} | shared,
+    ]
+    write_table(workspace.root, tables.METADATA, "2024-03", rows)
+    assert paper_with_doi(workspace, "10.1145/2") == "2403.00001"
+    assert paper_with_doi(workspace, "10.1145/3") is None
