@@ -121,6 +121,7 @@ def search(
     """Find passages by meaning and by words, for a query, or like a paper or passage.
 
     An arXiv id, a DOI or an address gives its paper's abstract first, and then what is similar.
+    Misspelt words are corrected by the words of the corpus, and a note says so.
 
     Examples:
       citeloom search "reciprocal rank fusion" --limit 5

@@ -5,19 +5,20 @@ their texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
-from pipeline.embedding.lexical import lexical_query
+from pipeline.embedding.lexical import lexical_query, words_of
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import best_first, rank, with_payloads
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
 from pipeline.index.passage_index import PassageIndex, QueryVectors, ScoredPoint
-from pipeline.index.relevance import relevance_of
+from pipeline.index.relevance import coverage, relevance_of
 from pipeline.index.rerank import make_reranker
 from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.index.search_options import SearchOptions, check_query
@@ -45,16 +46,26 @@ def search_many(
     workspace: Workspace,
     queries: Sequence[str],
     options: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
+    typed: Sequence[str] | None = None,
 ) -> list[list[Scored[IndexedPassage]]]:
-    """The passages of several queries, encoded and searched together. Raises as `search` does."""
+    """The passages of several queries, encoded and searched together. Raises as `search` does.
+
+    typed: the queries as they were typed, where their spelling is corrected; their words count too.
+    """
     checked = options.checked()
     for number, query in enumerate(queries, 1):
         check_query(query, f"query {number}" if len(queries) > 1 else "the query")
-    return search_index(workspace, live_index(workspace), queries, checked) if queries else []
+    if not queries:
+        return []
+    return search_index(workspace, live_index(workspace), queries, checked, typed)
 
 
 def search_index(
-    workspace: Workspace, index: PassageIndex, queries: Sequence[str], options: SearchOptions
+    workspace: Workspace,
+    index: PassageIndex,
+    queries: Sequence[str],
+    options: SearchOptions,
+    typed: Sequence[str] | None = None,
 ) -> list[list[Scored[IndexedPassage]]]:
     """As `search_many`, in one collection. options: as `SearchOptions.checked` returns them."""
     layout = index.layout()
@@ -62,7 +73,14 @@ def search_index(
         raise missing_index(workspace)
     reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, options)
-    rankings = _gather(index, _query_vectors(embedder, queries, options), options)
+    typed = queries if typed is None else typed
+    vectors = [
+        replace(query_vectors, lexical=lexical_query(_with_typed_words(query, as_typed)))
+        for query, as_typed, query_vectors in zip(
+            queries, typed, _query_vectors(embedder, queries, options), strict=True
+        )
+    ]
+    rankings = _gather(index, vectors, options)
     if not any(rankings):
         _explain_nothing(index, options)
     if reranker is not None:
@@ -77,7 +95,8 @@ def search_index(
         pages = with_payloads(index, _pages(rankings, options))
         texts = read_texts(workspace, (point for page in pages for point in page))
     return [
-        _with_texts(page, texts, query, layout) for query, page in zip(queries, pages, strict=True)
+        _with_texts(page, texts, (query, as_typed), layout)
+        for query, as_typed, page in zip(queries, typed, pages, strict=True)
     ]
 
 
@@ -106,6 +125,12 @@ def _query_vectors(
 
     none = np.zeros(0, np.float32)
     return [QueryVectors(none, lexical_query(query)) for query in queries]
+
+
+def _with_typed_words(query: str, typed: str) -> str:
+    """A query with the words of its typed form that it lacks."""
+    words = set(words_of(query))
+    return " ".join([query, *(word for word in words_of(typed) if word not in words)])
 
 
 def _reranker(settings: Settings) -> Reranker:
@@ -198,9 +223,15 @@ def _pages(
 
 
 def _with_texts(
-    page: Sequence[ScoredPoint], texts: Mapping[str, str], query: str, layout: Layout
+    page: Sequence[ScoredPoint],
+    texts: Mapping[str, str],
+    readings: Sequence[str],
+    layout: Layout,
 ) -> list[Scored[IndexedPassage]]:
-    """The passages of a page whose texts are there, each with its relevance to the query."""
+    """The passages of a page whose texts are there, each with its relevance to the query.
+
+    readings: spellings of the query, of which a passage has to fit one.
+    """
     passages = []
     for point in page:
         text = texts.get(point.passage_id)
@@ -208,6 +239,7 @@ def _with_texts(
             continue
         passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
         embedded = embedded_text(passage.title, passage.section_path, text, layout.form)
+        query = max(readings, key=lambda reading: coverage(reading, embedded))
         relevance = relevance_of(layout.model, query, embedded, point.cosine)
         passages.append(Scored(passage, point.score, relevance))
     return passages

@@ -1,22 +1,27 @@
-"""Queries as people type them: an identifier gives its paper, any other text a search."""
+"""Queries as people type them: an identifier gives its paper, misspelt words are corrected."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline import tables
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
+from pipeline.errors import CiteloomError
 from pipeline.index.papers import rows_of_papers
 from pipeline.index.query_identifiers import arxiv_id_of, doi_of, paper_with_doi
 from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions, check_query
+from pipeline.index.vocabulary import corrected
 from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
+
+_log = logging.getLogger(__name__)
 
 # The passage that stands for a paper: its abstract, or else its title and authors.
 _LEADING = {"abstract": 0, "front_matter": 1}
@@ -52,12 +57,24 @@ def search_typed(
         for query in dict.fromkeys(queries)
         if (results := _search_identifier(workspace, query, options)) is not None
     }
-    texts = [query for query in dict.fromkeys(queries) if query not in named]
-    rankings = search_many(workspace, texts, options)
-    by_text = {
-        text: TypedResults(text, ranking) for text, ranking in zip(texts, rankings, strict=True)
-    }
-    return [named.get(query) or by_text[query] for query in queries]
+    typed = [query for query in dict.fromkeys(queries) if query not in named]
+    texts = [_well_spelt(workspace, query) for query in typed]
+    rankings = search_many(workspace, texts, options, typed)
+    by_query = dict(named)
+    for query, text, ranking in zip(typed, texts, rankings, strict=True):
+        helps = text != query and any(scored.fits for scored in ranking)
+        note = f"showing results for: {one_line(text)}" if helps else ""
+        by_query[query] = TypedResults(text, ranking, note=note)
+    return [by_query[query] for query in queries]
+
+
+def _well_spelt(workspace: Workspace, query: str) -> str:
+    """The query with its misspelt words corrected; as it is where the vocabulary cannot be read."""
+    try:
+        return corrected(workspace, query) or query
+    except CiteloomError as error:
+        _log.warning("misspelt words are not corrected: %s", error)
+        return query
 
 
 def _search_identifier(

@@ -122,3 +122,10 @@ def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_la
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:citeloom:index-in-use")
     assert "retry-after" in answer.headers
     assert client.get("/api/search", params={"q": "fusion"}).status_code == 200
+
+
+def test_misspelt_words_are_corrected_and_the_reader_is_told(client: TestClient) -> None:
+    results = found(client, q="recirpocal rank fuison")
+    assert results["note"] == "showing results for: reciprocal rank fusion"
+    assert results["papers"][0]["arxiv_id"] == FUSION
+    assert found(client, q="qwertyuiop beem")["note"] == ""

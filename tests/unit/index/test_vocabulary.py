@@ -1,0 +1,65 @@
+"""Misspelt words of queries, corrected by the words of the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pipeline import tables
+from pipeline.engine.stage import Workspace
+from pipeline.index.vocabulary import corrected
+from tests.month_tables import passage_row, write_table
+from tests.unit.index.building import TEXTS, make_workspace
+
+
+def write_passages(workspace: Workspace, month: str, texts: Sequence[str]) -> None:
+    paper = f"{month[2:4]}{month[5:]}.00001"
+    rows = [passage_row(paper, number, "Ferns", (), text) for number, text in enumerate(texts)]
+    write_table(workspace.root, tables.PASSAGES, month, rows)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = make_workspace(tmp_path)
+    write_passages(workspace, "2024-03", TEXTS)
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("typed", "right"),
+    [
+        ("reciprocal rank fuson", "reciprocal rank fusion"),
+        ("Penaltise for the decooder!", "penalties for the decoder!"),
+        ("ehtical lexcial retrieval", "ehtical lexical retrieval"),
+        ("photosynteses", "photosynthesis"),
+    ],
+)
+def test_misspelt_words_are_corrected_and_the_rest_stays(
+    workspace: Workspace, typed: str, right: str
+) -> None:
+    assert corrected(workspace, typed) == right
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "beam search",
+        "merging ranks",  # inflections: the index compares stems
+        "bean",  # too short
+        "FUSON and DecOder and fuson2",  # names
+        "wheelbarrow",
+        "fuson " * 60,  # a pasted paragraph
+    ],
+)
+def test_right_words_and_names_are_kept(workspace: Workspace, query: str) -> None:
+    assert corrected(workspace, query) is None
+
+
+def test_words_come_and_go_with_their_month(workspace: Workspace) -> None:
+    write_passages(workspace, "2024-04", ["Lichens grow slowly.", "Lichens need light."])
+    assert corrected(workspace, "lichesn") == "lichens"
+    write_passages(workspace, "2024-04", ["Mosses grow slowly."])
+    assert corrected(workspace, "lichesn") is None
+    assert corrected(workspace, "slowyl") == "slowly"
