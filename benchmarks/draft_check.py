@@ -51,6 +51,7 @@ EXPECTED = {
     "invented work": ("not_found",),
 }
 _COMMENT = re.compile(r"(?<!\\)%.*")
+_DEAD = re.compile(r"\\iffalse\b.*?(?:\\fi\b|\Z)", re.DOTALL)
 _DIGITS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 _VERB = re.compile(r"\b(is|are|was|were|can|has|have|does|do)\b")
 
@@ -184,7 +185,7 @@ def read_sections(folder: Path) -> tuple[list[Draft], dict[str, Any]]:
         file.write_text(target["related_work_latex"], encoding="utf-8")
         draft = read_draft(file)
         drafts.append(draft)
-        printed = _COMMENT.sub("", target["related_work_latex"])
+        printed = _DEAD.sub("", _COMMENT.sub("", target["related_work_latex"]))
         cited = {key for key in target["cites"] if key in printed}
         keys += len(cited)
         found += len(cited & set(draft.cited_keys))

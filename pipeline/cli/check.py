@@ -16,13 +16,16 @@ FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious
 BibOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Bibliography to use (.bib or .bbl); by default a draft's own."
+        metavar="FILE",
+        help="Bibliography to use (.bib, .bbl or CSL JSON); by default a draft's own.",
     ),
 ]
 
 
 def check(
-    draft: Annotated[Path, typer.Argument(metavar="DRAFT", help="Main file: .tex, .md or .txt.")],
+    draft: Annotated[
+        Path, typer.Argument(metavar="DRAFT", help="Main file: .tex, .md, .qmd, .Rmd or .txt.")
+    ],
     bib: BibOption = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Also write a page to this folder.")

@@ -1,26 +1,27 @@
-"""Read a bibliography, BibTeX or the list of a `.bbl`, as entries, and write corrected BibTeX."""
+"""Read the bibliographies of a draft as entries, and write corrected BibTeX."""
 
 from __future__ import annotations
 
-import logging
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.arxiv.dois import plain_doi
 from pipeline.corpus.latex_text import plain_field
-from pipeline.draft_check.draft import Draft, Entry, read_text
+from pipeline.draft_check.bibtex import BibEntry, BibFile
+from pipeline.draft_check.draft import LARGEST_BIBLIOGRAPHY_BYTES, Draft, Entry, read_text
+from pipeline.draft_check.printed_references import read_bbl_text
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
 
-_BIBITEM = re.compile(
-    r"\\bibitem\s*(?:\[(?:[^\[\]]|\{[^{}]*\})*\])?\s*\{([^{}]+)\}(.*?)(?=\\bibitem|\\end\{thebib|\Z)",
-    re.DOTALL,
-)
+# With more entries that are not cited, a file is a library: those are counted, not read.
+MOST_UNCITED = 500
+_DEEPEST_PARENTS = 5
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)[a-z]?\b")
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s{}\"<>]+")
 # In its field an id stands alone; in running text it needs its name before it.
 _ID = r"(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)"
 _BARE_ID = re.compile(rf"\s*(?:arxiv:)?\s*{_ID}\b", re.IGNORECASE)
@@ -35,132 +36,310 @@ _VENUE_FIELDS = (
     "howpublished",
 )
 _FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "number")
-_AND = re.compile(r"\s+and\s+")
+_AND = re.compile(r"[{}]|\\.|\s+and\s+", re.IGNORECASE)
+_NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
+_OTHERS = frozenset(("others", "et al.", "et al", "al."))
+# What a printed text is the same as, but for braces.
+_SPECIAL = re.compile(r"[\\$~^_%&#]|--|``|''")
+_WHOLE = re.compile(r"\{[^{}]*\}")
+_UNESCAPED = re.compile(r"(?<!\\)([&%#])")
+_JSON_SUFFIXES = (".json", ".yaml", ".yml")
 
 
-def read_bibtex(file: Path, draft: Draft) -> None:
-    """Add the entries of a `.bib` file to a draft; its problems name those that cannot be read.
+def read_bibliographies(draft: Draft, files: Sequence[Path], *, every_entry: bool = False) -> None:
+    """Add the entries of files, and of the BibTeX that the draft holds itself, to the draft.
 
-    Raises SettingError as `read_text` does.
+    Of a file with more than `MOST_UNCITED` entries that the draft does not cite, only those that it
+    cites are read, unless `every_entry`. Raises SettingError as `read_text` does.
     """
-    from bibtexparser.entrypoint import parse_string
-    from bibtexparser.model import DuplicateBlockKeyBlock
-
-    logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
-    library = parse_string(read_text(file))
-    entries = [_entry_of_bibtex(entry, file) for entry in library.entries]
-    for block in library.failed_blocks:
-        if isinstance(block, DuplicateBlockKeyBlock):
-            draft.duplicate_keys.append(str(block.key))
+    sources = []
+    macros = dict[str, str]()
+    for text, name, line in draft.embedded:
+        sources.append((BibFile(text, macros), name, line - 1))
+    for file in files:
+        text = read_text(file, LARGEST_BIBLIOGRAPHY_BYTES)
+        suffix = file.suffix.lower()
+        if suffix == ".bbl":
+            read_bbl_text(text, file.name, draft)
+        elif suffix in _JSON_SUFFIXES:
+            read_csl_text(text, file.name, draft)
+        elif suffix in (".bib", ".bibtex"):
+            sources.append((BibFile(text, macros), file.name, 0))
         else:
             draft.problems.append(
-                f"{file.name}, line {(block.start_line or 0) + 1}: this entry is not valid BibTeX"
+                f"{file.name} is no bibliography that can be read: give a .bib, .bbl or CSL JSON"
             )
-    draft.add_entries(entries)
+    _read_bibtex(draft, sources, every_entry=every_entry)
 
 
-def _entry_of_bibtex(entry: Any, file: Path) -> Entry:
-    fields = {field.key.lower(): str(field.value) for field in entry.fields}
-    plain = {name: plain_field(value) for name, value in fields.items()}
+def _read_bibtex(
+    draft: Draft, sources: Sequence[tuple[BibFile, str, int]], *, every_entry: bool
+) -> None:
+    cited = {key.lower() for key in (*draft.cited_keys, *draft.listed)}
+    every_entry = every_entry or not cited or "*" in cited
+    read = list[tuple[BibEntry, str, int]]()
+    for source, name, offset in sources:
+        uncited = sum(key.lower() not in cited for key in source.keys)
+        is_library = uncited > MOST_UNCITED and not every_entry
+        read += [(entry, name, offset) for entry in source.entries(cited if is_library else None)]
+        if is_library:
+            draft.problems.append(f"{name}: {uncited:,} entries are never cited, and are not read")
+    by_key = dict[str, BibEntry]()
+    for entry, _, _ in read:
+        by_key.setdefault(entry.key.lower(), entry)
+    parents = _resolve_parents(by_key, [source for source, _, _ in sources])
+    for source, name, offset in sources:
+        draft.problems += [
+            f"{name}, line {line + offset}: {message}" for line, message in source.problems
+        ]
+    draft.add_entries(
+        [
+            _entry_of_bibtex(entry, name, offset)
+            for entry, name, offset in read
+            if entry.kind not in ("xdata", "set")
+            and (entry.key.lower() not in parents or entry.key.lower() in cited)
+        ]
+    )
+
+
+def _resolve_parents(by_key: dict[str, BibEntry], sources: Sequence[BibFile]) -> set[str]:
+    """Give entries the fields of those that `crossref` and `xdata` name; the keys of the latter."""
+    parents, new = set[str](), set(by_key)
+    for _ in range(_DEEPEST_PARENTS):
+        named = {name for key in new for name in _parents_of(by_key[key])}
+        parents |= named
+        new = named - by_key.keys()
+        if not new:
+            break
+        for source in sources:
+            for entry in source.entries(new):
+                by_key.setdefault(entry.key.lower(), entry)
+        new &= by_key.keys()
+    for entry in by_key.values():
+        _inherit(entry, by_key, _DEEPEST_PARENTS)
+    return parents
+
+
+def _parents_of(entry: BibEntry) -> list[str]:
+    names = f"{entry.value('crossref')},{entry.value('xdata')}"
+    return [name.strip().lower() for name in names.split(",") if name.strip()]
+
+
+def _inherit(entry: BibEntry, by_key: Mapping[str, BibEntry], depth: int) -> None:
+    if not depth or entry.inherited:
+        return
+    crossref = entry.value("crossref").strip().lower()
+    for name in _parents_of(entry):
+        parent = by_key.get(name)
+        if parent is None or parent is entry:
+            continue
+        _inherit(parent, by_key, depth - 1)
+        values = parent.values()
+        if name == crossref:
+            # The title of proceedings is the book's title of a paper in them.
+            values.setdefault("booktitle", values.get("title", ""))
+            for own in ("title", "crossref", "xdata", "author"):
+                values.pop(own, None)
+        entry.inherited = values | entry.inherited
+
+
+def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
+    fields = entry.values()
+    plain = {name: _plain(value) for name, value in fields.items()}
     year = _YEAR.search(plain.get("year") or plain.get("date") or "")
     venue = next((plain[name] for name in _VENUE_FIELDS if plain.get(name)), None)
+    title = plain.get("title") or None
+    if title and plain.get("subtitle"):
+        title = f"{title}: {plain['subtitle']}"
     return Entry(
         key=entry.key,
-        kind=entry.entry_type.lower(),
-        title=plain.get("title") or None,
+        kind=entry.kind,
+        title=title,
         authors=read_names(fields.get("author", "")),
         year=int(year[1]) if year else None,
         venue=venue,
         doi=plain_doi(fields.get("doi")),
         arxiv_id=_arxiv_id(fields),
-        file=file.name,
-        line=(entry.start_line or 0) + 1,
+        file=file,
+        line=entry.line + offset,
         raw=" ".join(plain.values()),
     )
 
 
-def _arxiv_id(fields: dict[str, str]) -> str | None:
+def _plain(value: str) -> str:
+    if _SPECIAL.search(value):
+        return plain_field(value)
+    return one_line(value.replace("{", "").replace("}", ""))
+
+
+def _arxiv_id(fields: Mapping[str, str]) -> str | None:
     """The arXiv id of an entry, as it is written: in `eprint`, or named in its other fields."""
     bare = _BARE_ID.match(fields.get("eprint", ""))
-    if bare and fields.get("archiveprefix", "arxiv").lower() == "arxiv":
+    kind = fields.get("archiveprefix") or fields.get("eprinttype") or "arxiv"
+    if bare and kind.lower() == "arxiv":
         return bare[1]
     named = _NAMED_ID.search(" ".join(fields.get(name, "") for name in _FIELDS_WITH_ID))
     return named[1] if named else None
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """The names of an `author` field in reading order; without "others"."""
+    """The names of an `author` field in reading order; without "others".
+
+    A name in braces, as that of an organisation, is one name, whatever it holds.
+    """
     names = []
-    for name in _AND.split(one_line(text)):
-        family, _, given = plain_field(name).partition(",")
-        if family and family.lower() not in ("others", "et al."):
-            names.append(f"{given.strip()} {family.strip()}".strip())
+    for name in _split_names(one_line(text)):
+        read = _name(name.strip())
+        if read and read.lower() not in _OTHERS:
+            names.append(read)
     return tuple(names)
 
 
-def read_bbl(file: Path, draft: Draft) -> None:
-    """Add the items of a `.bbl` to a draft. Raises SettingError as `read_text` does."""
-    text = read_text(file)
+def _split_names(text: str) -> Iterator[str]:
+    depth = start = 0
+    for match in _AND.finditer(text):
+        if match[0] in "{}":
+            depth += 1 if match[0] == "{" else -1
+        elif match[0][0] != "\\" and depth <= 0:
+            yield text[start : match.start()]
+            start = match.end()
+    yield text[start:]
+
+
+def _name(text: str) -> str:
+    if _WHOLE.fullmatch(text):
+        return _plain(text)
+    if "family=" in text.replace(" ", ""):
+        parts = {name: value.strip(' "') for name, value in _NAME_PART.findall(text)}
+        order = ("given", "prefix", "family", "suffix")
+        return " ".join(filter(None, (_plain(parts.get(name, "")) for name in order)))
+    pieces = [piece.strip() for piece in _plain(text).split(",")]
+    if len(pieces) == 3:  # "Last, Jr., First"
+        return " ".join(filter(None, (pieces[2], pieces[0], pieces[1])))
+    return " ".join(filter(None, (*pieces[1:], pieces[0])))
+
+
+def read_csl_text(text: str, file: str, draft: Draft) -> None:
+    """Add the items of CSL JSON or CSL YAML to a draft."""
+    import yaml
+
+    try:
+        items = json.loads(text) if file.endswith(".json") else yaml.safe_load(text)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        draft.problems.append(f"{file} is not valid: {one_line(str(error))[:200]}")
+        return
+    if isinstance(items, dict):
+        items = items.get("references") or items.get("items")
+    read_csl(items, file, 1, draft)
+
+
+def read_csl(items: Any, file: str, line: int, draft: Draft) -> None:
+    """Add items in the form of CSL's data to a draft."""
+    if not isinstance(items, list):
+        draft.problems.append(f"{file}, line {line}: these references are no list of items")
+        return
     entries = []
-    for match in _BIBITEM.finditer(text):
-        blocks = [plain_field(block).strip(" .,") for block in match[2].split("\\newblock")]
-        line = text.count("\n", 0, match.start()) + 1
-        entries.append(read_item(match[1].strip(), blocks, file.name, line))
-    if not entries:
-        draft.problems.append(f"{file.name} has no \\bibitem: give the .bib file with --bib")
+    for item in items:
+        if isinstance(item, dict) and item.get("id") is not None:
+            entries.append(_entry_of_csl(item, file, line))
+        else:
+            draft.problems.append(f"{file}, line {line}: a reference has no id")
     draft.add_entries(entries)
 
 
-def read_item(key: str, blocks: list[str], file: str, line: int) -> Entry:
-    """An entry from the blocks of a printed item: authors, title, and the rest."""
-    raw = " ".join(blocks)
-    year, doi, named = _YEAR.search(raw), _DOI.search(raw), _NAMED_ID.search(raw)
-    title = blocks[1] if len(blocks) > 1 else None
+def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
+    words = {
+        name: one_line(str(value)) for name, value in item.items() if isinstance(value, (str, int))
+    }
+    people = item.get("author")
     authors = []
-    if len(blocks) > 1:
-        names = [name.strip() for name in re.split(r",\s*(?:and\s+)?|\s+and\s+", blocks[0])]
-        authors = [name for name in names if " " in name and "et al" not in name]
+    for person in people if isinstance(people, list) else ():
+        if isinstance(person, dict):
+            order = ("given", "non-dropping-particle", "family", "suffix")
+            parts = [str(person.get(name) or "").strip() for name in order]
+            authors.append(" ".join(filter(None, parts)) or str(person.get("literal") or ""))
+        else:
+            authors.append(str(person))
+    year = _YEAR.search(str(item.get("issued") or item.get("year") or ""))
+    named = _NAMED_ID.search(" ".join(words.values()))
     return Entry(
-        key=key,
-        kind="item",
-        title=title or None,
-        authors=tuple(authors),
+        key=str(item["id"]),
+        kind=words.get("type", "item"),
+        title=words.get("title") or None,
+        authors=tuple(filter(None, authors)),
         year=int(year[1]) if year else None,
-        venue=blocks[2] if len(blocks) > 2 else None,
-        doi=plain_doi(doi[0].rstrip(".,")) if doi else None,
+        venue=words.get("container-title") or words.get("publisher") or None,
+        doi=plain_doi(words.get("DOI")),
         arxiv_id=named[1] if named else None,
         file=file,
         line=line,
-        raw=raw,
+        raw=" ".join(words.values()),
     )
 
 
+def merge_keys_by_case(draft: Draft) -> None:
+    """Take a key and an entry that differ in case for one, as BibTeX does, with a note."""
+    by_lower = {key.lower(): key for key in reversed(draft.entries)}
+    renamed = {
+        key: by_lower[key.lower()]
+        for key in draft.cited_keys
+        if key not in draft.entries and key.lower() in by_lower
+    }
+    if not renamed:
+        return
+    draft.sentences = [sentence.with_keys(renamed) for sentence in draft.sentences]
+    for cited, key in renamed.items():
+        entry = draft.entries[key]
+        note = f"cited as {cited}: BibTeX takes keys that differ in case for one, biber does not"
+        draft.entries[key] = replace(entry, notes=(*entry.notes, note))
+
+
 def write_bibliography(source: Path, references: Sequence[ReferenceCheck], target: Path) -> int:
-    """Write a `.bib` file with arXiv's title, authors and year where an entry differs.
+    """Write a `.bib` file with arXiv's title, authors or year where an entry differs surely.
 
-    An entry with an arXiv paper gets its `eprint`, where it has none. Suspicious entries are left
-    to the author, and others stay as they are. Returns how many were corrected.
+    A field is corrected where two others agree with arXiv's record: nothing else of the file
+    changes. Suspicious entries are left to the author. Returns how many entries were corrected.
     """
-    from bibtexparser.entrypoint import parse_string, write_string
-    from bibtexparser.model import Field
-
-    library = parse_string(read_text(source))
-    by_key = {check.key: check for check in references}
-    corrected = 0
-    for entry in library.entries:
-        check = by_key.get(entry.key)
-        if check is None or check.record is None or check.status not in ("differs", "verified"):
+    content = source.read_bytes()
+    try:
+        text, encoding = content.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        text, encoding = content.decode("latin-1"), "latin-1"
+    by_key = {check.key.lower(): check for check in references if check.status == "differs"}
+    edits, corrected, seen = list[tuple[int, int, str]](), 0, set[str]()
+    for entry in BibFile(text).entries(by_key.keys()):
+        check = by_key[entry.key.lower()]
+        if entry.key.lower() in seen or check.record is None:
             continue
-        fields = {difference.field for difference in check.differences}
-        if "title" in fields and check.record.title:
-            entry.set_field(Field("title", f"{{{check.record.title}}}"))
-        if "authors" in fields:
-            entry.set_field(Field("author", " and ".join(check.record.authors)))
-        if "year" in fields and check.record.published:
-            entry.set_field(Field("year", check.record.published[:4]))
-        if "eprint" not in {field.key.lower() for field in entry.fields}:
-            entry.set_field(Field("eprint", check.record.arxiv_id))
-            entry.set_field(Field("archiveprefix", "arXiv"))
-        corrected += bool(fields)
-    write_whole(target, write_string(library).encode())
+        seen.add(entry.key.lower())
+        of_entry = list(_edits(entry, check.corrections, encoding))
+        edits += of_entry
+        corrected += bool(of_entry)
+    parts, last = list[str](), 0
+    for start, end, value in sorted(edits):
+        parts += [text[last:start], value]
+        last = end
+    write_whole(target, "".join([*parts, text[last:]]).encode(encoding))
     return corrected
+
+
+def _edits(
+    entry: BibEntry, corrections: Mapping[str, str], encoding: str
+) -> Iterator[tuple[int, int, str]]:
+    """(start, end, new characters) of the fields that are corrected."""
+    for name, value in corrections.items():
+        own = entry.fields.get(name) or entry.fields.get("date" if name == "year" else name)
+        if (
+            own is None
+            or own.literal is None
+            or value.encode(encoding, "ignore").decode(encoding) != value
+        ):
+            continue
+        value = _UNESCAPED.sub(r"\\\1", value)
+        if own.name == "date" and not own.value.strip().isdecimal():
+            continue  # a day and month are of the wrong year, too
+        if own.literal == '"':
+            value = f'"{value}"' if '"' not in value else f"{{{value}}}"
+        elif own.literal == "{" or not value.isdecimal():
+            value = f"{{{value}}}"
+        yield own.start, own.end, value

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.draft_check.bibliography import read_bbl, read_bibtex
+from pipeline.draft_check.bibliography import merge_keys_by_case, read_bibliographies
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
 from pipeline.draft_check.draft import Draft, DraftSentence
 from pipeline.draft_check.known_papers import KnownPapers
@@ -23,7 +23,7 @@ from pipeline.index.search import search, search_many
 from pipeline.index.search_options import SearchOptions
 
 LATEX_SUFFIXES = (".tex", ".ltx")
-DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".txt")
+DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd", ".txt")
 # A paragraph of fewer words is a heading or a caption.
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
@@ -88,7 +88,7 @@ class DraftCheck:
         """The result as plain data."""
         references = [asdict(check) for check in self.references]
         for reference in references:
-            del reference["record"]
+            del reference["record"], reference["corrections"]
         citations = []
         for check in self.citations:
             sentence = check.sentence
@@ -109,22 +109,28 @@ class DraftCheck:
         }
 
 
-def read_draft(file: Path, bibliography: Path | None = None) -> Draft:
+def read_draft(file: Path, bibliography: Path | None = None, *, every_entry: bool = False) -> Draft:
     """The draft in a LaTeX, Markdown or text file, with its bibliography.
 
-    bibliography: a `.bib` or `.bbl` file in place of the one that the draft names. Raises
-    SettingError for a file that is missing, too large, of another kind, or that includes itself.
+    bibliography: a file in place of those that the draft names. every_entry: read all entries, also
+    of a file with more than a draft cites. Raises SettingError for a file that is missing, too
+    large, of another kind, or that includes itself.
     """
     suffix = file.suffix.lower()
     if suffix not in DRAFT_SUFFIXES:
-        raise SettingError(f"{file}: a draft is a .tex, .md or .txt file")
+        raise SettingError(f"{file}: a draft is a .tex, .md, .qmd, .Rmd or .txt file")
     draft = read_latex(file) if suffix in LATEX_SUFFIXES else read_markdown(file)
-    files = [bibliography] if bibliography else draft.bibliography_files
-    bbl = file.with_suffix(".bbl")
-    if not files and bbl.is_file():
-        files = [bbl]
-    for bibliography_file in files:
-        _add_bibliography(draft, bibliography_file)
+    files = [bibliography] if bibliography else list(draft.bibliography_files)
+    if bibliography is None:
+        bbl = file.with_suffix(".bbl")
+        needs_bbl = draft.missing_bibliographies or not (files or draft.embedded or draft.entries)
+        if needs_bbl and suffix in LATEX_SUFFIXES and bbl.is_file():
+            files.append(bbl)
+        else:
+            draft.problems += draft.missing_bibliographies
+    read_bibliographies(draft, files, every_entry=every_entry)
+    if draft.ignores_case:
+        merge_keys_by_case(draft)
     if draft.sentences and not draft.entries:
         draft.problems.append(
             f"{file.name} cites, and no bibliography was found: give it with --bib"
@@ -135,15 +141,8 @@ def read_draft(file: Path, bibliography: Path | None = None) -> Draft:
 def read_bibliography(file: Path) -> Draft:
     """A draft of nothing but a bibliography. Raises SettingError as `read_draft` does."""
     draft = Draft(file)
-    _add_bibliography(draft, file)
+    read_bibliographies(draft, [file], every_entry=True)
     return draft
-
-
-def _add_bibliography(draft: Draft, file: Path) -> None:
-    if file.suffix.lower() == ".bbl":
-        read_bbl(file, draft)
-    else:
-        read_bibtex(file, draft)
 
 
 def check_draft(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline.errors import SettingError
@@ -12,6 +12,8 @@ from pipeline.text import one_line
 
 # A book of 600 pages is 2 MB of LaTeX. What is larger is no draft, or an attack on the parser.
 LARGEST_FILE_BYTES = 10_000_000
+# The ACL Anthology has 60 MB of BibTeX.
+LARGEST_BIBLIOGRAPHY_BYTES = 200_000_000
 MOST_FILES = 200
 _CITATION = re.compile(r"\[@([^\[\]]*)\]")
 # Fewer words before a citation are no claim of their own.
@@ -25,7 +27,8 @@ class Entry:
 
     authors: names in reading
     order, without "others"; empty if none are given. title, year, venue, doi, arxiv_id: None if the
-    entry has none. arxiv_id: as written, with its version. line: of the file, from 1.
+    entry has none. arxiv_id: as written, with its version. line: of the file, from 1. notes:
+    remarks of the reader, a sentence each.
     """
 
     key: str
@@ -39,6 +42,7 @@ class Entry:
     file: str
     line: int
     raw: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,18 @@ class DraftSentence:
                 return words
         return _without_space(_CITATION.sub(" ", self.text))
 
+    def with_keys(self, renamed: Mapping[str, str]) -> DraftSentence:
+        """The sentence with other names of its keys."""
+
+        def rename(match: re.Match[str]) -> str:
+            keys = [part.strip().removeprefix("@") for part in match[1].split(";")]
+            return f"[{'; '.join('@' + renamed.get(key, key) for key in keys)}]"
+
+        if renamed.keys().isdisjoint(self.keys):
+            return self
+        keys = tuple(dict.fromkeys(renamed.get(key, key) for key in self.keys))
+        return replace(self, text=_CITATION.sub(rename, self.text), keys=keys)
+
     @property
     def readable(self) -> str:
         """The sentence with its citations as `[key1, key2]`."""
@@ -85,7 +101,10 @@ class Draft:
     title: None if it has none. paragraphs: their plain text, in order. entries: by key, in the
     order of the bibliography. listed: keys that are to appear in the bibliography without a
     citation (`\\nocite`). duplicate_keys: keys that more than one entry has; the first entry
-    counts. problems: what could not be read, a sentence each with file and line.
+    counts. embedded: bibliographies that the draft writes itself, as (BibTeX, file, line).
+    missing_bibliographies: a sentence on each file that is named and not there. ignores_case:
+    whether keys that differ in case are one, as for BibTeX. problems: what could not be read, a
+    sentence each with file and line.
     """
 
     file: Path
@@ -96,6 +115,9 @@ class Draft:
     listed: set[str] = field(default_factory=set)
     duplicate_keys: list[str] = field(default_factory=list)
     bibliography_files: list[Path] = field(default_factory=list)
+    embedded: list[tuple[str, str, int]] = field(default_factory=list)
+    missing_bibliographies: list[str] = field(default_factory=list)
+    ignores_case: bool = False
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -112,17 +134,15 @@ class Draft:
                 self.entries[entry.key] = entry
 
 
-def read_text(file: Path) -> str:
+def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:
     """The text of a file of the draft: UTF-8, or else Latin-1.
 
-    Raises SettingError if there is no such file, if it is a folder or if it has more than 10 MB.
+    Raises SettingError if there is no such file, if it is a folder or if it has more bytes.
     """
     if not file.is_file():
         raise SettingError(f"{file}: there is no such file")
-    if file.stat().st_size > LARGEST_FILE_BYTES:
-        raise SettingError(
-            f"{file} has more than {LARGEST_FILE_BYTES // 1_000_000} MB: a draft is smaller"
-        )
+    if file.stat().st_size > most_bytes:
+        raise SettingError(f"{file} has more than {most_bytes // 1_000_000} MB: a draft is smaller")
     content = file.read_bytes()
     try:
         text = content.decode("utf-8-sig")

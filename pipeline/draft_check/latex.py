@@ -1,237 +1,218 @@
-"""Read a LaTeX draft: files, paragraphs, and sentences that cite. Nothing of it is executed."""
+"""Read a LaTeX draft: paragraphs, and sentences that cite. Nothing of it is executed."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from pipeline.corpus.latex_text import LONGEST_PARAGRAPH, plain_field, plain_text
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, read_text
-from pipeline.errors import SettingError
+from pipeline.draft_check.citation_commands import Citation, find_citations
+from pipeline.draft_check.draft import Draft, DraftSentence
+from pipeline.draft_check.latex_project import Project, find_file, read_project, split_keys
+from pipeline.draft_check.latex_scan import Latex, blank
+from pipeline.draft_check.printed_references import read_bibitems
 from pipeline.text import one_line
 
-_MOST_DEPTH = 20
-_MOST_CHARACTERS = 20_000_000
-
-_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
-_INPUT = re.compile(r"\\(?:input|include|subfile)\s*(?:\{\s*([^{}]+?)\s*\}|([^\s{}\\]+))")
-_BODY = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
-_NAMES = (
-    "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citeyear", "citeyearpar",
-    "citefullauthor", "citenum", "onlinecite", "citeasnoun", "shortcite", "shortciteA", "citeA",
-    "citeNP", "newcite", "citeposs", "Cite", "Citet", "Citep", "Citealt", "Citealp", "Citeauthor",
-    "parencite", "textcite", "autocite", "footcite", "footcitetext", "fullcite", "footfullcite",
-    "smartcite", "supercite", "Parencite", "Textcite", "Autocite", "Smartcite", "citetitle",
-    "cites", "parencites", "textcites", "autocites", "footcites", "smartcites", "supercites",
-)  # fmt: skip
-_OPTIONS = r"(?:\s*\[(?:[^\[\]]|\[[^\[\]]*\])*\])*"
-_COMMANDS = "|".join(sorted(_NAMES, key=len, reverse=True))
-_CITE = re.compile(rf"\\(?:{_COMMANDS})(?![a-zA-Z])\*?(?:{_OPTIONS}\s*\{{[^{{}}]*\}})+")
-_KEYS = re.compile(r"\{([^{}]*)\}")
-_NOCITE = re.compile(r"\\nocite\s*\{([^{}]*)\}")
-_BIBLIOGRAPHY = re.compile(
-    r"\\(?:bibliography|addbibresource)(?![a-z])\s*(?:\[[^\[\]]*\])?\s*\{([^{}]*)\}"
-)
-_MACRO = re.compile(
-    r"\\(?:re)?newcommand\*?\s*\{?\s*\\([A-Za-z]+)\s*\}?\s*\{((?:[^{}]|\{[^{}]*\})*)\}"
-)
-_TITLE = re.compile(r"\\title\s*(?:\[[^\[\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
-# Environments without prose, which are not read.
+_NEW_CITES = re.compile(r"\\newcites\s*\{([^{}]*)\}")
+_TITLE = re.compile(r"\\title(?![A-Za-z@])\s*(?:\[[^\[\]]{0,500}\])?")
+# Environments without prose. What they cite is read all the same.
 _NO_PROSE = frozenset((
-    "verbatim", "verbatim*", "lstlisting", "minted", "tikzpicture", "equation", "equation*",
-    "align", "align*", "gather", "gather*", "multline", "multline*", "eqnarray", "eqnarray*",
-    "displaymath", "math", "comment", "filecontents", "filecontents*", "thebibliography",
+    "tikzpicture", "equation", "equation*", "align", "align*", "gather", "gather*", "multline",
+    "multline*", "eqnarray", "eqnarray*", "displaymath", "math",
 ))  # fmt: skip
+_LIST = "thebibliography"
 _BEGIN = re.compile(r"\\begin\s*\{([a-z]+\*?)\}")
 _BREAK = re.compile(
-    r"\n[ \t]*\n|\\(?:part|chapter|section|subsection|subsubsection|paragraph|subparagraph)\*?\s*"
-    r"(?:\[[^\[\]]*\])?\s*\{(?:[^{}]|\{[^{}]*\})*\}|\\(?:begin|end)\s*\{[^{}]*\}(?:\s*\[[^\[\]]*\])?|\\item\b|\\par\b|"
-    r"\\caption\b(?:\s*\[[^\[\]]*\])?|\\\\"
+    r"\n[ \t]*\n|\\\\"
+    r"|(?P<heading>\\(?:part|chapter|section|subsection|subsubsection|paragraph|subparagraph|caption"
+    r"|captionof|title)(?![A-Za-z@])\*?)"
+    r"|(?P<begin>\\(?:begin|end)\s*\{[^{}]{0,100}\}|\\item(?![A-Za-z@]))"
+    r"|\\par(?![A-Za-z@])"
 )
 _MARK = re.compile("⟦(\\d+)⟧")
 # Signs of the form [@key1; @key2], which a key must not have there.
 _IN_MARKERS = re.compile(r"[\[\]@;]")
-
-
-@dataclass(slots=True)
-class _Source:
-    """The text of all files of a project, one after another, and where each line comes from."""
-
-    text: str = ""
-    starts: list[int] = field(default_factory=list)
-    places: list[tuple[str, int]] = field(default_factory=list)
-
-    def place(self, offset: int) -> tuple[str, int]:
-        """File and line of a character."""
-        return self.places[bisect_right(self.starts, offset) - 1] if self.places else ("", 0)
+_BIBER = re.compile(r"\{biblatex\}|\\addbibresource|\\printbibliography")
 
 
 def read_latex(file: Path) -> Draft:
-    """The draft whose main file this is, without its bibliography; `bibliography_files` names that.
+    """The draft whose main file this is, with the bibliography that is in it.
 
-    Files outside of the main file's folder are not read. Raises SettingError for a missing main
-    file, and for a project that includes itself or has more than 200 files or 20 MB.
+    `bibliography_files` names the others. Files outside of the main file's folder are not read.
+    Raises SettingError for a missing main file, and for a project that includes itself or has more
+    than 200 files or 20 MB.
     """
     draft = Draft(file)
-    source = _read_project(file, draft)
-    text = source.text
-    macros = {match[1]: match[2] for match in _MACRO.finditer(text)}
-    _find_bibliography(text, draft)
+    project = read_project(file, draft)
+    text = project.text.replace("⟦", " ").replace("⟧", " ")
+    latex = Latex(text)
+    endings = [name for match in _NEW_CITES.finditer(text) for name in split_keys(match[1])]
+    lists = _environments(text, frozenset((_LIST,)))
+    more = {f"cite{form}{ending}" for ending in endings for form in ("", "t", "p", "alp", "author")}
+    citations = []
+    for item in find_citations(latex, project.aliases, more):
+        offset = item.start if isinstance(item, Citation) else item[0]
+        if any(start <= offset < end for start, end in lists):
+            continue
+        if isinstance(item, Citation):
+            citations.append(item)
+        else:
+            name, line = project.place(offset)
+            draft.problems.append(f"{name}, line {line}: {item[1]}")
+    _find_bibliography(latex, project, endings, draft)
+    for start, end in lists or ([(0, len(text))] if "\\bibitem" in text else []):
+        read_bibitems(text[start:end], partial(_place_from, project, start), draft)
     title = _TITLE.search(text)
-    draft.title = plain_field(title[1]) if title else None
-    body = _BODY.search(text)
-    start, end = body.span(1) if body else (0, len(text))
-    for begin, paragraph in _paragraphs(_without_environments(text[:end]), start):
-        for offset in range(0, len(paragraph), LONGEST_PARAGRAPH):
-            piece = paragraph[offset : offset + LONGEST_PARAGRAPH]
-            _read_paragraph(draft, source, macros, begin + offset, piece)
+    named = latex.argument(title.end()) if title else None
+    draft.title = plain_field(text[slice(*named)]) if named else None
+    _read_body(draft, project, text, citations, lists)
     return draft
 
 
-def _without_environments(text: str) -> str:
-    """The text with environments without prose made blank; offsets still lead to lines."""
-    parts, start = [], 0
-    without_end = set()
+def _place_from(project: Project, start: int, offset: int) -> tuple[str, int]:
+    return project.place(start + offset)
+
+
+def _read_body(
+    draft: Draft,
+    project: Project,
+    text: str,
+    citations: Sequence[Citation],
+    lists: Sequence[tuple[int, int]],
+) -> None:
+    """Add the paragraphs and the sentences that cite, in order."""
+    prose = _without(text, [*lists, *_environments(text, _NO_PROSE)])
+    body = Latex(prose)
+    following = 0
+
+    def take_until(offset: int) -> list[Citation]:
+        nonlocal following
+        first = following
+        while following < len(citations) and citations[following].start < offset:
+            following += 1
+        return list(citations[first:following])
+
+    for begin, end, is_prose in _pieces(body, project.body):
+        for citation in take_until(begin):
+            _read_paragraph(draft, project, citation.start, "", [citation])
+        for start in range(begin, end, LONGEST_PARAGRAPH):
+            stop = min(end, start + LONGEST_PARAGRAPH)
+            cited = take_until(stop)
+            if cited or (is_prose and stop - start < LONGEST_PARAGRAPH):
+                _read_paragraph(draft, project, start, prose[start:stop], cited)
+    for citation in take_until(len(text) + 1):
+        _read_paragraph(draft, project, citation.start, "", [citation])
+
+
+def _environments(text: str, names: frozenset[str]) -> list[tuple[int, int]]:
+    """The spans of environments of these names, the outer ones alone."""
+    spans, start = list[tuple[int, int]](), 0
+    never_closed = set[str]()
     for match in _BEGIN.finditer(text):
-        if match.start() < start or match[1] not in _NO_PROSE or match[1] in without_end:
+        name = match[1]
+        if match.start() < start or name not in names or name in never_closed:
             continue
-        closing = f"\\end{{{match[1]}}}"
-        end = text.find(closing, match.end())
-        if end < 0:
-            without_end.add(match[1])  # not sought again: a file may open it a million times
+        end = text.find(f"\\end{{{name}}}", match.end())
+        if end < 0 and name != _LIST:
+            never_closed.add(name)  # not sought again: a file may open it a million times
             continue
-        end += len(closing)
-        parts += [text[start : match.start()], "\n\n", " " * (end - match.start() - 2)]
-        start = end
-    return "".join([*parts, text[start:]])
+        start = end + len(name) + len("\\end{}") if end >= 0 else len(text)
+        spans.append((match.start(), start))
+    return spans
 
 
-def _read_project(file: Path, draft: Draft) -> _Source:
-    folder, source, parts = file.resolve().parent, _Source(), list[str]()
-    size = files = 0
-
-    def add(current: Path, above: tuple[Path, ...]) -> None:
-        nonlocal size, files
-        files += 1
-        if current in above:
-            raise SettingError(
-                f"{current.name} includes itself, by way of {', '.join(p.name for p in above)}"
-            )
-        if files > MOST_FILES or len(above) > _MOST_DEPTH:
-            raise SettingError(
-                f"{file}: it includes more than {MOST_FILES} files, or files nested too deep"
-            )
-        for number, line in enumerate(read_text(current).split("\n"), start=1):
-            line = _COMMENT.sub(r"\1", line)
-            place = (str(current.relative_to(folder)), number)
-            included, last = [], 0
-            for match in _INPUT.finditer(line):
-                included.append((line[last : match.start()], match[1] or match[2]))
-                last = match.end()
-            for before, name in included:
-                append(before, place)
-                child = _included(folder, current, name)
-                if child is None:
-                    draft.problems.append(
-                        f"{place[0]}, line {number}: \\input{{{name}}} is no file of the project"
-                    )
-                else:
-                    add(child, (*above, current))
-            append(line[last:] + "\n", place)
-
-    def append(text: str, place: tuple[str, int]) -> None:
-        nonlocal size
-        source.starts.append(size)
-        source.places.append(place)
-        parts.append(text)
-        size += len(text)
-        if size > _MOST_CHARACTERS:
-            raise SettingError(
-                f"{file}: with what it includes it has more than {_MOST_CHARACTERS // 1_000_000} MB"
-            )
-
-    add(file.resolve(), ())
-    source.text = "".join(parts)
-    return source
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text at the same length with a break of paragraphs in place of each span."""
+    parts, last = list[str](), 0
+    for start, end in sorted(spans):
+        if start >= last:
+            parts += [text[last:start], "\n\n", blank(text[start + 2 : end])]
+            last = end
+    return "".join([*parts, text[last:]])
 
 
-def _included(folder: Path, current: Path, name: str) -> Path | None:
-    """The file that `\\input` names, inside of the project's folder; None if there is none."""
-    for base in (folder, current.parent):
-        for candidate in (base / name, base / f"{name}.tex"):
-            resolved = candidate.resolve()
-            if resolved.is_relative_to(folder) and resolved.is_file():
-                return resolved
-    return None
+def _pieces(latex: Latex, start: int) -> Iterator[tuple[int, int, bool]]:
+    """(begin, end, whether it is prose) of each paragraph, heading, caption and option."""
+    text, position = latex.text, start
+    while match := _BREAK.search(text, position):
+        if text[start : match.start()].strip():
+            yield start, match.start(), True
+        start = position = match.end()
+        while option := latex.argument(start, "[") if match["heading"] or match["begin"] else None:
+            yield *option, False
+            start = position = option[1] + 1
+        argument = latex.argument(start) if match["heading"] else None
+        if argument is not None:
+            yield *argument, match["heading"].startswith("\\caption")
+            start = position = argument[1] + 1
+    if text[start:].strip():
+        yield start, len(text), True
 
 
-def _find_bibliography(text: str, draft: Draft) -> None:
+def _find_bibliography(
+    latex: Latex, project: Project, endings: Sequence[str], draft: Draft
+) -> None:
     """Fill in the bibliography's files and the keys of `\\nocite`."""
     folder = draft.file.resolve().parent
-    for match in _NOCITE.finditer(text):
-        draft.listed |= set(_split_keys(match[1]))
-    for match in _BIBLIOGRAPHY.finditer(text):
-        for name in _split_keys(match[1]):
-            file = _included(folder, folder / "x", name if name.endswith(".bib") else f"{name}.bib")
+    ends = "|".join(map(re.escape, sorted(endings, key=len, reverse=True)))
+    pattern = re.compile(
+        rf"\\(nocite|bibliography|nobibliography|addbibresource|addglobalbib|addsectionbib"
+        rf"|defaultbibliography|putbib)(?:{ends})?(?![A-Za-z@])\*?"
+    )
+    draft.ignores_case = _BIBER.search(latex.text) is None
+    for match in pattern.finditer(latex.text):
+        option = latex.argument(match.end(), "[")
+        span = option if match[1] == "putbib" else None
+        span = span or latex.argument(option[1] + 1 if option else match.end())
+        if span is None or "#" in latex.text[slice(*span)]:
+            continue
+        names = split_keys(latex.text[slice(*span)])
+        if match[1] == "nocite":
+            draft.listed |= set(names)
+            continue
+        for name in names:
+            name = name.strip('"').replace("\\jobname", draft.file.stem)
+            embedded = project.embedded.get(name) or project.embedded.get(f"{name}.bib")
+            if embedded is not None:
+                draft.embedded.append(embedded)
+                continue
+            file = find_file(folder, folder / "x", name if "." in name else f"{name}.bib", ".bib")
             if file is None:
-                draft.problems.append(f"the bibliography {name} is no file of the project")
-            else:
+                place, line = project.place(match.start())
+                draft.missing_bibliographies.append(
+                    f"{place}, line {line}: the bibliography {name} is no file of the project"
+                )
+            elif file not in draft.bibliography_files:
                 draft.bibliography_files.append(file)
 
 
-def _split_keys(text: str) -> list[str]:
-    return [key.strip() for key in text.split(",") if key.strip()]
-
-
-def _paragraphs(text: str, start: int) -> Iterator[tuple[int, str]]:
-    """(offset, text) of each piece between two breaks that has any text."""
-    for match in _BREAK.finditer(text, start):
-        if text[start : match.start()].strip():
-            yield start, text[start : match.start()]
-        start = match.end()
-    if text[start:].strip():
-        yield start, text[start:]
-
-
 def _read_paragraph(
-    draft: Draft, source: _Source, macros: dict[str, str], begin: int, latex: str
+    draft: Draft, project: Project, begin: int, latex: str, citations: Sequence[Citation]
 ) -> None:
     """Add a paragraph and its citing sentences to the draft."""
-    citations: list[tuple[tuple[str, ...], int]] = []
-
-    def mark(match: re.Match[str]) -> str:
-        keys = tuple(key for part in _KEYS.findall(match[0]) for key in _split_keys(part))
-        citations.append((keys, begin + match.start()))
-        return f"⟦{len(citations) - 1}⟧" if keys else ""
-
-    marked = _CITE.sub(mark, latex.replace("⟦", "").replace("⟧", ""))
-    if len(latex) == LONGEST_PARAGRAPH and not citations:
-        return  # a piece of data, not of a paper
-    text = one_line(plain_text(_expand(marked, macros)))
+    parts, last = list[str](), 0
+    for number, citation in enumerate(citations):
+        parts += [latex[last : max(citation.start - begin, 0)], f"⟦{number}⟧"]
+        last = citation.end - begin
+    marked = "".join([*parts, latex[last:]]).replace("\\citetext", "")
+    text = one_line(plain_text(marked))
+    for number in range(len(citations)):
+        if f"⟦{number}⟧" not in text:
+            text += f" ⟦{number}⟧"  # in an argument that the parser of LaTeX does not print
     number = len(draft.paragraphs)
     draft.paragraphs.append(_MARK.sub("", text))
 
     def as_marker(match: re.Match[str]) -> str:
-        keys, _ = citations[int(match[1])]
+        keys = citations[int(match[1])].keys
         return f"[{'; '.join('@' + _IN_MARKERS.sub('', key) for key in keys)}]"
 
     for sentence in split_sentences(_MARK.sub(lambda match: f"[@⟦{match[1]}⟧]", text)):
-        places = [int(place) for place in _MARK.findall(sentence) if int(place) < len(citations)]
-        keys = tuple(dict.fromkeys(key for place in places for key in citations[place][0]))
+        cited = [citations[int(place)] for place in _MARK.findall(sentence)]
+        keys = tuple(dict.fromkeys(key for citation in cited for key in citation.keys))
         if keys:
             readable = _MARK.sub(as_marker, re.sub("\\[@(⟦\\d+⟧)\\]", r"\1", sentence))
-            file, line = source.place(citations[places[0]][1])
+            file, line = project.place(cited[0].start)
             draft.sentences.append(DraftSentence(readable, keys, file, line, number))
-
-
-def _expand(text: str, macros: dict[str, str]) -> str:
-    """The text with the draft's macros without arguments replaced, once each."""
-    if not macros:
-        return text
-    names = "|".join(sorted(map(re.escape, macros), key=len, reverse=True))
-    expanded = re.sub(rf"\\({names})(?![A-Za-z])(?:\{{\}})?", lambda match: macros[match[1]], text)
-    return expanded if len(expanded) <= 2 * len(text) + LONGEST_PARAGRAPH else text

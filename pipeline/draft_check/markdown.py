@@ -1,118 +1,305 @@
-"""Read a draft in Markdown with pandoc's citations, or a text with `[1]` and a numbered list."""
+"""Read a draft in Markdown with pandoc's citations, or a text that ends in a list of references."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.draft_check.bibliography import read_item
-from pipeline.draft_check.draft import Draft, DraftSentence, read_text
+from pipeline.draft_check.bibliography import read_csl
+from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, read_text
+from pipeline.draft_check.printed_references import read_items
+from pipeline.draft_check.typed_list import find_list, keys_of_names, mark_labels, mark_names
 from pipeline.text import one_line
 
-_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
-_BIBLIOGRAPHY = re.compile(r"^bibliography:\s*(.+)$|^\s+-\s*(\S+\.bib)\s*$", re.MULTILINE)
-_GROUP = re.compile(r"\[([^\[\]]*@[^\[\]]*)\]")
-_KEY = re.compile(r"(?<![\w@])-?@\{?([A-Za-z0-9_][\w:.#$%&+?<>~/-]*[\w]|[A-Za-z0-9_])\}?")
-_NUMBERS = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\]")
-_LIST_ITEM = re.compile(r"^\[(\d{1,3})\]\s+(.+?)(?=^\[\d{1,3}\]\s|\Z)", re.MULTILINE | re.DOTALL)
-_CODE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_MARKUP = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#+\s.*$|^>\s?", re.MULTILINE)
-# Two blank lines are two breaks, with nothing between them.
-_BLANK_LINES = re.compile(r"\n[ \t]*\n")
-_LINES_OF_A_BREAK = 2
-_LONGEST_RANGE = 50
-# "Ann Lee and Bo Roe. Title of it. Venue, 2020."
-_BLOCKS = re.compile(r"(?<=[a-z0-9)”\"?!])\.\s+|(?<=[a-z]\w)[.?!][”\"]\s+")
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_LONGEST_PARAGRAPH = 20_000
+_DEEPEST = 10
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"<[^<>]*>")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|[\w.+-]+@[\w-]+\.[\w.-]+")
+_GROUP = re.compile(r"\[([^\[\]@]*+@[^\[\]]*+)\]")
+_KEY = re.compile(
+    r"(?<![\w@/.])-?@(?:\{([^{}\s]{1,200})\}|([A-Za-z0-9_](?:[\w:.#$%&+?<>~/-]{0,200}\w)?))"
+)
+# Quarto's and pandoc-crossref's names of figures, tables, equations, sections and so on.
+_REFERENCE = re.compile(
+    r"(?:fig|tbl|tab|sec|eq|eqn|lst|thm|lem|cor|prp|cnj|def|exm|exr|sol|rem|alg|nte|tip|wrn|imp|cau"
+    r"|vid|prf|app|apx|chap|ch|supp\w{0,8}|figure|table|section|equation|theorem|lemma|ref)[-:]",
+    re.IGNORECASE,
+)
+_INCLUDE = re.compile(r"\s*\{\{<\s*include\s+(\S+)\s*>\}\}\s*$")
+_CHILD = re.compile(r"\s*(?:```|~~~)+\s*\{[^{}]*\bchild\s*=\s*([^{}]*)\}")
+_QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
+# Stands for an escaped "@", and for those of addresses.
+_AT = "\ue000"
 
 
 def read_markdown(file: Path) -> Draft:
-    """The draft in a file; a plain text is one whose citations are numbers of a list at its end.
+    """The draft in a file, with the references that are in it.
 
-    Raises SettingError as `read_text` does.
+    A plain text is one that cites by the numbers, names or labels of a list at its end. Raises
+    SettingError as `read_text` does.
     """
-    draft, text = Draft(file), read_text(file)
+    draft = Draft(file)
+    text = read_text(file)
     front = _FRONT_MATTER.match(text)
     if front:
-        for match in _BIBLIOGRAPHY.finditer(front[1]):
-            _add_bibliography(draft, (match[1] or match[2]).strip(" \"'[]"))
+        _read_front_matter(draft, front[1])
         text = "\n" * front[0].count("\n") + text[front.end() :]
-    # At equal length, so that a place leads to its line.
-    text = _CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    by_number = not _KEY.search(text) and _LIST_ITEM.search(text) is not None
-    if by_number:
-        text = _read_list(draft, text)
-    line = 1
-    for paragraph in _BLANK_LINES.split(text):
-        _read_paragraph(draft, paragraph, line, by_number=by_number)
-        line += paragraph.count("\n") + _LINES_OF_A_BREAK
+    project = file.parent / "_quarto.yml"
+    if not draft.bibliography_files and project.is_file():
+        settings = _load_yaml(draft, read_text(project), project.name)
+        _add_bibliographies(draft, settings.get("bibliography"), project.name)
+    is_plain = file.suffix.lower() == ".txt"
+    reader = _Reader(draft, is_plain=is_plain)
+    paragraphs = list(reader.paragraphs(file, text, 0))
+    if not any(_keys(paragraph) for _, _, paragraph in paragraphs):
+        lines = text.split("\n")
+        typed = find_list(lines)
+        if typed is not None and typed.is_read:
+            before = "\n".join(lines[: typed.start])
+            _read_typed(
+                draft, typed, list(_Reader(draft, is_plain=is_plain).paragraphs(file, before, 0))
+            )
+            return draft
+        if typed is not None:
+            place = f"{file.name}, line {typed.start + 1}"
+            draft.problems.append(f"{place}: this list of references is not understood")
+    for name, line, paragraph in paragraphs:
+        _add_paragraph(draft, name, line, _KEY.sub(_as_group, _GROUP.sub(_group, paragraph)))
     return draft
 
 
-def _add_bibliography(draft: Draft, name: str) -> None:
+def _read_typed(draft: Draft, typed: Any, paragraphs: list[tuple[str, int, str]]) -> None:
+    """Add the items of a list, and the sentences that cite them by label, or by name and year."""
+    entries = read_items(typed.items, draft.file.name)
+    keys = [label for label, _, _ in typed.items]
+    if typed.form == "plain":
+        keys = keys_of_names(entries)
+    entries = [replace(entry, key=key) for entry, key in zip(entries, keys, strict=True)]
+    draft.add_entries(entries)
+    known = frozenset(keys)
+    for name, line, paragraph in paragraphs:
+        marked, unknown = paragraph, list[str]()
+        if typed.form != "plain":
+            marked = mark_labels(paragraph, typed.form, known)
+        if typed.form == "plain" or (typed.form == "dot" and marked == paragraph):
+            marked, unknown = mark_names(paragraph, entries, keys)
+        draft.problems += [
+            f"{name}, line {line}: ({words}) is cited, and no reference fits" for words in unknown
+        ]
+        _add_paragraph(draft, name, line, marked)
+    if not draft.sentences:
+        place = f"{draft.file.name}, line {typed.start + 1}"
+        draft.problems.append(f"{place}: no citation of this list of references was found")
+
+
+def _read_front_matter(draft: Draft, text: str) -> None:
+    settings = _load_yaml(draft, text, draft.file.name)
+    title = settings.get("title")
+    draft.title = one_line(title) if isinstance(title, str) else None
+    _add_bibliographies(draft, settings.get("bibliography"), draft.file.name)
+    if settings.get("references") is not None:
+        line = next(
+            (
+                number
+                for number, each in enumerate(text.split("\n"), 2)
+                if each[:11] == "references:"
+            ),
+            1,
+        )
+        read_csl(settings["references"], draft.file.name, line, draft)
+    draft.listed |= set(_keys(str(settings.get("nocite") or "")))
+    if "@*" in str(settings.get("nocite") or ""):
+        draft.listed.add("*")
+
+
+def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        settings = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        draft.problems.append(f"{name}: its YAML is not valid: {one_line(str(error))[:200]}")
+        return {}
+    return settings if isinstance(settings, dict) else {}
+
+
+def _add_bibliographies(draft: Draft, value: Any, place: str) -> None:
+    """Take what `bibliography` names: a file, or a list of files."""
+    names = value if isinstance(value, list) else [value] if value else []
     folder = draft.file.resolve().parent
-    for single in name.split(","):
-        file = (folder / single.strip(" \"'")).resolve()
+    for single in names:
+        file = (folder / str(single)).resolve()
         if file.is_relative_to(folder) and file.is_file():
             draft.bibliography_files.append(file)
         else:
-            draft.problems.append(
-                f"{draft.file.name}: the bibliography {single.strip()} is no file of the project"
-            )
+            draft.problems.append(f"{place}: the bibliography {single} is no file of the project")
 
 
-def _read_list(draft: Draft, text: str) -> str:
-    """Read the numbered list at the end; the text before it."""
-    items = list(_LIST_ITEM.finditer(text))
-    entries = []
-    for item in items:
-        blocks = [block for block in _BLOCKS.split(one_line(item[2])) if block.strip()]
-        blocks = [block.strip(' ."“”') for block in blocks]
-        line = text.count("\n", 0, item.start()) + 1
-        entries.append(read_item(item[1], blocks, draft.file.name, line))
-    draft.add_entries(entries)
-    return text[: items[0].start()]
+class _Reader:
+    """Yields the paragraphs of a draft and of the files that it includes."""
+
+    def __init__(self, draft: Draft, *, is_plain: bool) -> None:
+        self.draft, self.is_plain, self.files = draft, is_plain, 0
+        self.folder = draft.file.resolve().parent
+
+    def paragraphs(self, file: Path, text: str, depth: int) -> Iterator[tuple[str, int, str]]:
+        """(file, line, text) of each paragraph; what it includes is read where it is included."""
+        if self.is_plain:
+            yield from _plain_paragraphs(file.name, text)
+            return
+        text = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        lines = text.split("\n")
+        begun = 0
+        for number, line in enumerate(lines):
+            include, child = _INCLUDE.match(line), _CHILD.match(line)
+            if include is None and child is None:
+                continue
+            yield from _markdown_paragraphs(file.name, "\n".join(lines[begun:number]), begun + 1)
+            begun = number + 1 if include else number
+            names = [include[1]] if include else _QUOTED.findall(child[1]) if child else []
+            if not names:
+                self.problem(file, number, f"{line.strip()[:80]} includes a file, and names none")
+            for name in names:
+                yield from self.included(file, number, name, depth)
+        yield from _markdown_paragraphs(file.name, "\n".join(lines[begun:]), begun + 1)
+
+    def included(
+        self, file: Path, number: int, name: str, depth: int
+    ) -> Iterator[tuple[str, int, str]]:
+        self.files += 1
+        path = (file.resolve().parent / name).resolve()
+        if not path.is_relative_to(self.folder) or not path.is_file():
+            self.problem(file, number, f"{name} is no file of the project")
+        elif depth >= _DEEPEST or self.files > MOST_FILES:
+            self.problem(file, number, f"{name} is nested too deep, or one file too many")
+        elif path.suffix.lower() in (".md", ".qmd", ".rmd", ".markdown"):
+            text = read_text(path)
+            front = _FRONT_MATTER.match(text)
+            if front:
+                text = "\n" * front[0].count("\n") + text[front.end() :]
+            yield from self.paragraphs(path, text, depth + 1)
+        else:
+            self.problem(file, number, f"{name} is no Markdown, and is not read")
+
+    def problem(self, file: Path, number: int, message: str) -> None:
+        self.draft.problems.append(f"{file.name}, line {number + 1}: {message}")
 
 
-def _read_paragraph(draft: Draft, text: str, line: int, *, by_number: bool) -> None:
-    plain = _MARKUP.sub("", text).strip()
-    if not plain:
-        return
-    if by_number:
-        marked = _NUMBERS.sub(_numbers_as_keys, plain)
-    else:
-        marked = _KEY.sub(_as_group, _GROUP.sub(_group, plain))
-    number = len(draft.paragraphs)
-    draft.paragraphs.append(one_line(_GROUP.sub(" ", marked)))
-    for sentence in split_sentences(one_line(marked)):
-        cited = [key for group in _GROUP.findall(sentence) for key in _KEY.findall(group)]
-        if cited:
-            start = max(text.find("[" if by_number else cited[0]), 0)
-            cited_line = line + text.count("\n", 0, start)
-            keys = tuple(dict.fromkeys(cited))
-            draft.sentences.append(
-                DraftSentence(sentence, keys, draft.file.name, cited_line, number)
-            )
+def _plain_paragraphs(name: str, text: str) -> Iterator[tuple[str, int, str]]:
+    begun, lines = 0, list[str]()
+    for number, line in enumerate([*text.split("\n"), ""], start=1):
+        if line.strip():
+            begun = begun or number
+            lines.append(line)
+        elif lines:
+            yield name, begun, _without_addresses("\n".join(lines))
+            begun, lines = 0, []
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    # Definitions of footnotes look like those of links, which would be left out.
+    return MarkdownIt("commonmark").enable("table").disable(["reference", "inline", "text_join"])
+
+
+def _markdown_paragraphs(name: str, text: str, first: int) -> Iterator[tuple[str, int, str]]:
+    """(file, line, text) of each block that has text, without code."""
+    parser, is_heading = _parser(), False
+    for token in parser.parse(text):
+        line = first + token.map[0] if token.map else first
+        if token.type == "heading_open":
+            is_heading = True
+        elif token.type == "html_block":
+            yield name, line, _without_addresses(_TAG.sub(" ", token.content))
+        elif token.type == "inline" and token.content.strip():
+            words = token.content
+            if len(words) <= _LONGEST_PARAGRAPH:
+                children: list[Token] = []
+                parser.inline.parse(words, parser, {}, children)
+                words = "".join(_words(children))
+            words = _without_addresses(words)
+            if not is_heading or _keys(words):
+                yield name, line, words
+            is_heading = False
+
+
+def _words(tokens: list[Token]) -> Iterator[str]:
+    is_address = False
+    for token in tokens:
+        if token.type == "link_open":
+            is_address = token.info == "auto"
+        elif token.type == "link_close":
+            is_address = False
+        elif token.type == "text" and not is_address:
+            yield token.content
+        elif token.type in ("text_special", "code_inline"):
+            yield token.content.replace("@", _AT)
+        elif token.type in ("softbreak", "hardbreak"):
+            yield "\n"
+        elif token.type == "image":
+            yield from _words(token.children or [])
+
+
+def _without_addresses(text: str) -> str:
+    return _ADDRESS.sub(lambda match: match[0].replace("@", _AT), text)
+
+
+def _key_of(match: re.Match[str]) -> str:
+    key = match[1] or match[2]
+    return "" if _REFERENCE.match(key) else key
+
+
+def _keys(text: str) -> list[str]:
+    return [key for match in _KEY.finditer(text) if (key := _key_of(match))]
 
 
 def _group(match: re.Match[str]) -> str:
     """`[see @a, p. 3; @b]` as `[@a; @b]`."""
-    return f"[{'; '.join(f'@{key}' for key in _KEY.findall(match[1]))}]"
+    keys = _keys(match[1])
+    if not keys:
+        return f"({match[1].replace('@', _AT)})"
+    return f"[{'; '.join(f'@{key}' for key in keys)}]"
 
 
 def _as_group(match: re.Match[str]) -> str:
     """A key in running text as a group of its own; one that is in a group already stays."""
-    before = match.string[: match.start()]
+    key = _key_of(match)
+    if not key:
+        return match[0].replace("@", _AT)
+    before = match.string[max(0, match.start() - _LONGEST_PARAGRAPH) : match.start()]
     inside = before.rfind("[") > before.rfind("]")
-    return match[0] if inside else f"[@{match[1]}]"
+    return match[0] if inside else f"[@{key}]"
 
 
-def _numbers_as_keys(match: re.Match[str]) -> str:
-    numbers: list[str] = []
-    for part in re.split(r"\s*[,;]\s*", match[1]):
-        first, _, last = (piece.strip() for piece in part.replace("–", "-").partition("-"))
-        if last and int(last) - int(first) < _LONGEST_RANGE:
-            numbers += map(str, range(int(first), int(last) + 1))
-        else:
-            numbers.append(first)
-    return f"[{'; '.join(f'@{number}' for number in numbers)}]"
+def _add_paragraph(draft: Draft, name: str, line: int, marked: str) -> None:
+    number = len(draft.paragraphs)
+    draft.paragraphs.append(one_line(_GROUP.sub(" ", marked)).replace(_AT, "@"))
+    position = 0
+    for sentence in split_sentences(one_line(marked)):
+        cited = [key for group in _GROUP.findall(sentence) for key in _cited(group)]
+        if not cited:
+            continue
+        found = marked.find(f"@{cited[0]}", position)
+        position = found + 1 if found >= 0 else position
+        keys = tuple(dict.fromkeys(cited))
+        cited_line = line + marked.count("\n", 0, position)
+        text = sentence.replace(_AT, "@")
+        draft.sentences.append(DraftSentence(text, keys, name, cited_line, number))
+
+
+def _cited(group: str) -> list[str]:
+    """The keys of a group `@a; @b`."""
+    return [part.strip().removeprefix("@") for part in group.split(";") if "@" in part]

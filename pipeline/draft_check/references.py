@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rapidfuzz import fuzz
@@ -12,7 +12,7 @@ from rapidfuzz import fuzz
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.identifiers import normalize_arxiv_id, split_version
 from pipeline.arxiv.record import Record
-from pipeline.arxiv.titles import surname, title_words
+from pipeline.arxiv.titles import SUFFIXES, title_words
 from pipeline.corpus.references.title_index import TitleCandidate
 from pipeline.draft_check.draft import Draft, Entry
 from pipeline.draft_check.known_papers import KnownPapers
@@ -30,6 +30,9 @@ SAME_TITLE_ALONE = 86.0
 # A preprint is printed up to this many years after arXiv's first version, and posted up to one year
 # after printing.
 _YEARS_AFTER, _YEARS_BEFORE = 3, 1
+# A field is corrected where so many others agree.
+_FEWEST_AGREEING = 2
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _PREPRINT = re.compile(r"arxiv|corr\b|preprint", re.IGNORECASE)
@@ -52,6 +55,7 @@ class ReferenceCheck:
     `not_found` (not in arXiv's metadata, which is no proof that it does not exist), or `suspicious`
     (parts that belong to different works, or an identifier that cannot be). arxiv_id: of the paper
     that the entry means; None if it is not known. notes: further remarks, a sentence each.
+    corrections: field of BibTeX → value of the record, where two other fields agree with it.
     """
 
     key: str
@@ -60,6 +64,7 @@ class ReferenceCheck:
     differences: tuple[Difference, ...] = ()
     notes: tuple[str, ...] = ()
     record: Record | None = None
+    corrections: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
@@ -74,7 +79,7 @@ def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
     checks = []
     for entry, of_entry in zip(entries, candidates, strict=True):
         check = _check(entry, of_entry, records)
-        notes = list(check.notes)
+        notes = [*check.notes, *entry.notes]
         work = check.arxiv_id or " ".join(title_words(entry.title or ""))
         if work and first.setdefault(work, entry.key) != entry.key:
             notes.append(f"the same work as {first[work]}")
@@ -123,7 +128,13 @@ def _check(
     differences = tuple(_differences(entry, record))
     status = "suspicious" if suspicions else "differs" if differences else "verified"
     notes = (*suspicions, *_notes(entry, record))
-    return ReferenceCheck(entry.key, status, record.arxiv_id, differences, notes, record)
+    corrections = {}
+    if status == "differs":
+        is_stated = record in stated
+        corrections = dict(_corrections(entry, record, differences, is_stated=is_stated))
+    return ReferenceCheck(
+        entry.key, status, record.arxiv_id, differences, notes, record, corrections
+    )
 
 
 def _impossible(entry: Entry) -> list[str]:
@@ -177,20 +188,66 @@ def _likeness(entry: Entry, record: Record) -> float:
     return fuzz.ratio(ours, theirs)
 
 
-def _surnames(names: Sequence[str]) -> list[str]:
-    return [name for name in map(surname, names) if name]
+def _spellings(word: str) -> set[str]:
+    """A word of a name, folded, and as it is spelt without umlauts: Köhler, Kohler, Koehler."""
+    return {*title_words(word), *title_words(word.lower().translate(_UMLAUTS))}
+
+
+def _surnames(names: Sequence[str]) -> list[set[str]]:
+    """The spellings of each surname: the last word that is no initial and no suffix."""
+    surnames = []
+    for name in names:
+        words = [
+            word
+            for word in re.split(r"[\s.]+", name)
+            if any(len(part) > 1 and part not in SUFFIXES for part in title_words(word))
+        ]
+        if words:
+            # Of "Smith-Jones" the last is compared.
+            last = re.split(r"[-‐–'’]", words[-1])[-1]
+            surnames.append(_spellings(last) or _spellings(words[-1]))
+    return surnames
 
 
 def _authors_of_another(entry: Entry, record: Record) -> bool:
     """Whether the entry's first author and three quarters of all are none of the paper's."""
     ours, theirs = _surnames(entry.authors), _all_words(record.authors)
-    if not ours or not theirs or ours[0] in title_words(record.authors[0]):
+    if not ours or not theirs or ours[0] & _all_words(record.authors[:1]):
         return False
-    return 4 * sum(name in theirs for name in ours) <= len(ours)
+    return 4 * sum(bool(name & theirs) for name in ours) <= len(ours)
 
 
 def _all_words(names: Sequence[str]) -> set[str]:
-    return {word for name in names for word in title_words(name)}
+    return {spelling for name in names for spelling in _spellings(name)}
+
+
+def _corrections(
+    entry: Entry, record: Record, differences: Sequence[Difference], *, is_stated: bool
+) -> Iterator[tuple[str, str]]:
+    """(field, value) that an entry surely means: two others must agree with the record.
+
+    A year is corrected in a preprint, or where it is before arXiv's and nothing says that the paper
+    was printed earlier: the year of a later print is right.
+    """
+    differing = {difference.field for difference in differences}
+    possible = _possible_years(entry, record)
+    agreeing = {
+        "identifier": is_stated,
+        "title": bool(entry.title) and "title" not in differing,
+        "authors": bool(entry.authors) and "authors" not in differing,
+        "year": entry.year in possible,
+    }
+    if sum(agreeing.values()) < _FEWEST_AGREEING:
+        return
+    if "title" in differing and agreeing["authors"] and record.title:
+        yield "title", f"{{{record.title}}}"
+    if "authors" in differing and agreeing["title"]:
+        yield "author", " and ".join(record.authors)
+    if "year" in differing and agreeing["title"] and entry.year and possible and record.published:
+        is_preprint = entry.venue is not None and _PREPRINT.search(entry.venue) is not None
+        is_unprinted = record.journal_ref is None and record.doi is None
+        if is_preprint or (is_unprinted and entry.year < min(possible)):
+            yield "year", record.published[:4]
 
 
 def _differences(entry: Entry, record: Record) -> list[Difference]:
@@ -217,9 +274,10 @@ def _authors_differ(entry: Entry, record: Record) -> bool:
     ours = _surnames(entry.authors)
     if not ours or not record.authors:
         return False
-    if not _all_words(record.authors).issuperset(ours):
+    theirs = _all_words(record.authors)
+    if not all(name & theirs for name in ours):
         return True
-    return ours[0] not in title_words(record.authors[0])
+    return not ours[0] & _all_words(record.authors[:1])
 
 
 def _possible_years(entry: Entry, record: Record) -> set[int]:

@@ -30,7 +30,7 @@ def relate_draft(
     bibliography of which no paper is, and as `read_draft` and `relate` do.
     """
     has_form = bibliography is not None or file.suffix.lower() in DRAFT_SUFFIXES
-    draft = read_draft(file, bibliography) if has_form else Draft(file)
+    draft = read_draft(file, bibliography, every_entry=True) if has_form else Draft(file)
     keys = keys_by_paper(workspace, draft) if draft.entries else {}
     in_corpus = read_papers(workspace, list(keys))
     ids = {key: arxiv_id for arxiv_id, key in keys.items() if arxiv_id in in_corpus}

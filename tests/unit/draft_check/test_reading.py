@@ -198,7 +198,7 @@ def test_hostile_drafts_end_soon(tmp_path: Path, name: str) -> None:
     [
         ("main.tex", "\\input{main}", "includes itself"),
         pytest.param("main.tex", "x" * (LARGEST_FILE_BYTES + 1), "10 MB", id="too large"),
-        ("main.docx", "", "is a .tex, .md or .txt"),
+        ("main.docx", "", "is a .tex, .md"),
         ("missing.tex", None, "no such file"),
     ],
 )

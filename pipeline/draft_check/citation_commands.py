@@ -1,0 +1,132 @@
+"""Citation commands of natbib, biblatex and other packages: their names and arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from pipeline.draft_check.latex_scan import Latex
+
+_NATBIB = (
+    "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citefullauthor", "citeyear",
+    "citeyearpar", "citenum", "citetalias", "citepalias", "citetext",
+)  # fmt: skip
+_BIBLATEX = (
+    "cite", "parencite", "footcite", "footcitetext", "textcite", "smartcite", "autocite",
+    "supercite", "fullcite", "footfullcite", "notecite", "pnotecite", "fnotecite", "citetitle",
+    "citeurl", "citedate", "citeyear", "citeauthor",
+)  # fmt: skip
+_VOLUMES = (
+    "volcite", "pvolcite", "fvolcite", "ftvolcite", "svolcite", "tvolcite", "avolcite",
+    "notevolcite",
+)  # fmt: skip
+# apacite, harvard, chicago, cite, revtex, bibentry, amsrefs, jurabib, and classes of journals.
+_OTHERS = (
+    "onlinecite", "citeasnoun", "possessivecite", "citeaffixed", "shortcite", "newcite", "citeposs",
+    "shortciteA", "citeA", "citeNP", "shortciteNP", "maskcite", "maskciteA", "fullciteA", "citeN",
+    "shortciteN", "citeANP", "citeyearNP", "citeauthorNP", "citeNN", "citeyearNN", "ocite", "ycite",
+    "ycites", "fullocite", "bibentry", "inlinecite", "footciteA", "citeonline", "citeyearp",
+    "citeauthort", "citeauthorp", "citeauthoryear", "textcquote", "blockcquote", "parencquote",
+    "foreigntextcquote", "rcite", "refcite", "scite", "upcite", "opencite", "longcite", "citebyear",
+    "citec", "citeal", "citelatex", "Citeyear",
+)  # fmt: skip
+_MULTIPLE = tuple(f"{name}s" for name in (*_BIBLATEX, *_VOLUMES))
+_LOWER = frozenset((*_NATBIB, *_BIBLATEX, *_VOLUMES, *_OTHERS, *_MULTIPLE))
+KNOWN_CITATIONS = _LOWER | {name[0].upper() + name[1:] for name in _LOWER}
+"""Commands that cite, without their star."""
+# Commands that hold "cite" and cite nothing, or not by keys of their own.
+_NO_CITATIONS = re.compile(
+    r"nocite\w*|bibcite|\w*citestyle|citesetup|citereset\w*|citetracker\w*|citeindex\w*"
+    r"|\w*CiteCommand|\w*CiteCommands?Alias|defcitealias|newcites|citation\w*|citename\w*"
+    r"|cite(?:left|right|mid|punct|dash|form|numfont|sort|options|prepunct|nameformat|title(?:font|style))"
+    r"|citeauthor(?:font|format)|\w*citedelim|\w*recite|\w*incite|\w*excite\w*|plaincite(?:setup)"
+    r"|@\w*cite\w*|\w*cite@\w*|mk\w+|if\w+|setcite\w*|bibliographycite|citestart|citenumwidth"
+    r"|citebordercolor|citecolor|linkcitecolor|\w*[Cc]itehook|[Cc]iteField|citemark"
+)
+_CITE = re.compile(r"\\([A-Za-z@]*[Cc]ite[A-Za-z@]*|bibentry|[a-z]+cquote)(?![A-Za-z@])\*?")
+_LOOKS_CITING = re.compile(r"[Cc]ite\w*|\w+[Cc]ites?")
+_KEY = re.compile(r"[^\s{}#\\%~\[\],]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A citation of a text. start, end: its span there."""
+
+    keys: tuple[str, ...]
+    start: int
+    end: int
+
+
+def find_citations(
+    latex: Latex, aliases: Mapping[str, str], more: Collection[str]
+) -> Iterator[Citation | tuple[int, str]]:
+    """The citations of a text in order, and (offset, problem) for each that is not understood.
+
+    aliases: commands that the draft names anew. more: the names that `\\newcites` defines.
+    """
+    names = [alias for alias, old in aliases.items() if old in KNOWN_CITATIONS]
+    pattern = _CITE
+    if names:
+        own = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+        pattern = re.compile(rf"{_CITE.pattern}|\\({own})(?![A-Za-z@])\*?")
+    position = 0
+    while match := pattern.search(latex.text, position):
+        position = match.end()
+        name = match[1] or match[match.lastindex or 1]
+        name = aliases.get(name, name)
+        if _NO_CITATIONS.fullmatch(name):
+            continue
+        groups, end = _arguments(latex, name, match.end())
+        is_known = name in KNOWN_CITATIONS or name in more
+        texts = [latex.text[slice(*group)] for group in groups]
+        if any("\\" in text for text in texts):
+            continue  # citations within it are read by themselves
+        keys = tuple(dict.fromkeys(key for text in texts for key in _split(text)))
+        if not is_known and (keys or groups) and _LOOKS_CITING.fullmatch(name):
+            read_as = "is read as a citation" if keys else "cites no key"
+            yield match.start(), f"\\{name} is no citation command that is known: it {read_as}"
+        elif is_known and not keys and not groups:
+            yield match.start(), f"\\{name} has no keys that can be read"
+        if keys and (is_known or _LOOKS_CITING.fullmatch(name)):
+            yield Citation(keys, match.start(), end)
+            position = end
+
+
+def _arguments(latex: Latex, name: str, start: int) -> tuple[list[tuple[int, int]], int]:
+    """The spans of keys behind a command's name, and where its arguments end."""
+    position, spans = start, list[tuple[int, int]]()
+    singular = name.lower().removesuffix("s")
+    has_volume = singular in _VOLUMES
+    is_multiple = name.lower().endswith("cites") or (has_volume and name.endswith("s"))
+    if is_multiple:
+        position = _skip(latex, position, "(", 2)
+    position = _skip(latex, position, "<", 2)
+    while True:
+        before = _skip(latex, position, "[", 2)
+        before = _skip(latex, before, "<", 1)
+        span = latex.argument(before)
+        if span and has_volume:
+            span = latex.argument(_skip(latex, span[1] + 1, "[", 1))
+        if span is None:
+            return spans, position
+        spans.append(span)
+        position = span[1] + 1
+        if not is_multiple:
+            return spans, position
+
+
+def _skip(latex: Latex, position: int, opening: str, most: int) -> int:
+    for _ in range(most):
+        option = latex.argument(position, opening)
+        if option is None:
+            break
+        position = option[1] + 1
+    return position
+
+
+def _split(text: str) -> list[str]:
+    """The keys of an argument; a parameter of a definition is none."""
+    if "#" in text:
+        return []
+    return [key for part in text.split(",") if (key := part.strip()) and _KEY.match(key)]

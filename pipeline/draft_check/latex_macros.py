@@ -1,0 +1,134 @@
+"""Macros that a draft defines, and their expansion."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pipeline.draft_check.latex_scan import Latex
+
+_NAME = re.compile(r"\s*\{?\s*\\([A-Za-z@]+)\s*\}?")
+_COUNT = re.compile(r"\s*\[\s*(\d)\s*\]")
+_PARAMETERS = re.compile(r"((?:#\d)*)\s*(?=\{)")
+_PARAMETER = re.compile(r"#(\d)")
+_COMMAND = re.compile(r"\\(?:[A-Za-z@]+|.)", re.DOTALL)
+_ALIAS = re.compile(r"\s*\\([A-Za-z@]+)\s*=?\s*\\([A-Za-z@]+)")
+# Arguments of \NewDocumentCommand: a star, one that must be, and those that need not be.
+_SPECIFICATION = re.compile(r"\+?(?:([sm])|o|O\s*\{([^{}]*)\}|d\S\S)")
+
+DEFINING = frozenset((
+    "newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "def", "gdef", "edef",
+    "NewDocumentCommand", "RenewDocumentCommand", "ProvideDocumentCommand",
+    "DeclareDocumentCommand", "newrobustcmd", "renewrobustcmd", "providerobustcmd",
+))  # fmt: skip
+NO_VALUE = "-NoValue-"
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A definition. arguments: `*`, `m`, or the default of one that need not be given."""
+
+    arguments: tuple[str, ...]
+    body: str
+
+
+def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro, int] | None:
+    """(name, macro, end) of a definition behind its command; None for a form that is not known."""
+    text = latex.text
+    if text.startswith("*", start):
+        start += 1
+    named = _NAME.match(text, start)
+    if named is None:
+        return None
+    position = named.end()
+    if command.endswith("def"):
+        parameters = _PARAMETERS.match(text, position)
+        if parameters is None:
+            return None
+        arguments = ("m",) * (len(parameters[1]) // 2)
+        position = parameters.end()
+    elif command.endswith("DocumentCommand"):
+        span = latex.argument(position)
+        if span is None:
+            return None
+        found = _SPECIFICATION.finditer(text, *span)
+        arguments = tuple(
+            "*" if match[1] == "s" else match[1] or match[2] or NO_VALUE for match in found
+        )
+        position = span[1] + 1
+    else:
+        count = _COUNT.match(text, position)
+        number = int(count[1]) if count else 0
+        position = count.end() if count else position
+        default = latex.argument(position, "[") if number else None
+        arguments = ("m",) * number
+        if default is not None:
+            arguments = (text[slice(*default)], *arguments[1:])
+            position = default[1] + 1
+    body = latex.argument(position)
+    if body is None:
+        return None
+    return named[1], Macro(arguments, text[slice(*body)]), body[1] + 1
+
+
+def read_alias(text: str, start: int) -> tuple[str, str, int] | None:
+    """(new name, old name, end) behind `\\let`."""
+    match = _ALIAS.match(text, start)
+    return (match[1], match[2], match.end()) if match else None
+
+
+def expand(macro: Macro, latex: Latex, start: int) -> tuple[str, int] | None:
+    """(expansion, end) of a macro whose name ends here; None where an argument is missing."""
+    text, values, position = latex.text, list[str](), start
+    for kind in macro.arguments:
+        place = latex.skip_space(position)
+        if kind == "*":
+            values.append("true" if text.startswith("*", place) else NO_VALUE)
+            position = place + 1 if values[-1] == "true" else position
+            continue
+        span = latex.argument(place, "{" if kind == "m" else "[")
+        if span is None and kind == "m":
+            token = _COMMAND.match(text, place)
+            end = token.end() if token else place + 1
+            if place >= len(text) or text[place] in "}\n":
+                return None
+            values.append(text[place:end])
+            position = end
+        elif span is None:
+            values.append(kind)
+        else:
+            values.append(text[slice(*span)])
+            position = span[1] + 1
+
+    def value(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return values[number - 1] if 0 < number <= len(values) else match[0]
+
+    if not macro.arguments and text.startswith("{}", position):
+        position += 2
+    return _PARAMETER.sub(value, macro.body), position
+
+
+def choose(latex: Latex, start: int, command: str) -> tuple[str, int] | None:
+    """(what is printed, end) of `\\IfNoValueTF` and its like, whose name ends here."""
+    spans = []
+    for _ in range(3 if command.endswith("TF") else 2):
+        span = latex.argument(start)
+        if span is None:
+            return None
+        spans.append(latex.text[slice(*span)])
+        start = span[1] + 1
+    condition = spans[0].strip() == NO_VALUE
+    if not command.startswith("IfNoValue"):
+        condition = not condition
+    if command.endswith("TF"):
+        return (spans[1] if condition else spans[2]), start
+    wanted = condition == command.endswith("T")
+    return (spans[1] if wanted else ""), start
+
+
+CHOOSING = frozenset(
+    f"If{what}{branches}"
+    for what in ("NoValue", "Value", "Boolean")
+    for branches in ("TF", "T", "F")
+)

@@ -1,0 +1,455 @@
+"""Join the files of a LaTeX project to the text that is printed, with the place of each part."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline.draft_check.citation_commands import KNOWN_CITATIONS
+from pipeline.draft_check.draft import MOST_FILES, Draft, read_text
+from pipeline.draft_check.latex_macros import (
+    CHOOSING,
+    DEFINING,
+    Macro,
+    choose,
+    expand,
+    read_alias,
+    read_definition,
+)
+from pipeline.draft_check.latex_scan import Latex, without_literals
+from pipeline.errors import SettingError
+
+_MOST_DEPTH = 20
+_MOST_CHARACTERS = 20_000_000
+# Macros of a paper expand to some thousand characters. More are an attack, or no macros of text.
+_MOST_EXPANDED = 2_000_000
+_DEEPEST_EXPANSION = 8
+
+_COMMAND = re.compile(r"\\([A-Za-z@]+)")
+_BARE_NAME = re.compile(r"[ \t]*=?[ \t]*\"?([^\s{}\\\"]+)\"?")
+_DOCUMENT = re.compile(r"\\(begin|end)\s*\{document\}")
+_OPENING = re.compile(r"\s*\{document\}")
+_SWITCH = re.compile(r"(.+)(true|false)")
+_DIGITS = re.compile(r"\s*(\d)(?:(\d)|\s)?")
+_NUMBERS = re.compile(r"\s*(\d+)\s*([<=>])\s*(\d+)\s?")
+_FILECONTENTS = re.compile(r"\\begin\s*\{[a-z*]+\}\s*(?:\[[^\[\]]{0,200}\])?\s*\{([^{}]{1,200})\}")
+_CITES = re.compile(r"[Cc]ite|\\(?:input|include|subfile)\b")
+_NO_LATEX = frozenset((".md", ".markdown", ".bib", ".pdf", ".png", ".jpg", ".svg", ".csv"))
+# A draft that defines these anew means the same by them.
+_KEPT = frozenset((
+    "begin", "end", "section", "subsection", "subsubsection", "paragraph", "chapter", "part",
+    "caption", "footnote", "item", "par", "title", "author", "thanks", "bibliography", "bibitem",
+    "newblock", "input", "include", "subfile", "import",
+))  # fmt: skip
+# Commands that include one file, and those that name its folder first.
+_INCLUDING = frozenset((
+    "input", "include", "subfile", "subfileinclude", "@input", "InputIfFileExists",
+    "includestandalone",
+))  # fmt: skip
+_FROM_FOLDER = frozenset((
+    "import", "subimport", "includefrom", "subincludefrom", "inputfrom", "subinputfrom",
+))  # fmt: skip
+_LOADING = frozenset(("usepackage", "RequirePackage", "documentclass", "LoadClass"))
+# Commands of other names may include a file of the draft; these include none.
+_LOOKS_INCLUDING = re.compile(r"input|include|import|subfile|[a-z]Input")
+_INCLUDES_NO_TEXT = re.compile(
+    r"include(?:only|graphics|pdf|svg|media|comment|version|movie|slide)|inputenc|listing|verbatim"
+    r"|minted|inputpath|importpath|lineno|graphicspath|importan|inputs?$|includes$|subfilefix"
+    r"|maketitle|input(?:mode|hybrid)"
+)
+# They begin with "if", take arguments, and have no \fi.
+_NO_CONDITIONALS = frozenset((
+    "iff", "ifthenelse", "ifdef", "ifcsdef", "ifundef", "ifcsundef", "ifdefmacro", "ifcsmacro",
+    "ifdefempty", "ifcsempty", "ifdefvoid", "ifcsvoid", "ifdefequal", "ifcsequal", "ifdefstring",
+    "ifcsstring", "ifdefstrequal", "ifdefcounter", "iflengthdef", "ifbool", "ifboolexpr",
+    "ifboolexpe", "iftoggle", "ifstrequal", "ifstrempty", "ifblank", "ifnumcomp", "ifnumequal",
+    "ifnumgreater", "ifnumless", "ifnumodd", "ifdimcomp", "ifdimequal", "ifdimgreater",
+    "ifdimless", "ifinlist", "ifinlistcs", "ifrmnum", "ifpackageloaded", "ifcitation", "ifciteseen",
+    "iffieldundef", "ifnameundef", "ifentrytype", "ifkeyword", "ifcategory", "iffootnote",
+    "ifciteibid", "ifciteidem", "iffieldequalstr", "ifbibliography", "ifcapital", "iflanguage",
+))  # fmt: skip
+
+
+@dataclass(slots=True)
+class _File:
+    name: str
+    ends_of_lines: list[int]
+
+    def line(self, offset: int) -> int:
+        return bisect_left(self.ends_of_lines, offset) + 1
+
+
+@dataclass(slots=True)
+class Project:
+    """The text of a project, as far as TeX prints it.
+
+    body: where it begins. aliases: what `\\let` names anew. embedded: the bibliographies that the
+    draft writes itself, as name → (text, file, line).
+    """
+
+    text: str = ""
+    body: int = 0
+    aliases: dict[str, str] = field(default_factory=dict)
+    embedded: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    starts: list[int] = field(default_factory=list)
+    origins: list[tuple[_File, int, bool]] = field(default_factory=list)
+
+    def place(self, offset: int) -> tuple[str, int]:
+        """File and line of a character."""
+        number = bisect_right(self.starts, offset) - 1
+        if number < 0:
+            return "", 0
+        file, begin, is_expansion = self.origins[number]
+        return file.name, file.line(begin if is_expansion else begin + offset - self.starts[number])
+
+
+def read_project(main: Path, draft: Draft) -> Project:
+    """The text of a project; what cannot be read is a problem of the draft.
+
+    Raises SettingError for a missing main file, and for a project that includes itself or has more
+    than 200 files or 20 MB.
+    """
+    reader = _Reader(main.resolve(), draft)
+    reader.read_file(main.resolve(), ())
+    reader.project.text = "".join(reader.parts)
+    return reader.project
+
+
+def find_file(folder: Path, current: Path, name: str, suffix: str = ".tex") -> Path | None:
+    """The file that a command names, inside of the project's folder; None if there is none."""
+    for base in (folder, current.parent):
+        for candidate in (base / name, base / f"{name}{suffix}"):
+            try:
+                resolved = candidate.resolve()
+                if resolved.is_relative_to(folder) and resolved.is_file():
+                    return resolved
+            except OSError:  # a name that is too long
+                return None
+    return None
+
+
+def split_keys(text: str) -> list[str]:
+    """The keys of a citation, or the names of a list of files."""
+    return [key.strip() for key in text.split(",") if key.strip()]
+
+
+class _Reader:
+    """What the files of a project share while they are read."""
+
+    def __init__(self, main: Path, draft: Draft) -> None:
+        self.main, self.folder, self.draft = main, main.parent, draft
+        self.project = Project()
+        self.parts: list[str] = []
+        self.size = self.files = self.expanded = 0
+        self.macros: dict[str, Macro] = {}
+        self.switches: dict[str, bool] = {}
+        self.included_only: set[str] | None = None
+
+    def read_file(self, current: Path, above: tuple[Path, ...]) -> None:
+        self.files += 1
+        if current in above:
+            names = ", ".join(path.name for path in above)
+            raise SettingError(f"{current.name} includes itself, by way of {names}")
+        if self.files > MOST_FILES or len(above) > _MOST_DEPTH:
+            raise SettingError(
+                f"{self.main}: it includes more than {MOST_FILES} files, or files nested too deep"
+            )
+        original = read_text(current)
+        text, environments = without_literals(original)
+        name = str(current.relative_to(self.folder))
+        file = _File(name, [match.start() for match in re.finditer("\n", original)])
+        self.keep_embedded(original, environments, file)
+        start, end = 0, len(text)
+        for match in _DOCUMENT.finditer(text):
+            if match[1] == "end":
+                end = match.start()
+                break
+            if above:
+                start = match.end()
+        _Scan(self, file, Latex(text), (*above, current)).read(start, end)
+
+    def keep_embedded(
+        self, original: str, environments: list[tuple[int, int, str]], file: _File
+    ) -> None:
+        """Keep the bibliographies that `filecontents` writes."""
+        for start, end, environment in environments:
+            head = _FILECONTENTS.match(original, start)
+            if head and environment.startswith("filecontents") and ".bib" in head[1]:
+                name = head[1].strip().replace("\\jobname", self.main.stem)
+                text = original[head.end() : end]
+                self.project.embedded[name] = (text, file.name, file.line(head.end()))
+
+    def append(self, text: str, file: _File, origin: int, *, is_expansion: bool) -> None:
+        if not text:
+            return
+        self.project.starts.append(self.size)
+        self.project.origins.append((file, origin, is_expansion))
+        self.parts.append(text)
+        self.size += len(text)
+        if self.size > _MOST_CHARACTERS:
+            raise SettingError(
+                f"{self.main}: with what it includes it has more than"
+                f" {_MOST_CHARACTERS // 1_000_000} MB"
+            )
+
+    def find(self, current: Path, name: str) -> Path | None:
+        name = name.strip().strip('"').replace("\\jobname", self.main.stem)
+        return find_file(self.folder, current, name)
+
+    def read_styles(self, names: str) -> None:
+        """Take the macros that cite from packages and classes that lie beside the draft."""
+        for name in split_keys(names):
+            paths = (find_file(self.folder, self.main, name, end) for end in (".sty", ".cls"))
+            path = next(filter(None, paths), None)
+            if path is None or path.suffix not in (".sty", ".cls") or self.files >= MOST_FILES:
+                continue
+            self.files += 1
+            latex = Latex(without_literals(read_text(path))[0])
+            for command in _COMMAND.finditer(latex.text):
+                if command[1] in DEFINING:
+                    definition = read_definition(latex, command[1], command.end())
+                    if definition and _CITES.search(definition[1].body):
+                        self.define(command[1], *definition[:2])
+
+    def define(self, command: str, name: str, macro: Macro) -> None:
+        """Take a definition, but not one of LaTeX's own commands by another form of itself."""
+        is_own = name in self.macros or not command.lower().startswith(("renew", "declarerobust"))
+        cites = _CITES.search(macro.body) is not None
+        if name in KNOWN_CITATIONS or name in _KEPT or not (is_own or cites):
+            return
+        self.macros[name] = macro
+
+
+@dataclass(slots=True)
+class _Branch:
+    """An open conditional. printed: whether its text is; None if that is not known."""
+
+    printed: bool | None
+    start: int
+
+
+class _Scan:
+    """Reads a file, or the expansion of a macro, up to where TeX stops reading it.
+
+    origin: of an expansion, where it is called.
+    """
+
+    def __init__(
+        self, reader: _Reader, file: _File, latex: Latex, above: tuple[Path, ...],
+        origin: int | None = None, depth: int = 0,
+    ) -> None:  # fmt: skip
+        self.reader, self.file, self.latex, self.above = reader, file, latex, above
+        self.origin, self.depth, self.done = origin, depth, 0
+        self.branches: list[_Branch] = []
+
+    def read(self, start: int, end: int) -> None:
+        text, self.done, position = self.latex.text, start, start
+        while match := _COMMAND.search(text, position, end):
+            position = match.end()
+            name = match[1]
+            was_dead = self.is_dead
+            resumed = self.conditional(name, match.start(), position)
+            if resumed is not None:
+                if not was_dead:
+                    self.emit(match.start())
+                self.done = position = resumed
+            elif was_dead:
+                continue
+            elif name == "endinput":
+                line_end = text.find("\n", position, end)
+                self.emit(match.start())
+                self.done = position
+                end = line_end if line_end >= 0 else end
+            else:
+                resumed = self.command(name, match.start(), position)
+                if resumed is not None:
+                    self.done = position = max(resumed, position)
+        for branch in self.branches if self.origin is None else ():
+            if branch.printed is not None:
+                self.problem(branch.start, "this conditional has no \\fi")
+        if not self.is_dead:
+            self.emit(end)
+
+    @property
+    def is_dead(self) -> bool:
+        return any(branch.printed is False for branch in self.branches)
+
+    def emit(self, end: int) -> None:
+        """Hand over what has been read up to a place."""
+        text = self.latex.text[self.done : end]
+        origin = self.done if self.origin is None else self.origin
+        self.reader.append(text, self.file, origin, is_expansion=self.origin is not None)
+        self.done = end
+
+    def problem(self, place: int, message: str) -> None:
+        line = self.file.line(place if self.origin is None else self.origin)
+        self.reader.draft.problems.append(f"{self.file.name}, line {line}: {message}")
+
+    def conditional(self, name: str, start: int, end: int) -> int | None:
+        """Read a conditional's beginning, middle or end; where text goes on, None for no such."""
+        if name in ("else", "fi"):
+            if self.branches and name == "fi":
+                self.branches.pop()
+            elif self.branches and self.branches[-1].printed is not None:
+                self.branches[-1].printed = not self.branches[-1].printed
+            return end
+        if not name.startswith("if") or name in _NO_CONDITIONALS or name in self.reader.macros:
+            return None
+        printed = {"iftrue": True, "iffalse": False}.get(name, self.reader.switches.get(name[2:]))
+        text = self.latex.text
+        if name == "if" and (digits := _DIGITS.match(text, end)):
+            printed, end = digits[1] == digits[2], digits.end()
+        elif name == "ifnum" and (numbers := _NUMBERS.match(text, end)):
+            left, right = int(numbers[1][:9]), int(numbers[3][:9])
+            printed = {"<": left < right, "=": left == right, ">": left > right}[numbers[2]]
+            end = numbers.end()
+        self.branches.append(_Branch(printed, start))
+        return end
+
+    def command(self, name: str, start: int, end: int) -> int | None:
+        """Act on a command; where the text goes on behind it, or None where it is left there."""
+        if name in DEFINING:
+            return self.definition(name, start, end)
+        if name in ("let", "newif"):
+            return self.naming(name, start, end)
+        if name in _LOADING:
+            self.load(end)
+            return None
+        if name in _INCLUDING or name in _FROM_FOLDER:
+            return self.inclusion(name, start, end)
+        if name in self.reader.macros:
+            return self.macro(name, start, end)
+        if name in CHOOSING and (chosen := choose(self.latex, end, name)):
+            self.emit(start)
+            self.expansion(chosen[0], start)
+            return chosen[1]
+        if name == "begin":
+            return self.begin_body(start, end)
+        return self.switch(name, start, end) or self.other(name, start, end)
+
+    def begin_body(self, start: int, end: int) -> int | None:
+        opening = _OPENING.match(self.latex.text, end)
+        if opening is None or self.origin is not None or len(self.above) > 1:
+            return None
+        self.emit(start)
+        self.reader.project.body = self.reader.size
+        return opening.end()
+
+    def naming(self, name: str, start: int, end: int) -> int | None:
+        """Read `\\let` and `\\newif`."""
+        reader, text = self.reader, self.latex.text
+        if name == "newif":
+            switch = _COMMAND.search(text, end, end + 100)
+            if switch is None:
+                return None
+            reader.switches[switch[1][2:]] = False
+            self.emit(start)
+            return switch.end()
+        alias = read_alias(text, end)
+        if alias is None:
+            return None
+        new, old, after = alias
+        if old in reader.macros:
+            reader.macros[new] = reader.macros[old]
+        elif new not in KNOWN_CITATIONS:
+            reader.project.aliases[new] = reader.project.aliases.get(old, old)
+        self.emit(start)
+        return after
+
+    def load(self, end: int) -> None:
+        option = self.latex.argument(end, "[")
+        names = self.latex.argument(option[1] + 1 if option else end)
+        if names and self.origin is None:
+            self.reader.read_styles(self.latex.text[slice(*names)])
+
+    def switch(self, name: str, start: int, end: int) -> int | None:
+        """Read `\\drafttrue` behind `\\newif\\ifdraft`."""
+        switch = _SWITCH.fullmatch(name)
+        if switch is None or switch[1] not in self.reader.switches:
+            return None
+        self.reader.switches[switch[1]] = switch[2] == "true"
+        self.emit(start)
+        return end
+
+    def other(self, name: str, start: int, end: int) -> int | None:
+        """Read `\\includeonly`, and report a command that may include a file."""
+        if not _LOOKS_INCLUDING.search(name):
+            return None
+        span = self.latex.argument(end)
+        words = self.latex.text[slice(*span)] if span else ""
+        if name == "includeonly" and span:
+            self.reader.included_only = set(split_keys(words))
+            self.emit(start)
+            return span[1] + 1
+        if span and "#" not in words and not _INCLUDES_NO_TEXT.search(name):
+            self.problem(start, f"\\{name}{{{words[:80]}}} may include a file, and is not known")
+        return None
+
+    def definition(self, name: str, start: int, end: int) -> int | None:
+        read = read_definition(self.latex, name, end)
+        if read is None:
+            beginning = self.latex.text[end : end + 300]
+            if _CITES.search(beginning):
+                self.problem(
+                    start, f"\\{name}{beginning[:30]} … defines a macro in a way not known"
+                )
+            return None
+        self.emit(start)
+        self.reader.define(name, *read[:2])
+        return read[2]
+
+    def macro(self, name: str, start: int, end: int) -> int | None:
+        expanded = expand(self.reader.macros[name], self.latex, end)
+        if expanded is None:
+            return None
+        body, after = expanded
+        if self.depth >= _DEEPEST_EXPANSION or self.reader.expanded > _MOST_EXPANDED:
+            return None
+        self.emit(start)
+        self.expansion(body, start)
+        return after
+
+    def expansion(self, body: str, place: int) -> None:
+        self.reader.expanded += len(body) + 1
+        origin = place if self.origin is None else self.origin
+        scan = _Scan(self.reader, self.file, Latex(body), self.above, origin, self.depth + 1)
+        scan.read(0, len(body))
+
+    def inclusion(self, name: str, start: int, end: int) -> int | None:
+        latex, reader = self.latex, self.reader
+        folder = ""
+        if latex.text.startswith("*", end):
+            end += 1
+        if name in _FROM_FOLDER:
+            span = latex.argument(end)
+            if span is None:
+                self.problem(start, f"\\{name} names no folder")
+                return None
+            folder, end = latex.text[slice(*span)].strip().rstrip("/") + "/", span[1] + 1
+        option = latex.argument(end, "[")
+        end = option[1] + 1 if option else end
+        span = latex.argument(end)
+        bare = _BARE_NAME.match(latex.text, end)
+        if span is not None:
+            named, after = latex.text[slice(*span)], span[1] + 1
+        elif bare is not None and name == "input":
+            named, after = bare[1], bare.end()
+        else:
+            self.problem(start, f"\\{name} names no file")
+            return None
+        named = " ".join(named.split())
+        self.emit(start)
+        left_out = reader.included_only is not None and named not in reader.included_only
+        if name in ("include", "subfileinclude") and left_out:
+            self.problem(start, f"\\includeonly leaves \\{name}{{{named}}} out: it is not read")
+            return after
+        child = reader.find(self.above[-1], folder + named)
+        if child is None and name != "InputIfFileExists":
+            self.problem(start, f"\\{name}{{{folder}{named}}} is no file of the project")
+        elif child is not None and child.suffix.lower() in _NO_LATEX:
+            self.problem(start, f"\\{name}{{{folder}{named}}} is no LaTeX, and is not read")
+        elif child is not None:
+            reader.read_file(child, self.above)
+        return after

@@ -1,0 +1,134 @@
+"""Arguments and text that is not printed, in LaTeX that is not executed. Every scan is linear."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+# An option that is not closed within so many characters, or nests deeper, is none.
+_LONGEST_OPTION = 2_000
+_DEEPEST_OPTION = 3
+# A book has 200,000 pairs of braces. More are not matched, so that memory stays bounded.
+_MOST_PAIRS = 1_000_000
+_LONGEST_CODE = 2_000
+
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_SIGN = re.compile(r"\\.|[{}\[\]()<>]", re.DOTALL)
+_CLOSING = {"[": "]", "(": ")", "<": ">"}
+_SPACE = re.compile(r"[ \t]*(?:\n[ \t]*)?")
+
+# Text in these environments is not LaTeX.
+VERBATIM = (
+    "verbatim", "verbatim*", "Verbatim", "BVerbatim", "LVerbatim", "lstlisting", "minted",
+    "comment", "filecontents", "filecontents*", "alltt",
+)  # fmt: skip
+_LITERAL = re.compile(
+    r"(?P<code>\\(?:verb|lstinline|mintinline)(?![A-Za-z@])\*?)"
+    r"|(?P<address>\\(?:url|path|nolinkurl|href)\s*\{)"
+    rf"|\\begin\s*\{{(?P<environment>{'|'.join(map(re.escape, VERBATIM))})\}}"
+    r"|\\."
+    r"|(?P<comment>%[^\n]*)",
+    re.DOTALL,
+)
+_INLINE_CODE = re.compile(r"(?:\[[^\[\]\n]{0,200}\])?(?:\{\w+\})? ?([^A-Za-z\s*])")
+_NOT_NEWLINE = re.compile(r"[^\n]")
+
+
+class Latex:
+    """A text with its pairs of braces."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def _pairs(self) -> dict[int, int]:
+        """The place of each opening brace → that of its closing one."""
+        pairs, opened = dict[int, int](), list[int]()
+        for match in _BRACE.finditer(self.text):
+            if match[0] == "{":
+                opened.append(match.start())
+            elif match[0] == "}" and opened and len(pairs) < _MOST_PAIRS:
+                pairs[opened.pop()] = match.start()
+        return pairs
+
+    def skip_space(self, start: int) -> int:
+        """The place after blanks and at most one end of line."""
+        match = _SPACE.match(self.text, start)
+        return match.end() if match else start
+
+    def argument(self, start: int, opening: str = "{") -> tuple[int, int] | None:
+        """The span within an argument that begins here or after blanks, without its two signs."""
+        start = self.skip_space(start)
+        if not self.text.startswith(opening, start):
+            return None
+        if opening == "{":
+            end = self._pairs.get(start)
+            return (start + 1, end) if end is not None else None
+        depth, position = 1, start + 1
+        limit = min(len(self.text), start + _LONGEST_OPTION)
+        while depth and (match := _SIGN.search(self.text, position, limit)):
+            sign, position = match[0], match.end()
+            if sign == "{":
+                position = self._pairs.get(match.start(), limit) + 1
+            elif sign == "}":
+                return None
+            elif sign == opening:
+                depth += 1
+            elif sign == _CLOSING[opening]:
+                depth -= 1
+            if depth > _DEEPEST_OPTION:
+                return None
+        return None if depth else (start + 1, position - 1)
+
+
+def blank(text: str) -> str:
+    """As many blanks, with the ends of lines."""
+    return _NOT_NEWLINE.sub(" ", text)
+
+
+def _end_of_code(text: str, start: int) -> int:
+    """The end of what `\\verb` and its like print; `start` where it does not end in its line."""
+    sign = _INLINE_CODE.match(text, start)
+    if sign is None:
+        return start
+    closing = text.find("}" if sign[1] == "{" else sign[1], sign.end(), sign.end() + _LONGEST_CODE)
+    return start if closing < 0 or "\n" in text[sign.end() : closing] else closing + 1
+
+
+def without_literals(text: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """The text, at the same length, without comments, code and addresses; and its environments.
+
+    The environments of `VERBATIM` as (start, end, name). A line that is nothing but a comment ends
+    no paragraph.
+    """
+    parts, last, environments = list[str](), 0, list[tuple[int, int, str]]()
+    never_closed = set[str]()
+    position = 0
+    while match := _LITERAL.search(text, position):
+        start, end = match.span()
+        position, replacement = end, ""
+        name = match["environment"]
+        if match["comment"]:
+            before = text[max(last, start - 200) : start].rpartition("\n")[2]
+            if not before.strip() and text.startswith("\n", end):
+                end += 1
+            replacement = " " * (end - start)
+        elif name and name not in never_closed:
+            closing = text.find(f"\\end{{{name}}}", end)
+            if closing < 0:
+                never_closed.add(name)  # not sought again: a file may open it a million times
+                continue
+            environments.append((start, closing, name))
+            end = closing + len(name) + len("\\end{}")
+            replacement = "\n\n" + blank(text[start + 2 : end])
+        elif match["address"]:
+            closing = text.find("}", end, end + _LONGEST_CODE)
+            start, end = end, max(closing, end)
+            replacement = blank(text[start:end])
+        elif match["code"]:
+            end = _end_of_code(text, end)
+            replacement = " " * (end - start)
+        if replacement:
+            parts += [text[last:start], replacement]
+            last = position = end
+    return "".join([*parts, text[last:]]), environments

@@ -1,0 +1,234 @@
+"""Read lists of references as styles print them, by the corpus's reader of printed references."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+
+from pipeline.arxiv.dois import plain_doi
+from pipeline.corpus.latex_text import plain_field
+from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
+from pipeline.draft_check.draft import Draft, Entry
+from pipeline.draft_check.latex_scan import Latex, without_literals
+from pipeline.text import one_line
+
+Place = Callable[[int], tuple[str, int]]
+
+_BIBITEM = re.compile(r"\\(?:bibitem|harvarditem)(?![A-Za-z@])\*?")
+_END = re.compile(r"\\end\s*\{thebibliography\}|\\end\s*\{references\}")
+_BLOCK = re.compile(r"\\newblock(?![A-Za-z@])")
+_COMMAND = re.compile(r"\\([A-Za-z@]+)\s*")
+_YEAR = re.compile(r"(?:1[89]|20)\d\d")
+# Commands of the styles of ACM, APS, IEEE and natbib with two arguments of which the second is
+# printed; of `bibinfo`, the first names the field.
+_SECOND_IS_PRINTED = frozenset((
+    "bibinfo", "bibfield", "href", "Eprint", "BibitemShutNoStop", "textcolor", "foreignlanguage",
+    "hyperlink", "translation", "urlprefix",
+))  # fmt: skip
+_NOT_PRINTED = frozenset((
+    "natexlab", "BibitemShut", "bibAnnote", "bibAnnoteFile", "providecommand", "showURL", "label",
+    "bibliographystyle", "hypertarget", "urlstyle", "selectlanguage",
+))  # fmt: skip
+_EMPHASES = frozenset(("emph", "textit", "textsl"))
+_QUOTING = frozenset(("enquote", "mkbibquote"))
+_SWITCHES = re.compile(r"\{\\(?:em|it|sl|itshape|slshape)(?![A-Za-z])\s*")
+_FIELDS = {"title": "title", "booktitle": "booktitle", "journal": "journal", "year": "year"}
+
+# The .bbl of biblatex.
+_ENTRY = re.compile(r"\\entry\{([^{}]+)\}\{([a-z]+)\}")
+_FIELD = re.compile(r"\\(field|strng|verb|name|list)\{(\w+)\}")
+_VERB = re.compile(r"\s*\\verb ([^\n]*)")
+_NAME_PART = re.compile(r"\b(prefix|family|given|suffix)=")
+
+
+def read_bibitems(text: str, place: Place, draft: Draft) -> int:
+    """Add the `\\bibitem`s of a list to a draft; place: file and line of an offset. How many."""
+    latex = Latex(text)
+    end = _END.search(text)
+    heads = list(_BIBITEM.finditer(text, 0, end.start() if end else len(text)))
+    limits = [*(head.start() for head in heads[1:]), end.start() if end else len(text)]
+    parts, places = list[ItemParts](), list[tuple[str, int]]()
+    for head, limit in zip(heads, limits, strict=False):
+        label = latex.argument(head.end(), "[")
+        key = latex.argument(label[1] + 1 if label else head.end())
+        if head[0].startswith("\\harvard"):
+            for _ in range(2):  # a label and a year are before the key
+                key = latex.argument(key[1] + 1) if key else None
+        if key is None:
+            file, line = place(head.start())
+            draft.problems.append(f"{file}, line {line}: this {head[0]} has no key")
+            continue
+        item = _item(text[key[1] + 1 : limit])
+        item.key = one_line(text[slice(*key)])
+        item.label = plain_field(text[slice(*label)][:200]) if label else ""
+        parts.append(item)
+        places.append(place(head.start()))
+    draft.add_entries(_entries(parts, places))
+    return len(heads)
+
+
+def read_bbl_text(text: str, file: str, draft: Draft) -> None:
+    """Add the items of a `.bbl` to a draft, in the form of BibTeX or of biblatex."""
+    printed, _ = without_literals(_with_verbs(text))
+    line_of = _line_counter(printed)
+    entries = list(_ENTRY.finditer(printed))
+    limits = [*(entry.start() for entry in entries[1:]), len(printed)]
+    draft.add_entries(
+        [
+            _entry_of_biblatex(entry, printed[entry.end() : limit], file, line_of(entry.start()))
+            for entry, limit in zip(entries, limits, strict=False)
+        ]
+    )
+    items = read_bibitems(printed, lambda offset: (file, line_of(offset)), draft)
+    if not entries and not items:
+        draft.problems.append(f"{file} has no \\bibitem: give the .bib file with --bib")
+
+
+def read_items(items: Sequence[tuple[str, str, int]], file: str) -> list[Entry]:
+    """Entries of plain text, as (key, text, line); the habits of the whole list decide."""
+    parts = [ItemParts(key, one_line(text)) for key, text, _ in items]
+    return _entries(parts, [(file, line) for _, _, line in items])
+
+
+def _entries(parts: Sequence[ItemParts], places: Sequence[tuple[str, int]]) -> list[Entry]:
+    entries = []
+    for item, part, (file, line) in zip(read_bibliography(parts), parts, places, strict=True):
+        named = dict(reversed(part.fields))
+        year = _YEAR.search(named.get("year", ""))
+        authors = [words for name, words in part.fields if name in ("author", "person")]
+        entries.append(
+            Entry(
+                key=part.key,
+                kind="item",
+                title=named.get("title") or item.title,
+                authors=tuple(authors) or _people(item.authors),
+                year=int(year[0]) if year else item.year,
+                venue=named.get("booktitle") or named.get("journal") or item.venue,
+                doi=plain_doi(item.doi),
+                arxiv_id=_with_version(item.arxiv_id, part.raw),
+                file=file,
+                line=line,
+                raw=part.raw,
+            )
+        )
+    return entries
+
+
+def _with_version(arxiv_id: str | None, raw: str) -> str | None:
+    version = re.search(rf"{re.escape(arxiv_id)}(v\d{{1,3}})", raw) if arxiv_id else None
+    return f"{arxiv_id}{version[1]}" if arxiv_id and version else arxiv_id
+
+
+def _people(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if "et al" not in name and name.lower() != "others")
+
+
+def _item(source: str) -> ItemParts:
+    """The parts of an item: blocks, words in italics, addresses, and fields that a style names."""
+    parts = ItemParts("")
+    latex = Latex(_SWITCHES.sub(r"\\emph{", source))
+    plain = _printed(latex, 0, len(latex.text), parts, 0)
+    blocks = [plain_field(block).strip() for block in _BLOCK.split(plain)]
+    parts.blocks = [block for block in blocks if block] if len(blocks) > 1 else []
+    parts.raw = " ".join(filter(None, blocks))
+    return parts
+
+
+def _printed(latex: Latex, start: int, end: int, parts: ItemParts, depth: int) -> str:
+    """LaTeX without the commands of bibliography styles; what they mark goes to the parts."""
+    printed, done, position = list[str](), start, start
+    while match := _COMMAND.search(latex.text, position, end):
+        position, name = match.end(), match[1]
+        argument = latex.argument(position) if name not in ("newblock",) else None
+        is_show = name.startswith("show") and name != "showURL"
+        if argument is None or depth > 20:
+            continue
+        second = latex.argument(argument[1] + 1) if name in _SECOND_IS_PRINTED else None
+        first = latex.text[slice(*argument)]
+        inner = second or argument
+        if name in _NOT_PRINTED:
+            words = ""
+        elif second or is_show or name in _EMPHASES or name in _QUOTING or name == "url":
+            words = _printed(latex, *inner, parts, depth + 1)
+        else:
+            continue
+        if name in ("href", "url", "Eprint"):
+            parts.links.append(first)
+        if name in _EMPHASES:
+            parts.emphases.append(plain_field(words).strip(" .,"))
+        if name in _QUOTING:
+            words = f"“{words}”"
+        field = first.strip() if name == "bibinfo" else ""
+        field = "title" if name == "showarticletitle" else field
+        if field in ("author", "person", *_FIELDS) and words.strip():
+            parts.fields.append((field, plain_field(words).strip(" .,")))
+        printed += [latex.text[done : match.start()], words]
+        done = position = inner[1] + 1
+    return "".join([*printed, latex.text[done:end]])
+
+
+def _with_verbs(text: str) -> str:
+    """A .bbl of biblatex with its `\\verb` lines, which no sign ends, as fields."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        match = _VERB.match(line)
+        if match and number and lines[number - 1].strip().startswith("\\verb{"):
+            name = lines[number - 1].strip()[len("\\verb{") : -1]
+            lines[number - 1] = ""
+            lines[number] = f"\\field{{{name}}}{{{match[1].strip()}}}"
+    return "\n".join(lines)
+
+
+def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> Entry:
+    latex, fields, authors = Latex(text), dict[str, str](), list[str]()
+    for match in _FIELD.finditer(text):
+        value = latex.argument(match.end())
+        if match[1] == "name":
+            for _ in range(2):  # the number of names, and options
+                value = latex.argument(value[1] + 1) if value else None
+            if value and match[2] == "author":
+                authors += _names_of_biblatex(latex, *value)
+        elif value:
+            fields.setdefault(match[2], plain_field(text[slice(*value)]))
+    year = _YEAR.search(fields.get("year") or fields.get("date") or "")
+    venue = next(filter(None, map(fields.get, ("journaltitle", "booktitle", "eventtitle"))), None)
+    title = ": ".join(filter(None, (fields.get("title"), fields.get("subtitle"))))
+    is_arxiv = fields.get("eprinttype", "arxiv").lower() == "arxiv"
+    return Entry(
+        key=head[1],
+        kind=head[2],
+        title=title or None,
+        authors=tuple(authors),
+        year=int(year[0]) if year else None,
+        venue=venue,
+        doi=plain_doi(fields.get("doi")),
+        arxiv_id=fields.get("eprint") if is_arxiv else None,
+        file=file,
+        line=line,
+        raw=" ".join(fields.values()),
+    )
+
+
+def _names_of_biblatex(latex: Latex, start: int, end: int) -> list[str]:
+    names, position = list[str](), start
+    while (person := latex.argument(position)) and person[0] < end:
+        position, parts = person[1] + 1, dict[str, str]()
+        for match in _NAME_PART.finditer(latex.text, *person):
+            value = latex.argument(match.end())
+            if value:
+                parts[match[1]] = plain_field(latex.text[slice(*value)])
+        order = ("given", "prefix", "family", "suffix")
+        name = " ".join(filter(None, map(parts.get, order)))
+        if name:
+            names.append(name)
+        following = latex.text.find("{", position, end)
+        if following < 0:
+            break
+        position = following
+    return names
+
+
+def _line_counter(text: str) -> Callable[[int], int]:
+    ends = [match.start() for match in re.finditer("\n", text)]
+    return lambda offset: bisect_left(ends, offset) + 1

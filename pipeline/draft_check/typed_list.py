@@ -1,0 +1,197 @@
+"""Find the list of references at the end of a plain text, and the citations of its items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pipeline.arxiv.titles import surname, title_words
+from pipeline.corpus.parse.typed_references import is_title_of_references
+from pipeline.draft_check.draft import Entry
+
+_MARKUP = "#*_=: \t"
+_LABEL = re.compile(
+    r"[ \t]{0,3}(?:[-*+][ \t]+)?\\?(?:\[(?P<number>\d{1,4})\\?\]:?"
+    r"|\[(?P<name>[A-Za-z][\w+.:-]{0,30})\\?\]"
+    r"|\((?P<round>\d{1,3})\)|(?P<dot>\d{1,3})[.)])[ \t]+(?=\S)"
+)
+_BULLET = re.compile(r"[ \t]*[-*+•][ \t]+")
+_HEADING = re.compile(r"#{1,6}[ \t]+\S|(?i:appendix|acknowledge?ments?|annex)\b.{0,60}$")
+_EVIDENCE = re.compile(r"\b(?:1[89]|20)\d\d[a-z]?\b|https?:|arXiv|\b10\.\d{4}|[Ii]n press")
+_LONGEST_ITEM = 1_500
+_BEGINS_ITEM = re.compile(r"[A-Z][^.]{0,40}[,.]")
+_ENDS_ITEM = re.compile(r"[.)\d/]\s*$")
+
+_NUMBERS = re.compile(r"\[(\d{1,4}(?:\s*[,;–—-]\s*\d{1,4})*+)\](?![(:])")
+_RANGE_OF_GROUPS = re.compile(r"\[(\d{1,4})\]\s?[–—-]\s?\[(\d{1,4})\]")
+_ROUND = re.compile(r"\((\d{1,3}(?:\s*[,;–—-]\s*\d{1,3})*+)\)")
+_RAISED = re.compile(r"\^(\d{1,3}(?:\s*[,;–—-]\s*\d{1,3})*+)\^")
+_NAMED = re.compile(r"\[([A-Za-z][^\[\]@]{0,120})\]")
+_YEAR = re.compile(r"(?<![\w-])((?:19|20)\d\d)([a-z]?)(?![\w-])")
+_UNKNOWN = re.compile(
+    r"\(([A-Z][\w’'-]+(?: et al\.?| (?:and|&) [A-Z][\w’'-]+)?,? (?:19|20)\d\d[a-z]?)\)"
+)
+_LONGEST_NAMES = 80
+_LONGEST_RANGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TypedList:
+    """A list. start: its first line, from 0. items: as (label, text, line from 1).
+
+    form: `number`, `round`, `dot`, `name`, or `plain` for one without labels. is_read: whether its
+    items look like references.
+    """
+
+    start: int
+    items: tuple[tuple[str, str, int], ...]
+    form: str
+    is_read: bool
+
+
+def find_list(lines: Sequence[str]) -> TypedList | None:
+    """The list of references of a text; None where it has neither a heading nor labels of one."""
+    headings = [
+        number
+        for number, line in enumerate(lines)
+        if len(line) < 80 and is_title_of_references(line.strip(_MARKUP))
+    ]
+    if headings:
+        start = headings[-1]
+        first = start + 1
+    else:
+        firsts = [number for number, line in enumerate(lines) if _number(line) == 1]
+        if not firsts:
+            return None
+        start = first = firsts[-1]
+    end = first
+    while end < len(lines) and not _HEADING.match(lines[end]):
+        end += 1
+    form, items = _items(lines, first, end)
+    evident = sum(_EVIDENCE.search(text) is not None for _, text, _ in items)
+    is_read = bool(items) and 2 * evident > len(items)
+    is_read = is_read and all(len(text) <= _LONGEST_ITEM for _, text, _ in items)
+    if not headings and not is_read:
+        return None
+    return TypedList(start, tuple(items), form, is_read)
+
+
+def _number(line: str) -> int | None:
+    label = _LABEL.match(line)
+    digits = label and (label["number"] or label["round"] or label["dot"])
+    return int(digits) if digits else None
+
+
+def _items(lines: Sequence[str], first: int, end: int) -> tuple[str, list[tuple[str, str, int]]]:
+    begun = next((number for number in range(first, end) if lines[number].strip()), end)
+    label = _LABEL.match(lines[begun]) if begun < end else None
+    form = label.lastgroup or "plain" if label else "plain"
+    items = list[list[str]]()
+    places = list[tuple[str, int]]()
+    expected = _number(lines[begun]) if label else None
+    for number in range(begun, end):
+        line = lines[number]
+        label = _LABEL.match(line) if form != "plain" else None
+        is_next = label is not None and label.lastgroup == form
+        if is_next and expected is not None:
+            is_next = _number(line) == expected
+        if form == "plain":
+            is_next = _begins_plain(lines, begun, number)
+        if is_next:
+            expected = expected + 1 if expected is not None else None
+            places.append((label[form] if label else "", number + 1))
+            text = line[label.end() :] if label else _BULLET.sub("", line, count=1)
+            items.append([text])
+        elif items:
+            items[-1].append(line)
+    texts = [" ".join(" ".join(item).split()) for item in items]
+    return form, [(name, text, line) for (name, line), text in zip(places, texts, strict=True)]
+
+
+def _begins_plain(lines: Sequence[str], begun: int, number: int) -> bool:
+    """Whether a line without a label begins an item: by a bullet, a blank line, or its form."""
+    line, before = lines[number], lines[number - 1] if number > begun else ""
+    if not line.strip():
+        return False
+    if _BULLET.match(line) or not before.strip():
+        return True
+    if line[0] in " \t":
+        return False
+    return bool(_ENDS_ITEM.search(before[-20:]) and _BEGINS_ITEM.match(line))
+
+
+def keys_of_names(entries: Sequence[Entry]) -> list[str]:
+    """A key for each entry of a list without labels: first author and year."""
+    keys, taken = list[str](), set[str]()
+    for number, entry in enumerate(entries, start=1):
+        first = entry.authors[0] if entry.authors else ""
+        key = f"{''.join(first.split()[-1:])}{entry.year or ''}" or f"reference{number}"
+        while key in taken:
+            key += "x"
+        taken.add(key)
+        keys.append(key)
+    return keys
+
+
+def mark_labels(text: str, form: str, keys: frozenset[str]) -> str:
+    """The text with citations by label as `[@key; @key]`."""
+    if form == "name":
+        return _NAMED.sub(lambda match: _named(match, keys), text)
+    text = _RANGE_OF_GROUPS.sub(r"[\1-\2]", text)
+    marked = _NUMBERS.sub(lambda match: _numbered(match, keys), text)
+    if form == "round":
+        marked = _ROUND.sub(lambda match: _numbered(match, keys), marked)
+    return _RAISED.sub(lambda match: _numbered(match, keys), marked)
+
+
+def _named(match: re.Match[str], keys: frozenset[str]) -> str:
+    names = re.split(r"\s*[,;]\s*", match[1])
+    return f"[{'; '.join(f'@{name}' for name in names)}]" if keys.issuperset(names) else match[0]
+
+
+def _numbered(match: re.Match[str], keys: frozenset[str]) -> str:
+    numbers = list[str]()
+    for part in re.split(r"\s*[,;]\s*", match[1]):
+        first, _, last = (piece.strip() for piece in re.sub("[–—]", "-", part).partition("-"))
+        if last and 0 <= int(last) - int(first) < _LONGEST_RANGE:
+            numbers += map(str, range(int(first), int(last) + 1))
+        else:
+            numbers += filter(None, (first, last))
+    if keys.isdisjoint(numbers):
+        return match[0]  # an interval, or a year
+    return f"[{'; '.join(f'@{number}' for number in numbers)}]"
+
+
+def mark_names(text: str, entries: Sequence[Entry], keys: Sequence[str]) -> tuple[str, list[str]]:
+    """The text with `[@key]` behind citations by name and year, and those that fit no entry."""
+    by_year: dict[int, list[tuple[Entry, str]]] = {}
+    for entry, key in zip(entries, keys, strict=True):
+        if entry.year:
+            by_year.setdefault(entry.year, []).append((entry, key))
+    parts, last, before = list[str](), 0, 0
+    for match in _YEAR.finditer(text):
+        names = text[max(before, match.start() - _LONGEST_NAMES) : match.start()]
+        words = set(title_words(names.rpartition(";")[2]))
+        fitting = [
+            (entry, key)
+            for entry, key in by_year.get(int(match[1]), ())
+            if entry.authors and surname(entry.authors[0]) in words
+        ]
+        if match[2]:
+            lettered = [pair for pair in fitting if match[0] in pair[0].raw]
+            fitting = lettered or fitting
+        before = match.end()
+        if fitting:
+            closing = text[match.end() : match.end() + 1]
+            end = match.end() + (1 if closing in (")", "]") else 0)
+            parts += [text[last:end], f" [{'; '.join(f'@{key}' for _, key in fitting[:1])}]"]
+            last = end
+    marked = "".join([*parts, text[last:]])
+    return marked, list(_unknown(marked))
+
+
+def _unknown(marked: str) -> Iterator[str]:
+    for match in _UNKNOWN.finditer(marked):
+        if not marked.startswith(" [@", match.end()):
+            yield match[1]
