@@ -27,6 +27,10 @@ _SHARED_WORKS = """
 select citing, count(*) from citations where cited in (select value from json_each(?))
 group by citing
 """
+_CITING_PAPERS = """
+select cited, count(distinct citing) from citations
+where cited in (select value from json_each(?)) group by cited
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,13 @@ def count_shared_works(workspace: Workspace, cited: Collection[str]) -> Counter[
     """The papers that cite any of these papers, each with how many of them it cites."""
     with citation_index(workspace).open() as connection:
         rows = connection.execute(_SHARED_WORKS, (json.dumps(list(cited)),))
+        return Counter(dict(rows.fetchall()))
+
+
+def count_citing_papers(workspace: Workspace, cited: Collection[str]) -> Counter[str]:
+    """By how many papers of the corpus each of these papers is cited."""
+    with citation_index(workspace).open() as connection:
+        rows = connection.execute(_CITING_PAPERS, (json.dumps(list(cited)),))
         return Counter(dict(rows.fetchall()))
 
 

@@ -129,3 +129,21 @@ def test_misspelt_words_are_corrected_and_the_reader_is_told(client: TestClient)
     assert results["note"] == "showing results for: reciprocal rank fusion"
     assert results["papers"][0]["arxiv_id"] == FUSION
     assert found(client, q="qwertyuiop beem")["note"] == ""
+
+
+def test_a_name_gives_the_abstract_of_its_paper_first_on_every_page_size(
+    client: TestClient,
+) -> None:
+    def ids(results: dict[str, Any]) -> list[str]:
+        return [
+            passage["passage_id"] for paper in results["papers"] for passage in paper["passages"]
+        ]
+
+    query = {"q": "coverage penalties", "all": "1"}
+    whole = found(client, **query)
+    first = whole["papers"][0]
+    assert (first["arxiv_id"], first["passages"][0]["kind"]) == (BEAM, "abstract")
+    pages = [ids(found(client, **query, limit="2", page=page)) for page in ("1", "2", "3")]
+    assert len({*pages[0], *pages[1], *pages[2]}) == 6
+    assert pages[0][0] == first["passages"][0]["passage_id"]
+    assert len(ids(whole)) == len(set(ids(whole)))

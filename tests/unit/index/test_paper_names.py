@@ -1,0 +1,44 @@
+"""Names that papers introduce, by which queries find these papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline import tables
+from pipeline.index.paper_names import introduced_names, paper_named
+from tests.month_tables import write_table
+from tests.unit.index.building import make_workspace
+
+
+@pytest.mark.parametrize(
+    ("abstract", "names"),
+    [
+        ("We introduce Fern, a corpus.", {"fern"}),
+        ("We propose a simple new network, the Transformer, based on attention.", {"transformer"}),
+        ("Here, we develop social Fern factorization (SFF), a model.", {"sff"}),
+        ("We describe deep Fern families (DFFs).", {"deep fern families", "dffs"}),
+        ("Our method (Fern Normalization) is fast.", {"fern normalization"}),
+        ("We present a dataset called FernBank.", {"fernbank"}),
+        ("We propose a method for large language models (LLMs).", set()),
+        ("Our model uses grouped fern attention (GFA).", set()),
+        ("We introduce the idea of moss (see below).", set()),
+    ],
+)
+def test_an_abstract_introduces_names(abstract: str, names: set[str]) -> None:
+    introduced = introduced_names("A title", abstract)
+    assert names <= introduced.keys()
+    assert bool(names) == bool(introduced.keys() - {"a title"})
+
+
+def test_a_name_in_a_title_comes_before_one_in_an_abstract(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    rows = [
+        {"arxiv_id": "2403.00001", "title": "Mosses", "abstract": "We introduce Fern, a corpus."},
+        {"arxiv_id": "2403.00002", "title": "Fern: a corpus", "abstract": "We introduce Moss."},
+    ]
+    write_table(workspace.root, tables.PAPERS, "2024-03", rows)
+    assert paper_named(workspace, "FERN") == "2403.00002"
+    assert paper_named(workspace, "moss") == "2403.00002"
+    assert paper_named(workspace, "lichen") is None
