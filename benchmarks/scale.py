@@ -10,10 +10,12 @@ of processor time, peak memory, bytes that the process read. From the sizes foll
 for what does not depend on the months, 1 for what grows with them, 2 with their square.
 
     exponent of an operation    slope of log(seconds) over log(months), first to last size
-    exponent of a load          1 + slope of log(seconds a month) over log(months)
+    exponent of a load          1 + slope of log(seconds a month) over log(months in the middle of
+                                the load), first to last load
 
-With --folder the corpus and the data root are kept, and a second call with the same arguments goes
-on with the first month that is not loaded.
+Up to each size all months but one are loaded by one command, the last by one of its own. With
+--folder the corpus and the data root are kept, and a second call with the same arguments goes on
+with the load that did not end.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -55,13 +57,13 @@ from pipeline.ops.services import release_services
 from pipeline.settings import PROJECT, load_settings
 from pipeline.stages import STAGES
 
-SIZES, QUICK_SIZES = (12, 100, 424), (3, 12)
+SIZES, QUICK_SIZES = (12, 100, 424), (6, 12)
 PAPERS, QUICK_PAPERS = 24, 4
 DRAFT = PROJECT / "examples" / "draft" / "draft.tex"
 # Searches of one server, after its first.
 SEARCHES = 20
-# Months whose seconds are averaged at each end of a load.
-WINDOW = 6
+# Months before the first load that counts: they also load libraries and models.
+WARM_UP = 2
 MOST_OF_LOAD, MOST_OF_SEARCH = 1.1, 0.2
 QUERIES = (
     "test collection for passage retrieval",
@@ -114,7 +116,7 @@ class Measurement:
         self.folder, self.sizes, self.papers, self.records = folder, sizes, papers, records
         self.corpus = SyntheticCorpus(months_until(max(sizes)), papers)
         self.dump, self.snapshot = folder / "dump", folder / "snapshot.jsonl"
-        self.seconds_file = folder / "seconds.jsonl"
+        self.loads_file = folder / "loads.jsonl"
         self.workspace = Workspace(
             load_settings(
                 _env_file=None,
@@ -147,30 +149,42 @@ class Measurement:
         return [perturbed if stage is EMBEDDINGS else stage for stage in STAGES]
 
     def _load(self, months: Sequence[str], stages: Sequence[Stage]) -> None:
-        """Write the pages of the months that are not loaded yet and run all stages, one month after
-        another.
+        """Write the pages of the months that are not loaded yet and run all stages on them: all but
+        the last month by one command, as a user loads a corpus, and the last by one of its own, as
+        a new month comes.
         """
-        loaded = {line["month"] for line in self._lines()}
-        for month in months:
-            if month in loaded:
-                continue
-            self.corpus.write_month(self.dump, month)
-            seconds: dict[str, float] = {}
-            with listening(partial(_record, seconds)):
-                started, processor_started = time.perf_counter(), _processor_seconds()
-                run_months(self.workspace, [month], stages)
-                whole = time.perf_counter() - started
-                processor = _processor_seconds() - processor_started
-            line = {"month": month, "whole": whole, "processor": processor, "stages": seconds}
-            with self.seconds_file.open("a") as lines:
-                lines.write(json.dumps(line) + "\n")
+        loaded = {month for load in self._loads() for month in load["months"]}
+        missing = [month for month in months if month not in loaded]
+        commands = [missing[:-1], missing[-1:]]
+        if not loaded:  # the first months also load libraries and models
+            commands = [missing[:WARM_UP], missing[WARM_UP:-1], missing[-1:]]
+        for command in commands:
+            if command:
+                self._load_at_once(command, stages)
         release_services()
 
-    def _lines(self) -> list[dict[str, Any]]:
-        """For each month that is loaded: its seconds, in all and by stage."""
-        if not self.seconds_file.exists():
+    def _load_at_once(self, months: Sequence[str], stages: Sequence[Stage]) -> None:
+        for month in months:
+            self.corpus.write_month(self.dump, month)
+        seconds: dict[str, float] = {}
+        with listening(partial(_record, seconds)):
+            started, processor_started = time.perf_counter(), _processor_seconds()
+            run_months(self.workspace, months, stages)
+            load = {
+                "months": list(months),
+                "whole": time.perf_counter() - started,
+                "processor": _processor_seconds() - processor_started,
+                "memory": psutil.Process().memory_info().rss / 2**20,
+                "stages": seconds,
+            }
+        with self.loads_file.open("a") as lines:
+            lines.write(json.dumps(load) + "\n")
+
+    def _loads(self) -> list[dict[str, Any]]:
+        """Each command that loaded months: its months, its seconds in all and by stage."""
+        if not self.loads_file.exists():
             return []
-        return [json.loads(line) for line in self.seconds_file.read_text().splitlines()]
+        return [json.loads(line) for line in self.loads_file.read_text().splitlines()]
 
     def _measure(self, months: Sequence[str]) -> dict[str, Cost]:
         arxiv_id = self._paper_of(months[len(months) // 2])
@@ -206,23 +220,8 @@ class Measurement:
         }
 
     def _report(self, operations: Mapping[int, Mapping[str, Cost]]) -> None:
-        lines = self._lines()
         figures: dict[str, object] = {"papers a month": self.papers, "records": self.records}
-        exponents = {}
-        processor = [line["processor"] for line in lines if "processor" in line]
-        if len(processor) == len(lines):
-            first, last = _ends(processor)
-            figures["load: s of processor a month, first and last"] = f"{first:.2f} {last:.2f}"
-            exponents["load, by processor"] = 1 + _slope(WINDOW, first, len(lines), last)
-        for name in ["whole", *sorted({stage for line in lines for stage in line["stages"]})]:
-            seconds = [
-                line["whole"] if name == "whole" else line["stages"].get(name, 0.0)
-                for line in lines
-            ]
-            first, last = _ends(seconds)
-            figures[f"load, {name}: s a month, first and last"] = f"{first:.2f} {last:.2f}"
-            if first >= 0.05 or last >= 0.05:
-                exponents[f"load, {name}"] = 1 + _slope(WINDOW, first, len(seconds), last)
+        exponents = self._load_exponents(figures)
         smallest, largest = min(operations), max(operations)
         for name, first_cost in operations[smallest].items():
             for size, costs in operations.items():
@@ -245,6 +244,42 @@ class Measurement:
         figures["bytes a passage"] = self._bytes_a_passage()
         report("scale", figures, _claims(exponents, operations[largest]))
 
+    def _load_exponents(self, figures: dict[str, object]) -> dict[str, float]:
+        """Write down what a month of the first and of the last load cost, in all and by stage, and
+        what one more month cost; the exponents follow.
+        """
+        end, spans, single_months = 0, [], []
+        for load in self._loads():
+            months = len(load["months"])
+            if months == 1:
+                single_months.append((end + 1, load))
+            elif months > WARM_UP:
+                spans.append((end + months / 2, load))
+            end += months
+        exponents = {}
+
+        def compare(name: str, cost_of_load: Callable[[dict[str, Any]], float]) -> None:
+            (small, first), (large, last) = spans[0], spans[-1]
+            costs = [cost_of_load(load) / len(load["months"]) for load in (first, last)]
+            figures[f"load, {name} a month, first and last"] = f"{costs[0]:.2f} {costs[1]:.2f}"
+            if max(costs) >= 0.05:
+                exponents[f"load, {name}"] = 1 + _slope(small, costs[0], large, costs[1])
+
+        compare("s of processor", lambda load: load["processor"])
+        compare("s", lambda load: load["whole"])
+        for stage in sorted(spans[0][1]["stages"]):
+            compare(f"s of {stage}", partial(_seconds_of_stage, stage))
+        for name, cost in (("processor", "s of processor"), ("whole", "s"), ("memory", "MB")):
+            figures[f"one more month: {cost}"] = ", ".join(
+                f"{load[name]:.2f} at {months} months" for months, load in single_months
+            )
+        (small, first), (large, last) = single_months[0], single_months[-1]
+        exponents["one more month, by processor"] = _slope(
+            small, first["processor"], large, last["processor"]
+        )
+        exponents["memory of a load"] = _slope(small, first["memory"], large, last["memory"])
+        return exponents
+
     def _bytes_a_passage(self) -> dict[str, int]:
         """Bytes of each table and of the index, for each passage."""
         root = self.workspace.settings.data_root
@@ -262,10 +297,14 @@ class Measurement:
         return {top: size // passages for top, size in sorted(sizes.items())}
 
 
+def _seconds_of_stage(stage: str, load: Mapping[str, Any]) -> float:
+    return float(load["stages"].get(stage, 0.0))
+
+
 def _record(seconds: dict[str, float], event: Event) -> None:
     match event:
         case StageFinished(outcome):
-            seconds[outcome.stage] = outcome.seconds
+            seconds[outcome.stage] = seconds.get(outcome.stage, 0.0) + outcome.seconds
         case StageFailed(stage, month, message, _):
             raise SystemExit(f"{stage} of {month} failed: {message}")
 
@@ -347,28 +386,18 @@ def _measure_server(url: str, server: psutil.Process, arxiv_id: str) -> dict[str
     return {name: replace(cost, peak_mb=memory) for name, cost in costs.items()}
 
 
-def _ends(seconds: Sequence[float]) -> tuple[float, float]:
-    """Means over the first and the last months, without the very first, which loads libraries."""
-    return statistics.mean(seconds[1 : WINDOW + 1]), statistics.mean(seconds[-WINDOW:])
-
-
 def _slope(small: float, first: float, large: float, last: float) -> float:
     return math.log(max(last, 1e-3) / max(first, 1e-3)) / math.log(large / small)
 
 
 def _claims(exponents: Mapping[str, float], largest: Mapping[str, Cost]) -> list[Claim]:
     claims = [
-        Claim("exponent of a load", exponents["load, whole"], MOST_OF_LOAD, at_most=True),
-        Claim(
-            "exponent of refresh with nothing new",
-            exponents["refresh with nothing new"],
-            MOST_OF_LOAD,
-            at_most=True,
-        ),
+        Claim(f"exponent of {name}", exponents[name], MOST_OF_LOAD, at_most=True)
+        for name in ("load, s of processor", "refresh with nothing new, by processor")
     ]
     claims += [
         Claim(f"exponent of {name}", exponents[name], MOST_OF_SEARCH, at_most=True)
-        for name in ("search", "paper page")
+        for name in ("one more month, by processor", "memory of a load", "search", "paper page")
     ]
     claims += [
         Claim(f"{name} over all months, s", largest[name].seconds, 3.0, at_most=True)
