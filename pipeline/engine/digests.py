@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 
 from pipeline.engine.stage import Workspace
 from pipeline.storage.data_root import DataRoot
@@ -21,13 +22,29 @@ def month_digests(workspace: Workspace, table: Table) -> dict[str, str]:
             digests = {month: _digest(workspace.root, table, month) for month in months}
         return {month: digest for month, digest in digests.items() if digest}
 
-    return once(("digests", workspace.root.path / table.name), read)
+    return once(("digests", workspace.root.folder(table.name)), read)
 
 
 def digest_before(workspace: Workspace, table: Table, month: str) -> str:
     """One digest over the rows of all months of a table before this one."""
-    digests = month_digests(workspace, table).items()
-    return _digest_of_lines(f"{other} {digest}" for other, digest in digests if other < month)
+
+    def read() -> tuple[list[str], list[str]]:
+        digests = month_digests(workspace, table)
+        return list(digests), _digests_of_beginnings(digests)
+
+    months, digests = once(("digests before", workspace.root.folder(table.name)), read)
+    return digests[bisect_left(months, month)]
+
+
+def _digests_of_beginnings(digests: Mapping[str, str]) -> list[str]:
+    """One digest over no month, over the first, over the first two, and so on."""
+    beginning = hashlib.sha256()
+    beginnings = [beginning.hexdigest()]
+    for month, digest in digests.items():
+        line = f"{month} {digest}" if len(beginnings) == 1 else f"\n{month} {digest}"
+        beginning.update(line.encode())
+        beginnings.append(beginning.hexdigest())
+    return beginnings
 
 
 def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:

@@ -116,7 +116,7 @@ def _may_exist(root: DataRoot, stage: str, month: str) -> bool:
     """Whether a failure may be recorded; within `read_cache` by one listing of the folder."""
     if not is_active():
         return True
-    folder = root.path / _FOLDER
+    folder = root.folder(_FOLDER)
     names = once(("names", folder), lambda: {file.name for file in folder.glob("*.json")})
     return _file_name(stage, month) in names
 
@@ -134,7 +134,7 @@ def _read(file: DataPath, stage: str, month: str) -> Failure | None:
 
 
 def _failure_file(root: DataRoot, stage: str, month: str) -> DataPath:
-    return root.path / _FOLDER / _file_name(stage, month)
+    return root.folder(_FOLDER) / _file_name(stage, month)
 
 
 def _file_name(stage: str, month: str) -> str:

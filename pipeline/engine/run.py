@@ -32,8 +32,9 @@ from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, exit_code_of
 from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.read_cache import once
 from pipeline.storage.writing import MonthWriter
-from pipeline.tables import LEDGER, TABLES
+from pipeline.tables import LEDGER, TABLES, Table
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
         "month": month,
         # The columns as well as their version: a column that changed without it must not pass for
         # up to date.
-        "schema": [stage.table.version, stage.table.schema.to_string(show_field_metadata=False)],
+        "schema": [stage.table.version, _columns_of(stage.table)],
         "version": stage.version,
         "settings": settings,
         "inputs": inputs,
@@ -76,6 +77,15 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
     return Provenance(
         stage.name, month, stage.table.version, stage.version, __version__, digest, settings, inputs
     )
+
+
+def _columns_of(table: Table) -> str:
+    """The columns and their types; written out once for all months."""
+
+    def write() -> str:
+        return str(table.schema.to_string(show_field_metadata=False))
+
+    return once(("columns", table.name, table.version), write)
 
 
 def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[str, str]:

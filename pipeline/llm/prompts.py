@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from pipeline.errors import SettingError
 from pipeline.llm.context import count_message_tokens
 from pipeline.llm.messages import Message, Role
+from pipeline.storage.read_cache import once
 
 if TYPE_CHECKING:
     import jinja2
@@ -123,11 +124,15 @@ class PromptFolder:
 
     def digest(self, *names: str) -> str:
         """SHA-256 of these prompts and of every file that prompts include."""
-        digest = hashlib.sha256()
-        files = [self._file(name) for name in sorted(names)] + sorted(self._folder.glob("_*.j2"))
-        for file in files:
-            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-        return digest.hexdigest()
+
+        def read() -> str:
+            digest = hashlib.sha256()
+            included = sorted(self._folder.glob("_*.j2"))
+            for file in [*map(self._file, sorted(names)), *included]:
+                digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+            return digest.hexdigest()
+
+        return once(("prompts", self._folder, names), read)
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.j2"

@@ -27,6 +27,7 @@ from pipeline.report.stages import REPORT
 from pipeline.report.summary import summary_key
 from pipeline.report.task_page import task_pages
 from pipeline.storage.provenance import Provenance
+from pipeline.storage.read_cache import once, remember
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import Row, write_whole
 
@@ -128,13 +129,13 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 def _settings_inputs(workspace: Workspace) -> dict[str, str]:
     prices = known_prices(workspace.settings)
     return {
-        "templates": templates_digest(),
+        "templates": once("templates of reports", templates_digest),
         "judges": ", ".join(judges_of(workspace.settings)),
         "prices": "; ".join(
             f"{model} {price.read} {price.written}" for model, price in prices.items()
         ),
         "cut-off": workspace.settings.llm_cutoff,
-        "judge figures": figures_digest(),
+        "judge figures": once("judge figures", figures_digest),
     }
 
 
@@ -145,12 +146,15 @@ def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool
     A newer one, as in a copied data root, is read and hashed.
     """
     root = workspace.root
-    table_written = root.file(tables.REPORT, month).stat().st_mtime
+    file = root.file(tables.REPORT, month)
+    table_written = file.stat().st_mtime
+
+    def read_pages() -> str:
+        return json.dumps(root.rows(tables.REPORT, month))
+
     with workspace.read_cache():
-        return all(
-            _is_unchanged(root.path / row["path"], row, table_written)
-            for row in root.rows(tables.REPORT, month)
-        )
+        rows = json.loads(remember(f"pages of {file}", written.rows_sha256, read_pages))
+        return all(_is_unchanged(root.path / row["path"], row, table_written) for row in rows)
 
 
 def _is_unchanged(file: DataPath, row: Row, table_written: float) -> bool:

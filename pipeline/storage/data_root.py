@@ -39,9 +39,13 @@ class DataRoot:
         """The file of a stage's ledger of a month; each stage has its own, with one writer."""
         return _month_file(self.path, f"{LEDGER.name}/{stage}", month)
 
+    def folder(self, name: str) -> DataPath:
+        """A folder of the data root: of a table, or of other files, such as failures."""
+        return _folder(self.path, name)
+
     def months(self, table: Table) -> list[str]:
         """The months of a table that exist, oldest first."""
-        folder = self.path / table.name
+        folder = self.folder(table.name)
         months = once(("months", folder), lambda: tuple(_months_in(folder)))
         return list(months)
 
@@ -189,7 +193,12 @@ class DataRoot:
 # A status of 424 months names 30,000 files, most of them several times; a path takes 10 µs.
 @lru_cache(maxsize=1 << 15)
 def _month_file(root: DataPath, folder: str, month: str) -> DataPath:
-    return root / folder / f"{month}.parquet"
+    return _folder(root, folder) / f"{month}.parquet"
+
+
+@lru_cache(maxsize=1 << 10)
+def _folder(root: DataPath, name: str) -> DataPath:
+    return root / name
 
 
 def _months_in(folder: DataPath) -> list[str]:

@@ -60,7 +60,9 @@ def _read_provenance(file: DataPath) -> Provenance | None:
         raise foreign_file(file, error) from error
 
 
-@lru_cache(maxsize=1 << 14)
+# 424 months have 18,000 tables and ledgers; with fewer places than that, a second look at all of
+# them would find none.
+@lru_cache(maxsize=1 << 15)
 def _provenance_of_version(file: DataPath, version: str) -> Provenance:
     """The provenance of a file. version: differs once the file was rewritten."""
     text = remember(f"footer of {file}", version, lambda: _read_footer(file).decode())

@@ -130,7 +130,7 @@ def forget(file: Any) -> None:
     block = _block.get()
     if block is not None:
         block.values.pop(("provenance", file), None)
-        for use in ("listing", "months", "names", "digests"):
+        for use in ("listing", "months", "names", "digests", "digests before"):
             block.values.pop((use, file.parent), None)
 
 

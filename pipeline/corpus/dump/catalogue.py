@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -116,17 +117,29 @@ class Dump:
 
     def _parts(self, month: str) -> Iterator[tuple[str, Listing, ListingPart]]:
         """(zip or "", listing, part) of a month; the first month has the strays of none."""
-        listings: list[tuple[str, Listing]] = list(self.zips)
+        yield from self._zip_parts.get(month, ())
         for loose_folder in self.loose:
             if loose_folder.month == month and loose_folder.subset in self.subsets:
                 with _listing_errors(self.folder):
-                    listings.append(("", loose_folder.list_pages(self.folder, self.cache)))
-        months, first_month = set(self.months), next(iter(self.months), "")
-        for name, listing in listings:
+                    listing = loose_folder.list_pages(self.folder, self.cache)
+                for part in listing.parts:
+                    if self._month_of(part) == month:
+                        yield "", listing, part
+
+    @cached_property
+    def _zip_parts(self) -> Mapping[str | None, list[tuple[str, Listing, ListingPart]]]:
+        """What `_parts` gives of zips, by month; None stands for subsets that are not chosen."""
+        parts: dict[str | None, list[tuple[str, Listing, ListingPart]]] = defaultdict(list)
+        for name, listing in self.zips:
             for part in listing.parts:
-                month_of_part = part.month if part.month in months else first_month
-                if part.subset in self.subsets and month_of_part == month:
-                    yield name, listing, part
+                parts[self._month_of(part)].append((name, listing, part))
+        return parts
+
+    def _month_of(self, part: ListingPart) -> str | None:
+        """The month that a part counts for; None where its subset is not chosen."""
+        if part.subset not in self.subsets:
+            return None
+        return part.month if part.month in self.months else next(iter(self.months), "")
 
 
 def months_in_dump(settings: Settings) -> list[str]:
