@@ -124,7 +124,7 @@ def _led_by_paper(
             if scored.item.passage_id != first.passage_id
             and not (options.per_paper and scored.item.arxiv_id == first.arxiv_id)
         ]
-        score = max([leading.score, *(scored.score for scored in passages)])
+        score = max((scored.score for scored in passages), default=1.0)
         passages.insert(0, Scored(first, score, "strong"))
     return replace(results, passages=passages[options.offset : options.end])
 
@@ -190,7 +190,10 @@ def _leading_passage(
     wanted = replace(
         options, papers=(arxiv_id,), limit=_CANDIDATES, offset=0, per_paper=False, rerank="none"
     )
-    own = search_many(workspace, [text], wanted)[0]
+    # By words alone: to read a whole abstract, the model takes longer than the rest of a search.
+    own = search_many(workspace, [text], replace(wanted, by="lexical"))[0]
+    if not own:
+        own = search_many(workspace, [text], wanted)[0]
     return min(own, key=lambda scored: _LEADING.get(scored.item.kind, len(_LEADING)), default=None)
 
 
@@ -217,7 +220,7 @@ def _search_paper(
         return TypedResults(text, others, arxiv_id, note=note)
     passages = others
     if options.offset == 0:
-        score = max([leading.score, *(scored.score for scored in others)])
+        score = max((scored.score for scored in others), default=1.0)
         passages = [Scored(leading.item, score, "strong"), *others]
     note = f"{arxiv_id} first, then passages similar to it"
     return TypedResults(text, passages, arxiv_id, note=note)
