@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import psutil
 from filelock import FileLock
 
 from pipeline.engine.stage import Workspace
@@ -24,6 +23,7 @@ from pipeline.settings import PROJECT, Settings
 from pipeline.stages import STAGES
 from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
+from resources.dead_runs import UNFINISHED, dead_runs
 
 _VARIABLE = "CITELOOM_DAGSTER_PG_URL"
 _SCHEME = "postgresql://"
@@ -34,14 +34,6 @@ storage:
     postgres_url:
       env: {_VARIABLE}
 """
-UNFINISHED = (
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-)
-# The clocks of an event and of a process's start differ by less.
-_CLOCK_TOLERANCE_SECONDS = 2.0
 
 
 def dagster_home(workspace: Workspace) -> Path:
@@ -115,35 +107,6 @@ def _make_pools(instance: dg.DagsterInstance) -> None:
     pools = {stage.pool for stage in STAGES if stage.pool}
     for pool in sorted(pools - events.get_concurrency_keys()):
         events.initialize_concurrency_limit_to_default(pool)
-
-
-def dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """The unfinished runs whose process has ended.
-
-    Only of runs that Dagster's default launcher started: their processes are on this machine,
-    beside the code server.
-    """
-    if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
-        return []
-    runs = instance.get_runs(dg.RunsFilter(statuses=list(UNFINISHED)))
-    return [run for run in runs if _process_is_gone(instance, run.run_id)]
-
-
-def _process_is_gone(instance: dg.DagsterInstance, run_id: str) -> bool:
-    """Whether the process that a run's events name has ended; False while they name none.
-
-    A process that began after the event has the number of one that is gone.
-    """
-    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
-        event = entry.dagster_event
-        pid = event.engine_event_data.metadata.get("pid") if event else None
-        if pid is not None:
-            try:
-                began = psutil.Process(int(str(pid.value))).create_time()
-            except psutil.NoSuchProcess:
-                return True
-            return bool(began > entry.timestamp + _CLOCK_TOLERANCE_SECONDS)
-    return False
 
 
 @dataclass(frozen=True, slots=True)

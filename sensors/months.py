@@ -15,7 +15,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.ops.run_months import months_of_status
 from pipeline.stages import STAGES
-from resources.dagster_home import UNFINISHED
+from resources.dead_runs import UNFINISHED
 
 
 def month_fingerprints(workspace: Workspace) -> dict[str, str]:

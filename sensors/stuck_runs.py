@@ -8,7 +8,7 @@ dagster.yaml).
 import dagster as dg
 
 from assets import OWNER_METADATA
-from resources.dagster_home import dead_runs
+from resources.dead_runs import dead_runs
 
 
 # On by default: a stuck run holds its pools' slots, so that nothing else runs until it is ended.

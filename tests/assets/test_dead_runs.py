@@ -13,7 +13,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from resources.dagster_home import dead_runs
+from resources.dead_runs import dead_runs
 from sensors.stuck_runs import stuck_runs
 from tests.assets.conftest import Place
 from tests.waiting_run import waiting_run

@@ -243,7 +243,8 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
     from pipeline.definitions import build_defs
     from pipeline.engine.progress import StageFailed, listening
     from pipeline.ops.run_months import RunReport
-    from resources.dagster_home import dagster_home, dead_runs, open_instance
+    from resources.dagster_home import dagster_home, open_instance
+    from resources.dead_runs import dead_runs
 
     report = RunReport()
     job = build_defs().resolve_job_def("refresh_corpus")
