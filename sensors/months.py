@@ -110,7 +110,7 @@ def computed_months(
     return dg.RunRequest(run_key=due)
 
 
-# A minute of work for 400 months; on by default, since a check that never runs reports nothing.
+# Two seconds of work for 424 months; on by default, since a check that never runs reports nothing.
 hourly_check = dg.ScheduleDefinition(
     name="hourly_check",
     job=check_months,
