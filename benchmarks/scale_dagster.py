@@ -44,8 +44,13 @@ from resources.dagster_home import dagster_home, open_instance
 MONTHS, QUICK_MONTHS = 424, 12
 # Runs of the backfill that are waited for before it is cancelled.
 FIRST_RUNS = 4
+# Between two questions to Dagster, whose answers take processor time too.
+POLL_SECONDS = 1.0
+IDLE_SECONDS = 60.0
 # Longer than anything that a person would wait for.
 PATIENCE = 600.0
+# Of any answer that may be an error.
+ERROR_FIELDS = "__typename ... on Error { message }"
 LOCATION = {"repositoryName": "__repository__", "repositoryLocationName": "citeloom"}
 BACKFILL_ASSET = "dump_members"
 BROWSER = (
@@ -81,8 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         workspace = make_root(folder, months_until(count))
-        with running_ui(workspace) as ui:
-            costs, overheads = measure(ui, months_until(count), folder)
+        costs: dict[str, DagsterCost] = {}
+        with running_ui(workspace, costs) as ui:
+            overheads = measure(ui, months_until(count), folder, costs)
     figures: dict[str, object] = {"months": count, "assets": len(STAGES)}
     figures |= {name: str(cost) for name, cost in costs.items()}
     overhead = statistics.median(overheads)
@@ -113,15 +119,16 @@ def make_root(folder: Path, months: Sequence[str]) -> Workspace:
             arxiv_api=False,
         )
     )
-    if dump.exists():
-        return workspace
-    dump.mkdir(parents=True)
-    corpus = SyntheticCorpus(months, 1)
-    corpus.write_snapshot(folder / "snapshot.jsonl")
-    for month in months:
-        corpus.write_month(dump, month)
+    if not dump.exists():
+        dump.mkdir(parents=True)
+        corpus = SyntheticCorpus(months, 1)
+        corpus.write_snapshot(folder / "snapshot.jsonl")
+        for month in months:
+            corpus.write_month(dump, month)
     with open_instance(dagster_home(workspace)) as instance:
         offer_months(instance, months)
+        if instance.get_materialized_partitions(dg.AssetKey(STAGES[-1].name)):
+            return workspace
         for stage in STAGES:
             for month in months:
                 instance.report_runless_asset_event(_materialization(stage.name, month))
@@ -146,10 +153,11 @@ class DagsterUi:
 
     def __init__(self, url: str, process: psutil.Process) -> None:
         self.url, self._process = url, process
-        self._ended_seconds: dict[int, float] = {}
 
     def ask(self, query: str, **variables: object) -> dict[str, Any]:
-        """The data of an answer. Raises RuntimeError for errors."""
+        """The data of an answer. Raises RuntimeError for errors, of which a query includes
+        ERROR_FIELDS.
+        """
         answer = httpx2.post(
             f"{self.url}/graphql",
             json={"query": query, "variables": variables},
@@ -159,18 +167,17 @@ class DagsterUi:
             raise RuntimeError(str(answer["errors"]))
         data: dict[str, Any] = answer["data"]
         for value in data.values():
-            if isinstance(value, dict) and value.get("__typename") == "PythonError":
-                raise RuntimeError(str(value["message"]))
+            if "message" in value:
+                raise RuntimeError(f"{value['__typename']}: {value['message']}")
         return data
 
     def processor_seconds(self) -> float:
-        """Of all processes since the start, those that ended as they were last seen."""
-        with contextlib.suppress(psutil.Error):
-            for process in (self._process, *self._process.children(recursive=True)):
-                with contextlib.suppress(psutil.Error):
-                    times = process.cpu_times()
-                    self._ended_seconds[process.pid] = times.user + times.system
-        return sum(self._ended_seconds.values())
+        """Of all processes since the start: those that ended count as children of their parents."""
+        seconds = 0.0
+        for process in (self._process, *self._process.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                seconds += sum(process.cpu_times()[:4])
+        return seconds
 
     @contextmanager
     def measured(self, costs: dict[str, DagsterCost], name: str) -> Iterator[None]:
@@ -183,8 +190,8 @@ class DagsterUi:
 
 
 @contextmanager
-def running_ui(workspace: Workspace) -> Iterator[DagsterUi]:
-    """A `citeloom ui` over the data root, once its code location is loaded."""
+def running_ui(workspace: Workspace, costs: dict[str, DagsterCost]) -> Iterator[DagsterUi]:
+    """A `citeloom ui` over the data root, once its code location is loaded; adds what that cost."""
     settings, port = workspace.settings, free_ports(1)[0]
     environment = {
         **os.environ,
@@ -201,7 +208,8 @@ def running_ui(workspace: Workspace) -> Iterator[DagsterUi]:
     )
     ui = DagsterUi(f"http://127.0.0.1:{port}", psutil.Process(process.pid))
     try:
-        wait_until(lambda: _is_loaded(ui))
+        with ui.measured(costs, "start"):
+            wait_until(lambda: _is_loaded(ui))
         yield ui
     finally:
         process.terminate()
@@ -210,7 +218,7 @@ def running_ui(workspace: Workspace) -> Iterator[DagsterUi]:
 
 def _is_loaded(ui: DagsterUi) -> bool:
     query = (
-        "{ workspaceOrError { ... on Workspace"
+        f"{{ workspaceOrError {{ {ERROR_FIELDS} ... on Workspace"
         " { locationEntries { locationOrLoadError { __typename } } } } }"
     )
     try:
@@ -221,28 +229,27 @@ def _is_loaded(ui: DagsterUi) -> bool:
     return bool(types) and all(name == "RepositoryLocation" for name in types)
 
 
-def wait_until(condition: Callable[[], T]) -> T:
-    """The first true value of a condition, which is asked ten times a second. Raises
-    TimeoutError.
-    """
+def wait_until(condition: Callable[[], T], interval_seconds: float = 0.1) -> T:
+    """The first true value of a condition that is asked again and again. Raises TimeoutError."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
-        time.sleep(0.1)
+        time.sleep(interval_seconds)
     raise TimeoutError("Dagster did not get there")
 
 
 def measure(
-    ui: DagsterUi, months: Sequence[str], folder: Path
-) -> tuple[dict[str, DagsterCost], list[float]]:
-    """The cost of each operation, and the overheads of the steps of the backfill's first runs."""
-    costs: dict[str, DagsterCost] = {}
+    ui: DagsterUi, months: Sequence[str], folder: Path, costs: dict[str, DagsterCost]
+) -> list[float]:
+    """Add the cost of each operation. Returns the overheads of the steps of the backfill's first
+    runs.
+    """
     with ui.measured(costs, "code location"):
         ui.ask(
             "mutation ($name: String!) { reloadRepositoryLocation(repositoryLocationName: $name)"
-            " { __typename } }",
+            f" {{ {ERROR_FIELDS} }} }}",
             name=LOCATION["repositoryLocationName"],
         )
     if shutil.which("chromium") and shutil.which("chromedriver"):
@@ -258,14 +265,15 @@ def measure(
         with ui.measured(costs, f"sensor {sensor}"):
             ui.ask(
                 "mutation ($sensor: SensorSelector!)"
-                ' { sensorDryRun(selectorData: $sensor, cursor: "")'
-                " { __typename ... on PythonError { message } } }",
+                f' {{ sensorDryRun(selectorData: $sensor, cursor: "") {{ {ERROR_FIELDS} }} }}',
                 sensor={**LOCATION, "sensorName": sensor},
             )
+    with ui.measured(costs, "idle"):
+        time.sleep(IDLE_SECONDS)
     with ui.measured(costs, "hourly check"):
         check = _launch_check(ui)
-        wait_until(lambda: _run(ui, check)["endTime"])
-    return costs, _backfill(ui, months, costs)
+        wait_until(lambda: _run(ui, check)["endTime"], POLL_SECONDS)
+    return _backfill(ui, months, costs)
 
 
 @contextmanager
@@ -293,8 +301,7 @@ def _launch_check(ui: DagsterUi) -> str:
     """Launch the job of the hourly check; returns its run."""
     answer = ui.ask(
         "mutation ($parameters: ExecutionParams!) { launchRun(executionParams: $parameters)"
-        " { __typename ... on LaunchRunSuccess { run { runId } }"
-        " ... on PythonError { message } } }",
+        f" {{ {ERROR_FIELDS} ... on LaunchRunSuccess {{ run {{ runId }} }} }} }}",
         parameters={"selector": {**LOCATION, "jobName": "check_months"}, "mode": "default"},
     )["launchRun"]
     return str(answer["run"]["runId"])
@@ -303,7 +310,7 @@ def _launch_check(ui: DagsterUi) -> str:
 def _run(ui: DagsterUi, run: str) -> dict[str, Any]:
     """Status and times of a run and of its steps."""
     query = (
-        "query ($run: ID!) { runOrError(runId: $run) { ... on Run"
+        f"query ($run: ID!) {{ runOrError(runId: $run) {{ {ERROR_FIELDS} ... on Run"
         " { status startTime endTime stepStats { startTime endTime materializations"
         " { metadataEntries { label ... on FloatMetadataEntry { floatValue } } } } } } }"
     )
@@ -318,36 +325,45 @@ def _backfill(ui: DagsterUi, months: Sequence[str], costs: dict[str, DagsterCost
     with ui.measured(costs, "backfill, submitted"):
         backfill = ui.ask(
             "mutation ($parameters: LaunchBackfillParams!)"
-            " { launchPartitionBackfill(backfillParams: $parameters) { __typename"
-            " ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }",
+            f" {{ launchPartitionBackfill(backfillParams: $parameters) {{ {ERROR_FIELDS}"
+            " ... on LaunchBackfillSuccess { backfillId } } }",
             parameters={
                 "assetSelection": [{"path": [BACKFILL_ASSET]}],
                 "partitionNames": list(months),
             },
         )["launchPartitionBackfill"]["backfillId"]
     with ui.measured(costs, "backfill, first step begun"):
-        wait_until(lambda: _begun_runs(ui, backfill))
+        wait_until(lambda: _begun_runs(ui, backfill), POLL_SECONDS)
     with ui.measured(costs, "backfill, its progress"):
+        _progress(ui, backfill)
+    with ui.measured(costs, f"backfill, first {FIRST_RUNS} runs ended"):
+        runs = wait_until(lambda: _ended_runs(ui, backfill), POLL_SECONDS)
+    # Else its queued runs would start with the next `citeloom ui` over a folder that is kept.
+    with ui.measured(costs, "backfill, cancelled"):
         ui.ask(
-            "query ($backfill: String!) { partitionBackfillOrError(backfillId: $backfill)"
-            " { ... on PartitionBackfill { status numPartitions assetBackfillData"
-            " { assetBackfillStatuses { __typename } } } } }",
+            "mutation ($backfill: String!) { cancelPartitionBackfill(backfillId: $backfill)"
+            f" {{ {ERROR_FIELDS} }} }}",
             backfill=backfill,
         )
-    with ui.measured(costs, f"backfill, first {FIRST_RUNS} runs ended"):
-        runs = wait_until(lambda: _ended_runs(ui, backfill))
-    ui.ask(
-        "mutation ($backfill: String!) { cancelPartitionBackfill(backfillId: $backfill)"
-        " { __typename } }",
-        backfill=backfill,
-    )
+        wait_until(lambda: _progress(ui, backfill)["status"] == "CANCELED", POLL_SECONDS)
     return [_overhead(step) for run in runs for step in _run(ui, run)["stepStats"]]
+
+
+def _progress(ui: DagsterUi, backfill: str) -> dict[str, Any]:
+    """Status of a backfill and of its partitions, as its page asks for them."""
+    query = (
+        "query ($backfill: String!) { partitionBackfillOrError(backfillId: $backfill)"
+        f" {{ {ERROR_FIELDS} ... on PartitionBackfill {{ status numPartitions assetBackfillData"
+        " { assetBackfillStatuses { __typename } } } } }"
+    )
+    progress: dict[str, Any] = ui.ask(query, backfill=backfill)["partitionBackfillOrError"]
+    return progress
 
 
 def _runs_of(ui: DagsterUi, backfill: str, statuses: Sequence[str]) -> list[str]:
     query = (
         "query ($filter: RunsFilter!) { runsOrError(filter: $filter, limit: 50)"
-        " { ... on Runs { results { runId stepStats { startTime } } } } }"
+        f" {{ {ERROR_FIELDS} ... on Runs {{ results {{ runId stepStats {{ startTime }} }} }} }} }}"
     )
     tags = [{"key": "dagster/backfill", "value": backfill}]
     runs = ui.ask(query, filter={"tags": tags, "statuses": list(statuses)})["runsOrError"]
