@@ -23,6 +23,7 @@ _NO_PROSE = frozenset((
     "tikzpicture", "equation", "equation*", "align", "align*", "gather", "gather*", "multline",
     "multline*", "eqnarray", "eqnarray*", "displaymath", "math",
 ))  # fmt: skip
+_AMSREFS = re.compile(r"\\begin\s*\{biblist\*?\}")
 _LIST = "thebibliography"
 _BEGIN = re.compile(r"\\begin\s*\{([a-z]+\*?)\}")
 _BREAK = re.compile(
@@ -65,6 +66,9 @@ def read_latex(file: Path) -> Draft:
     _find_bibliography(latex, project, endings, draft)
     for start, end in lists or ([(0, len(text))] if "\\bibitem" in text else []):
         read_bibitems(text[start:end], partial(_place_from, project, start), draft)
+    for match in _AMSREFS.finditer(text):
+        name, line = project.place(match.start())
+        draft.problems.append(f"{name}, line {line}: a list of amsrefs, which is not read")
     title = _TITLE.search(text)
     named = latex.argument(title.end()) if title else None
     draft.title = plain_field(text[slice(*named)]) if named else None

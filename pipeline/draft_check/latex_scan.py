@@ -96,7 +96,7 @@ def _end_of_code(text: str, start: int) -> int:
 
 
 def without_literals(text: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """The text, at the same length, without comments, code and addresses; and its environments.
+    """The text, at the same length, without comments and code; and its environments.
 
     The environments of `VERBATIM` as (start, end, name). A line that is nothing but a comment ends
     no paragraph.
@@ -124,7 +124,7 @@ def without_literals(text: str) -> tuple[str, list[tuple[int, int, str]]]:
         elif match["address"]:
             closing = text.find("}", end, end + _LONGEST_CODE)
             start, end = end, max(closing, end)
-            replacement = blank(text[start:end])
+            replacement = text[start:end].replace("%", " ")
         elif match["code"]:
             end = _end_of_code(text, end)
             replacement = " " * (end - start)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _LONGEST_PARAGRAPH = 20_000
 _DEEPEST = 10
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|[\w.+-]+@[\w-]+\.[\w.-]+")
 _GROUP = re.compile(r"\[([^\[\]@]*+@[^\[\]]*+)\]")
@@ -158,7 +157,7 @@ class _Reader:
         if self.is_plain:
             yield from _plain_paragraphs(file.name, text)
             return
-        text = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        text = _without_comments(text)
         lines = text.split("\n")
         begun = 0
         for number, line in enumerate(lines):
@@ -194,6 +193,15 @@ class _Reader:
 
     def problem(self, file: Path, number: int, message: str) -> None:
         self.draft.problems.append(f"{file.name}, line {number + 1}: {message}")
+
+
+def _without_comments(text: str) -> str:
+    """The text with blanks in place of HTML's comments."""
+    parts, last = list[str](), 0
+    while (start := text.find("<!--", last)) >= 0 and (end := text.find("-->", start)) >= 0:
+        parts += [text[last:start], re.sub(r"[^\n]", " ", text[start : end + 3])]
+        last = end + 3
+    return "".join([*parts, text[last:]])
 
 
 def _plain_paragraphs(name: str, text: str) -> Iterator[tuple[str, int, str]]:
