@@ -189,9 +189,11 @@ def read_names(text: str) -> tuple[str, ...]:
     """
     names = []
     for name in _split_names(one_line(text)):
-        read = _name(name.strip())
-        if read and read.lower() not in _OTHERS:
-            names.append(read)
+        pieces = name.split(",")
+        # "Ann Lee, Bo Roe, Cid Moe, Dee Poe": no name of BibTeX has four parts.
+        is_list = len(pieces) > 3 and all(" " in piece.strip() for piece in pieces)
+        read = map(_name, map(str.strip, pieces if is_list and "{" not in name else [name]))
+        names += [single for single in read if single and single.lower() not in _OTHERS]
     return tuple(names)
 
 

@@ -101,6 +101,8 @@ class BibFile:
             if not name or "=" in name:
                 self.problems.append((self.line(start), f"this @{match[2]} has no key"))
                 continue
+            if key and not key[2] and not self.text.startswith(("}", ")"), key.end()):
+                self.problems.append((self.line(start), f"{name} has no comma behind its key"))
             head = (start, kind, name, key.end() if key else match.end())
             (commented if match[1] else self._heads).append(head)
         for start in macros:
@@ -185,7 +187,7 @@ class BibFile:
                     return None
                 end = token.end()
                 is_number = token[0].isdecimal()
-                parts.append(token[0] if is_number else self._macro(token[0]))
+                parts.append(token[0] if is_number else self._macro(token[0], position))
                 literals.append("" if is_number else None)
             position = _BETWEEN.match(text, end, limit).end()  # type: ignore[union-attr]
             if not text.startswith("#", position):
@@ -194,9 +196,15 @@ class BibFile:
         literal = literals[0] if len(literals) == 1 else None
         return BibField("", "".join(parts), first, end, literal)
 
-    def _macro(self, name: str) -> str:
+    def _macro(self, name: str, place: int) -> str:
         lower = name.lower()
-        return self.macros.get(lower) or (lower.capitalize() if lower in _MONTHS else name)
+        if lower in self.macros:
+            return self.macros[lower]
+        if lower in _MONTHS:
+            return lower.capitalize()
+        if name.isalpha():
+            self.problems.append((self.line(place), f"the abbreviation {name} is not defined"))
+        return name
 
     def _literal_end(self, start: int, limit: int) -> int:
         """Where a value in braces or quotation marks ends; -1 where it does not."""
@@ -208,6 +216,6 @@ class BibFile:
                 if depth == 0:
                     return match.end() if opening == "{" else -1
                 depth -= 1
-            elif opening == '"' and depth == 0:
+            elif opening == '"' and depth == 0 and self.text[match.start() - 1] != "\\":
                 return match.end()
         return -1

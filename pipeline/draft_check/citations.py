@@ -30,6 +30,7 @@ Verdict = Literal["supported", "partly", "contradicted", "not_found", "not_check
 
 # Passages of a cited paper that a verdict rests on, as in the evaluation of citations.
 PASSAGES = 3
+_FEWEST_WORDS = 2
 _VERDICTS: Mapping[str, Verdict] = {
     "supported": "supported",
     "partly": "partly",
@@ -122,8 +123,9 @@ def _with_passages(
     """The citations that can be judged, by place, with their passages; the others with a reason."""
     claims: dict[str, dict[str, None]] = defaultdict(dict)
     for key, sentence in pairs:
-        if (check := checks.get(key)) is not None and check.arxiv_id:
-            claims[check.arxiv_id][sentence.claim(key)] = None
+        check, claim = checks.get(key), sentence.claim(key)
+        if check is not None and check.arxiv_id and _says_something(claim):
+            claims[check.arxiv_id][claim] = None
     claims_by_paper = {arxiv_id: list(texts) for arxiv_id, texts in claims.items()}
     passages = {}
     if claims:
@@ -138,6 +140,10 @@ def _with_passages(
             unchecked[place] = CitationCheck(key, sentence, "not_checked", reason)
             continue
         claim = sentence.claim(key)
+        if not _says_something(claim):
+            reason = "no sentence is around it"
+            unchecked[place] = CitationCheck(key, sentence, "not_checked", reason, check.arxiv_id)
+            continue
         of_paper = passages.get((check.arxiv_id, claim), ())
         of_abstract = among([check.record.abstract], claim, 1) if check.record.abstract else ()
         if not (of_paper or of_abstract):
@@ -154,6 +160,11 @@ def _with_passages(
             abstract_only=not of_paper,
         )
     return cases, unchecked
+
+
+def _says_something(claim: str) -> bool:
+    """Whether words stand beside a citation; none do in a table, a formula or an option."""
+    return len(claim.split()) >= _FEWEST_WORDS
 
 
 def _by_overlap(settings: Settings, cases: Sequence[CitationCase]) -> list[CitationCheck]:

@@ -21,7 +21,7 @@ _HEADING = re.compile(r"#{1,6}[ \t]+\S|(?i:appendix|acknowledge?ments?|annex)\b.
 _EVIDENCE = re.compile(r"\b(?:1[89]|20)\d\d[a-z]?\b|https?:|arXiv|\b10\.\d{4}|[Ii]n press")
 _LONGEST_ITEM = 1_500
 _BEGINS_ITEM = re.compile(r"[A-Z][^.]{0,40}[,.]")
-_ENDS_ITEM = re.compile(r"[.)\d/]\s*$")
+_ENDS_ITEM = re.compile(r"(?:[.)\d/]|https?://\S{1,150}|10\.\d{4}\S{1,100})\s{0,9}$")
 
 _NUMBERS = re.compile(r"\[(\d{1,4}(?:\s*[,;–—-]\s*\d{1,4})*+)\](?![(:])")
 _RANGE_OF_GROUPS = re.compile(r"\[(\d{1,4})\]\s?[–—-]\s?\[(\d{1,4})\]")
@@ -118,7 +118,7 @@ def _begins_plain(lines: Sequence[str], begun: int, number: int) -> bool:
         return True
     if line[0] in " \t":
         return False
-    return bool(_ENDS_ITEM.search(before[-20:]) and _BEGINS_ITEM.match(line))
+    return bool(_ENDS_ITEM.search(before[-200:]) and _BEGINS_ITEM.match(line))
 
 
 def keys_of_names(entries: Sequence[Entry]) -> list[str]:

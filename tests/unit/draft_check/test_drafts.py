@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipeline.arxiv.record import Record
+from pipeline.draft_check.bibliography import write_bibliography
 from pipeline.draft_check.check import read_draft
 from pipeline.draft_check.draft import Entry
+from pipeline.draft_check.references import ReferenceCheck
 from tests.cases import cases
 
 
@@ -29,3 +32,26 @@ def test_a_draft_is_read_whole(tmp_path: Path, case: dict[str, Any]) -> None:
     assert len(problems) == len(case["problems"]), problems
     for words in case["problems"]:
         assert any(words in problem for problem in problems), problems
+
+
+def test_a_corrected_bibliography_differs_in_the_corrected_fields_alone(tmp_path: Path) -> None:
+    kept = '@string{j = "Journal"}\r\n% Müller\r\n@misc{b, title="T", journal = j # {x}, url={a}, url={b}}\r\n'
+    entry = "@article{A,\r\n title = {%s},\r\n year = %s, note={}, author = j }\r\n"
+    (tmp_path / "refs.bib").write_bytes((kept + entry % ("Old", 2011)).encode("latin-1"))
+    corrections = {"title": "{New & old}", "year": "2021", "author": "Ann Lee"}
+    record = Record("2101.00001")
+    check = ReferenceCheck("a", "differs", record=record, corrections=corrections)
+    assert write_bibliography(tmp_path / "refs.bib", [check], tmp_path / "out.bib") == 1
+    expected = kept + entry % ("{New \\& old}", 2021)
+    assert (tmp_path / "out.bib").read_bytes() == expected.encode("latin-1")
+
+
+def test_of_a_library_the_cited_entries_alone_are_read(tmp_path: Path) -> None:
+    entries = (f"@misc{{k{number}, title={{T}}, crossref={{p}}}}\n" for number in range(1_000))
+    library = "".join(entries) + "@proceedings{p, title={Proceedings}}"
+    (tmp_path / "library.bib").write_text(library)
+    (tmp_path / "main.tex").write_text("\\cite{k7} \\bibliography{library}")
+    draft = read_draft(tmp_path / "main.tex")
+    assert printed(draft.entries["k7"]) == "T |  | None | Proceedings"
+    assert len(draft.entries) == 1
+    assert "1,000 entries are never cited" in draft.problems[0]
