@@ -75,14 +75,15 @@ def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
 
 
 def _to_item(parts: ItemParts, reading: _Reading) -> BibliographyItem:
+    title = _tidy_title(reading.title)
     return BibliographyItem(
         key=parts.key,
         raw=parts.raw,
-        title=_tidy_title(reading.title),
+        title=title,
         authors=_authors(reading.names),
         year=reading.year or _find_year(parts.raw),
         venue=_tidy_venue(reading.venue, reading.italics) or _archive_in(reading.title),
-        doi=_find_doi(parts),
+        doi=_find_doi(parts, title),
         arxiv_id=_find_id(parts),
     )
 
@@ -159,7 +160,8 @@ _USUAL_ENDS = {
     "bare_year": re.compile(rf"\s{YEAR}[a-z]?"),
 }
 _YEAR_FIRST = re.compile(
-    rf"(?:[(\[](?:({YEAR})[a-z]?|[Nn]\. ?d\.)[)\]]|({YEAR})[a-z]?(?=\.?\n))[.,:]*\s"
+    rf"(?:[(\[](?:({YEAR})[a-z]?|[Nn]\. ?d\.)[)\]]|({YEAR})[a-z]?(?=\.?\n|,\s{_CAPITAL}))"
+    r"[.,:]*\s"
 )
 _YEAR_AT_END = re.compile(rf"\s[(\[]?({DATE})[^\n]{{0,12}}$")
 _YEAR_AFTER_NAMES = re.compile(
@@ -369,6 +371,20 @@ _VENUE_FIRST = re.compile(
     rf" (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|[Aa]ccessed|[Aa]r[Xx]iv|Co[Rr][Rr]|"
     rf"[Tt]ech(?:nical|\.) [Rr]ep|{THESIS}|{JOURNAL}"
 )
+_ADDRESS_FIRST = re.compile(
+    rf"https?://(?:[^\s“]{{1,300}}[\da-z)](?={_CAPITAL}[^\W\d_]{{0,30}}[:,’'-]?\s)|"
+    rf"[^\s“]{{1,300}}(?=“)|[^\s“]{{1,300}}(?<![.,;:]) (?=“|{_CAPITAL}))"
+    r"(?!Accessed|Retrieved|Last|Available|Online|Visited)"
+)
+# MNRAS prints "Technical Report 12, On Words. Institute": a title is before the last stop.
+_REPORT_FIRST = re.compile(
+    r"[Tt]ech(?:nical|\.) [Rr]ep(?:ort|\.) [\w/-]*\d[\w/-]*, "
+    rf"(?P<title>{_CAPITAL}[^.\n]+)\. {_CAPITAL}"
+)
+_INSTITUTION = re.compile(
+    r"Universi|Institut|Laborator|Labs?\b|Cent(?:er|re)\b|Agency|Observator|Department|School|College|"
+    r"Compan|Corp|Inc\b|Ltd|GmbH|Foundation|Societ|Council|Ministry|Bureau|Academy|Research$|NASA|CERN"
+)
 _VOLUME_AFTER = re.compile(rf"[\s,.(]*(?:(?!{YEAR})\d+(?!st|nd|rd|th|\d)|{YEAR}[,;)]*\s\d)")
 _NUMBER_AFTER = re.compile(rf"[\s,.(]*(?:[Vv]ol|[Nn]o\.|pp?\.|pages)|{_VOLUME_AFTER.pattern}")
 
@@ -379,7 +395,7 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     `own_block`: the title has a block of its own if there are more. `commas`: a comma ends the
     names, so that one may end the title.
     """
-    rest = rest.lstrip(_EDGES + ")–—")
+    rest = _without_front(rest.lstrip(_EDGES + ")–—"), own_block=own_block)
     quoted = _QUOTED.match(rest) if rest[:1] in _OPENING else None
     if quoted and _ends_title(rest, quoted.end()):
         return quoted[0], rest[quoted.end() :]
@@ -403,6 +419,21 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
             if place > 0:
                 return title[:place], rest[place:]
     return title, later
+
+
+def _without_front(rest: str, *, own_block: bool) -> str:
+    """The text after the names, without an address or a report's number before the title.
+
+    An address is before a title where LaTeXML knows no `\\href`; the two may have no space between
+    them.
+    """
+    address = _ADDRESS_FIRST.match(rest)
+    if address and (own_block or "doi.org/" in address[0]):
+        return rest[address.end() :]
+    report = _REPORT_FIRST.match(rest)
+    if report and not _INSTITUTION.search(report["title"]):
+        return rest[report.start("title") :]
+    return rest
 
 
 def _end_of_title(
@@ -565,7 +596,7 @@ def _close(venue: str, text: str) -> str | None:
 # No part of a longer number, a range of pages, an address or an identifier.
 _LONE_YEAR = re.compile(r"(?:19|20)\d\d(?<![\w.:/–-]\d{4})(?![\d/–-]|\.\d)")
 _AFTERWORDS = (" preliminary version", " english translation", " translation in")
-_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"<>]{1,200}")
+_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"“<>]{1,200}")
 _PLAIN_ID = re.compile(r"(?:arXiv[:,\s(]{1,4}|abs/)(\d{4}\.\d{4,5})(?!\d)")
 _OLD_NUMBER = re.compile(r"/\d{7}")
 _WITHIN_PAGE = re.compile(r"/html/[^#]*#")
@@ -600,11 +631,14 @@ def _end_of_first_print(text: str) -> int:
     return min((place for place in places if place >= 0), default=len(text))
 
 
-def _find_doi(parts: ItemParts) -> str | None:
+def _find_doi(parts: ItemParts, title: str | None) -> str | None:
     if "10." in parts.raw:
         match = _DOI.search(parts.raw)
         if match:
-            return _end_of_doi(match[0])
+            # A title may follow without a space: `_without_front`.
+            start = parts.raw.find(title, match.start(), match.end() + len(title)) if title else -1
+            is_glued = match.start() < start < match.end()
+            return _end_of_doi(parts.raw[match.start() : start] if is_glued else match[0])
     for link in parts.links:
         if "10." in link:
             match = _DOI.search(unquote(link) if "%" in link else link)

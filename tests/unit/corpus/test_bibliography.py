@@ -55,7 +55,18 @@ def test_fields_that_latexml_named_win() -> None:
 
 @pytest.mark.parametrize(
     "stretch",
-    ["A. Bb, ", "Bb, A., ", "“a ", "(", "10.1234/()", ".: ", " and ", "A. J. Phys. ", "2016 "],
+    [
+        "A. Bb, ",
+        "Bb, A., ",
+        "“a ",
+        "(",
+        "10.1234/()",
+        ".: ",
+        " and ",
+        "A. J. Phys. ",
+        "2016 ",
+        "https://aA",
+    ],
 )
 def test_an_item_of_a_hundred_thousand_letters_is_read(stretch: str) -> None:
     raw = stretch * (100_000 // len(stretch))
