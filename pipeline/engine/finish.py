@@ -46,9 +46,9 @@ def finish_stages(workspace: Workspace, stages: Iterable[Stage]) -> None:
         try:
             finish_stage(workspace, stage)
         except Exception as error:
-            clean = redact_error(error, collect_secrets(workspace.settings))
-            message = record_failure(workspace, stage.name, ALL_MONTHS, clean)
-            publish(StageFailed(stage.name, ALL_MONTHS, message, exit_code_of(clean)))
+            redacted = redact_error(error, collect_secrets(workspace.settings))
+            message = record_failure(workspace, stage.name, ALL_MONTHS, redacted)
+            publish(StageFailed(stage.name, ALL_MONTHS, message, exit_code_of(redacted)))
 
 
 def finish_stage(workspace: Workspace, stage: Stage) -> None:

@@ -107,11 +107,11 @@ class MonthIndex:
         """Hold the lock of the file; False where it cannot be written, as below a read-only data
         root.
         """
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             writable = True
             try:
                 lock = self.workspace.cache("locks") / f"index-{self.name}.lock"
-                held.enter_context(file_lock(lock, f"the index of {self.name}"))
+                stack.enter_context(file_lock(lock, f"the index of {self.name}"))
             except OSError:
                 writable = False
             yield writable
@@ -175,7 +175,10 @@ class MonthIndex:
 
 
 def _means_damage(error: sqlite3.Error) -> bool:
-    """Subclasses stand for a full disk or a busy file, which leave the file whole."""
+    """Whether an error says that the file is damaged.
+
+    Subclasses of DatabaseError stand for a full disk or a busy file, which leave it whole.
+    """
     return type(error) is sqlite3.DatabaseError
 
 

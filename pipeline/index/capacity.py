@@ -1,4 +1,4 @@
-"""How many passages an index has to hold, and what store they need."""
+"""Expected passages of an index, and the store that they need."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _PAGE_PASSAGES = 34
 def expected_passages(workspace: Workspace) -> int:
     """Passages of the data root, and of the pages of the dump's other months at most."""
     root = workspace.root
-    done = root.months(tables.PASSAGES)
+    packed = root.months(tables.PASSAGES)
     passages = 0
-    for month in done:
+    for month in packed:
         provenance = read_provenance(root.file(tables.PASSAGES, month))
-        passages += 0 if provenance is None else provenance.rows
+        if provenance is not None:
+            passages += provenance.rows
     try:
         dump = read_dump(workspace.settings, may_be_empty=True)
-        to_come = sum(dump.count_pages(month) for month in dump.months if month not in done)
+        to_come = sum(dump.count_pages(month) for month in dump.months if month not in packed)
     except CiteloomError:  # another probe reports the dump
         to_come = 0
     return passages + to_come * _PAGE_PASSAGES

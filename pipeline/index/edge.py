@@ -466,7 +466,7 @@ def _terms(vector: SparseVector) -> Any:
 
 
 def _view(numbers: Any) -> Any:
-    """A memory view, which is typed as no list, and is read like one."""
+    """A memory view, which Edge reads like a list although it is not typed as one."""
     return numbers.data
 
 

@@ -190,7 +190,7 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
 
     `tag` is in lower case, `classes` and `style` are the attributes as they are.
     """
-    if style and _HIDDEN.search(_written_small(style)):
+    if style and _HIDDEN.search(_compact(style)):
         return "lose:hidden"
     names = classes.split()
     if _NAMES_OF_ITEM in names:
@@ -206,13 +206,13 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
         # \makebox[3cm] or \parbox: columns of words; without a width it may be part of a word
         return "box"
     if style and not kind:
-        small = _written_small(style)
+        small = _compact(style)
         if _WHITE.search(small) and "background" not in small:
             return "white"
     return kind
 
 
-def _written_small(style: str) -> str:
+def _compact(style: str) -> str:
     return style.lower().replace(" ", "")
 
 
@@ -255,9 +255,9 @@ def _of_tag(tag: str) -> str:
     return _BY_TAG.get(tag) or ("box" if tag in _BOXES else "")
 
 
-# What of a picture's text is more than a label of a drawing.
+# Elements of a picture that hold text of the paper, not labels of the drawing.
 TEXT_KINDS = frozenset({"p", "para", "list", "listing", "tabular", "theorem", "equation", "float"})
-# What may be within a paragraph. A box that holds these alone is one, whatever its class.
+# Kinds that a paragraph may hold. A box that holds no others is a paragraph.
 WITHIN_PARAGRAPHS = frozenset({
     "", "box", "break", "cite", "emphasis", "heading", "link", "math", "note", "subscript",
     "superscript", "tag",

@@ -62,19 +62,10 @@ def is_title_of_references(title: str) -> bool:
 def take_typed_references(findings: Findings) -> None:
     """Turn the blocks that list references into items, on a page without any item."""
     blocks = [] if findings.printed_items else _blocks_of_list(findings.blocks)
-    items = [
-        item
-        for block in blocks
-        if not is_title_of_references(block.text)
-        for item in _items_of(block)
-    ]
-    evident = sum(_EVIDENCE.search(item.text) is not None for item in items)
-    is_prose = len(items) == 1 and not items[0].label
-    if (
-        is_prose
-        or 2 * evident <= len(items)
-        or max(len(item.text) for item in items) > _LONGEST_ITEM
-    ):
+    titles = [block.text for block in blocks if is_title_of_references(block.text)]
+    listing = [block for block in blocks if block.text not in titles]
+    items = [item for block in listing for item in _items_of(block)]
+    if not _are_references(items):
         return
     keys = [f"bib.item{place}" for place in range(1, len(items) + 1)]
     findings.printed_items += [
@@ -88,16 +79,26 @@ def take_typed_references(findings: Findings) -> None:
         for key, item in zip(keys, items, strict=True)
     ]
     findings.lost["bibliography_tag"] += [item.label for item in items]
-    findings.lost["bibliography_title"] += [
-        block.text for block in blocks if is_title_of_references(block.text)
-    ]
-    gone = set(map(id, blocks))
+    findings.lost["bibliography_title"] += titles
+    blocks_taken = set(map(id, blocks))
     key_of = {
         item.number: key for item, key in zip(items, keys, strict=True) if item.number is not None
     }
     findings.blocks[:] = [
-        _with_markers(block, key_of, findings) for block in findings.blocks if id(block) not in gone
+        _with_markers(block, key_of, findings)
+        for block in findings.blocks
+        if id(block) not in blocks_taken
     ]
+
+
+def _are_references(items: Sequence[_Item]) -> bool:
+    """Whether most items show a year, an address or an identifier, and none is a page of prose."""
+    if len(items) == 1 and not items[0].label:
+        return False
+    if any(len(item.text) > _LONGEST_ITEM for item in items):
+        return False
+    evident = sum(_EVIDENCE.search(item.text) is not None for item in items)
+    return 2 * evident > len(items)
 
 
 def _blocks_of_list(blocks: Sequence[Block]) -> list[Block]:
@@ -122,15 +123,15 @@ def _blocks_of_list(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _items_of(block: Block) -> Iterator[_Item]:
-    """The items of a block: of a list or table, its lines; of a paragraph, what its numbers
-    part.
-    """
+    """The items of a block: the lines of a list or table, the numbered parts of a paragraph."""
     if block.kind == "paragraph":
         yield from map(_item, _parts(block.text))
         return
     for line in block.text.split("\n"):
-        if not _RULE.fullmatch(line):
-            yield _item(_CELLS.sub("", line).replace(" | ", " ") if block.kind == "table" else line)
+        if _RULE.fullmatch(line):
+            continue
+        is_row = block.kind == "table"
+        yield _item(_CELLS.sub("", line).replace(" | ", " ") if is_row else line)
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -151,7 +152,8 @@ def _item(text: str) -> _Item:
     label = _LABEL.match(text)
     if label is None:
         return _Item(None, "", text)
-    digits = re.sub(r"\D", "", label[0]) if label["number"] or label[0][0] != "[" else ""
+    is_name = label["other"] is not None and label["other"].startswith("[")  # "[Lee99]"
+    digits = "" if is_name else re.sub(r"\D", "", label[0])
     return _Item(int(digits) if digits else None, label[0].strip(), text[label.end() :])
 
 

@@ -1,4 +1,4 @@
-"""Which titles the references of each month have looked up, and whether these are as they were.
+"""Titles that each month's references looked up, and whether they are unchanged.
 
 The items of a month are looked up among the metadata of all months before it. The month's file
 records two digests:
@@ -13,7 +13,6 @@ among the keys of every later month's items, which are kept in a file for each m
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import hashlib
 import io
@@ -21,6 +20,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ class LookupRecord:
     @property
     def found(self) -> str:
         """The digest of the papers that were found."""
-        return _text(self._sum)
+        return _to_hex(self._sum)
 
 
 @contextlib.contextmanager
@@ -108,11 +108,11 @@ def lookups_hold(workspace: Workspace, month: str, written: Provenance) -> bool:
     """
     if written.inputs.get(EARLIER) == digest_before(workspace, tables.METADATA, month):
         return True
-    return written.inputs.get(FOUND) == _found_now(workspace, month)
+    return written.inputs.get(FOUND) == _current_digest(workspace, month)
 
 
-def _found_now(workspace: Workspace, month: str) -> str:
-    """The digest of the papers that a month's items find now."""
+def _current_digest(workspace: Workspace, month: str) -> str:
+    """The present digest of the papers that a month's items find."""
     papers = _papers_digest(workspace, month)
     with metadata_titles(workspace).open() as connection, transaction(connection):
         query = "select found from lookups where month = ? and papers = ?"
@@ -124,7 +124,8 @@ def _found_now(workspace: Workspace, month: str) -> str:
             keys = _keys_of_month(workspace, month)
         record = LookupRecord(month)
         titles = TitleIndex(connection, month, record.add)
-        collections.deque(titles.candidates({0: keys.view(np.uint64)}), maxlen=0)
+        for _ in titles.candidates({0: keys.view(np.uint64)}):
+            pass  # the look-up itself calls `record.add`
         _store(workspace, connection, record)
         return record.found
 
@@ -146,18 +147,21 @@ def _replace_month(
         keys = _read_keys(workspace, other, papers)
         if keys is None:
             connection.execute("delete from lookups where month = ?", (other,))
-        elif difference := changes.difference(keys):
-            digest = _text(int(found, 16) + difference)
-            connection.execute("update lookups set found = ? where month = ?", (digest, other))
+        else:
+            digest = _to_hex(int(found, 16) + changes.difference(keys))
+            if digest != found:
+                update = "update lookups set found = ? where month = ?"
+                connection.execute(update, (digest, other))
 
 
 class _Changes:
     """Papers that came to the index and left it."""
 
     def __init__(self, removed: Sequence[TitleCandidate], added: Sequence[TitleCandidate]) -> None:
-        keys = [paper.index_keys for paper in (*removed, *added)]
-        self._keys = np.array([key for of_paper in keys for key in of_paper], np.int64)
-        self._papers = np.repeat(np.arange(len(keys)), list(map(len, keys)))
+        keys_by_paper = [paper.index_keys for paper in (*removed, *added)]
+        self._keys = np.array(list(chain.from_iterable(keys_by_paper)), np.int64)
+        counts = [len(keys) for keys in keys_by_paper]
+        self._papers = np.repeat(np.arange(len(counts)), counts)
         self._hashes = [-_hash(paper) for paper in removed] + [_hash(paper) for paper in added]
 
     def difference(self, keys: np.ndarray) -> int:
@@ -217,5 +221,5 @@ def _hash(paper: TitleCandidate) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
 
 
-def _text(total: int) -> str:
+def _to_hex(total: int) -> str:
     return f"{total % _MODULUS:032x}"

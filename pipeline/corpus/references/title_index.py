@@ -34,8 +34,8 @@ _PAPER = "arxiv_id, title, surnames, dois, year"
 # of JSON took 1 us for each.
 _LOOK_UP = f"""
 select keys.key, papers.id, month, {_PAPER}
-from json_each(?) as asked
-cross join keys on keys.key = asked.value
+from json_each(?) as lookup
+cross join keys on keys.key = lookup.value
 cross join papers on papers.id = keys.paper
 where month <= ?
 """  # noqa: S608
@@ -97,9 +97,9 @@ class TitleIndex:
         papers: dict[int, tuple[str, TitleCandidate]] = {}
         papers_by_item: dict[int, set[int]] = defaultdict(set)
         distinct_keys = np.unique(all_keys)
-        asked = orjson.dumps(distinct_keys, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+        key_list = orjson.dumps(distinct_keys, option=orjson.OPT_SERIALIZE_NUMPY).decode()
         for key, paper, month, *columns in self._connection.execute(
-            _LOOK_UP, (asked, self._newest)
+            _LOOK_UP, (key_list, self._newest)
         ):
             papers[paper] = month, TitleCandidate(*columns)
             first, end = np.searchsorted(all_keys, key), np.searchsorted(all_keys, key, "right")
@@ -124,13 +124,13 @@ def replace_titles(
     query = f"select {_PAPER}, id from papers where month = ?"  # noqa: S608
     for *columns, number in connection.execute(query, (month,)):
         present[TitleCandidate(*columns)] = number
-    wanted = dict.fromkeys(_candidate(row, month) for row in rows)
-    removed = [paper for paper in present if paper not in wanted]
+    current = dict.fromkeys(_candidate(row, month) for row in rows)
+    removed = [paper for paper in present if paper not in current]
     for paper in removed:
         pairs = [(key, present[paper]) for key in paper.index_keys]
         connection.executemany("delete from keys where key = ? and paper = ?", pairs)
         connection.execute("delete from papers where id = ?", (present[paper],))
-    keys = {paper: paper.index_keys for paper in wanted if paper not in present}
+    keys = {paper: paper.index_keys for paper in current if paper not in present}
     added = [paper for paper in keys if keys[paper]]
     (last,) = connection.execute("select coalesce(max(id), 0) from papers").fetchone()
     numbered = list(enumerate(added, start=last + 1))

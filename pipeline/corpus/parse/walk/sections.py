@@ -36,12 +36,10 @@ def section(walk: Walk, node: Node) -> None:
     if outer.mode != TOP:
         walk.blocks = []
     _enter(walk, node, section_rank(node.classes))
-    above, walk.lists_references = (
-        walk.lists_references,
-        is_title_of_references(walk.findings.sections[-1].title),
-    )
+    outer_lists_references = walk.lists_references
+    walk.lists_references = is_title_of_references(walk.findings.sections[-1].title)
     walk.flow(node)
-    walk.lists_references = above
+    walk.lists_references = outer_lists_references
     walk.open_sections.pop()
     walk.lose("outside_paragraphs", walk.buffer.raw)
     if outer.mode != TOP:

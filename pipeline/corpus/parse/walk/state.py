@@ -113,9 +113,8 @@ class Walk:
         handlers = self.handlers
         for child in node:
             if isinstance(child, str):
-                self.buffer.parts.append(
-                    child
-                )  # a list within a paragraph ends that buffer and begins another
+                # Not bound outside the loop: a list within a paragraph begins another buffer.
+                self.buffer.parts.append(child)
             else:
                 handlers[child.tag_type.kind](self, child)
 
