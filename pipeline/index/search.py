@@ -5,7 +5,6 @@ their texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
@@ -21,7 +20,7 @@ from pipeline.index.passage_index import PassageIndex, QueryVectors, ScoredPoint
 from pipeline.index.relevance import coverage, relevance_of
 from pipeline.index.rerank import make_reranker
 from pipeline.index.scored import IndexedPassage, Scored
-from pipeline.index.search_options import SearchOptions, check_query
+from pipeline.index.search_options import SearchOptions, check_queries
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -53,8 +52,7 @@ def search_many(
     typed: the queries as they were typed, where their spelling is corrected; their words count too.
     """
     checked = options.checked()
-    for number, query in enumerate(queries, 1):
-        check_query(query, f"query {number}" if len(queries) > 1 else "the query")
+    check_queries(queries)
     if not queries:
         return []
     return search_index(workspace, live_index(workspace), queries, checked, typed)
@@ -74,13 +72,10 @@ def search_index(
     reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, options)
     typed = queries if typed is None else typed
-    vectors = [
-        replace(query_vectors, lexical=lexical_query(_with_typed_words(query, as_typed)))
-        for query, as_typed, query_vectors in zip(
-            queries, typed, _query_vectors(embedder, queries, options), strict=True
-        )
+    words = [
+        _with_typed_words(query, as_typed) for query, as_typed in zip(queries, typed, strict=True)
     ]
-    rankings = _gather(index, vectors, options)
+    rankings = _gather(index, _query_vectors(embedder, queries, words, options), options)
     if not any(rankings):
         _explain_nothing(index, options)
     if reranker is not None:
@@ -95,40 +90,45 @@ def search_index(
         pages = with_payloads(index, _pages(rankings, options))
         texts = read_texts(workspace, (point for page in pages for point in page))
     return [
-        _with_texts(page, texts, (query, as_typed), layout)
+        _with_texts(page, texts, tuple(dict.fromkeys((query, as_typed))), layout)
         for query, as_typed, page in zip(queries, typed, pages, strict=True)
     ]
 
 
-def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[QueryVectors]:
+def encode_queries(
+    embedder: Embedder, queries: Sequence[str], words: Sequence[str] | None = None
+) -> list[QueryVectors]:
     """The vectors of queries: dense and lexical, and the model's sparse and ColBERT vectors where
-    it has them.
+    it has them. words: the texts of the lexical vectors; None for the queries.
     """
+    words = queries if words is None else words
     return [
         QueryVectors(
             vectors.dense,
-            lexical_query(query),
+            lexical_query(text),
             vectors.sparse if embedder.has_sparse else None,
             vectors.colbert,
         )
-        for query, vectors in zip(queries, embedder.encode_queries(queries), strict=True)
+        for text, vectors in zip(words, embedder.encode_queries(queries), strict=True)
     ]
 
 
 def _query_vectors(
-    embedder: Embedder, queries: Sequence[str], options: SearchOptions
+    embedder: Embedder, queries: Sequence[str], words: Sequence[str], options: SearchOptions
 ) -> list[QueryVectors]:
     """The vectors that a search needs: by words alone, the model does not run."""
     if options.by != "lexical" or options.rerank == "colbert":
-        return encode_queries(embedder, queries)
+        return encode_queries(embedder, queries, words)
     import numpy as np
 
     none = np.zeros(0, np.float32)
-    return [QueryVectors(none, lexical_query(query)) for query in queries]
+    return [QueryVectors(none, lexical_query(text)) for text in words]
 
 
 def _with_typed_words(query: str, typed: str) -> str:
     """A query with the words of its typed form that it lacks."""
+    if typed == query:
+        return query
     words = set(words_of(query))
     return " ".join([query, *(word for word in words_of(typed) if word not in words)])
 
@@ -230,7 +230,7 @@ def _with_texts(
 ) -> list[Scored[IndexedPassage]]:
     """The passages of a page whose texts are there, each with its relevance to the query.
 
-    readings: spellings of the query, of which a passage has to fit one.
+    readings: the different spellings of the query, of which a passage has to fit one.
     """
     passages = []
     for point in page:
@@ -239,7 +239,9 @@ def _with_texts(
             continue
         passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
         embedded = embedded_text(passage.title, passage.section_path, text, layout.form)
-        query = max(readings, key=lambda reading: coverage(reading, embedded))
+        query = readings[0]
+        if len(readings) > 1:
+            query = max(readings, key=lambda reading: coverage(reading, embedded))
         relevance = relevance_of(layout.model, query, embedded, point.cosine)
         passages.append(Scored(passage, point.score, relevance))
     return passages

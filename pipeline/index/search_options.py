@@ -180,6 +180,14 @@ def check_query(query: str, where: str = "the query") -> None:
         )
 
 
+def check_queries(queries: Sequence[str]) -> None:
+    """Raise SettingError for the first query that `check_query` refuses, named by its number where
+    there are several.
+    """
+    for number, query in enumerate(queries, 1):
+        check_query(query, f"query {number}" if len(queries) > 1 else "the query")
+
+
 def parse_years(text: str | None) -> tuple[int | None, int | None]:
     """First and last year of 2023, 2020..2023, 2020.. or ..2023; None for no bound. Raises
     SettingError.

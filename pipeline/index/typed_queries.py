@@ -16,7 +16,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.index.query_identifiers import arxiv_id_of, doi_of, paper_with_doi
 from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.index.search import search_many
-from pipeline.index.search_options import MOST, SearchOptions, check_query
+from pipeline.index.search_options import MOST, SearchOptions, check_queries
 from pipeline.index.vocabulary import corrected
 from pipeline.text import one_line
 
@@ -55,8 +55,7 @@ def search_typed(
 ) -> list[TypedResults]:
     """The results of each query. Raises as `search.search` does."""
     options = options.checked()
-    for number, query in enumerate(queries, 1):
-        check_query(query, f"query {number}" if len(queries) > 1 else "the query")
+    check_queries(queries)
     by_query: dict[str, TypedResults] = {}
     for query in dict.fromkeys(queries):
         results = _search_identifier(workspace, query, options)
@@ -113,9 +112,12 @@ def _led_by_paper(
     its best passages have the query as a phrase.
     """
     passages = list(results.passages)
-    named = _paper_named(workspace, query) or _paper_named(workspace, results.text)
-    paper = named or _paper_of_phrase(results.text, passages)
-    leading = paper and _leading_passage(workspace, paper, options)
+    paper = _paper_named(workspace, query)
+    if paper is None and results.text != query:
+        paper = _paper_named(workspace, results.text)
+    paper = paper or _paper_of_phrase(results.text, passages)
+    text = paper and _text_of_paper(workspace, paper)
+    leading = paper and text and _leading_passage(workspace, paper, text, options)
     if leading:
         first = leading.item
         passages = [
@@ -179,13 +181,12 @@ def _text_of_paper(workspace: Workspace, arxiv_id: str) -> str | None:
 
 
 def _leading_passage(
-    workspace: Workspace, arxiv_id: str, options: SearchOptions
+    workspace: Workspace, arxiv_id: str, text: str, options: SearchOptions
 ) -> Scored[IndexedPassage] | None:
     """The passage that stands for a paper, or else its best one; None if the options leave the
-    paper out.
+    paper out. text: as `_text_of_paper` returns it.
     """
-    text = _text_of_paper(workspace, arxiv_id)
-    if text is None or arxiv_id in options.without_papers:
+    if arxiv_id in options.without_papers:
         return None
     wanted = replace(
         options, papers=(arxiv_id,), limit=_CANDIDATES, offset=0, per_paper=False, rerank="none"
@@ -201,7 +202,7 @@ def _search_paper(
     workspace: Workspace, arxiv_id: str, text: str, options: SearchOptions
 ) -> TypedResults:
     """A paper's leading passage, and then passages of other papers that are like the paper."""
-    leading = _leading_passage(workspace, arxiv_id, options)
+    leading = _leading_passage(workspace, arxiv_id, text, options)
     # The leading passage is number 1 of the results; those of other papers follow it.
     before = 0 if leading is None else 1
     offset = max(options.offset - before, 0)
