@@ -6,10 +6,12 @@ Only the entries that are asked for are read closely: a bibliography of a whole 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from pipeline.draft_check.draft import line_counter
 
 # At the beginning of a line, or behind the entry before it.
 _HEAD = re.compile(
@@ -74,12 +76,9 @@ class BibFile:
         self._read_heads()
 
     @cached_property
-    def _ends(self) -> list[int]:
-        return [match.start() for match in re.finditer("\n", self.text)]
-
-    def line(self, offset: int) -> int:
-        """The line of a character, from 1."""
-        return bisect_left(self._ends, offset) + 1
+    def line(self) -> Callable[[int], int]:
+        """From the offset of a character to its line, from 1."""
+        return line_counter(self.text)
 
     @property
     def keys(self) -> list[str]:

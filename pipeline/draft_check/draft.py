@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -149,6 +150,12 @@ def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def line_counter(text: str) -> Callable[[int], int]:
+    """Returns a function from the offset of a character of the text to its line, from 1."""
+    ends = [match.start() for match in re.finditer("\n", text)]
+    return lambda offset: bisect_left(ends, offset) + 1
 
 
 def _without_space(text: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.draft_check.citation_commands import KNOWN_CITATIONS
-from pipeline.draft_check.draft import MOST_FILES, Draft, read_text
+from pipeline.draft_check.draft import MOST_FILES, Draft, line_counter, read_text
 from pipeline.draft_check.latex_macros import (
     CHOOSING,
     DEFINING,
@@ -74,11 +75,10 @@ _NO_CONDITIONALS = frozenset((
 
 @dataclass(slots=True)
 class _File:
-    name: str
-    ends_of_lines: list[int]
+    """A file of the project. line: from the offset of a character to its line."""
 
-    def line(self, offset: int) -> int:
-        return bisect_left(self.ends_of_lines, offset) + 1
+    name: str
+    line: Callable[[int], int]
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ class _Reader:
         original = read_text(current)
         text, environments = without_literals(original)
         name = str(current.relative_to(self.folder))
-        file = _File(name, [match.start() for match in re.finditer("\n", original)])
+        file = _File(name, line_counter(original))
         self.keep_embedded(original, environments, file)
         start, end = 0, len(text)
         for match in _DOCUMENT.finditer(text):

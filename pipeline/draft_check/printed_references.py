@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from pipeline.arxiv.dois import plain_doi
 from pipeline.corpus.latex_text import plain_field
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.draft_check.draft import Draft, Entry
+from pipeline.draft_check.draft import Draft, Entry, line_counter
 from pipeline.draft_check.latex_scan import Latex, without_literals
 from pipeline.text import one_line
 
@@ -71,7 +70,7 @@ def read_bibitems(text: str, place: Place, draft: Draft) -> int:
 def read_bbl_text(text: str, file: str, draft: Draft) -> None:
     """Add the items of a `.bbl` to a draft, in the form of BibTeX or of biblatex."""
     printed, _ = without_literals(_with_verbs(text))
-    line_of = _line_counter(printed)
+    line_of = line_counter(printed)
     entries = list(_ENTRY.finditer(printed))
     limits = [*(entry.start() for entry in entries[1:]), len(printed)]
     draft.add_entries(
@@ -227,8 +226,3 @@ def _names_of_biblatex(latex: Latex, start: int, end: int) -> list[str]:
             break
         position = following
     return names
-
-
-def _line_counter(text: str) -> Callable[[int], int]:
-    ends = [match.start() for match in re.finditer("\n", text)]
-    return lambda offset: bisect_left(ends, offset) + 1

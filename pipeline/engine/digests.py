@@ -50,7 +50,7 @@ def _digests_of_beginnings(digests: Mapping[str, str]) -> list[str]:
 def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
     """One digest over the rows of some months of a table; a missing month counts as such."""
     lines = (f"{month} {_digest(workspace.root, table, month) or 'absent'}" for month in months)
-    return _digest_of_lines(lines)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) -> dict[str, str]:
@@ -62,7 +62,3 @@ def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) 
 def _digest(root: DataRoot, table: Table, month: str) -> str | None:
     provenance = read_provenance(root.file(table, month))
     return provenance.rows_sha256 if provenance else None
-
-
-def _digest_of_lines(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

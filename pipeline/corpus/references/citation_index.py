@@ -78,15 +78,18 @@ def read_citing_papers(workspace: Workspace, identifier: str) -> list[CitingPape
 
 def count_shared_works(workspace: Workspace, cited: Collection[str]) -> Counter[str]:
     """The papers that cite any of these papers, each with how many of them it cites."""
-    with citation_index(workspace).open() as connection:
-        rows = connection.execute(_SHARED_WORKS, (json.dumps(list(cited)),))
-        return Counter(dict(rows.fetchall()))
+    return _count(workspace, _SHARED_WORKS, cited)
 
 
 def count_citing_papers(workspace: Workspace, cited: Collection[str]) -> Counter[str]:
     """By how many papers of the corpus each of these papers is cited."""
+    return _count(workspace, _CITING_PAPERS, cited)
+
+
+def _count(workspace: Workspace, query: str, cited: Collection[str]) -> Counter[str]:
+    """The counts that a query on some cited papers returns, by paper."""
     with citation_index(workspace).open() as connection:
-        rows = connection.execute(_CITING_PAPERS, (json.dumps(list(cited)),))
+        rows = connection.execute(query, (json.dumps(list(cited)),))
         return Counter(dict(rows.fetchall()))
 
 
