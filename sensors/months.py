@@ -78,9 +78,7 @@ def new_months(
     job=finish_months,
     minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description=(
-        "Makes the overall report page and the index's final form once no run is in progress."
-    ),
+    description="Makes the overall report page once no run is in progress.",
     metadata=OWNER_METADATA,
     tags={"citeloom/starts": "runs"},
 )
