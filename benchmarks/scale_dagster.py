@@ -3,7 +3,7 @@
     python -m benchmarks.scale_dagster [--months 424] [--quick] [--folder FOLDER]
 
 A data root with a dump of that many months, of one paper each, and an instance whose event log has
-a materialization of each asset and month. `citeloom ui` runs on it, and is asked as its pages ask:
+a materialization of each asset and month. `citeloom ui` runs on it, and gets its pages' queries
 by Dagster's GraphQL, and in headless Chromium where a page is meant. Each operation is measured in
 seconds of wall and in processor seconds of all of Dagster's processes, so that other work on the
 machine shows.
@@ -230,7 +230,7 @@ def _is_loaded(ui: DagsterUi) -> bool:
 
 
 def wait_until(condition: Callable[[], T], interval_seconds: float = 0.1) -> T:
-    """The first true value of a condition that is asked again and again. Raises TimeoutError."""
+    """Poll a condition, and return its first true value. Raises TimeoutError."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         value = condition()

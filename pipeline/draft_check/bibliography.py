@@ -185,7 +185,7 @@ def _arxiv_id(fields: Mapping[str, str]) -> str | None:
 def read_names(text: str) -> tuple[str, ...]:
     """The names of an `author` field in reading order; without "others".
 
-    A name in braces, as that of an organisation, is one name, whatever it holds.
+    A name in braces, as that of an organisation, is one name, with all its words.
     """
     names = []
     for name in _split_names(one_line(text)):

@@ -50,7 +50,7 @@ class DataRoot:
         return list(months)
 
     def exists(self, table: Table, month: str) -> bool:
-        """Whether a month's file exists now, whatever `read_cache` holds."""
+        """Whether a month's file exists now; `read_cache` is not used."""
         file = self.file(table, month)
         if isinstance(file, Path):
             return file.is_file()

@@ -461,7 +461,7 @@ def _is_marked(text: str, start: int, italics: Italics) -> bool:
 def _ends_title(text: str, end: int) -> bool:
     """Whether words in quotation marks or italics at the front of a text are all of a title.
 
-    A comma or stop within the quotation ends it, whatever follows: “On words,” arXiv preprint.
+    A comma or stop within the quotation ends it in any case: “On words,” arXiv preprint.
     """
     if text[end - 1] in _QUOTES and text[end - 2] in ",.;":
         return True

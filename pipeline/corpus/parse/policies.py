@@ -111,12 +111,12 @@ def fold(text: str) -> str:
     if LINE not in text:
         return one_line(text.replace(INDENT, ""))
     if INDENT in text:
-        text = _INDENTATION.sub(_kept_spaces, text)
+        text = _INDENTATION.sub(_spaces_of_indentation, text)
     lines = (one_line(line) for line in text.split(LINE))
     return "\n".join(line for line in lines if line.strip(_SPACE)).replace(_SPACE, " ")
 
 
-def _kept_spaces(indentation: re.Match[str]) -> str:
+def _spaces_of_indentation(indentation: re.Match[str]) -> str:
     """The spaces at an INDENT; behind a number one at least."""
     after_number = indentation[1]
     spaces = _MARKUP_SPACE.sub("", indentation[2]).expandtabs(4)

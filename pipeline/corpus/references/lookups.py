@@ -82,7 +82,7 @@ class LookupRecord:
         return np.unique(np.concatenate([np.empty(0, np.int64), *self._keys]))
 
     @property
-    def found(self) -> str:
+    def digest(self) -> str:
         """The digest of the papers that were found."""
         return _to_hex(self._sum)
 
@@ -95,7 +95,7 @@ def recorded_titles(job: Job) -> Iterator[TitleIndex]:
     with metadata_titles(job.workspace).open() as connection:
         months = _earlier_months(connection, job.month)
         yield TitleIndex(connection, job.month, record.add)
-        job.looked_up = {EARLIER: earlier, FOUND: record.found}
+        job.looked_up = {EARLIER: earlier, FOUND: record.digest}
         with transaction(connection):
             # Otherwise the digest is of titles that another process has replaced meanwhile.
             if months == _earlier_months(connection, job.month):
@@ -127,7 +127,7 @@ def _current_digest(workspace: Workspace, month: str) -> str:
         for _ in titles.candidates({0: keys.view(np.uint64)}):
             pass  # the look-up itself calls `record.add`
         _store(workspace, connection, record)
-        return record.found
+        return record.digest
 
 
 def _replace_month(
@@ -181,7 +181,7 @@ def _store(workspace: Workspace, connection: sqlite3.Connection, record: LookupR
     file = _keys_file(workspace, record.month, papers)
     write_cache_file(file, content.getvalue(), f"{record.month}-*.npy")
     connection.execute(
-        "insert or replace into lookups values (?, ?, ?)", (record.month, papers, record.found)
+        "insert or replace into lookups values (?, ?, ?)", (record.month, papers, record.digest)
     )
 
 
