@@ -11,18 +11,18 @@ from typing import Any
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.arxiv.months import describe_months
+from pipeline.corpus.citation_formats import (
+    bibtex_entry,
+    bibtex_keys,
+    latex_section,
+    markdown_section,
+)
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import Spent
 from pipeline.llm.models import settings_for, small_model_note
-from pipeline.related_work.citation_formats import (
-    bibtex_entry,
-    bibtex_keys,
-    latex_section,
-    markdown_section,
-)
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.summary import Summary

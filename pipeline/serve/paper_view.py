@@ -8,6 +8,7 @@ from itertools import chain, combinations
 
 from pipeline import tables
 from pipeline.arxiv.titles import title_words
+from pipeline.corpus.citation_formats import bibtex_entry, bibtex_keys
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper, Paper
 from pipeline.corpus.paper_index import titles_of
@@ -22,7 +23,6 @@ from pipeline.errors import MissingInput
 from pipeline.index.papers import read_like, read_paper
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
-from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys
 from pipeline.storage.data_root import DataRoot
 
 SIMILAR_PAPERS = 8

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.corpus.citation_formats import bibtex_entry, bibtex_keys, latex_section
 from pipeline.errors import SettingError
-from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys, latex_section
 from pipeline.related_work.relate import Related, relate, relate_file
 from pipeline.related_work.systems import SYSTEMS
 from tests.planned_calls import beam_calls

@@ -1,4 +1,4 @@
-"""A related-work section with its citations in Markdown or LaTeX, and its references in BibTeX."""
+"""Papers and sections in Markdown, LaTeX and BibTeX."""
 
 from __future__ import annotations
 
