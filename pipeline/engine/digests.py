@@ -22,7 +22,7 @@ def month_digests(workspace: Workspace, table: Table) -> dict[str, str]:
             digests = {month: _digest(workspace.root, table, month) for month in months}
         return {month: digest for month, digest in digests.items() if digest}
 
-    return once(("digests", workspace.root.folder(table.name)), read)
+    return once("digests", read, workspace.root.folder(table.name))
 
 
 def digest_before(workspace: Workspace, table: Table, month: str) -> str:
@@ -32,7 +32,7 @@ def digest_before(workspace: Workspace, table: Table, month: str) -> str:
         digests = month_digests(workspace, table)
         return list(digests), _digests_of_beginnings(digests)
 
-    months, digests = once(("digests before", workspace.root.folder(table.name)), read)
+    months, digests = once("digests before", read, workspace.root.folder(table.name))
     return digests[bisect_left(months, month)]
 
 

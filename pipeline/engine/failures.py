@@ -117,7 +117,7 @@ def _may_exist(root: DataRoot, stage: str, month: str) -> bool:
     if not is_active():
         return True
     folder = root.folder(_FOLDER)
-    names = once(("names", folder), lambda: {file.name for file in folder.glob("*.json")})
+    names = once("names", lambda: {file.name for file in folder.glob("*.json")}, folder)
     return _file_name(stage, month) in names
 
 

@@ -10,12 +10,13 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pydantic import SecretStr
@@ -33,10 +34,8 @@ from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, exit_code_of
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.read_cache import once
-from pipeline.storage.writing import MonthWriter
-from pipeline.tables import LEDGER, TABLES, Table
-
-T = TypeVar("T")
+from pipeline.storage.writing import MonthWriter, Row
+from pipeline.tables import LEDGER, TABLES
 
 
 class State(StrEnum):
@@ -63,12 +62,15 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
         else:
             inputs = fingerprints(stage.parts(workspace, month), workspace, month)
         settings = {name: _json_value(getattr(workspace.settings, name)) for name in stage.settings}
+    # Written out once for all months.
+    write_columns = partial(stage.table.schema.to_string, show_field_metadata=False)
+    columns = once(("columns", stage.table.name, stage.table.version), write_columns)
     basis = {
         "stage": stage.name,
         "month": month,
         # The columns as well as their version: a column that changed without it must not pass for
         # up to date.
-        "schema": [stage.table.version, _columns_of(stage.table)],
+        "schema": [stage.table.version, columns],
         "version": stage.version,
         "settings": settings,
         "inputs": inputs,
@@ -77,15 +79,6 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
     return Provenance(
         stage.name, month, stage.table.version, stage.version, __version__, digest, settings, inputs
     )
-
-
-def _columns_of(table: Table) -> str:
-    """The columns and their types; written out once for all months."""
-
-    def write() -> str:
-        return str(table.schema.to_string(show_field_metadata=False))
-
-    return once(("columns", table.name, table.version), write)
 
 
 def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[str, str]:
@@ -139,7 +132,9 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
         started = time.perf_counter()
         publish(StageStarted(stage.name, month))
         job = Job(workspace, month, stage, force)
-        existing = None if force else _provenance_if_done(stage, workspace, month)
+        existing = None
+        if not force and state(stage, workspace, month) is State.DONE:
+            existing = read_provenance(workspace.root.file(stage.table, month))
         provenance = existing or _compute(job)
         forget_failure(workspace, stage.name, month)
         seconds = time.perf_counter() - started
@@ -177,12 +172,6 @@ def _recorded_failures(stage: Stage, workspace: Workspace, month: str) -> Iterat
         raise clean from clean.__cause__
 
 
-def _provenance_if_done(stage: Stage, workspace: Workspace, month: str) -> Provenance | None:
-    if state(stage, workspace, month) is not State.DONE:
-        return None
-    return read_provenance(workspace.root.file(stage.table, month))
-
-
 def _compute(job: Job) -> Provenance:
     """Build the month, write its ledger, then its table; whole or not at all."""
     stage, workspace = job.stage, job.workspace
@@ -196,7 +185,8 @@ def _compute(job: Job) -> Provenance:
         pool_lock(workspace, pool),
         MonthWriter(stage.table, workspace.root.file(stage.table, job.month)) as writer,
     ):
-        with _closing(() if disabled else stage.build(job)) as rows:
+        # Closed where writing fails midway, and with it the worker processes that it keeps busy.
+        with closing(_build(job, disabled=bool(disabled))) as rows:
             for item in rows:
                 if isinstance(item, pa.RecordBatch):
                     writer.add_batch(item)
@@ -223,16 +213,10 @@ def _compute(job: Job) -> Provenance:
     return written
 
 
-@contextmanager
-def _closing(rows: Iterable[T]) -> Iterator[Iterable[T]]:
-    """Close a generator of rows where writing fails midway, and with it the worker processes that
-    it keeps busy.
-    """
-    try:
-        yield rows
-    finally:
-        if isinstance(rows, Generator):
-            rows.close()
+def _build(job: Job, *, disabled: bool) -> Generator[Row | pa.RecordBatch, None, None]:
+    """The rows of the month; none where the stage is disabled."""
+    if not disabled:
+        yield from job.stage.build(job)
 
 
 def _write_ledger(job: Job, provenance: Provenance) -> None:

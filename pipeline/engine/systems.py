@@ -94,21 +94,16 @@ class Writers(Generic[AnySystem]):
         return self._lookup(name or self.default_name(settings), settings, "--system")
 
     def _lookup(self, name: str, settings: Settings, option: str) -> tuple[Writer, AnySystem]:
-        parsed = parse_writer(name)
-        system = lookup(self._systems, parsed.system, option)
-        return _with_model(parsed, system, settings, option), system
+        writer = parse_writer(name)
+        system = lookup(self._systems, writer.system, option)
+        if system.calls_model:
+            return Writer(writer.system, writer.model or settings.llm_model), system
+        if writer.model is not None:
+            raise SettingError(
+                f"{option} names {name}: {writer.system} calls no model; write {writer.system}"
+            )
+        return writer, system
 
     def default_name(self, settings: Settings) -> str:
         """The system that writes where none is named; it calls no model without an endpoint."""
         return "extractive" if settings.embedded_llm else self._default
-
-
-def _with_model(writer: Writer, system: System, settings: Settings, option: str) -> Writer:
-    """The writer with the default model where it names none and its system asks one."""
-    if system.calls_model:
-        return Writer(writer.system, writer.model or settings.llm_model)
-    if writer.model is not None:
-        raise SettingError(
-            f"{option} names {writer.name}: {writer.system} calls no model; write {writer.system}"
-        )
-    return writer

@@ -46,8 +46,11 @@ class DataRoot:
     def months(self, table: Table) -> list[str]:
         """The months of a table that exist, oldest first."""
         folder = self.folder(table.name)
-        months = once(("months", folder), lambda: tuple(_months_in(folder)))
-        return list(months)
+
+        def read() -> list[str]:
+            return sorted(file.stem for file in folder.glob("*.parquet"))
+
+        return list(once("months", read, folder))
 
     def exists(self, table: Table, month: str) -> bool:
         """Whether a month's file exists now; `read_cache` is not used."""
@@ -199,10 +202,6 @@ def _month_file(root: DataPath, folder: str, month: str) -> DataPath:
 @lru_cache(maxsize=1 << 10)
 def _folder(root: DataPath, name: str) -> DataPath:
     return root / name
-
-
-def _months_in(folder: DataPath) -> list[str]:
-    return sorted(file.stem for file in folder.glob("*.parquet"))
 
 
 def _check_version(file: DataPath, version: int, table: Table, month: str) -> None:

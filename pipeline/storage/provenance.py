@@ -46,7 +46,7 @@ def read_provenance(file: DataPath) -> Provenance | None:
     A file on a disk is read once for each version of it. On a store it takes one request; within
     `read_cache` none for a file whose provenance was read before.
     """
-    return once(("provenance", file), partial(_read_provenance, file))
+    return once("provenance", partial(_read_provenance, file), file)
 
 
 def _read_provenance(file: DataPath) -> Provenance | None:

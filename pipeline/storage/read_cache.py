@@ -8,8 +8,10 @@ process need not read it: 424 months have 9,000 footers of 0.2 ms.
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -69,18 +71,18 @@ class FactStore:
         return {name: (version, fact) for name, version, fact in rows}
 
 
-@lru_cache(maxsize=4)
-def _fact_store(file: Path) -> FactStore:
-    """The store of a file, read once in this process."""
-    return FactStore(file)
+# A file is read once in this process.
+_fact_store = lru_cache(maxsize=4)(FactStore)
 
 
+@dataclass(slots=True)
 class _Block:
-    """What the present block has read. facts: None where the block names no folder for them."""
+    """What the present block has read."""
 
-    def __init__(self, facts: FactStore | None) -> None:
-        self.facts = facts
-        self.values: dict[Hashable, object] = {}
+    facts: FactStore | None
+    """None where the block names no folder for them."""
+    values: defaultdict[Hashable, dict[Hashable, object]]
+    """File or folder, None for neither → what was computed from it, by key."""
 
 
 _block: ContextVar[_Block | None] = ContextVar("read_cache", default=None)
@@ -99,7 +101,7 @@ def read_cache(folder: Path | None = None) -> Iterator[None]:
         yield
         return
     facts = None if folder is None else _fact_store(folder / "facts.sqlite")
-    token = _block.set(_Block(facts))
+    token = _block.set(_Block(facts, defaultdict(dict)))
     try:
         yield
     finally:
@@ -113,25 +115,25 @@ def is_active() -> bool:
     return _block.get() is not None
 
 
-def once(key: Hashable, compute: Callable[[], T]) -> T:
+def once(key: Hashable, compute: Callable[[], T], source: Hashable = None) -> T:
     """What `compute` returns, called once for each key within a `read_cache`; without one, each
-    time.
+    time. source: the file or folder that it reads, until `forget` drops it.
     """
     block = _block.get()
     if block is None:
         return compute()
-    if key not in block.values:
-        block.values[key] = compute()
-    return cast(T, block.values[key])
+    values = block.values[source]
+    if key not in values:
+        values[key] = compute()
+    return cast(T, values[key])
 
 
 def forget(file: Any) -> None:
     """Drop what was read of a file and of its folder: this process changes them."""
     block = _block.get()
     if block is not None:
-        block.values.pop(("provenance", file), None)
-        for use in ("listing", "months", "names", "digests", "digests before"):
-            block.values.pop((use, file.parent), None)
+        block.values.pop(file, None)
+        block.values.pop(file.parent, None)
 
 
 def remember(name: str, version: str, compute: Callable[[], str]) -> str:

@@ -146,7 +146,7 @@ class StorePath:
 
     def _list(self) -> Mapping[str, Info]:
         """The files directly in this folder, by name; listed once within `read_cache`."""
-        return once(("listing", self), self._request_listing)
+        return once("listing", self._request_listing, self)
 
     def _request_listing(self) -> Mapping[str, Info]:
         with self._store_errors():
