@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from assets.rendering import Interval, intervals, markdown_table, report_page
-from assets.stage_asset import Details
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.sample import TOGETHER
@@ -150,7 +149,7 @@ def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
     return intervals_by_name
 
 
-DETAILS: Mapping[str, Details] = {
+DETAILS: Mapping[str, Callable[[Workspace, str], Mapping[str, Any]]] = {
     "dump_members": page_figures,
     "papers": paper_figures,
     "passages": passage_figures,

@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 
 from assets import OWNERS
+from assets.details import DETAILS
 from assets.partitions import MONTHS
 from assets.placement import gpu_tags, retry_of_lost_steps
 from assets.rendering import markdown_table
@@ -36,43 +36,6 @@ SECONDS_BETWEEN_RETRIES = 60
 PREVIEW_ROWS = 5
 
 
-Details = Callable[[Workspace, str], Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class StageAsset:
-    """A stage as the Dagster UI shows it. details: further metadata of a finished month, such as a
-    picture.
-    """
-
-    stage: Stage
-    details: Details | None = None
-
-    def dependencies(self, settings: Settings) -> list[str]:
-        """Names of the assets that this one depends on: no disabled stage, since its months have no
-        rows to read.
-        """
-        disabled = {stage.name for stage in STAGES if disabled_reason(stage, settings)}
-        return [table.name for table in self.stage.upstream if table.name not in disabled]
-
-    def code_version(self, settings: Settings) -> str:
-        """The versions of table and stage, and a digest of the settings that change its rows.
-
-        So a month is out of date in Dagster after a changed setting, as in `citeloom status`.
-        """
-        stage = self.stage
-        try:
-            values = {name: getattr(settings, name) for name in stage.settings}
-            values |= stage.part_settings(settings)
-        # Each run names the invalid setting; the UI opens all the same.
-        except CiteloomError as error:
-            values = {"invalid": str(error)}
-        digest = hashlib.sha256(
-            json.dumps(values, sort_keys=True, default=str).encode()
-        ).hexdigest()
-        return f"{stage.table.version}.{stage.version}.{digest[:8]}"
-
-
 class StageConfig(dg.Config):
     """What a run can set for one asset."""
 
@@ -82,17 +45,16 @@ class StageConfig(dg.Config):
     """Retries after a failure that may pass, such as a server that does not answer."""
 
 
-def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | dg.AssetSpec:
+def build_asset(stage: Stage, settings: Settings) -> dg.AssetsDefinition | dg.AssetSpec:
     """The Dagster asset of a stage; of a disabled stage, an asset that cannot be materialized and
     says why.
 
     settings: they say which stages are disabled, where a step runs, and with which settings its
     rows are made.
     """
-    stage = asset.stage
     spec = dg.AssetSpec(
         stage.name,
-        deps=asset.dependencies(settings),
+        deps=_dependencies(stage, settings),
         partitions_def=MONTHS,
         group_name=stage.group,
         kinds=set(stage.kinds),
@@ -100,7 +62,7 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         tags={"citeloom/resource": stage.pool or "cpu"},
         description=f"{stage.description}\n\nA row is {stage.table.row}.",
         metadata={"dagster/column_schema": column_schema(stage.table)},
-        code_version=asset.code_version(settings),
+        code_version=_code_version(stage, settings),
     )
     disabled = disabled_reason(stage, settings)
     if disabled:
@@ -128,13 +90,36 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | 
         _write_disabled_months(stage, workspace, month)
         outcome = _run(context, stage, workspace, month, config)
         try:
-            metadata = outcome_metadata(asset, workspace, outcome)
+            metadata = _outcome_metadata(stage, workspace, outcome)
             version = _data_version(stage.name, workspace, month)
         except CiteloomError as error:  # the store of the data root may be gone by now
             raise dg.Failure(description=str(error), allow_retries=False) from error
         return dg.MaterializeResult(metadata=metadata, data_version=version)
 
     return _asset
+
+
+def _dependencies(stage: Stage, settings: Settings) -> list[str]:
+    """Names of the assets that a stage depends on: no disabled one, since its months have no rows
+    to read.
+    """
+    disabled = {other.name for other in STAGES if disabled_reason(other, settings)}
+    return [table.name for table in stage.upstream if table.name not in disabled]
+
+
+def _code_version(stage: Stage, settings: Settings) -> str:
+    """The versions of table and stage, and a digest of the settings that change its rows.
+
+    So a month is out of date in Dagster after a changed setting, as in `citeloom status`.
+    """
+    try:
+        values = {name: getattr(settings, name) for name in stage.settings}
+        values |= stage.part_settings(settings)
+    # Each run names the invalid setting; the UI opens all the same.
+    except CiteloomError as error:
+        values = {"invalid": str(error)}
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+    return f"{stage.table.version}.{stage.version}.{digest[:8]}"
 
 
 def disabled_reason(stage: Stage, settings: Settings) -> str:
@@ -155,7 +140,7 @@ def _write_disabled_months(stage: Stage, workspace: Workspace, month: str) -> No
 
 
 def materialization(
-    asset: StageAsset, workspace: Workspace, outcome: Outcome, instance: dg.DagsterInstance
+    stage: Stage, workspace: Workspace, outcome: Outcome, instance: dg.DagsterInstance
 ) -> dg.AssetMaterialization:
     """The same materialization as an event, for a month that was computed outside any run of
     Dagster.
@@ -163,11 +148,11 @@ def materialization(
     Its tags are those that Dagster itself gives a materialization, from which it tells whether a
     month is out of date: of each input the data version, and the event that recorded it.
     """
-    tags = {"dagster/code_version": asset.code_version(workspace.settings)}
-    version = _data_version(asset.stage.name, workspace, outcome.month)
+    tags = {"dagster/code_version": _code_version(stage, workspace.settings)}
+    version = _data_version(stage.name, workspace, outcome.month)
     if version is not None:
         tags["dagster/data_version"] = version.value
-    for name in asset.dependencies(workspace.settings):
+    for name in _dependencies(stage, workspace.settings):
         input_version = _data_version(name, workspace, outcome.month)
         records = instance.fetch_materializations(
             dg.AssetRecordsFilter(dg.AssetKey(name), asset_partitions=[outcome.month]), limit=1
@@ -178,9 +163,9 @@ def materialization(
                 str(records[0].storage_id) if records else "NULL"
             )
     return dg.AssetMaterialization(
-        asset_key=asset.stage.name,
+        asset_key=stage.name,
         partition=outcome.month,
-        metadata=outcome_metadata(asset, workspace, outcome),
+        metadata=_outcome_metadata(stage, workspace, outcome),
         tags=tags,
     )
 
@@ -262,9 +247,9 @@ def _log_progress(log: dg.DagsterLogManager) -> Listener:
     return log_event
 
 
-def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) -> dict[str, Any]:
+def _outcome_metadata(stage: Stage, workspace: Workspace, outcome: Outcome) -> dict[str, Any]:
     """The figures of an outcome, each under a name that the UI can plot over time; the month's
-    first rows, and the asset's own details.
+    first rows, and the stage's own details.
     """
     metadata: dict[str, Any] = {
         "dagster/row_count": outcome.rows,
@@ -277,9 +262,9 @@ def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) 
         metadata[f"left_out/{reason}"] = count
     for name, value in {**outcome.notes, **outcome.measured}.items():
         metadata[name] = _metadata_value(value)
-    metadata["preview"] = _preview(asset.stage, workspace, outcome.month)
-    if asset.details is not None:
-        metadata |= asset.details(workspace, outcome.month)
+    metadata["preview"] = _preview(stage, workspace, outcome.month)
+    if stage.name in DETAILS:
+        metadata |= DETAILS[stage.name](workspace, outcome.month)
     return metadata
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import dagster as dg
 
 from assets import operations
-from assets.catalogue import STAGE_ASSETS
 from assets.checks import build_check
 from assets.jobs import (
     check_months,
@@ -34,7 +33,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
     settings = definition_time_settings()
     return dg.Definitions(
         assets=[
-            *(build_asset(asset, settings) for asset in STAGE_ASSETS),
+            *(build_asset(stage, settings) for stage in STAGES),
             operations.arxiv_changes,
             operations.refresh_summary,
             operations.months,

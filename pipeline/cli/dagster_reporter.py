@@ -49,27 +49,59 @@ class DagsterReporter:
             case StageFinished(outcome):
                 self._report_outcome(outcome)
             case AllMonthsFinished(stage):
-                self._report(f"{stage} of all months", lambda _: _finish_materialization(stage))
-            case CheckEvaluated(_, check, month):
-                self._report(f"{check.name} of {month}", lambda _: _evaluation(event))
+                self._report_finish(stage)
+            case CheckEvaluated():
+                self._report_check(event)
 
     def _report_outcome(self, outcome: Outcome) -> None:
         """Record a month that was computed; one that was skipped has been recorded before. A
         disabled stage is no asset that can be materialized.
         """
-        if not outcome.skipped and not outcome.disabled:
-            self._report(
-                f"{outcome.stage} of {outcome.month}",
-                lambda instance: _materialization(self._workspace, outcome, instance),
-            )
+        if outcome.skipped or outcome.disabled:
+            return
+
+        def make(instance: dg.DagsterInstance) -> DagsterEvent:
+            from assets.stage_asset import materialization
+            from pipeline.stages import lookup_stage
+
+            return materialization(lookup_stage(outcome.stage), self._workspace, outcome, instance)
+
+        self._report(f"{outcome.stage} of {outcome.month}", make)
+
+    def _report_check(self, event: CheckEvaluated) -> None:
+        def make(instance: dg.DagsterInstance) -> DagsterEvent:
+            from assets.checks import evaluation
+
+            return evaluation(event)
+
+        self._report(f"{event.check.name} of {event.month}", make)
+
+    def _report_finish(self, stage: str) -> None:
+        """Record the work over all months of a stage as a materialization of the asset `months`."""
+
+        def make(instance: dg.DagsterInstance) -> DagsterEvent:
+            import dagster as dg
+
+            from assets.operations import months
+
+            return dg.AssetMaterialization(months.key, metadata={"finished": stage})
+
+        self._report(f"{stage} of all months", make)
 
     def report_refresh(self, summary: RefreshSummary) -> None:
         """Record the summary of a refresh as a materialization of the asset `refresh_summary`."""
-        self._report("the summary", lambda _: _summary_materialization(self._workspace, summary))
 
-    def _report(
-        self, name: str, make_event: Callable[[dg.DagsterInstance], DagsterEvent | None]
-    ) -> None:
+        def make(instance: dg.DagsterInstance) -> DagsterEvent:
+            import dagster as dg
+
+            from assets.operations import refresh_summary, summary_metadata
+
+            metadata = summary_metadata(self._workspace, summary)
+            return dg.AssetMaterialization(refresh_summary.key, metadata=metadata)
+
+        self._report("the summary", make)
+
+    def _report(self, name: str, make: Callable[[dg.DagsterInstance], DagsterEvent]) -> None:
         if self._unreachable:
             return
         try:
@@ -84,9 +116,7 @@ class DagsterReporter:
             )
             return
         try:
-            event = make_event(instance)
-            if event is not None:
-                _record(instance, event)
+            _record(instance, make(instance))
         except Exception as error:
             self._note(f"{name} could not be reported to Dagster", error)
 
@@ -124,41 +154,3 @@ def _record(instance: dg.DagsterInstance, event: DagsterEvent) -> None:
         if not isinstance(event, dg.AssetCheckEvaluation):
             raise
         instance.report_runless_asset_event(without_partition(event))
-
-
-def _evaluation(event: CheckEvaluated) -> dg.AssetCheckEvaluation:
-    from assets.checks import evaluation
-
-    return evaluation(event)
-
-
-def _finish_materialization(stage: str) -> dg.AssetMaterialization:
-    import dagster as dg
-
-    from assets.operations import months
-
-    return dg.AssetMaterialization(months.key, metadata={"finished": stage})
-
-
-def _summary_materialization(
-    workspace: Workspace, summary: RefreshSummary
-) -> dg.AssetMaterialization:
-    import dagster as dg
-
-    from assets.operations import refresh_summary, summary_metadata
-
-    return dg.AssetMaterialization(
-        refresh_summary.key, metadata=summary_metadata(workspace, summary)
-    )
-
-
-def _materialization(
-    workspace: Workspace, outcome: Outcome, instance: dg.DagsterInstance
-) -> dg.AssetMaterialization | None:
-    from assets.catalogue import STAGE_ASSETS
-    from assets.stage_asset import materialization
-
-    for asset in STAGE_ASSETS:
-        if asset.stage.name == outcome.stage:
-            return materialization(asset, workspace, outcome, instance)
-    return None

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from assets.catalogue import STAGE_ASSETS
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
@@ -37,9 +36,8 @@ MONTH, BY_COMMAND = "2024-03", "2024-04"
 PARTITIONS = "//*[normalize-space(text())='Select a partition or create one']"
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS: dict[str, list[str]] = {}
-for asset in STAGE_ASSETS:
-    if asset.stage in STAGES:
-        GROUPS.setdefault(asset.stage.group, []).append(asset.stage.name)
+for stage in STAGES:
+    GROUPS.setdefault(stage.group, []).append(stage.name)
 
 
 @dataclass(frozen=True, slots=True)
