@@ -193,7 +193,7 @@ def plain_line(line: str) -> str:
 
 def has_letters(text: str) -> bool:
     """Whether a text says anything beside its marks."""
-    return any(letter.isalpha() for letter in plain_line(text))
+    return any(map(str.isalpha, _MARKED.sub(" ", text)))
 
 
 # E-mails and other addresses.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pipeline.corpus.parse.parsed_page import Author, BibliographyItem, Block, Section
 from pipeline.corpus.parse.policies import fold, visible, without_markers
-from pipeline.corpus.passages.sentences import mask
+from pipeline.corpus.passages.sentences import without_formulas
 
 _RULE = re.compile(r"\|(?: --- \|)+")
 _MACRO = re.compile(r"\\[A-Za-z@]{2,}")
@@ -83,4 +83,4 @@ def _of_the_page(text: str) -> int:
 def unconverted_macros(abstract: str | None, blocks: Sequence[Block]) -> int:
     """Unconverted `\\macro` words in the text; not those of algorithms and formulas."""
     texts = [abstract or "", *(block.text for block in blocks if block.kind != "algorithm")]
-    return sum(len(_MACRO.findall(mask(text))) for text in texts if "\\" in text)
+    return sum(len(_MACRO.findall(without_formulas(text))) for text in texts if "\\" in text)

@@ -109,7 +109,7 @@ def fold(text: str) -> str:
     if GONE in text:
         text = _GAP.sub(lambda gap: gap[1] or gap[0].replace(GONE, ""), text)
     if LINE not in text:
-        return one_line(text.replace(INDENT, ""))
+        return one_line(text.replace(INDENT, "") if INDENT in text else text)
     if INDENT in text:
         text = _INDENTATION.sub(_spaces_of_indentation, text)
     lines = (one_line(line) for line in text.split(LINE))
@@ -290,7 +290,7 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
     """
     text = "".join(_cited(pieces))
     if _KEY in text:
-        bare = text.translate(_WITHOUT_SCRIPTS)
+        bare = text.translate(_WITHOUT_SCRIPTS) if SCRIPT_END in text else text
         marked = _BARE.sub(_marker, _BRACKETED.sub(_marker, bare))
         text = _raised(marked) if RAISED in text else marked
     elif not _WORD.search(text):

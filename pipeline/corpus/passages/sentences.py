@@ -49,7 +49,6 @@ _STOP = re.compile(
     rf"(?P<end>[。！？｡।॥؟۔։።၊။។༎]+(?:[”’」』）》】\"')]+(?![ぁ-ん])|(?![”’」』）》】\"')])))"
     rf"(?:\s*+{_CITATION}++)*+|\n"
 )
-_FULL_STOP = re.compile(r"(?<!\\right)(?<!\\left)\.\$+$")
 _NEXT_WORD = re.compile(r"\s*[\"“‘'«(\[¿¡]*(?P<word>[^\W\d_]+|.)", re.DOTALL)
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _ENUMERATOR = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,2})*|[A-Za-z]|[ivxIVX]{1,5})")
@@ -108,12 +107,18 @@ def mask(text: str) -> str:
     return text if is_plain else _PROTECTED.sub(_placeholders, text)
 
 
+def without_formulas(text: str) -> str:
+    """The text with a space for each formula and citation."""
+    return _PROTECTED.sub(" ", text)
+
+
 def _placeholders(match: re.Match[str]) -> str:
     protected = match[0]
     if protected[0] == "[":
         return _CITATION * len(protected)
-    last = _MATH_STOP if _FULL_STOP.search(protected) else _MATH
-    return _MATH * (len(protected) - 1) + last
+    tex = protected.rstrip("$")
+    is_stop = tex.endswith(".") and not tex.endswith(("\\right.", "\\left."))
+    return _MATH * (len(protected) - 1) + (_MATH_STOP if is_stop else _MATH)
 
 
 def split_text(text: str, most_words: int) -> list[Part]:

@@ -22,6 +22,7 @@ _IDEOGRAPHS = (
 )
 _ABUGIDAS = "\u0e01-\u0eff\u0f40-\u0fff\u1000-\u109f\u1780-\u17ff"
 UNSPACED = _IDEOGRAPHS + _ABUGIDAS
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _UNSPACED_WORD = re.compile(f"[{_IDEOGRAPHS}]|[{_ABUGIDAS}]{{1,4}}")
 # `bytes.split` does not split at the four separators that `str.split` knows beside the usual white
 # space.
@@ -63,5 +64,7 @@ def count_words(text: str) -> int:
         text = " ".join(MISSING_MARKER.split(text))
     if not text.isascii():
         text = _OTHER_SIGN.sub(lambda sign: " " if sign[0].isspace() else "", text)
-        text = _UNSPACED_WORD.sub(r" \g<0> ", text)
+        # One class of characters is searched for five times as fast as the pattern of two.
+        if _UNSPACED.search(text):
+            text = _UNSPACED_WORD.sub(r" \g<0> ", text)
     return len(text.encode().translate(_SEPARATORS_TO_SPACES, _ASCII_SIGNS).split())

@@ -60,7 +60,9 @@ def _cite_pieces(walk: Walk, node: Node, pieces: Pieces) -> None:
         kind = child.tag_type.kind
         key = policies.cited_key(child.href) if kind == "link" else None
         if key:
-            is_raised = any(inner.tag_type.kind == "superscript" for inner in child.elements())
+            is_raised = child.only_text() is None and any(
+                inner.tag_type.kind == "superscript" for inner in child.elements()
+            )
             link = (key, child.text())
             pieces.extend([RAISED, link, SCRIPT_END] if is_raised else [link])
         elif kind == "superscript":
