@@ -169,7 +169,11 @@ _YEAR_AFTER_NAMES = re.compile(
     rf"(?:[\s,.:;]*(?:[(\[](?:{MONTH},? )?{DATE}[^()\[\]\n]{{0,20}}[)\]]|"
     rf"{DATE}(?:, {MONTH}(?: \d\d?)?)?(?=[.,;:]|\n|$)))?[.,:;]*"
 )
-_SENTENCE = re.compile(rf"(?<={_LETTER}{{2}})\.\s+")
+# Behind a word, or the initials of an only name: "Roe A. On words.", "Roe A. B. On words."
+_SENTENCE = re.compile(
+    rf"(?:(?<={_LETTER}{{2}})|(?<={_LETTER}{{2}} [A-Z])|(?<={_LETTER}{{2}} [A-Z]\. [A-Z]))"
+    r"\.\s+(?![A-Z]\.)"
+)
 
 # Lists with initials. Groups are atomic: a name is taken whole or not at all, so a list of a
 # thousand is read once.
@@ -341,13 +345,23 @@ def _authors(names: str) -> tuple[str, ...]:
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
-    if authors and authors[0][-1].isupper() and all(map(_INITIALS_LAST.fullmatch, authors)):
-        return tuple(_INITIALS_LAST.sub(r"\2 \1", name) for name in authors)
+    if authors and all(map(_INITIALS_LAST.fullmatch, authors)):
+        return tuple(map(_given_first, authors))
     return authors
 
 
 _GROUP = re.compile(r"\([^()]*\)")
-_INITIALS_LAST = re.compile(r"([^,.]+[^\W\d_A-Z][^,.]*) ([A-Z](?:[ -]?[A-Z]){0,2})")
+_INITIALS_LAST = re.compile(
+    r"([^,.]+[^\W\d_A-Z][^,.]*) ([A-Z](?:[ -]?[A-Z]){0,2}|[A-Z]\.[A-Z .-]*)$"
+)
+
+
+def _given_first(name: str) -> str:
+    """ "Roe A. B" as "A. B. Roe": the stop behind the last initial may be the list's."""
+    initials = _INITIALS_LAST.sub(r"\2", name)
+    stop = "." if "." in initials[:-1] and initials[-1] != "." else ""
+    return _INITIALS_LAST.sub(rf"\2{stop} \1", name)
+
 
 # Titles.
 

@@ -53,7 +53,7 @@ SENTENCE_END = (
 # The name of a journal in abbreviations or capitals, up to its volume.
 JOURNAL = (
     rf"[^\W\d_](?:(?! [a-z]{{4}}|{SENTENCE_END}|\. In )[^,;?!()\n\d]){{1,70}}?,?\s"
-    rf"(?!{YEAR})[A-Z]?\d[\d.–-]*\s*(?:[,(;]|:?\d|$)"
+    rf"(?!{YEAR})[A-Z]?\d[\d.–-]*+\s*(?:[,(;]|:?\d|$)"
 )
 PUBLISHER = (
     r"(?:Springer|Press\b|Publi[sc]|Verlag|Wiley|Elsevier|Birkh|McGraw|American Mathematical Soc)"
@@ -128,7 +128,7 @@ QUOTED: Rules = (
 AFTER_TITLE: Rules = (
     StyleRule(
         "archive",
-        r"ar[Xx]iv(?:\s?:\s*\d|:[a-z-]+/\d|,? e?-?[Pp]rint|,? [Pp]reprint|,? \(?\d|,?"
+        r"[Aa]r[Xx]iv(?:\s?:\s*\d|:[a-z-]+/\d|,? e?-?[Pp]rint|,? [Pp]reprint|,? \(?\d|,?"
         r" abs|$)|Co[Rr][Rr]\b",
         "Rounded arXiv: a data set of words, arXiv:1909.01234",
         "Rounded arXiv: a data set of words",
@@ -189,6 +189,12 @@ AFTER_TITLE_IN_A_RUN: Rules = (
         "On words",
     ),
     StyleRule(
+        "publisher_by_date",
+        rf"[A-Z][^.;?!()\n\d]{{1,60}}; ?{YEAR}\b",
+        "On words. Bergen: Dover; 1999",
+        "On words",
+    ),
+    StyleRule(
         "journal",
         rf"(?!Vol|Part )(?=[A-Z]){JOURNAL}",
         "Ledgers, Logs and Lists, J. Words 12 (1999) 1–9",
@@ -232,7 +238,7 @@ TITLE_TAIL: Rules = (
     ),
     StyleRule(
         "archive",
-        r"ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint|\s\d{4})",
+        r"[Aa]r[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint|\se-prints?\b|\s\d{4})",
         "On words. arXiv preprint 1909.01",
         "On words",
     ),
