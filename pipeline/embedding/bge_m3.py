@@ -5,7 +5,6 @@ Only weights are read from the model's files. Tests compare the vectors with Fla
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,6 +17,7 @@ from pipeline.embedding.engine import PackedEmbedder
 from pipeline.embedding.model_files import (
     WEIGHT_FILES,
     UnreadableWeights,
+    content_name,
     find_folder,
     is_hub_name,
     read_file,
@@ -114,14 +114,13 @@ class BgeM3(PackedEmbedder):
 def name_of(path: str, precision: str) -> str:
     """The model's name: that of the hub, or a folder's name with 8 digits of what lies in it.
 
-    int8 is part of the name, since nobody has measured what it does to BGE-M3's vectors. Absolute
-    paths stay out, so that two machines with one model agree. Raises SettingError for a folder that
-    is not there.
+    int8 is part of the name, since nobody has measured what it does to BGE-M3's vectors. Raises
+    SettingError for a folder that is not there.
     """
     suffix = "+int8" if precision == "int8" else ""
     folder = Path(path).expanduser()
     if folder.is_dir():
-        return f"{folder.resolve().name}@{_content_digest(folder)}{suffix}"
+        return content_name(folder, (*_FILES, *WEIGHT_FILES, *_TOKENIZERS)) + suffix
     if not is_hub_name(path):
         raise SettingError(
             f"CITELOOM_EMBEDDER_PATH: there is no folder {path}; give the folder of BGE-M3's files,"
@@ -130,42 +129,25 @@ def name_of(path: str, precision: str) -> str:
     return path + suffix
 
 
-def _content_digest(folder: Path) -> str:
-    """8 hexadecimal digits over the sizes and the ends of the model's files (2 GB)."""
-    digest = hashlib.sha256()
-    for name in (*_FILES, *WEIGHT_FILES, *_TOKENIZERS):
-        file = folder / name
-        if file.is_file():
-            digest.update(f"{name} {file.stat().st_size}".encode())
-            digest.update(_ends(file))
-    return digest.hexdigest()[:8]
-
-
-def _ends(file: Path, most: int = 65_536) -> bytes:
-    with file.open("rb") as stream:
-        head = stream.read(most)
-        stream.seek(max(most, file.stat().st_size - most))
-        return head + stream.read(most)
-
-
 def find_model(path: str) -> Path:
     """The model's folder, from the hub's cache or the hub where `path` is not a folder.
 
     Raises SettingError where it is not there, or lacks a part.
     """
-    folder = find_folder(path, "CITELOOM_EMBEDDER_PATH", "CITELOOM_EMBEDDER to minilm")
+    return find_folder(path, "CITELOOM_EMBEDDER_PATH", "CITELOOM_EMBEDDER to minilm", lacking_files)
+
+
+def lacking_files(folder: Path) -> list[str]:
+    """The files of BGE-M3 that a folder does not have.
+
+    sentence-transformers fetches no sparse_linear.pt and colbert_linear.pt, and FlagEmbedding would
+    go on with random heads.
+    """
     lacking = [name for name in _FILES if not (folder / name).is_file()]
     for alternatives in (WEIGHT_FILES, _TOKENIZERS):
         if not any((folder / name).is_file() for name in alternatives):
             lacking.append(" or ".join(alternatives))
-    if lacking:
-        # FlagEmbedding would go on with random heads where sparse_linear.pt or colbert_linear.pt is
-        # absent.
-        raise SettingError(
-            f"CITELOOM_EMBEDDER_PATH: {folder} lacks {', '.join(lacking)}: give BGE-M3's whole"
-            " folder"
-        )
-    return folder
+    return lacking
 
 
 def _read_config(file: Path) -> Shape:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.embedding.bge_m3 import BgeM3, name_of
+from pipeline.embedding import bge_m3, sentence_transformers
+from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.flag_embedding import FlagBgeM3
 from pipeline.embedding.minilm import NAME, MiniLM
+from pipeline.embedding.model_files import cached_folder, is_hub_name
+from pipeline.embedding.sentence_transformers import SentenceEmbedder
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
+    from pipeline.embedding.engine import PackedEmbedder
     from pipeline.settings import Settings
+
+EMBEDDERS: Mapping[str, type[PackedEmbedder]] = {
+    "minilm": MiniLM,
+    "bge-m3": BgeM3,
+    "sentence-transformers": SentenceEmbedder,
+}
+"""The class for each value of CITELOOM_EMBEDDER, computed by citeloom's engine where it can be."""
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -24,8 +37,11 @@ def make_embedder(settings: Settings) -> Embedder:
     tokens = settings.embedder_tokens
     if settings.embedder == "minilm":
         return _minilm(device, precision, tokens)
-    engine, path = settings.embedder_engine, settings.embedder_path
-    return _bge_m3(engine, path, device, precision, tokens, settings.embedder_colbert)
+    path = settings.embedder_path
+    if settings.embedder == "sentence-transformers":
+        return _sentence_embedder(path, device, precision, tokens)
+    engine, colbert = settings.embedder_engine, settings.embedder_colbert
+    return _bge_m3(engine, path, device, precision, tokens, colbert)
 
 
 @lru_cache(maxsize=4)
@@ -41,6 +57,11 @@ def _bge_m3(
     return model(path, device, precision, tokens, colbert=colbert)
 
 
+@lru_cache(maxsize=4)
+def _sentence_embedder(path: str, device: str, precision: str, tokens: int) -> Embedder:
+    return SentenceEmbedder(path, device, precision, tokens)
+
+
 def makes_colbert(settings: Settings) -> bool:
     """Whether ColBERT vectors are made: the settings ask for them, and the model has them."""
     return settings.embedder == "bge-m3" and settings.embedder_colbert
@@ -53,4 +74,19 @@ def model_name(settings: Settings) -> str:
     """
     if settings.embedder == "minilm":
         return NAME
-    return name_of(settings.embedder_path, settings.embedder_precision)
+    if settings.embedder == "sentence-transformers":
+        return sentence_transformers.name_of(settings.embedder_path)
+    return bge_m3.name_of(settings.embedder_path, settings.embedder_precision)
+
+
+def files_to_fetch(settings: Settings) -> list[str]:
+    """The files that `make_embedder` would fetch from the hub, as far as the hub's cache tells."""
+    name = settings.embedder_path
+    if settings.embedder == "minilm" or Path(name).is_dir() or not is_hub_name(name):
+        return []
+    folder = cached_folder(name)
+    if folder is None:
+        return ["all files"]
+    if settings.embedder == "sentence-transformers":
+        return sentence_transformers.lacking_files(folder)
+    return bge_m3.lacking_files(folder)

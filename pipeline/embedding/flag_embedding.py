@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.device import DeviceModel
 from pipeline.embedding.encoder import Heads, greatest_weights
+from pipeline.embedding.padded import pad, padded_places
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -77,17 +78,9 @@ class _FlagNetwork:
         """FlagEmbedding's vectors of a pack: dense_vecs (texts, dimensions), sparse_vecs (texts,
         longest, 1), and where asked for colbert_vecs (texts, longest - 1, dimensions).
         """
-        import torch
-
-        texts = len(tokens.starts) - 1
-        places = _padded_places(tokens)
-        ids = torch.full((texts * tokens.longest,), self._padding, device=places.device)
-        mask = torch.zeros_like(ids)
-        ids[places] = tokens.ids[: tokens.count].long()
-        mask[places] = 1
-        shape = (texts, tokens.longest)
+        batch = pad(tokens, self._padding)
         vectors: dict[str, Tensor] = self._network(
-            {"input_ids": ids.view(shape), "attention_mask": mask.view(shape)},
+            {"input_ids": batch.ids, "attention_mask": batch.mask},
             return_dense=True,
             return_sparse=True,
             return_colbert_vecs=self._colbert,
@@ -98,7 +91,7 @@ class _FlagNetwork:
         self, outputs: dict[str, Tensor], tokens: Tokens, slots: Tensor, terms: int, *, half: bool
     ) -> Heads:
         """The vectors of a pack without padding; a term has its tokens' greatest weight."""
-        places = _padded_places(tokens)
+        places = padded_places(tokens)
         sparse = greatest_weights(outputs["sparse_vecs"].flatten()[places].float(), slots, terms)
         colbert = None
         if self._colbert:
@@ -108,16 +101,3 @@ class _FlagNetwork:
             colbert = outputs["colbert_vecs"].flatten(0, 1)[rows]
             colbert = colbert.half() if half else colbert.float()
         return Heads(outputs["dense_vecs"].float(), sparse, colbert)
-
-
-def _padded_places(tokens: Tokens) -> Tensor:
-    """Each token's place in the padded batch, row after row; int64 of shape (count,)."""
-    import torch
-
-    starts = tokens.starts.long()
-    lengths = starts[1:] - starts[:-1]
-    numbers = torch.arange(len(lengths), device=starts.device)
-    shift = numbers * tokens.longest - starts[:-1]
-    return torch.arange(tokens.count, device=starts.device) + shift.repeat_interleave(
-        lengths, output_size=tokens.count
-    )

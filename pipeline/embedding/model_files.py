@@ -6,8 +6,8 @@ remote code is run.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import partial
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 # Exports of the same weights, which nobody here reads: of BGE-M3, the ONNX one is 2.3 GB.
-_UNUSED = ["onnx/*", "openvino/*", "imgs/*", "*.onnx", "*.onnx_data"]
+_UNUSED = [
+    *("onnx/*", "openvino/*", "imgs/*", "*.onnx", "*.onnx_data"),
+    *("*.h5", "*.msgpack", "*.ot", "*.gguf"),
+]
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 _FIRST = "embeddings.word_embeddings.weight"
 
@@ -28,40 +31,103 @@ def is_hub_name(path: str) -> bool:
     return path.count("/") == 1 and not path.startswith((".", "/", "~")) and not path.endswith("/")
 
 
-def find_folder(path: str, setting: str, otherwise: str) -> Path:
+def find_folder(
+    path: str,
+    setting: str,
+    otherwise: str,
+    lacking: Callable[[Path], Sequence[str]] = lambda folder: (),
+) -> Path:
     """The folder `path`, or the model of this name from the hub's cache or the hub.
 
-    setting: that named the path; otherwise: what else to do, for the message. Raises SettingError
-    where there is neither.
+    setting: that named the path; otherwise: what else to do, for the message. lacking: names the
+    files that a folder should have and does not; of a name of the hub, they are fetched. Raises
+    SettingError where there is no folder, or one that lacks a file.
     """
     folder = Path(path).expanduser()
     if folder.is_dir():
+        if files := lacking(folder):
+            raise SettingError(
+                f"{setting}: {folder} lacks {', '.join(files)}: give the model's whole folder"
+            )
         return folder
     if not is_hub_name(path):
         raise SettingError(
             f"{setting}: there is no folder {path}; give one, or a name of the hub, or {otherwise}"
         )
-    return _download(path, setting, otherwise)
+    return _hub_folder(path, setting, otherwise, lacking)
 
 
-def _download(name: str, setting: str, otherwise: str) -> Path:
-    import httpx2
+def cached_folder(name: str) -> Path | None:
+    """The folder of a model of the hub in the hub's cache, without a request.
+
+    Files may be absent where another program filled the cache: it fetches those that it reads.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     model, _, revision = name.partition("@")
-    find = partial(snapshot_download, model, revision=revision or None, ignore_patterns=_UNUSED)
-    with suppress(LocalEntryNotFoundError):
-        return Path(find(local_files_only=True))
     try:
-        return Path(find())
+        folder = snapshot_download(
+            model, revision=revision or None, ignore_patterns=_UNUSED, local_files_only=True
+        )
+    except LocalEntryNotFoundError:
+        return None
+    return Path(folder)
+
+
+def _hub_folder(
+    name: str, setting: str, otherwise: str, lacking: Callable[[Path], Sequence[str]]
+) -> Path:
+    import httpx2
+    from huggingface_hub import snapshot_download
+
+    model, _, revision = name.partition("@")
+    folder = cached_folder(name)
+    files = lacking(folder) if folder else ()
+    if folder and not files:
+        return folder
+    # The same commit as in the cache, so that weights which are there are not fetched again.
+    commit = folder.name if folder else revision or None
+    reason = "it has none, or does not answer"
+    try:
+        folder = Path(snapshot_download(model, revision=commit, ignore_patterns=_UNUSED))
+        files = lacking(folder)
+        if not files:
+            return folder
     except (OSError, ValueError, httpx2.HTTPError) as error:
         # A timeout may have no message.
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise SettingError(
-            f"{setting}: {name} is neither a folder nor to be had from the Hugging Face hub"
-            f" ({reason}): set it to the folder of the model's files, or {otherwise}"
-        ) from error
+    fault = f"is neither a folder nor to be had from the Hugging Face hub ({reason})"
+    if files:
+        fault = f"in the hub's cache lacks {', '.join(files)}, and the hub gives none ({reason})"
+    pinned = f" --revision {revision}" if revision else ""
+    raise SettingError(
+        f"{setting}: {name} {fault}: run `hf download {model}{pinned} --exclude 'onnx/*'` where"
+        f" there is a network, set it to the folder of the model's files, or {otherwise}"
+    )
+
+
+def content_name(folder: Path, files: Iterable[str]) -> str:
+    """A model's name by its files: the folder's name, and 8 digits of what lies in it.
+
+    Absolute paths stay out, so that two machines with one model agree. files: relative to the
+    folder; those that are absent are passed over.
+    """
+    digest = hashlib.sha256()
+    for name in files:
+        file = folder / name
+        if file.is_file():
+            digest.update(f"{name} {file.stat().st_size}".encode())
+            digest.update(_ends(file))
+    return f"{folder.resolve().name}@{digest.hexdigest()[:8]}"
+
+
+def _ends(file: Path, most: int = 65_536) -> bytes:
+    """The beginning and the end of a file: weights are 2 GB."""
+    with file.open("rb") as stream:
+        head = stream.read(most)
+        stream.seek(max(most, file.stat().st_size - most))
+        return head + stream.read(most)
 
 
 class UnreadableWeights(Exception):

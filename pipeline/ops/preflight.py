@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.answering.stages import check_answering
-from pipeline.embedding.choice import model_name
+from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.reindex import check_layout
@@ -35,7 +35,8 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
             f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file"
         )
     if "embeddings" in names:
-        model_name(settings)
+        # The model's files may be on other machines alone.
+        model_name(settings) if settings.on_cluster else make_embedder(settings)
     if "index_receipts" in names:
         _check_index(workspace)
     if "questions" in names:

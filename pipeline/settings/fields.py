@@ -148,7 +148,13 @@ class EmbeddingSettings(BaseModel):
             " and passage."
         ),
     )
-    embedder: Literal["minilm", "bge-m3"] = Field("minilm", description="Embedding model.")
+    embedder: Literal["minilm", "bge-m3", "sentence-transformers"] = Field(
+        "minilm",
+        description=(
+            "Embedding model: minilm, bge-m3, or the folder or hub name of a sentence-transformers"
+            " model, such as BAAI/bge-small-en-v1.5."
+        ),
+    )
     embedder_engine: Literal["citeloom", "flagembedding"] = Field(
         "citeloom",
         description=(
@@ -158,7 +164,10 @@ class EmbeddingSettings(BaseModel):
     )
     embedder_path: str = Field(
         "BAAI/bge-m3",
-        description="Folder or hub name of BGE-M3; used if CITELOOM_EMBEDDER is bge-m3.",
+        description=(
+            "Folder or hub name of BGE-M3, where CITELOOM_EMBEDDER is bge-m3; another"
+            " model's goes into CITELOOM_EMBEDDER itself."
+        ),
     )
     embedder_device: str = Field(
         "auto",
@@ -168,8 +177,8 @@ class EmbeddingSettings(BaseModel):
         "auto",
         description=(
             "Numbers that the embedder multiplies. auto: for MiniLM int8 where the processor has"
-            " instructions for it; for BGE-M3 fp16 on a GPU, bf16 where the processor has it; else"
-            " fp32. int8 is part of BGE-M3's name."
+            " instructions for it; for BGE-M3 fp16 on a GPU, bf16 where the processor has it; for"
+            " other models fp16 on a GPU; else fp32. int8 is part of BGE-M3's name."
         ),
     )
     embedder_tokens: int = Field(

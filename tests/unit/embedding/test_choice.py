@@ -4,11 +4,13 @@ here.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -71,27 +73,39 @@ def _run(code: str, **environment: str) -> str:
     return ended.stderr
 
 
-class BrokenHub(BaseHTTPRequestHandler):
-    """A hub that describes a model with one file, and breaks off while it sends that file."""
+COMMIT = "5617a9f61b028005a4858fdac845db406aefb181"
+HEADS = ("sparse_linear.pt", "colbert_linear.pt")
+OTHER_PARTS = ("config.json", "pytorch_model.bin", "tokenizer.json")
+FIND_MODEL = "from pipeline.embedding.bge_m3 import find_model; find_model('BAAI/bge-m3')"
+
+
+class FakeHub(BaseHTTPRequestHandler):
+    """A hub with BGE-M3, whose files hold their names. It may break off while it sends a file."""
+
+    breaks_off = False
 
     def do_HEAD(self) -> None:
-        self._answer(b"", length=1000)
+        self._answer(b"", length=len(Path(self.path).name))
 
     def do_GET(self) -> None:
-        file = {"type": "file", "path": "model.bin", "size": 1000, "oid": "1"}
-        model = {"id": "nobody/bge-m3", "sha": "0" * 40, "siblings": [{"rfilename": "model.bin"}]}
-        if self.path.startswith("/api/models/"):
-            content = json.dumps([file] if "/tree/" in self.path else model).encode()
-            self._answer(content, length=len(content))
+        if "/tree/" in self.path:
+            self._answer_json([_entry(name) for name in (*HEADS, *OTHER_PARTS, "onnx/model.onnx")])
+        elif self.path.startswith("/api/models/"):
+            self._answer_json({"id": "BAAI/bge-m3", "sha": COMMIT})
         else:
-            self._answer(b"half of it", length=1000)
+            content = Path(self.path).name.encode()
+            self._answer(content[: 3 if self.breaks_off else None], length=len(content))
+
+    def _answer_json(self, value: object) -> None:
+        content = json.dumps(value).encode()
+        self._answer(content, length=len(content))
 
     def _answer(self, content: bytes, length: int) -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(length))
         self.send_header("Content-Type", "application/json")
-        self.send_header("X-Repo-Commit", "0" * 40)
-        self.send_header("ETag", '"1"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("ETag", f'"{_blob(Path(self.path).name)}"')
         self.end_headers()
         self.wfile.write(content)
 
@@ -99,29 +113,62 @@ class BrokenHub(BaseHTTPRequestHandler):
         """Nothing, so that pytest's output stays readable."""
 
 
-def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(tmp_path: Path) -> None:
-    code = (
-        "from pipeline.embedding.choice import make_embedder\nfrom pipeline.settings import"
-        " load_settings\nmake_embedder(load_settings(_env_file=None, embedder='bge-m3',"
-        " embedder_path='nobody/bge-m3'))"
-    )
-    refused = "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither"
-    offline = _run(code, HF_HUB_OFFLINE="1", HF_HUB_CACHE=str(tmp_path))
+def _blob(name: str) -> str:
+    return hashlib.sha1(name.encode()).hexdigest()
+
+
+def _entry(name: str) -> dict[str, object]:
+    file = Path(name).name
+    return {"type": "file", "path": name, "size": len(file), "oid": _blob(file)}
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[FakeHub]]:
+    """The hub that processes ask, unless they are offline, with an empty cache in tmp_path."""
+    handler = type("Handler", (FakeHub,), {})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+        monkeypatch.setenv("HF_HUB_DOWNLOAD_TIMEOUT", "2")
+        monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+        monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        yield handler
+        server.shutdown()
+
+
+def test_parts_that_another_program_did_not_fetch_are_fetched(
+    hub: type[FakeHub], tmp_path: Path
+) -> None:
+    model = tmp_path / "models--BAAI--bge-m3"
+    snapshot = model / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(COMMIT)
+    for name in OTHER_PARTS:
+        (snapshot / name).write_text("of another program")
+    offline = _run(FIND_MODEL, HF_HUB_OFFLINE="1")
+    assert "lacks sparse_linear.pt, colbert_linear.pt" in offline
+    assert "hf download BAAI/bge-m3" in offline
+    assert _run(FIND_MODEL) == ""
+    assert {file.name: file.read_text() for file in snapshot.iterdir()} == {
+        **dict.fromkeys(OTHER_PARTS, "of another program"),
+        **{name: name for name in HEADS},
+    }
+    assert _run(FIND_MODEL, HF_HUB_OFFLINE="1") == ""
+
+
+def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(
+    hub: type[FakeHub], tmp_path: Path
+) -> None:
+    refused = "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: BAAI/bge-m3 is neither"
+    offline = _run(FIND_MODEL, HF_HUB_OFFLINE="1")
     assert refused in offline
     assert "or CITELOOM_EMBEDDER to minilm" in offline
-    with ThreadingHTTPServer(("127.0.0.1", 0), BrokenHub) as hub:
-        threading.Thread(target=hub.serve_forever, daemon=True).start()
-        errors = _run(
-            code,
-            HF_ENDPOINT=f"http://127.0.0.1:{hub.server_port}",
-            HF_HUB_CACHE=str(tmp_path),
-            HF_HUB_OFFLINE="0",
-            HF_HUB_DOWNLOAD_TIMEOUT="2",
-            HF_HUB_DISABLE_XET="1",
-        )
-        hub.shutdown()
-    assert refused in errors
-    assert not list(tmp_path.rglob("snapshots/*/model.bin"))
+    hub.breaks_off = True
+    assert refused in _run(FIND_MODEL)
+    assert not list(tmp_path.rglob("snapshots/*/*.bin"))
 
 
 def test_settings_of_bge_m3_do_not_touch_what_minilm_made() -> None:

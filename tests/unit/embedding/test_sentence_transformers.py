@@ -1,0 +1,229 @@
+"""CITELOOM_EMBEDDER=<folder>: the vectors of sentence-transformers, with the folder's own prompts,
+through every door.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from pipeline import tables
+from pipeline.cli.app import app
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.sentence_transformers import SentenceEmbedder, read_config
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.run import State, run_stage, state
+from pipeline.errors import SettingError
+from pipeline.settings import Settings, load_settings
+from tests.unit.embedding.planted_code import Planted
+from tests.unit.embedding.tiny_sentence_model import (
+    DIMENSIONS,
+    PROMPTS,
+    TOKENS,
+    Family,
+    make_tiny_sentence_model,
+    set_in,
+)
+from tests.unit.index.building import TEXTS, make_workspace, write_month
+
+# The library's import alone takes ten seconds and more.
+pytestmark = pytest.mark.slow
+
+MONTH = "2024-03"
+# Of unlike length, so that a pack of them is padded; the last is cut.
+MIXED = ["", "a", "which decoder?", *(text[:30] for text in TEXTS), "a b c " * 30]
+
+
+@pytest.fixture(scope="module", params=["bert", "modernbert"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    family: Family = request.param
+    return make_tiny_sentence_model(tmp_path_factory.mktemp("models") / family, family, PROMPTS)
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    """A model for a test that changes something in it."""
+    return make_tiny_sentence_model(tmp_path / "bert", "bert", PROMPTS)
+
+
+def _settings(model: Path | str, **overrides: object) -> Settings:
+    return load_settings(_env_file=None, embedder=str(model), embedder_device="cpu", **overrides)
+
+
+def _library(folder: Path) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device="cpu")
+
+
+def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder: Path) -> None:
+    embedder, library = make_embedder(_settings(folder)), _library(folder)
+    assert embedder.dimensions == library.get_embedding_dimension()
+    assert embedder.max_tokens == library.max_seq_length == TOKENS
+    passages, queries = embedder.encode(MIXED), embedder.encode_queries(MIXED)
+    for vectors, prompt in ((passages, "passage: "), (queries, "query: ")):
+        expected = library.encode([prompt + text for text in MIXED])
+        np.testing.assert_allclose([row.dense for row in vectors], expected, atol=1e-5)
+    assert [row.truncated for row in passages] == [False] * 9 + [True]
+    assert all(len(row.sparse_ids) == 0 for row in passages)
+    streamed = np.concatenate([batch.dense for batch in embedder.encode_stream(MIXED * 60)])
+    np.testing.assert_allclose(streamed[-len(MIXED) :], [row.dense for row in passages], atol=2e-3)
+    facts = embedder.last_facts
+    assert facts is not None
+    assert (facts.engine, facts.precision, facts.devices) == (
+        ("sentence-transformers", "fp32", ("cpu",))
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompts", "query", "passage"),
+    [
+        ({}, "", ""),
+        ({"query": "search: "}, "search: ", ""),
+        ({"query": "q: ", "document": "d: ", "passage": "p: "}, "q: ", "d: "),
+        ({"passage": "p: "}, "", "p: "),
+        ({"document": "", "corpus": "c: "}, "", "c: "),
+    ],
+)
+def test_prompts_are_the_folders_and_none_where_it_has_none(
+    bert: Path, prompts: dict[str, str], query: str, passage: str
+) -> None:
+    set_in(bert / "config_sentence_transformers.json", prompts=prompts)
+    config = read_config(bert)
+    assert (config.query_prompt, config.passage_prompt) == (query, passage)
+
+
+def test_the_limit_and_the_dimensions_are_the_models(bert: Path) -> None:
+    set_in(bert / "sentence_bert_config.json", max_seq_length=20)
+    assert read_config(bert).max_tokens == 20
+    set_in(bert / "sentence_bert_config.json", max_seq_length=4000)
+    assert read_config(bert).max_tokens == TOKENS, "its position embeddings end there"
+    set_in(bert / "config.json", model_type="roberta", pad_token_id=1)
+    assert read_config(bert).max_tokens == TOKENS - 2
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_cls_token": True}
+    both = pooling | {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}
+    (bert / "1_Pooling" / "config.json").write_text(json.dumps(both))
+    assert read_config(bert).dimensions == 64
+    set_in(bert / "config_sentence_transformers.json", truncate_dim=16)
+    assert read_config(bert).dimensions == 16
+    (vectors,) = SentenceEmbedder(str(bert), "cpu").encode(["a text"])
+    assert vectors.dense.shape == (16,)
+    assert np.linalg.norm(vectors.dense) == pytest.approx(1)
+
+
+def test_a_model_is_named_by_what_lies_in_its_folder(bert: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(bert, tmp_path / "elsewhere" / "bert"))
+    assert model_name(_settings(bert)) == model_name(_settings(copy))
+    assert _settings(copy).embedder == "sentence-transformers", "the path is not in fingerprints"
+    assert model_name(_settings("BAAI/bge-small-en-v1.5")) == "BAAI/bge-small-en-v1.5"
+    for part in ("config_sentence_transformers.json", "1_Pooling/config.json"):
+        before = model_name(_settings(copy))
+        set_in(copy / part, changed=True)
+        assert model_name(_settings(copy)) != before
+
+
+@pytest.mark.parametrize(
+    ("file", "values", "message"),
+    [
+        ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, "compared by dot"),
+        ("1_Pooling/config.json", {"include_prompt": False}, "leaves the prompt out"),
+    ],
+)
+def test_a_model_whose_vectors_would_be_others_is_refused(
+    bert: Path, file: str, values: dict[str, object], message: str
+) -> None:
+    modules = json.loads((bert / "modules.json").read_text())
+    (bert / "modules.json").write_text(json.dumps(modules[:-1]))  # without Normalize
+    make_embedder(_settings(bert))
+    set_in(bert / file, **values)
+    with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER: .*{message}"):
+        SentenceEmbedder(str(bert))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("modules.json", None, "lacks modules.json"),
+        ("modules.json", "[]", "no Transformer and Pooling"),
+        ("modules.json", "{", "cannot be read"),
+        ("modules.json", '[{"path": ""}]', "has another form"),
+        ("modules.json", '[{"type": "os.system", "path": ""}]', "names os.system"),
+        ("1_Pooling/config.json", None, "lacks 1_Pooling/config.json"),
+        ("1_Pooling/config.json", "{}", "has another form"),
+        ("model.safetensors", None, "lacks model.safetensors"),
+    ],
+)
+def test_a_folder_of_another_kind_is_named(
+    bert: Path, file: str, content: str | None, message: str
+) -> None:
+    (bert / file).unlink()
+    if content is not None:
+        (bert / file).write_text(content)
+    with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER: .*{message}"):
+        make_embedder(_settings(bert))
+
+
+def test_no_folder_and_no_library_are_named(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for find in (make_embedder, model_name):
+        with pytest.raises(SettingError, match="CITELOOM_EMBEDDER: there is no folder /nowhere/x"):
+            find(_settings("/nowhere/x"))
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER: "):
+        _settings("minlm")
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
+        SentenceEmbedder(str(bert), "cpu", "int8").encode(["a text"])
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(SettingError, match=r"pip install .*\[sentence-transformers\]"):
+        SentenceEmbedder(str(bert))
+
+
+def test_code_planted_among_the_weights_is_refused(bert: Path, tmp_path: Path) -> None:
+    import torch
+
+    (bert / "model.safetensors").unlink()
+    torch.save({"weight": Planted(tmp_path / "trace")}, bert / "pytorch_model.bin")
+    with pytest.raises(SettingError, match="cannot be loaded"):
+        SentenceEmbedder(str(bert), "cpu").encode(["a text"])
+    assert not (tmp_path / "trace").exists()
+
+
+def test_a_month_is_embedded_again_for_another_model(folder: Path, tmp_path: Path) -> None:
+    minilm = make_workspace(tmp_path / "data")
+    write_month(minilm)
+    run_stage(EMBEDDINGS, minilm, MONTH)
+    workspace = make_workspace(tmp_path / "data", embedder=str(folder), embedder_device="cpu")
+    assert state(EMBEDDINGS, workspace, MONTH) is State.STALE
+    assert run_stage(EMBEDDINGS, workspace, MONTH).measured["reused"] == 0
+    row = workspace.root.rows(tables.EMBEDDINGS, MONTH)[0]
+    assert row["model"] == model_name(workspace.settings)
+    assert state(EMBEDDINGS, workspace, MONTH) is State.DONE
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert"])
+def test_the_commands_run_search_and_name_the_model(family: Family, tmp_path: Path) -> None:
+    folder = make_tiny_sentence_model(tmp_path / family, family, PROMPTS)
+    environment = {
+        "CITELOOM_DATA": str(tmp_path / "data"),
+        "CITELOOM_EMBEDDER": str(folder),
+        "CITELOOM_EMBEDDER_DEVICE": "cpu",
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+    }
+
+    def invoke(*arguments: str) -> str:
+        done = CliRunner().invoke(app, arguments, env=environment)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    invoke("run", "--months", MONTH, "--until", "index_receipts")
+    hits = json.loads(invoke("search", "beam search", "--by", "dense", "--exact", "--json"))
+    assert hits
+    doctor = invoke("doctor")
+    dimensions = DIMENSIONS if family == "bert" else DIMENSIONS // 2
+    assert f"{dimensions} dimensions, reads {TOKENS} tokens" in doctor
