@@ -17,6 +17,7 @@ from pipeline.settings.validators import (
     check_categories,
     check_cron,
     check_data_root,
+    check_embedder,
     check_judges,
     check_month_or_day,
     check_price,
@@ -148,7 +149,9 @@ class EmbeddingSettings(BaseModel):
             " and passage."
         ),
     )
-    embedder: Literal["minilm", "bge-m3", "sentence-transformers"] = Field(
+    embedder: Annotated[
+        Literal["minilm", "bge-m3", "sentence-transformers"], BeforeValidator(check_embedder)
+    ] = Field(
         "minilm",
         description=(
             "Embedding model: minilm, bge-m3, or the folder or hub name of a sentence-transformers"

@@ -84,6 +84,16 @@ def check_categories(value: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(normalize_category(text) or "" for text in value))
 
 
+def check_embedder(value: object) -> object:
+    """Refuse a model's name that is none; a folder and a hub's name were replaced by their kind."""
+    if value not in ("minilm", "bge-m3", "sentence-transformers"):
+        raise ValueError(
+            "must be minilm, bge-m3, or the folder or the hub name (owner/model) of a"
+            " sentence-transformers model"
+        )
+    return value
+
+
 def check_cron(value: str) -> str:
     """Refuse a schedule that has not the form of a cron line."""
     if not _CRON.fullmatch(value.strip()):

@@ -345,11 +345,11 @@ def gpu(workspace: Workspace) -> Iterator[DoctorFinding]:
     if devices == ("cpu",):
         build = "" if torch.version.cuda else " (it is a CPU build)"
         message = f"none that torch can use{build}: the embedder runs on the CPU in {precision}"
-        if settings.embedder == "minilm":
-            yield ok(message)
-        else:
+        if settings.embedder == "bge-m3":
             message += ", hundreds of tokens a second on two cores"
             yield warning(message, "use a machine with a GPU for many months")
+        else:
+            yield ok(message)
         return
     for device in devices:
         free, total = torch.cuda.mem_get_info(device)
