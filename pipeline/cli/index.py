@@ -30,7 +30,8 @@ _IDS_SHOWN = 5
 def audit(
     months: MonthsOption = "all", repair: RepairOption = False, as_json: AsJson = False
 ) -> int:
-    """Compare the index with the tables point by point; with --repair, make them agree.
+    """Check the tables against their digests, and the index against the tables, point by point;
+    with --repair, make the index agree.
 
     Examples:
       citeloom audit

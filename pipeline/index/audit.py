@@ -87,7 +87,8 @@ def audit_months(
     selection: str = "all",
     on_month: Callable[[str], None] = lambda month: None,
 ) -> IndexAudit:
-    """Compare the tables of the selected months with the collections of their layouts.
+    """Compare the tables of the selected months with the digests in their files, and with the
+    collections of their layouts.
 
     A month whose receipt disagrees gets a new one. A month that cannot be audited does not stop the
     others. on_month: called before each month. Raises SettingError if the selection contains no
@@ -95,6 +96,9 @@ def audit_months(
     """
     available = _months(workspace)
     selected = select_months(selection, available)
+    months_by_table = {
+        name: set(workspace.root.months(table)) for name, table in tables.TABLES.items()
+    }
     audits: list[MonthAudit] = []
     failures: list[tuple[str, str]] = []
     live = open_collections(
@@ -103,6 +107,9 @@ def audit_months(
     for month in selected:
         on_month(month)
         try:
+            for table, months in months_by_table.items():
+                if month in months:
+                    workspace.root.check_rows(tables.TABLES[table], month)
             audits.append(_audit_and_record(workspace, month))
         except SettingError:
             raise  # a wrong key or URL is wrong for every month

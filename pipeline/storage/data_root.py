@@ -17,12 +17,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.storage.provenance import foreign_file, provenance_in
+from pipeline.storage.provenance import foreign_file, provenance_in, read_provenance
 from pipeline.storage.read_cache import once
 from pipeline.storage.reading import open_parquet
+from pipeline.storage.row_groups import RowGroups
 from pipeline.storage.store import DataPath
 from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, RETIRED_TABLES, Table
 from pipeline.text import one_line
+
+# Made from sheets that people sent back, by no stage.
+_IMPORTED = (HUMAN_RATINGS, HUMAN_GRADES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class DataRoot:
                     f"{table.name} of {month} does not exist ({file}): "
                     f"run citeloom run --months {month} --until {table.name}"
                 ) from None
-            except (OSError, pa.ArrowInvalid) as error:
+            except (OSError, ValueError, pa.ArrowException) as error:
                 raise foreign_file(file, error) from error
             _check_version(file, provenance_in(parquet.metadata, file).schema_version, table, month)
             with _named_damage(file, table, month):
@@ -176,6 +180,21 @@ class DataRoot:
                 group = parquet.read_row_group(number, columns=columns_read, use_threads=False)
                 yield group.filter(pc.is_in(group[key], key_values)).select(columns)
 
+    def check_rows(self, table: Table, month: str) -> None:
+        """Compare a month's rows with the digest that its file records. Raises PermanentFailure
+        where they differ, and as `read` does.
+        """
+        file, groups = self.file(table, month), RowGroups(table)
+        with _named_damage(file, table, month):
+            for batch in self.batches(table, month):
+                for _ in groups.add(batch):
+                    pass
+            for _ in groups.finish():
+                pass
+        provenance = read_provenance(file)
+        if provenance is not None and provenance.rows_sha256 != groups.sha256:
+            raise _damage(file, table, month, "its rows are not those that were written")
+
     def count_groups(self, table: Table, month: str) -> int:
         """The number of row groups of a month. Raises as `read` does."""
         with self._open(table, month) as parquet:
@@ -208,7 +227,7 @@ def _check_version(file: DataPath, version: int, table: Table, month: str) -> No
     """Raise PermanentFailure for a file of another version of the table's columns."""
     if version == table.version:
         return
-    if table in (HUMAN_RATINGS, HUMAN_GRADES):
+    if table in _IMPORTED:
         raise PermanentFailure(
             f"{file} has schema version {version}, and this citeloom reads {table.version}: "
             f"move {file.parent} away and import the sheets again"
@@ -228,9 +247,12 @@ def _named_damage(file: DataPath, table: Table, month: str) -> Iterator[None]:
     """Name the file whose pages cannot be read, although its footer can."""
     try:
         yield
-    except (OSError, pa.ArrowInvalid) as error:
-        reason = one_line(str(error))
-        raise PermanentFailure(
-            f"{file} is damaged ({reason}): run citeloom run --months {month} --select"
-            f" {table.name} --force"
-        ) from error
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise _damage(file, table, month, one_line(str(error))) from error
+
+
+def _damage(file: DataPath, table: Table, month: str, reason: str) -> PermanentFailure:
+    way_out = f"run citeloom run --months {month} --select {table.name} --force"
+    if table in _IMPORTED:
+        way_out = f"move {file.parent} away and import the sheets again"
+    return PermanentFailure(f"{file} is damaged ({reason}): {way_out}")

@@ -1,4 +1,7 @@
-"""Opening Parquet files of the data root, on a disk or an object store."""
+"""Opening Parquet files of the data root, on a disk or an object store.
+
+The checksum of each page is compared with its bytes; files of earlier versions have none.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,14 @@ def open_parquet(file: DataPath, *, pre_buffer: bool = True) -> Iterator[pq.Parq
     """A Parquet file. pre_buffer: fetch column chunks ahead, and keep them. Raises what pyarrow
     raises.
     """
-    with open_file(file) as source, pq.ParquetFile(source, pre_buffer=pre_buffer) as parquet:
+    with (
+        open_file(file) as source,
+        pq.ParquetFile(source, pre_buffer=pre_buffer, page_checksum_verification=True) as parquet,
+    ):
         yield parquet
 
 
 def read_table(file: DataPath, columns: list[str] | None = None) -> pa.Table:
     """The rows of a Parquet file. Raises what pyarrow raises."""
     with open_file(file) as source:
-        return pq.read_table(source, columns=columns)
+        return pq.read_table(source, columns=columns, page_checksum_verification=True)

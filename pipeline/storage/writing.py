@@ -7,11 +7,10 @@ an object store, on this machine's disk and then in one upload.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 
 from pipeline.storage.provenance import METADATA_KEY, Provenance
 from pipeline.storage.read_cache import forget
+from pipeline.storage.row_groups import RowGroups
 from pipeline.storage.store import DataPath, staging_file
 from pipeline.tables import Table
 
@@ -41,8 +41,7 @@ class MonthWriter:
     def __init__(self, table: Table, file: DataPath) -> None:
         self._table, self._file = table, file
         self._rows: list[Row] = []
-        self._pending = table.schema.empty_table()
-        self._digest = hashlib.sha256()
+        self._groups = RowGroups(table)
         self.added = 0
 
     def __enter__(self) -> MonthWriter:
@@ -54,7 +53,11 @@ class MonthWriter:
         ]
         repeating = [path for path, kind in columns if not pa.types.is_floating(kind)]
         self._parquet = pq.ParquetWriter(
-            self._staged, self._table.schema, compression="zstd", use_dictionary=repeating
+            self._staged,
+            self._table.schema,
+            compression="zstd",
+            use_dictionary=repeating,
+            write_page_checksum=True,
         )
         return self
 
@@ -84,15 +87,15 @@ class MonthWriter:
             raise ValueError(f"a batch for {self._table.name} has other columns: {batch.schema}")
         self._convert_rows()
         self.added += batch.num_rows
-        self._append(batch)
+        self._write(self._groups.add(batch))
 
     def commit(self, provenance: Provenance) -> Provenance:
         """Move the month into place. Returns its provenance, with row count and digest filled
         in.
         """
         self._convert_rows()
-        self._write_group(self._pending)
-        complete = replace(provenance, rows=self.added, rows_sha256=self._digest.hexdigest())
+        self._write(self._groups.finish())
+        complete = replace(provenance, rows=self.added, rows_sha256=self._groups.sha256)
         self._parquet.add_key_value_metadata(
             {METADATA_KEY: json.dumps(asdict(complete), sort_keys=True).encode()}
         )
@@ -106,32 +109,12 @@ class MonthWriter:
     def _convert_rows(self) -> None:
         rows, self._rows = self._rows, []
         if rows:
-            self._append(pa.RecordBatch.from_pylist(rows, schema=self._table.schema))
+            batch = pa.RecordBatch.from_pylist(rows, schema=self._table.schema)
+            self._write(self._groups.add(batch))
 
-    def _append(self, batch: pa.RecordBatch) -> None:
-        pending = pa.concat_tables(
-            [self._pending, pa.Table.from_batches([batch], self._table.schema)]
-        )
-        size = self._table.rows_per_group
-        complete = pending.num_rows - pending.num_rows % size
-        for start in range(0, complete, size):
-            self._write_group(pending.slice(start, size))
-        self._pending = pending.slice(complete)
-
-    def _write_group(self, rows: pa.Table) -> None:
-        """Write rows_per_group rows. Row groups and digest depend on the rows only, not on the
-        batches they came in.
-
-        The digest covers nothing but rows, so downstream months stay valid where only a setting
-        changed.
-        """
-        # `take` copies the rows: slices of other batches would serialise with bits of their
-        # neighbours.
-        for batch in (
-            rows.take(pa.array(range(rows.num_rows), pa.int32())).combine_chunks().to_batches()
-        ):
-            self._digest.update(batch.serialize())
-            self._parquet.write_batch(batch, self._table.rows_per_read)
+    def _write(self, groups: Iterable[pa.RecordBatch]) -> None:
+        for group in groups:
+            self._parquet.write_batch(group, self._table.rows_per_read)
 
 
 def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:

@@ -197,6 +197,41 @@ def test_damaged_pages_under_a_whole_footer_are_named(tmp_path: Path, way: str) 
         list(root.iterate(LEDGER, "2024-03") if way == "iterate" else root.rows(LEDGER, "2024-03"))
 
 
+def test_a_changed_bit_of_the_rows_is_noticed_by_whoever_reads_them(tmp_path: Path) -> None:
+    root = DataRoot(tmp_path)
+    write(root, 500)
+    file = root.file(LEDGER, "2024-03")
+    whole, rows = file.read_bytes(), root.read(LEDGER, "2024-03")
+    pages = len(whole) - int.from_bytes(whole[-8:-4], "little") - 8
+    noticed = 0
+    for place in range(4, pages, max(pages // 100, 1)):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            assert root.read(LEDGER, "2024-03").equals(rows)
+        except PermanentFailure:
+            noticed += 1
+    assert noticed > 50
+
+
+@pytest.mark.parametrize("table", [LEDGER, tables.HUMAN_RATINGS], ids=lambda table: table.name)
+def test_rows_that_are_not_those_that_were_written_are_named(tmp_path: Path, table: Table) -> None:
+    root = DataRoot(tmp_path)
+    row = dict.fromkeys(table.schema.names)
+    file = root.file(table, "2024-03")
+    with MonthWriter(table, file) as writer:
+        writer.add(row)
+        writer.commit(replace(PROVENANCE, table=table.name, schema_version=table.version))
+    root.check_rows(table, "2024-03")
+    changed = pa.Table.from_pylist([row, row], table.schema)
+    with pq.ParquetWriter(file.with_name("other"), table.schema) as other:
+        other.write_table(changed)
+        other.add_key_value_metadata(pq.read_metadata(file).metadata)
+    file.with_name("other").replace(file)
+    way_out = "--select ledger --force" if table == LEDGER else "import the sheets again"
+    with pytest.raises(PermanentFailure, match=f"not those that were written.*{way_out}"):
+        root.check_rows(table, "2024-03")
+
+
 def test_texts_have_a_dictionary_and_vectors_none(tmp_path: Path) -> None:
     """Down to the innermost columns, as Parquet names them."""
     row = {

@@ -202,6 +202,18 @@ def test_months_that_searches_do_not_ask_are_told(workspace: Workspace) -> None:
     assert audit.as_json()["live"] == audit.live
 
 
+def test_a_month_with_a_damaged_table_is_named_and_the_others_are_audited(
+    workspace: Workspace,
+) -> None:
+    file = workspace.root.file(tables.EMBEDDINGS, FIRST)
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+    audit = audit_months(workspace)
+    ((month, message),) = audit.failures
+    assert (month, [month.month for month in audit.months]) == (FIRST, [SECOND])
+    assert f"{file} is damaged" in message
+
+
 def test_what_cannot_be_audited_is_named(
     workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
