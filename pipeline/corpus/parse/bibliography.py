@@ -522,7 +522,7 @@ _AFTER_VENUE = alternation(rules.AFTER_VENUE, rules.VENUE_MARK)
 _LONGEST_VENUE = 600
 _NO_VENUE = re.compile(
     rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:https?:|www\.|[Aa]ccessed|[Rr]etrieved|[Vv]ersion"
-    r" \d|URL|doi|DOI|"
+    r" \d|URL|doi|DOI|10\.\d{4}|"
     r"[Mm]anuscript|[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Ii]n"
     rf" prep|\[?Online|{YEAR}\W*$|pp?\.|ISBN|ISSN|"
     rf"\d[\d\s–-]*(?:pages|pp)?\W*$|$|(?i:n/a|preprint|thesis|submitted|to appear|in"

@@ -147,7 +147,8 @@ AFTER_TITLE: Rules = (
     ),
     StyleRule(
         "address",
-        r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|ISBN|ISSN|\[[Oo]nline|Available|Accessed|Retrieved",
+        r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|10\.\d{4,9}/|ISBN|ISSN|\[[Oo]nline|Available|Accessed"
+        r"|Retrieved",
         "On words: a tool, https://words.org",
         "On words: a tool",
     ),

@@ -139,6 +139,8 @@ _HANDLERS: dict[str, Handler] = {
     "link": inline.link,
     "superscript": inline.superscript,
     "subscript": inline.subscript,
+    "raised": inline.moved,
+    "lowered": inline.moved,
     "emphasis": inline.emphasis,
     "tag": inline.tag,
     "line_number": inline.line_number,

@@ -177,6 +177,9 @@ _HIDDEN = re.compile(
 )
 _WHITE = re.compile(r"(?:^|;)color:(?:white|#fff|#ffffff|rgb\(255,255,255\))(?:;|!|$)")
 
+# What \\raisebox moves up or down.
+_MOVED = re.compile(r"position:relative;bottom:(?P<down>-)?[\d.]*[1-9]")
+
 _BOXES = frozenset({
     "div", "p", "td", "th", "tr", "li", "dd", "dt", "section", "article", "blockquote", "figure",
     "table", "tbody", "thead", "tfoot", "ul", "ol", "dl", "pre", "main", "header", "aside",
@@ -209,6 +212,8 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
         small = _compact(style)
         if _WHITE.search(small) and "background" not in small:
             return "white"
+        if moved := _MOVED.search(small):
+            return "lowered" if moved["down"] else "raised"
     return kind
 
 
@@ -259,8 +264,8 @@ def _of_tag(tag: str) -> str:
 TEXT_KINDS = frozenset({"p", "para", "list", "listing", "tabular", "theorem", "equation", "float"})
 # Kinds that a paragraph may hold. A box that holds no others is a paragraph.
 WITHIN_PARAGRAPHS = frozenset({
-    "", "box", "break", "cite", "emphasis", "heading", "link", "math", "note", "subscript",
-    "superscript", "tag",
+    "", "box", "break", "cite", "emphasis", "heading", "link", "lowered", "math", "note", "raised",
+    "subscript", "superscript", "tag",
 })  # fmt: skip
 NO_TEXT_KINDS = frozenset({"drop", "lose", "unseen"})
 

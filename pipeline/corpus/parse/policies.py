@@ -46,6 +46,7 @@ CITATION_MARKER = re.compile(r"\[@[^\[\]]+\]")
 # Of citations whose items the page does not have.
 MISSING_MARKER = re.compile(r"\[\?[^\s\[\];]+(?:; \?[^\s\[\];]+)*\]")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
+_MARK_ALONE = re.compile(r"[\d\s,;–—*†‡§¶[\]()-]{1,16}")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
 _OWN_MARKS = (
@@ -84,6 +85,7 @@ _FRACTION = re.compile(rf"(\d?){RAISED}(\w+){SCRIPT_END}\s*[/⁄∕]\s*{LOWERED}
 _WITHOUT_SCRIPTS = str.maketrans(dict.fromkeys((RAISED, LOWERED, SCRIPT_END)))
 # What needs a sign to stay apart from the word that it hangs on: a word, or a number with its sign.
 _NEEDS_SIGN = re.compile(r"[-+−–]?[.,]?\w")
+_CITES = re.compile(r"[\[(]?\[[@?]")
 _ORDINAL = re.compile(r"st|nd|rd|th|er|re|ère|e?me|ème|[ºª]", re.IGNORECASE)
 # The isotope in ^14C: one symbol of an element.
 _ELEMENT = re.compile(r"[A-Z][a-z]?(?![a-z])")
@@ -129,6 +131,11 @@ def has_word(raw: str) -> bool:
     return any(map(_LETTERS.search, raw.split(TEX)[::2]))
 
 
+def is_mark(text: str) -> bool:
+    """Whether a text is numbers and signs alone, as the mark of a note or a citation is."""
+    return _MARK_ALONE.fullmatch(text) is not None and not text.isspace()
+
+
 def script(text: str, mark: str) -> str:
     """A superscript (RAISED) or subscript (LOWERED) of a text that is not folded yet."""
     return f"{mark}{text}{SCRIPT_END}" if text else ""
@@ -155,7 +162,7 @@ def _sign_of_script(match: re.Match[str]) -> str:
     whole, start, end = match.string, match.start(), match.end()
     before, after = whole[start - 1 : start], whole[end : end + 1]
     space = " " if after.isalnum() else ""
-    if text.startswith(("[@", "[?")):  # a citation in the style of Nature
+    if _CITES.match(text):  # a citation in the style of Nature
         is_apart = not before or before in f"([{LINE}" or before.isspace()
         return f"{'' if is_apart else ' '}{text}{space}"
     if before in ("", LINE):
@@ -292,7 +299,7 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
     if _KEY in text:
         bare = text.translate(_WITHOUT_SCRIPTS) if SCRIPT_END in text else text
         marked = _BARE.sub(_marker, _BRACKETED.sub(_marker, bare))
-        text = _raised(marked) if RAISED in text else marked
+        text = _raised(marked, is_all=text.startswith(RAISED)) if RAISED in text else marked
     elif not _WORD.search(text):
         text = GONE
     shown = "".join([piece if isinstance(piece, str) else piece[1] for piece in pieces])
@@ -305,9 +312,14 @@ def missing_key(key: str) -> str:
     return f"{_KEY}?{key}{_KEY}" if _CARRIED.fullmatch(key) else GONE
 
 
-def _raised(text: str) -> str:
-    """The text of a citation with a superscript in it: no marker sticks to the word before it."""
-    return script(text, RAISED) if text.startswith(("[@", "[?")) else _GLUED.sub(r"\1 ", text)
+def _raised(text: str, *, is_all: bool) -> str:
+    """The text of a citation with a superscript in it: nothing raised sticks to the word before it.
+
+    is_all: the superscript begins the citation, as in "<sup>see 12</sup>".
+    """
+    if text.startswith(("[@", "[?")):
+        return script(text, RAISED)
+    return (" " if is_all else "") + _GLUED.sub(r"\1 ", text)
 
 
 def without_markers(text: str) -> str:

@@ -173,6 +173,9 @@ class _PageReading:
         )
         self.take_textboxes()
         self.drop()
+        for kind, script in (("raised", "superscript"), ("lowered", "subscript")):
+            for node in self.of_kind(kind):
+                node.attrs["data-kind"] = script if policies.is_mark(node.get_text()) else ""
         for node in self.of_kind("cite"):
             cited = policies.citation(list(self.citation_pieces(node)))
             self.findings.citations.append(cited)
@@ -248,7 +251,7 @@ class _PageReading:
                 continue
             key = policies.cited_key(str(child.get("href") or "")) if child.name == "a" else None
             inside = [(key, child.get_text())] if key else self.citation_pieces(child)
-            if child.name == "sup" or (key and child.find("sup", recursive=False)):
+            if _kind(child) == "superscript" or (key and child.find("sup", recursive=False)):
                 yield from (RAISED, *inside, SCRIPT_END)
             else:
                 yield from inside

@@ -19,27 +19,50 @@ from pipeline.corpus.passages.sentences import mask
 if TYPE_CHECKING:
     from pipeline.corpus.parse.assembly import Findings
 
+# Headings of lists of references, language by language.
+_NAMES = "|".join(
+    (
+        r"references?|bibliograph(?:y|ies)|bibliographical references|literature|works cited",
+        r"r[ée]f[ée]rences(?: bibliographiques)?|bibliographie|sources bibliographiques",
+        r"literatur(?:verzeichnis|angaben|hinweise|nachweise?)?|quellen(?:verzeichnis|angaben)?",
+        r"referencias(?: bibliogr[aá]ficas)?|bibliograf[ií]a|obras citadas",
+        r"refer[eê]ncias(?: bibliogr[aá]ficas)?|refer[èe]ncies|bibliografia",
+        r"riferimenti(?: bibliografici)?|literatuur(?:lijst)?|bibliografie|referenties",
+        r"referenser|referencer|referanser|litteratur(?:lista|liste|förteckning)?|lähteet",
+        r"literatura|seznam literatury|piśmiennictwo|irodalom(?:jegyzék)?|hivatkozások",
+        r"kaynak(?:lar|ça)|tài liệu tham khảo|daftar pustaka|βιβλιογραφία|αναφορές",
+        r"(?:список (?:использованной )?)?литератур[аы]|библиография|список источников",
+        r"(?:список )?літератур[аи]|список використаних джерел",
+        r"(?:主要)?[参參]考(?:文[献獻]|資料|资料)|(?:引用)?文[献獻]|참고 ?문헌",
+        r"المراجع|منابع|مراجع",
+    )
+)
+_BESIDE = (
+    r"notes|footnotes|endnotes|links|sources|resources|web ?sites|data sources|"
+    r"(?:further|additional|suggested|recommended|related) readings?"
+)
 _TITLE = re.compile(
-    r"(?:\W*\d+\W+)?"
-    r"(?:(?:cited |list of )?references?(?: cited| list| and notes)?|bibliography|works cited|"
-    r"literature(?: cited)?|r[ée]f[ée]rences(?: bibliographiques)?|bibliographie|"
-    r"refer[eê]ncias(?: bibliogr[aá]ficas)?|bibliograf[ií]a|literatur(?:verzeichnis|a)?|"
-    r"riferimenti(?: bibliografici)?|kaynak(?:lar|ça)|(?:список )?литератур[аы]|"
-    r"[参參]考文[献獻]|참고 ?문헌)[.:]?",
+    r"(?:\W*(?:\d+|[IVX]+|[A-Z])\W+)?"
+    r"(?:(?:list of|selected|cited|general|key|main|additional|annotated|supplementary) )?"
+    rf"(?:{_NAMES})(?: cited| list)?"
+    rf"(?:(?:,? (?:and|und|et|y|e|og|och|en|i) |\s?[&/]\s?)(?:{_NAMES}|{_BESIDE}))?\s?[.:]?",
     re.IGNORECASE,
 )
 _LABEL = re.compile(
     r"(?:\[(?P<number>\d{1,3})\]|(?P<other>\[[A-Z][\w+.&-]{1,14}\]|\(\d{1,3}\)|\d{1,3}[.)](?=\s))|[-•])"
     r"[.:]?\s*"
 )
-_NEXT_NUMBER = re.compile(r"(?<=\s)\[(\d{1,3})\]\s+(?=\S)")
+_NEXT_NUMBER = re.compile(
+    r"(?<=\s)\[(?P<bracketed>\d{1,3})\]\s+(?=\S)"
+    r"|(?<=[.)]\s)(?<!\b[Vv]ol\.\s)(?<!\b[Nn]o\.\s)(?P<dotted>\d{1,3})\.\s+(?=[^\W\d_])"
+)
 _CELLS = re.compile(r"^\|\s*|\s*\|$")
 _RULE = re.compile(r"[|\s-]+")
 # What a reference has, and a sentence on references does not: a year, an address, an identifier.
 _EVIDENCE = re.compile(
     r"\b(?:1[89]|20)\d\d[a-z]?\b|https?:|arXiv|\b10\.\d{4}|[Ii]n press|[Tt]o appear"
 )
-_CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;–—-]\s*\d{1,3})*)\]")
+_CITATION = re.compile(r"\[([\w+.&]{1,15}(?:\s*[,;–—-]\s*[\w+.&]{1,15})*)\]")
 _RANGE = re.compile(r"(\d+)\s*[–—-]\s*(\d+)")
 _KINDS = frozenset({"paragraph", "list", "table"})
 _LONGEST_ITEM = 1_000
@@ -47,9 +70,9 @@ _MOST_IN_RANGE = 50
 
 
 class _Item(NamedTuple):
-    """An item: its number, None where it has none, its label, and the text after it."""
+    """An item: what cites it, such as 12 or Lee99, or ""; its label, and the text after it."""
 
-    number: int | None
+    name: str
     label: str
     text: str
 
@@ -81,9 +104,7 @@ def take_typed_references(findings: Findings) -> None:
     findings.lost["bibliography_tag"] += [item.label for item in items]
     findings.lost["bibliography_title"] += titles
     blocks_taken = set(map(id, blocks))
-    key_of = {
-        item.number: key for item, key in zip(items, keys, strict=True) if item.number is not None
-    }
+    key_of = {item.name: key for item, key in zip(items, keys, strict=True) if item.name}
     findings.blocks[:] = [
         _with_markers(block, key_of, findings)
         for block in findings.blocks
@@ -135,14 +156,15 @@ def _items_of(block: Block) -> Iterator[_Item]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The stretches of a paragraph that begin with [1], [2] and so on."""
-    first = _LABEL.match(text)
-    if first is None or first["number"] is None:
+    """The stretches of a paragraph that begin with [1], [2] and so on, or 1., 2. and so on."""
+    first = _item(text)
+    if not first.name.isdigit():
         yield text
         return
-    start, expected = 0, int(first["number"]) + 1
+    start, expected = 0, int(first.name) + 1
+    form = "bracketed" if first.label.startswith("[") else "dotted"
     for match in _NEXT_NUMBER.finditer(text):
-        if int(match[1]) == expected:
+        if match[form] == str(expected):
             yield text[start : match.start()].strip()
             start, expected = match.start(), expected + 1
     yield text[start:]
@@ -151,22 +173,22 @@ def _parts(text: str) -> Iterator[str]:
 def _item(text: str) -> _Item:
     label = _LABEL.match(text)
     if label is None:
-        return _Item(None, "", text)
-    is_name = label["other"] is not None and label["other"].startswith("[")  # "[Lee99]"
-    digits = "" if is_name else re.sub(r"\D", "", label[0])
-    return _Item(int(digits) if digits else None, label[0].strip(), text[label.end() :])
+        return _Item("", "", text)
+    return _Item(label[0].strip("[]().:-• "), label[0].strip(), text[label.end() :])
 
 
-def _with_markers(block: Block, key_of: dict[int, str], findings: Findings) -> Block:
-    """A block with citations such as [1] and [2, 4–6] as markers, outside of formulas and code."""
+def _with_markers(block: Block, key_of: dict[str, str], findings: Findings) -> Block:
+    """A block with citations such as [1], [2, 4–6] and [Lee99] as markers, outside of formulas and
+    code.
+    """
     if block.kind == "algorithm" or "[" not in block.text:
         return block
     pieces: list[str] = []
     end = 0
     for match in _CITATION.finditer(mask(block.text)):
-        numbers = list(_numbers(match[1]))
-        if numbers and all(number in key_of for number in numbers):
-            keys = "; ".join(f"@{key_of[number]}" for number in dict.fromkeys(numbers))
+        names = list(_names(match[1]))
+        if all(name in key_of for name in names):
+            keys = "; ".join(f"@{key_of[name]}" for name in dict.fromkeys(names))
             pieces += [block.text[end : match.start()], f"[{keys}]"]
             end = match.end()
             findings.lost["citation_label"].append(match[0])
@@ -176,10 +198,12 @@ def _with_markers(block: Block, key_of: dict[int, str], findings: Findings) -> B
     return block._replace(text=text, cited_keys=policies.cited_keys(text))
 
 
-def _numbers(text: str) -> Iterator[int]:
+def _names(text: str) -> Iterator[str]:
+    """The names in a citation; "4–6" is three."""
     for part in re.split(r"\s*[,;]\s*", text):
         limits = _RANGE.fullmatch(part)
-        if limits is None:
-            yield from (int(part),) if part.isdecimal() else ()
-        elif int(limits[2]) - int(limits[1]) < _MOST_IN_RANGE:
-            yield from range(int(limits[1]), int(limits[2]) + 1)
+        first, last = (int(limits[1]), int(limits[2])) if limits else (0, 0)
+        if 0 < last - first < _MOST_IN_RANGE:
+            yield from map(str, range(first, last + 1))
+        else:
+            yield part

@@ -27,7 +27,7 @@ from pipeline.corpus.parse.walk.state import (
 Pieces = list[str | tuple[str, str]]
 
 # Elements that styles set around the links of a citation.
-_AROUND_LINKS = frozenset({"link", "subscript", "emphasis", "box", "p"})
+_AROUND_LINKS = frozenset({"link", "subscript", "emphasis", "box", "p", "raised", "lowered"})
 
 
 def math(walk: Walk, node: Node) -> None:
@@ -65,7 +65,7 @@ def _cite_pieces(walk: Walk, node: Node, pieces: Pieces) -> None:
             )
             link = (key, child.text())
             pieces.extend([RAISED, link, SCRIPT_END] if is_raised else [link])
-        elif kind == "superscript":
+        elif kind == "superscript" or (kind == "raised" and policies.is_mark(child.text())):
             pieces.append(RAISED)
             _cite_pieces(walk, child, pieces)
             pieces.append(SCRIPT_END)
@@ -129,6 +129,13 @@ def superscript(walk: Walk, node: Node) -> None:
 def subscript(walk: Walk, node: Node) -> None:
     """A subscript of the text."""
     return walk.flow(node) if walk.buffer.marks else _script(walk, node, LOWERED)
+
+
+def moved(walk: Walk, node: Node) -> None:
+    """What \\raisebox moves: a superscript or subscript if it is a number or mark, else words."""
+    if not policies.is_mark(node.text()):
+        return walk.flow(node)
+    return (superscript if node.tag_type.kind == "raised" else subscript)(walk, node)
 
 
 def _script(walk: Walk, node: Node, mark: str) -> None:
