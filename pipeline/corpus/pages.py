@@ -17,7 +17,7 @@ from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.parse.parsed_page import Author, PageError, ParsedPage
 from pipeline.corpus.quality import Quality, apply_error_policy, grade
 from pipeline.engine.process_pool import time_limit
-from pipeline.errors import CiteloomError
+from pipeline.errors import CiteloomError, PermanentFailure
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, METADATA, PAPERS
 from pipeline.text import one_line
@@ -140,11 +140,21 @@ class RowBuilder:
 
     @contextmanager
     def leaving_out(self, subject: str, place: str) -> Iterator[None]:
-        """Leave out the page if the block raises. CiteloomErrors, which concern all, pass."""
+        """Leave out the page if the block raises. CiteloomErrors, which concern all, pass.
+
+        Raises PermanentFailure where a package or the disk is at fault: no other page would fare
+        better.
+        """
         try:
             yield
         except CiteloomError:
             raise
+        except (ImportError, OSError) as error:
+            raise PermanentFailure(
+                f"pages cannot be parsed on this machine ({type(error).__name__}:"
+                f" {one_line(str(error))}), {place} first: install what is missing, or mend the"
+                " disk, and run again"
+            ) from error
         except (MemberError, PageError) as error:
             self.left_out.append((subject, error.reason, f"{place}: {error.detail}"))
         except MemoryError:

@@ -13,7 +13,7 @@ from pipeline.corpus.dump.catalogue import Dump, read_dump
 from pipeline.corpus.dump.member import place_of
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
-from pipeline.errors import CiteloomError, MissingInput, SettingError
+from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
@@ -38,6 +38,9 @@ _LEDGER_REASONS = {"crashed": "parser_crashed"}
 _READ_FAILURES = frozenset({"corrupt_member", "unreadable"})
 # On another machine, or at another time, such a page may become a paper.
 _MACHINE_FAILURES = frozenset({"too_slow", "out_of_memory", "parser_crashed", "unreadable"})
+_PARSER_FAILURES = _MACHINE_FAILURES | {"parser_error"}
+# Pages that fail alike before one is parsed, from which on the fault is not a page's own.
+_FIRST_PAGES = 20
 # What the settings or arXiv keep out is no failure to parse.
 _UNWANTED = frozenset({"no_metadata", "withdrawn", "not_computer_science", "other_category"})
 # Share of a month's papers or wanted pages. Of the 49 pages of which the grades were set, one is C
@@ -151,6 +154,7 @@ class PaperBuilder:
                 _leave_out_lost_page(job, chunk[0], parsed, self.page_seconds)
             else:
                 yield _account_for(job, parsed)
+            _require_a_parsed_page(job)
         _require_the_listed_dump(job)
         _report_machine_failures(job)
 
@@ -192,6 +196,22 @@ def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem, page_seco
     """Record a page that ended its worker."""
     detail = f"{page.member.place}: {lost.describe(page_seconds)}"
     job.leave_out(page.member.arxiv_id, _LEDGER_REASONS.get(lost.reason, lost.reason), detail)
+
+
+def _require_a_parsed_page(job: Job) -> None:
+    """Raise PermanentFailure where no page was parsed yet, and many failed in the same way.
+
+    In the ledger, a fault of this machine would empty the month without a word.
+    """
+    if job.measured["pages"]:
+        return
+    failures = [row for row in job.ledger if row["reason"] in _PARSER_FAILURES]
+    if len(failures) >= _FIRST_PAGES and len({row["reason"] for row in failures}) == 1:
+        reason, detail = failures[0]["reason"], failures[0]["detail"]
+        raise PermanentFailure(
+            f"the first {len(failures):,} pages of {job.month} all failed alike ({reason}), so the"
+            f" fault is not theirs: {detail}"
+        )
 
 
 def _require_the_listed_dump(job: Job) -> None:

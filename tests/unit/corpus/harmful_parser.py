@@ -24,6 +24,10 @@ def parse(page: bytes, authors: Sequence[str] = ()) -> ParsedPage:
         return ParsedPage(title="x" * (4 * 1024**3))
     if b"raise" in page:
         raise IndexError("list index\nout of range")
+    if b"package" in page:
+        raise ModuleNotFoundError("No module named 'bs4'")
+    if b"disk" in page:
+        raise OSError(28, "No space left on device")
     if b"surrogate" in page:
         return ParsedPage(blocks=(Block("paragraph", "S1", (), "no \ud800 Unicode"),))
     return html.parse(page, authors)

@@ -21,7 +21,7 @@ from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, PaperBuilder
 from pipeline.engine.progress import Event, Notice, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.errors import MissingInput
+from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance
 from tests.unit.corpus import harmful_parser
@@ -298,6 +298,37 @@ def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_pa
     assert f"errors.zip:error/2403/{SECOND}.html: " in row["detail"]
     assert detail in row["detail"]
     assert outcome.left_out == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("word", "pages", "message"),
+    [
+        ("package", 1, r"No module named 'bs4'"),
+        ("disk", 1, r"No space left on device"),
+        ("raise", 20, r"first 20 pages of 2024-03 all failed alike \(parser_error\)"),
+        ("crash", 20, r"all failed alike \(parser_crashed\)"),
+    ],
+)
+def test_a_fault_of_the_environment_fails_the_month(
+    workspace: Workspace, word: str, pages: int, message: str
+) -> None:
+    harm = page(section(para(word)))
+    put_papers(workspace, {f"2403.{number:05}": harm for number in range(pages)})
+    with pytest.raises(PermanentFailure, match=message):
+        run_stage(HARMFUL, workspace, MONTH)
+    assert state(HARMFUL, workspace, MONTH) is State.MISSING
+
+
+@pytest.mark.parametrize("others", [{}, {"2403.00050": GOOD}])
+def test_pages_that_fail_beside_others_or_by_themselves_are_in_the_ledger(
+    workspace: Workspace, others: dict[str, bytes]
+) -> None:
+    harm = page(section(para("raise")))
+    failing = {f"2403.{number:05}": harm for number in range(19)}
+    put_papers(workspace, failing | others)
+    outcome = run_stage(HARMFUL, workspace, MONTH)
+    assert outcome.left_out == {"parser_error": 19}
+    assert parsed_ids(workspace) == [*others]
 
 
 def test_pages_left_out_because_of_this_machine_are_reported_and_marked(
