@@ -1,8 +1,7 @@
 """arXiv's API for lists of identifiers: requests, Atom feeds and what is cached of them.
 
-Entries become `Result`s of the package `arxiv`. Its `Client` (4.0.2) is not used: it repeats every
-status but 200 at once, has no time-out, reads a truncated answer as a short one, and parses only
-what it has requested itself.
+Entries become `Result`s of the package `arxiv`. docs/contributing/upstream.md says why its `Client`
+is not used.
 """
 
 from __future__ import annotations

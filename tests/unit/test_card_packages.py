@@ -1,0 +1,96 @@
+"""The packages of docs/concepts/packages.md: the embedded defaults run without some of them, and
+each of these is needed on the path that the page names.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from pipeline.arxiv.api import ArxivApi
+from pipeline.arxiv.rate_limited_client import Pace
+from pipeline.corpus.parse import reference
+from pipeline.embedding.flag_embedding import FlagBgeM3
+from pipeline.engine.stage import Workspace
+from pipeline.index.opening import open_collections
+from pipeline.settings import SAMPLE_DUMP, load_settings
+from tests.fake_arxiv import FakeApi, entry
+from tests.unit.corpus.building import pages_of
+from tests.unit.embedding.tiny_m3 import make_tiny_m3
+
+pytestmark = pytest.mark.slow
+
+
+def _parse(folder: Path, server: HTTPServer) -> None:
+    reference.parse(pages_of(SAMPLE_DUMP)[0][1])
+
+
+def _ask_api(folder: Path, server: HTTPServer) -> None:
+    api = FakeApi(server)
+    api.papers = {"2403.00001": entry("2403.00001")}
+    settings = load_settings(_env_file=None, arxiv_api_url=api.url)
+    with ArxivApi(settings, folder, pace=Pace(folder / "machine", gap=0.0)) as client:
+        client.find(api.papers)
+
+
+def _encode(folder: Path, server: HTTPServer) -> None:
+    FlagBgeM3(str(make_tiny_m3(folder / "tiny-m3")), "cpu").encode(["a text"])
+
+
+def _open_index(folder: Path, server: HTTPServer) -> None:
+    settings = load_settings(_env_file=None, data=folder, qdrant_url=server.url_for(""))
+    open_collections(Workspace(settings)).live()
+
+
+PATHS: dict[str, Callable[[Path, HTTPServer], None]] = {
+    "bs4": _parse,
+    "mwparserfromhtml": _parse,
+    "arxiv": _ask_api,
+    "FlagEmbedding": _encode,
+    "qdrant_client": _open_index,
+}
+
+
+@pytest.mark.parametrize("package", PATHS)
+def test_a_path_needs_its_package(
+    package: str, tmp_path: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ImportError, match=package):
+        PATHS[package](tmp_path, httpserver)
+
+
+def test_the_sample_runs_to_the_index_without_them(tmp_path: Path) -> None:
+    block = "import sys\nsys.modules.update(dict.fromkeys({!r}))\n"
+    (tmp_path / "sitecustomize.py").write_text(block.format([*PATHS]))
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+        "CITELOOM_DATA": str(tmp_path / "data"),
+    }
+    command = [
+        *(sys.executable, "-c", "from pipeline.cli import main; main()"),
+        *("run", "--months", "2024-03"),
+    ]
+
+    def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *arguments],
+            env=environment | settings,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run("--until", "index_receipts")
+    assert done.returncode == 0, done.stderr
+    failed = run("--select", "papers", "--force", CITELOOM_PARSER="reference")
+    assert failed.returncode == 1
+    assert "bs4" in failed.stderr
