@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # Control characters but tab and line feed, and those that turn the direction of what follows them.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def one_line(text: str) -> str:
@@ -15,4 +15,4 @@ def one_line(text: str) -> str:
 
 def visible(text: str) -> str:
     """The text with a sign in place of every character that would steer a terminal."""
-    return _UNSAFE.sub("\ufffd", text)
+    return UNSAFE.sub("\ufffd", text)

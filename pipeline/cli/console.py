@@ -39,21 +39,32 @@ from pipeline.engine.progress import (
     listening,
 )
 from pipeline.stage_names import STAGE_NAMES
+from pipeline.text import UNSAFE, visible
 
 if TYPE_CHECKING:
     from pipeline.report.grid import PageSection
     from pipeline.storage.data_root import DataRoot
 
+
+class _SafeConsole(Console):
+    """A console whose texts cannot steer the terminal, whoever wrote them."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+
 # Without emoji: ":key:" in a title is text, and `escape` does not protect it.
-out = Console(highlight=False, emoji=False)
-err = Console(stderr=True, highlight=False, emoji=False)
+out = _SafeConsole(highlight=False, emoji=False)
+err = _SafeConsole(stderr=True, highlight=False, emoji=False)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document on standard output; a command prints nothing else there."""
     # The status of 424 months has 9,000 rows: 0.03 s, and 0.6 s by the library's own json.
     options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
-    sys.stdout.write(orjson.dumps(value, default=str, option=options).decode() + "\n")
+    text = orjson.dumps(value, default=str, option=options).decode()
+    # orjson leaves DEL, C1 and marks of direction as they are.
+    sys.stdout.write(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text) + "\n")
 
 
 def print_error(message: str) -> None:
@@ -84,10 +95,8 @@ def make_table(
 
 def print_section(section: PageSection) -> None:
     """Print a section: its paragraphs as notes, and a table per group of rows of its grids."""
-    from pipeline.text import visible
-
     for paragraph in section.paragraphs:
-        print_note(visible(paragraph))
+        print_note(paragraph)
     for grid in section.grids:
         for group in grid.groups:
             table = make_table(

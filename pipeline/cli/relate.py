@@ -11,6 +11,7 @@ import typer
 
 from pipeline.cli.common import AsJson, RelatedWorkSystemOption, check_file, open_workspace
 from pipeline.errors import SettingError
+from pipeline.text import visible
 
 if TYPE_CHECKING:
     from pipeline.related_work.importers.task import ImportedTask
@@ -83,7 +84,7 @@ def relate(
     if as_json:
         print_json(asdict(related))
     elif output is None:
-        typer.echo(f"{related.markdown}\n\n{related.bibtex}")
+        typer.echo(visible(f"{related.markdown}\n\n{related.bibtex}"))
     return 0
 
 

@@ -1,4 +1,6 @@
-"""The HTTP client under OpenAI's SDK; it decides when a further attempt is pointless."""
+"""The HTTP client under OpenAI's SDK: the bounds of an answer, and when a further attempt is
+pointless.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,13 @@ from typing import Any
 
 import httpx2
 
+from pipeline.llm.chat_answer import parse_chat_answer
+from pipeline.llm.structured import short
+
+# 64 answers of 128,000 tokens are some 32 MB.
+MOST_BYTES = 32 << 20
+# With these a chunk of 64 KB has 66 MB at most; of others, and of two in a row, any number.
+_ENCODINGS = ("", "identity", "gzip", "deflate")
 # A request is sent so often while the endpoint answers others: the fault is the request's own.
 ATTEMPTS = 5
 # A vLLM that restarts loads its model for one to two minutes. One that never responded is rather a
@@ -21,6 +30,14 @@ ATTEMPTS = 5
 PATIENCE, FIRST_PATIENCE = 120.0, 5.0
 # `EndpointClient` ends the attempts; the SDK's own limit only has to be higher.
 MAX_RETRIES = 100
+
+
+class BadAnswer(httpx2.DecodingError):
+    """An answer that is no chat completion, or too large to be one. beginning: of its body."""
+
+    def __init__(self, message: str, beginning: str = "") -> None:
+        super().__init__(message)
+        self.beginning = beginning
 
 
 @dataclass(slots=True)
@@ -43,11 +60,13 @@ class EndpointClient(httpx2.AsyncClient):
     s. That ends after ATTEMPTS while the endpoint answers other requests, except for a refusal for
     the rate (429), and once it has answered none for as long as `patience` lasts.
 
-    patience: seconds that an endpoint which has responded before may be down.
+    seconds: that one attempt may take, from the connection to the end of the answer. patience:
+    seconds that an endpoint which has responded before may be down.
     """
 
-    def __init__(self, patience: float = PATIENCE, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, seconds: float, patience: float = PATIENCE, **options: Any) -> None:
+        super().__init__(headers={"Accept-Encoding": "gzip, deflate"}, **options)
+        self._seconds = seconds
         self.down = False
         """Whether a request was given up because the endpoint answers none."""
         self.stopped = False
@@ -66,21 +85,24 @@ class EndpointClient(httpx2.AsyncClient):
             raise openai.APIConnectionError(message="the run is ending", request=request)
         started = time.perf_counter()
         try:
-            response = await super().send(request, **options)
-        except httpx2.TimeoutException as error:
+            async with asyncio.timeout(self._seconds):
+                response = await _read(await super().send(request, **{**options, "stream": True}))
+            self._note(response)
+        except (httpx2.TimeoutException, TimeoutError) as error:
             if self._is_last():
                 raise openai.APITimeoutError(request=request) from error
-            raise
+            raise httpx2.ReadTimeout("no whole answer in time", request=request) from error
         except (httpx2.RequestError, ssl.SSLError) as error:
             if self._is_last():
                 raise openai.APIConnectionError(request=request) from error
             raise
         response.elapsed = timedelta(seconds=time.perf_counter() - started)
-        self._note(response)
         return response
 
     def _note(self, response: httpx2.Response) -> None:
-        """Record a response, and mark one that must not be tried again."""
+        """Record a response, and mark one that must not be tried again. Raises BadAnswer for one
+        that can be read as no answer.
+        """
         self._has_responded = True
         # A gateway may report with 200 that what is behind it failed.
         body = response.content
@@ -90,7 +112,12 @@ class EndpointClient(httpx2.AsyncClient):
         # With 500 an endpoint that is up reports a failed request.
         if response.status_code <= 500 and not limited:
             self._last_answer, self.down = _now(), False
-        if response.status_code >= 400 and self._is_last(limited=limited):
+        if response.is_success:
+            try:
+                parse_chat_answer(body)
+            except ValueError as error:
+                raise BadAnswer(short(error), body[:65536].decode(errors="replace")) from None
+        elif self._is_last(limited=limited):
             response.headers["x-should-retry"] = "false"
 
     def _is_last(self, *, limited: bool = False) -> bool:
@@ -105,6 +132,29 @@ class EndpointClient(httpx2.AsyncClient):
         if silence >= patience:
             self.down = True
         return self.stopped or self.down or attempts.failures >= ATTEMPTS
+
+
+async def _read(response: httpx2.Response) -> httpx2.Response:
+    """The response with its body. Raises BadAnswer where that is larger than any answer."""
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding not in _ENCODINGS:
+            raise BadAnswer(f"it is encoded as {encoding[:60]}, which was not asked for")
+        async for chunk in response.aiter_bytes():
+            size += len(chunk)
+            if size > MOST_BYTES:
+                beginning = b"".join(chunks)[:65536].decode(errors="replace")
+                raise BadAnswer(f"it has over {MOST_BYTES >> 20} MB", beginning)
+            chunks.append(chunk)
+    finally:
+        await response.aclose()
+    of_the_wire = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [item for item in response.headers.multi_items() if item[0] not in of_the_wire]
+    return httpx2.Response(
+        response.status_code, headers=headers, content=b"".join(chunks), request=response.request
+    )
 
 
 def _now() -> float:

@@ -1,25 +1,27 @@
-"""Requests to an OpenAI-compatible endpoint: unknown parameters, errors, answers."""
+"""Requests to an OpenAI-compatible endpoint: unknown parameters, and errors."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
+from pipeline.llm.chat_answer import parse_chat_answer, read_completions
 from pipeline.llm.messages import Completion, Spent
 from pipeline.llm.models import Model, shown_url
 from pipeline.retries import read_retry_after
-from pipeline.text import one_line
+from pipeline.text import one_line, visible
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
     from openai import APIStatusError
-    from openai.types.chat import ChatCompletion
+
+    from pipeline.llm.endpoint_client import BadAnswer
 
 # Statuses that may pass.
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -33,6 +35,8 @@ _FILTERED = re.compile(
 _TOO_LONG = re.compile(
     r"context.{0,12}(size|length)|maximum context|too many tokens", re.IGNORECASE
 )
+# Of an answer that cannot be read, in the message about it.
+_SHOWN_CHARS = 200
 
 
 @dataclass(slots=True)
@@ -138,11 +142,12 @@ class Transport:
         options = {
             "verify": _certificates(),
             "trust_env": remote,
-            "follow_redirects": True,
+            "follow_redirects": False,
             "limits": openai.DEFAULT_CONNECTION_LIMITS,
             **http,
         }
-        self._http = EndpointClient(PATIENCE if remote else FIRST_PATIENCE, **options)
+        patience = PATIENCE if remote else FIRST_PATIENCE
+        self._http = EndpointClient(model.timeout, patience, **options)
         key = model.api_key.get_secret_value() if model.api_key else "none"
         self._client = openai.AsyncOpenAI(
             base_url=url,
@@ -173,6 +178,8 @@ class Transport:
         """
         import openai
 
+        from pipeline.llm.endpoint_client import BadAnswer
+
         retries = 0
         while True:  # in as many forms as it takes until the endpoint understands it
             adapted = self.dialect.adapt(body)
@@ -197,9 +204,9 @@ class Transport:
             except openai.APITimeoutError:
                 raise self._timeout() from None
             except openai.APIConnectionError as error:
+                if isinstance(error.__cause__, BadAnswer):
+                    raise self._bad_answer(error.__cause__) from None
                 raise self._unreachable(error) from None
-            except openai.APIResponseValidationError as error:
-                raise self._no_completion(str(error)) from error
 
     async def _request(self, body: Mapping[str, Any]) -> EndpointReply:
         completions = self._client.chat.completions.with_raw_response
@@ -210,14 +217,8 @@ class Transport:
         raw = await completions.create(
             model=body["model"], messages=body["messages"], extra_body=rest
         )
-        try:
-            response = raw.parse()
-            if not getattr(response, "choices", None):
-                raise self._no_completion("its answer has no choices")
-            answers = read_completions(response)
-        # The SDK does not check what it reads.
-        except (AttributeError, TypeError, ValueError) as error:
-            raise self._no_completion(f"{type(error).__name__}: {error}") from error
+        # Not by the SDK, which does not check what it reads.
+        answers = read_completions(parse_chat_answer(raw.http_response.content))
         seconds = raw.elapsed.total_seconds()
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
         return EndpointReply(answers, seconds, raw.retries_taken, waited)
@@ -232,6 +233,12 @@ class Transport:
             return TransientFailure(
                 f"the LLM endpoint {self._url} answers {status} ({message}){pause}: run again"
                 " later, or lower CITELOOM_LLM_CONCURRENCY; answers so far are kept"
+            )
+        if 300 <= status < 400:
+            target = self._clean(shown_url(error.response.headers.get("location", "")))
+            return SettingError(
+                f"the LLM endpoint {self._url} redirects to {target or 'nowhere'} ({status}), where"
+                f" no prompt is sent: set {setting('url')} to the address that answers"
             )
         if status in (401, 403):
             return SettingError(
@@ -273,16 +280,20 @@ class Transport:
             "CITELOOM_LLM_TIMEOUT, or lower CITELOOM_LLM_CONCURRENCY; answers so far are kept"
         )
 
-    def _no_completion(self, reason: str) -> CiteloomError:
-        return PermanentFailure(
-            f"{self._url} does not answer as an OpenAI-compatible endpoint ({self._clean(reason)}):"
-            f" correct {self._model.setting('url')}"
+    def _bad_answer(self, error: BadAnswer) -> CiteloomError:
+        beginning = self._clean(error.beginning)[:_SHOWN_CHARS]
+        return TransientFailure(
+            f"{self._url} does not answer as an OpenAI-compatible endpoint"
+            f" ({self._clean(str(error))}; its answer begins {beginning!r}): run again, or correct"
+            f" {self._model.setting('url')}"
         )
 
     def _clean(self, text: str) -> str:
-        """An endpoint's message, short, and without the key, which some servers repeat."""
+        """An endpoint's message, short, without the key, which some servers repeat, and without
+        characters that steer a terminal.
+        """
         key = self._model.api_key.get_secret_value() if self._model.api_key else ""
-        return one_line(text.replace(key, "***") if key else text)[:300]
+        return visible(one_line(text.replace(key, "***") if key else text))[:300]
 
 
 @cache
@@ -300,42 +311,3 @@ def _complaint(error: APIStatusError) -> str:
     if isinstance(body, dict):
         return str(body.get("message") or body.get("detail") or body)
     return str(body or error.message)
-
-
-def read_completions(response: ChatCompletion) -> list[Completion]:
-    """The texts of a response with their tokens."""
-    choices = sorted(response.choices, key=lambda choice: choice.index or 0)
-    texts = [_without_thoughts(_encodable(choice.message.content or "")) for choice in choices]
-    usage = response.usage
-    # Some servers answer null where they do not count.
-    read = (usage.prompt_tokens or 0) if usage else 0
-    written = (usage.completion_tokens or 0) if usage else 0
-    # llama.cpp's server, recognised by its timings, reports the tokens of the first choice alone.
-    first_only = bool((response.model_extra or {}).get("timings"))
-    completion_tokens = _shares(written, texts, first_only)
-    return [
-        Completion(text, read, tokens, False, choice.finish_reason or "")
-        for text, tokens, choice in zip(texts, completion_tokens, choices, strict=True)
-    ]
-
-
-def _encodable(text: str) -> str:
-    """The text with U+FFFD for half of a surrogate pair, which JSON can hold and no file can: an
-    answer that was cut within a character would be paid for in each run and never stored.
-    """
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _without_thoughts(text: str) -> str:
-    """The text without a reasoning model's thoughts, which some servers leave in."""
-    _, end, after = text.rpartition("</think>")
-    if end:
-        return after.lstrip()
-    return "" if text.lstrip().startswith("<think>") else text
-
-
-def _shares(reported: int, texts: Sequence[str], first_only: bool) -> list[int]:
-    """Tokens of each text, by length, of what the endpoint reported for all or the first."""
-    lengths = [max(len(text), 1) for text in texts]
-    basis = lengths[0] if first_only else sum(lengths)
-    return [round(reported * length / basis) for length in lengths]

@@ -22,7 +22,16 @@ from typer.testing import CliRunner
 
 from pipeline.cli.app import GROUPS, PANELS, app
 from pipeline.cli.check import FAILURES
-from pipeline.cli.console import RunTime, expected_seconds, usual_seconds
+from pipeline.cli.console import (
+    RunTime,
+    expected_seconds,
+    make_table,
+    out,
+    print_error,
+    print_json,
+    print_note,
+    usual_seconds,
+)
 from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.cli.removed import REMOVED
 from pipeline.cli.status import StatusRow, status_report
@@ -32,6 +41,7 @@ from pipeline.ops.export import data_files
 from pipeline.stage_names import STAGE_NAMES
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
+from pipeline.text import UNSAFE
 from tests.fake_clock import FakeClock
 
 pytestmark = pytest.mark.slow
@@ -211,6 +221,20 @@ def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
         for part in status_report(rows):
             console.print(part)
     return capture.get().splitlines()
+
+
+def test_no_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    steering = "\x1b[2J\x07\x7f\x9b31m\u202e"
+    table = make_table("t", ("column",))
+    table.add_row(steering)
+    out.print(table)
+    out.print(steering, markup=False)
+    print_note(steering)
+    print_error(steering)
+    print_json({"text": steering})
+    printed = capsys.readouterr()
+    assert not UNSAFE.search(printed.out + printed.err)
+    assert json.loads(printed.out[printed.out.index("{") :]) == {"text": steering}
 
 
 @pytest.mark.parametrize("command", ["run", "status", "refresh"])

@@ -388,16 +388,11 @@ def test_a_busy_endpoint_is_tried_again_after_the_time_it_asks(tmp_path: Path) -
     assert len(llm.requests) == 4
 
 
-@pytest.mark.parametrize(("status", "told"), [(200, 502), (400, 400)])
-def test_a_server_that_repeats_the_key_does_not_get_it_into_a_message(
-    tmp_path: Path, status: int, told: int
-) -> None:
-    """Gateways answer 200, and say in the body what is wrong."""
-    refusal = Refusal(status, f"no credit for {SECRET}")
-    with ScriptedLlm(lambda asked: refusal) as llm, pytest.raises(CiteloomError) as raised:
+def test_a_server_that_repeats_the_key_does_not_get_it_into_a_message(tmp_path: Path) -> None:
+    refusal = Refusal(400, f"no credit for {SECRET}")
+    told = r"400\): no credit for \*\*\*"
+    with ScriptedLlm(lambda _: refusal) as llm, pytest.raises(CiteloomError, match=told):
         ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
-    assert f"{told}" in str(raised.value)
-    assert "no credit for ***" in str(raised.value)
 
 
 def test_a_prompt_that_a_filter_refuses_is_an_empty_answer_and_ends_nothing(tmp_path: Path) -> None:

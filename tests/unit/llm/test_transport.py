@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import re
 import time
-from collections.abc import Callable, Coroutine
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Coroutine
 from email.utils import formatdate
 from typing import Any
 
 import httpx2
 import pytest
 
-from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.llm.endpoint_client import ATTEMPTS, FIRST_PATIENCE, PATIENCE
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.llm.endpoint_client import ATTEMPTS, FIRST_PATIENCE, MOST_BYTES, PATIENCE
 from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.models import get_model
 from pipeline.llm.transport import EndpointReply, Transport
 from pipeline.settings import load_settings
 
 MINUTE = 60.0
+SECRET = "sk-sentinel-9f31"
 # The longest that the SDK waits before another attempt, if the endpoint asks for nothing.
 LONGEST_WAIT = 8.0
 
@@ -53,7 +57,10 @@ class Endpoint:
     def __init__(self, answer: Answer, seconds: float = 0.01) -> None:
         self.answer, self.seconds = answer, seconds
         self.asked: dict[str, list[float]] = {}
-        model = get_model(load_settings(_env_file=None, llm_url="http://llm/v1", llm_model="m"))
+        settings = load_settings(
+            _env_file=None, llm_url="http://llm/v1", llm_model="m", llm_api_key=SECRET
+        )
+        model = get_model(settings)
         self.transport = Transport(
             model, "http://llm/v1", transport=httpx2.MockTransport(self._respond)
         )
@@ -249,31 +256,79 @@ def test_an_error_inside_an_answer_is_tried_again() -> None:
     """Gateways answer 200, and say in the body that what is behind them failed."""
 
     def inside() -> httpx2.Response:
-        return httpx2.Response(200, json={"error": {"message": "upstream is down", "code": 502}})
+        error = {"message": f"upstream is down for {SECRET}", "code": 502}
+        return httpx2.Response(200, json={"error": error})
 
     reply, _, asked = ask_once(until(2.0, inside))
     assert isinstance(reply, EndpointReply)
     assert len(asked) > 1
     reply, _, _ = ask_once(until(1e9, inside))
-    assert "answers 502 (upstream is down)" in str(reply)
+    assert "answers 502 (upstream is down for ***)" in str(reply)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"choices": [{"ind',
-        b"",
-        b'{"choices": [{}]}',
-        b'{"choices": "x"}',
-        b'{"choices": [{"message": null}]}',
-    ],
-)
-def test_an_answer_that_is_no_completion_names_the_endpoint(body: bytes) -> None:
-    response = httpx2.Response(200, content=body, headers={"content-type": "application/json"})
-    with pytest.raises(
-        PermanentFailure, match=r"^http://llm/v1 does not answer as .*: correct CITELOOM_LLM_URL$"
-    ):
-        ask_once(lambda prompt, moment: response)
+BAD_ANSWERS: dict[str, bytes] = {
+    "cut": b'{"choices": [{"ind',
+    "empty": b"",
+    "a page": b"<html>\x1b[31mIt works!</html>",
+    "not UTF-8": b'{"choices": [{"message": {"content": "\xff"}}]}',
+    "no choice": b'{"choices": []}',
+    "no message": b'{"choices": [{}]}',
+    "null for a message": b'{"choices": [{"message": null}]}',
+    "null for the choices": b'{"choices": null}',
+    "a text for the choices": b'{"choices": "x"}',
+    "a list for the text": b'{"choices": [{"message": {"content": ["x"]}}]}',
+    "usage of another type": b'{"choices": [{"message": {}}], "usage": {"prompt_tokens": []}}',
+    "endless usage": b'{"choices": [{"message": {}}], "usage": {"prompt_tokens": 1e30}}',
+    "nested": b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "too large": b'{"choices": "' + bytes(MOST_BYTES) + b'"}',
+}
+
+
+@pytest.mark.parametrize("body", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
+def test_an_answer_that_is_no_completion_is_asked_for_again_then_shown_with_the_endpoint(
+    body: bytes,
+) -> None:
+    reply, _, asked = ask_once(lambda prompt, moment: httpx2.Response(200, content=body))
+    assert len(asked) == ATTEMPTS
+    assert isinstance(reply, TransientFailure)
+    assert re.search("^http://llm/v1 does not answer as .* correct CITELOOM_LLM_URL$", str(reply))
+    assert str(reply).isprintable()
+    assert len(str(reply)) < 700
+
+
+def test_a_compressed_answer_is_bounded_by_what_it_unpacks_to() -> None:
+    packed = gzip.compress(bytes(8 * MOST_BYTES), 1)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(packed), 1 << 16):
+            yield packed[start : start + (1 << 16)]
+
+    headers = {"content-encoding": "gzip"}
+    tracemalloc.start()
+    reply, _, _ = ask_once(
+        lambda prompt, _: httpx2.Response(200, content=chunks(), headers=headers)
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "it has over 32 MB" in str(reply)
+    assert peak < 4 * MOST_BYTES
+
+
+def test_an_answer_that_trickles_ends_with_its_time() -> None:
+    async def trickle() -> AsyncIterator[bytes]:
+        while True:
+            await asyncio.sleep(0.5)
+            yield b" "
+
+    reply, moment, asked = ask_once(lambda prompt, _: httpx2.Response(200, content=trickle()))
+    assert "gave no answer within 300 s" in str(reply)
+    assert (moment, len(asked)) == (pytest.approx(300, abs=1), 1)
+
+
+def test_a_redirect_takes_no_prompt_elsewhere() -> None:
+    elsewhere = httpx2.Response(307, headers={"location": "http://other/v1?key=1"})
+    with pytest.raises(SettingError, match=r"redirects to http://other/v1 \(307\)"):
+        ask_once(lambda prompt, moment: elsewhere)
 
 
 def test_an_answer_whose_tokens_were_not_counted_is_taken() -> None:

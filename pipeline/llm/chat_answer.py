@@ -1,0 +1,85 @@
+"""The answer of an OpenAI-compatible endpoint to a chat completion request, checked and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from pipeline.llm.messages import Completion
+
+Tokens = Annotated[int, Field(ge=0, le=10**12)]
+
+
+class _Message(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    index: int | None = None
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    """Some servers answer null where they do not count."""
+
+    prompt_tokens: Tokens | None = None
+    completion_tokens: Tokens | None = None
+
+
+class ChatAnswer(BaseModel):
+    """What is read of an answer; endpoints send more beside it."""
+
+    choices: Annotated[list[_Choice], Field(min_length=1)]
+    usage: _Usage | None = None
+    timings: Any = None
+    """llama.cpp's server alone sends them."""
+
+
+def parse_chat_answer(content: bytes) -> ChatAnswer:
+    """The answer in the body of a response. Raises ValueError (pydantic's is one) for another."""
+    try:
+        # Not pydantic's own parser of JSON, which refuses half of a surrogate pair.
+        return ChatAnswer.model_validate(json.loads(content))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_completions(answer: ChatAnswer) -> list[Completion]:
+    """The texts of an answer with their tokens, in the order of their numbers."""
+    choices = sorted(answer.choices, key=lambda choice: choice.index or 0)
+    texts = [_without_thoughts(_encodable(choice.message.content or "")) for choice in choices]
+    usage = answer.usage or _Usage()
+    # llama.cpp's server reports the tokens of the first choice alone.
+    completion_tokens = _shares(
+        usage.completion_tokens or 0, texts, first_only=bool(answer.timings)
+    )
+    return [
+        Completion(text, usage.prompt_tokens or 0, tokens, False, choice.finish_reason or "")
+        for text, tokens, choice in zip(texts, completion_tokens, choices, strict=True)
+    ]
+
+
+def _encodable(text: str) -> str:
+    """The text with U+FFFD for half of a surrogate pair, which JSON can hold and no file can: an
+    answer that was cut within a character would be paid for in each run and never stored.
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _without_thoughts(text: str) -> str:
+    """The text without a reasoning model's thoughts, which some servers leave in."""
+    _, end, after = text.rpartition("</think>")
+    if end:
+        return after.lstrip()
+    return "" if text.lstrip().startswith("<think>") else text
+
+
+def _shares(reported: int, texts: Sequence[str], *, first_only: bool) -> list[int]:
+    """Tokens of each text, by length, of what the endpoint reported for all or the first."""
+    lengths = [max(len(text), 1) for text in texts]
+    basis = lengths[0] if first_only else sum(lengths)
+    return [round(reported * length / basis) for length in lengths]
