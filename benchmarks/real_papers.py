@@ -138,12 +138,12 @@ def labels(name: str, part: str | None, most: int | None) -> list[Row]:
 
 
 def papers_of(corpus: Corpus, query: str) -> list[str]:
-    """The papers of the results that fit, best first."""
+    """The papers of the first page, best first; none where nothing fits."""
     try:
-        hits = corpus.search(query, limit=FIRST_PAGE, per_paper=True)
+        results = corpus.search(query, limit=FIRST_PAGE)
     except CiteloomError:
         return []
-    return [hit.arxiv_id for hit in hits]
+    return [paper.arxiv_id for paper in results if results.fits]
 
 
 def first_paper(corpus: Corpus, query: str) -> str | None:
@@ -153,7 +153,7 @@ def first_paper(corpus: Corpus, query: str) -> str | None:
 
 def first_passage(corpus: Corpus, query: str) -> str | None:
     """The paper of the first passage, where that is the paper's abstract or front matter."""
-    hits = corpus.search(query, limit=1)
+    hits = corpus.search_passages(query, limit=1)
     if hits and hits[0].kind in ("abstract", "front_matter"):
         return hits[0].arxiv_id
     return None

@@ -2,8 +2,8 @@
 
     >>> import citeloom
     >>> corpus = citeloom.open_corpus()
-    >>> for hit in corpus.search("how related work is summarized", limit=3):
-    ...     print(hit.title, hit.passage_url)
+    >>> for paper in corpus.search("how related work is summarized", limit=3):
+    ...     print(paper.title, paper.url)
 
 docs/how-to/python.md is the guide.
 """

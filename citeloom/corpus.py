@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pipeline.corpus.references.citation_index import CitingPaper
     from pipeline.engine.stage import Workspace
     from pipeline.index.output import Hits
+    from pipeline.index.paper_results import SearchResults
     from pipeline.index.quotes import QuoteSource
     from pipeline.related_work.relate import Related
 
@@ -71,24 +72,35 @@ class Corpus:
 
         return self._workspace.root.months(tables.PASSAGES)
 
-    def search(self, query: str, *, include_unfit: bool = False, **options: Any) -> Hits:
-        """The passages that fit a query, best first; empty if none does. `hits.note` says how the
-        query was read, where it is not as it was typed.
+    def search(self, query: str, *, include_unfit: bool = False, **options: Any) -> SearchResults:
+        """A page of the papers that fit a query, best first, each with its best passages; where
+        none fits, the nearest ones, with `results.fits` false. `results.note` says how the query
+        was read, where it is not as it was typed.
 
-        query: words, a sentence, a whole paragraph, or an arXiv id, DOI or address, which gives
-        its paper's abstract first and then what is similar. include_unfit: also return the nearest
-        passages that do not fit the query (`hit.relevance == "none"`). options: those of `citeloom
-        search`, such as `limit=5`, `categories=["cs.CL"]`, `first_month="2024-03"`,
-        `kinds=["table"]`, `per_paper=True`; see `pipeline.index.search_options.SearchOptions`.
+        query: words, a sentence, a whole paragraph, or an arXiv id, DOI, address or name of a
+        method, which gives its paper first. include_unfit: also return papers that do not fit
+        (`paper.relevance == "none"`). options: those of `citeloom search`, such as `limit=5`,
+        `offset=10`, `categories=["cs.CL"]`, `first_month="2024-03"`, `kinds=["table"]`; see
+        `pipeline.index.search_options.SearchOptions`.
 
         Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure
         if the index does not answer or another process holds it.
         """
-        from pipeline.index.output import Hit, Hits
+        from pipeline.index.paper_results import search_papers
         from pipeline.index.search_options import SearchOptions
-        from pipeline.index.typed_queries import search_typed
 
-        results = search_typed(self._workspace, [query], SearchOptions(**options))[0]
+        wanted = SearchOptions(**options)
+        return search_papers(self._workspace, [query], wanted, include_unfit=include_unfit)[0]
+
+    def search_passages(self, query: str, *, include_unfit: bool = False, **options: Any) -> Hits:
+        """The passages that fit a query, whatever their papers, best first; empty if none does.
+        `hits.note` says how the query was read. Arguments and errors as those of `search`.
+        """
+        from pipeline.index.output import Hit, Hits
+        from pipeline.index.passage_results import search_passages
+        from pipeline.index.search_options import SearchOptions
+
+        results = search_passages(self._workspace, [query], SearchOptions(**options))[0]
         hits = (Hit.of(scored) for scored in results.passages if include_unfit or scored.fits)
         return Hits(hits, results.note)
 

@@ -94,8 +94,8 @@ def test_the_packaged_sample_is_indexed_and_searched(installed: tuple[Path, Path
         _citeloom(installed, "run", "--months", "2024-03", "--until", "index_receipts", "--json")
     )
     assert run["failures"] == []
-    hits = json.loads(_citeloom(installed, "search", "summaries of related work", "--json"))
-    assert hits
+    results = json.loads(_citeloom(installed, "search", "summaries of related work", "--json"))
+    assert results["papers"]
     python, folder = installed
     code = (
         "import citeloom; print(citeloom.open_corpus().search('summaries of related"
@@ -104,7 +104,7 @@ def test_the_packaged_sample_is_indexed_and_searched(installed: tuple[Path, Path
     printed = subprocess.run(
         [str(python), "-c", code], cwd=folder, env=_environment(), capture_output=True, text=True
     )
-    assert printed.stdout.strip() == hits[0]["arxiv_id"]
+    assert printed.stdout.strip() == results["papers"][0]["arxiv_id"]
     assert [path.name for path in installed[1].iterdir()] == ["data"]
 
 

@@ -1,10 +1,10 @@
-"""The command `citeloom search`: passages for a query, or for a file of queries."""
+"""The command `citeloom search`: papers or passages for a query, or for a file of queries."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,10 +15,15 @@ from pipeline.errors import SettingError
 from pipeline.text import one_line
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
+    from pipeline.engine.stage import Workspace
     from pipeline.index.output import Hit
+    from pipeline.index.paper_results import PaperHit, SearchResults
+    from pipeline.index.passage_results import PassageRanking
+    from pipeline.index.search_options import SearchOptions
 
 QueriesOption = Annotated[
     Path | None,
@@ -64,14 +69,16 @@ LikeOption = Annotated[
 ]
 ByOption = Annotated[
     Literal["fused", "dense", "lexical", "sparse"],
-    typer.Option(help="Vectors that rank the passages; fused is dense and lexical."),
+    typer.Option(help="Vectors that rank; fused is dense and lexical."),
 ]
 RerankOption = Annotated[
     Literal["none", "colbert", "cross-encoder"],
     typer.Option(help="Rank the best candidates again with this model."),
 ]
 
-# Characters of a passage that a table shows; --json and --markdown print all of it.
+Format = Literal["table", "json", "markdown", "bibtex"]
+
+# Characters of a passage that a terminal shows; --json and --markdown print all of it.
 _CHARACTERS_SHOWN = 360
 
 
@@ -100,43 +107,49 @@ def search(
     like: LikeOption = None,
     by: ByOption = "fused",
     rerank: RerankOption = "none",
-    per_paper: Annotated[
-        bool, typer.Option("--per-paper", help="Only the best passage of each paper.")
+    passages: Annotated[
+        bool, typer.Option("--passages", help="List passages, whatever their papers.")
     ] = False,
     exact: Annotated[
         bool,
         typer.Option("--exact", help="Compare with every passage and with uncompressed vectors."),
     ] = False,
+    as_typed: Annotated[
+        bool, typer.Option("--as-typed", help="Do not correct misspelt words.")
+    ] = False,
     show_all: Annotated[
         bool,
-        typer.Option(
-            "--all", help="Show the nearest passages also where they do not fit the query."
-        ),
+        typer.Option("--all", help="Show the nearest results also where they do not fit."),
+    ] = False,
+    as_bibtex: Annotated[
+        bool, typer.Option("--bibtex", help="Print the BibTeX entries of the papers.")
     ] = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown with links to the passages.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Find passages by meaning and by words, for a query, or like a paper or passage.
+    """Find papers by meaning and by words, for a query, or like a paper or passage.
 
-    An arXiv id, a DOI or an address gives its paper's abstract first, and then what is similar.
-    Misspelt words are corrected by the words of the corpus, and a note says so.
+    Each result is a paper with its two best passages. An arXiv id, a DOI, an address or the name of
+    a method gives its paper first. Misspelt words are corrected by the words of the corpus, and a
+    note says so; where nothing fits, the nearest papers are shown as such.
 
     Examples:
       citeloom search "reciprocal rank fusion" --limit 5
       citeloom search "graph neural networks" --category cs.LG --year 2024
       citeloom search arXiv:2404.90003
-      citeloom search --like 2404.90003 --per-paper
+      citeloom search "decoding words" --passages
+      citeloom search --like 2404.90003
     """
-    if as_json and as_markdown:
-        raise SettingError("--json and --markdown exclude each other: give one of them")
+    form = _output_format(as_json=as_json, as_markdown=as_markdown, as_bibtex=as_bibtex)
+    if passages and form == "bibtex":
+        raise SettingError("--passages and --bibtex exclude each other: entries are of papers")
     if sum(source is not None for source in (words, queries, like)) != 1:
         raise SettingError(
             "give the words to search for, or --queries FILE, or --like ID, and only one of them"
         )
 
-    from pipeline.cli.console import out, print_json, print_note, spinner
     from pipeline.index.search_options import SearchOptions, parse_years
 
     first_year, last_year = parse_years(year)
@@ -155,52 +168,124 @@ def search(
         last_year=last_year,
         by=by,
         rerank=rerank,
-        per_paper=per_paper,
         exact=exact,
+        as_typed=as_typed,
     ).checked()
-    texts = [] if like is not None else _read_queries(words, queries)
+    request = _Request(
+        texts=[] if like is not None else _read_queries(words, queries),
+        like=like,
+        is_batch=queries is not None,
+        options=options,
+        show_all=show_all,
+    )
+    if passages:
+        _show_passages(request, form)
+    else:
+        _show_papers(request, form)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What to search for. texts: the queries; with `like`, none. is_batch: they are of a file."""
+
+    texts: Sequence[str]
+    like: str | None
+    is_batch: bool
+    options: SearchOptions
+    show_all: bool
+
+
+def _output_format(*, as_json: bool, as_markdown: bool, as_bibtex: bool) -> Format:
+    chosen: list[Format] = []
+    if as_json:
+        chosen.append("json")
+    if as_markdown:
+        chosen.append("markdown")
+    if as_bibtex:
+        chosen.append("bibtex")
+    if len(chosen) > 1:
+        raise SettingError(f"--{chosen[0]} and --{chosen[1]} exclude each other: give one of them")
+    return chosen[0] if chosen else "table"
+
+
+def _show_papers(request: _Request, form: Format) -> None:
+    from pipeline.cli.console import out, print_json, print_note, spinner
+
+    with spinner("loading the model, searching"):
+        from pipeline.index import output
+
+        answers = _find_papers(open_workspace(), request)
+    for answer in answers:
+        if answer.note:
+            print_note(f"{answer.query}: {answer.note}" if request.is_batch else answer.note)
+        if answer.searched is not None and not request.is_batch:
+            print_note("--as-typed searches for the words as you typed them")
+    rows = [asdict(answer) for answer in answers]
+    if form == "json":
+        print_json(rows if request.is_batch else rows[0])
+    elif form == "bibtex":
+        typer.echo("\n\n".join(dict.fromkeys(hit.bibtex for answer in answers for hit in answer)))
+    elif form == "markdown":
+        typer.echo(output.papers_markdown(answers, headings=request.is_batch))
+    else:
+        for answer in answers:
+            out.print(papers_listing(answer, with_query=request.is_batch))
+            if answer.has_more and not request.is_batch:
+                print_note(f"more papers fit: --offset {request.options.end}")
+
+
+def _find_papers(workspace: Workspace, request: _Request) -> list[SearchResults]:
+    from pipeline.index.paper_results import papers_like, search_papers
+
+    if request.like is not None:
+        return [
+            papers_like(workspace, request.like, request.options, include_unfit=request.show_all)
+        ]
+    return search_papers(workspace, request.texts, request.options, include_unfit=request.show_all)
+
+
+def _show_passages(request: _Request, form: Format) -> None:
+    from pipeline.cli.console import out, print_json, print_note, spinner
+
     with spinner("loading the model, searching"):
         from pipeline.index import output
         from pipeline.index.output import Hit
-        from pipeline.index.search import search_many
-        from pipeline.index.typed_queries import TypedResults, search_typed
 
-        workspace = open_workspace()
-        if like is not None:
-            from pipeline.index.papers import read_like
-
-            text, paper = read_like(workspace, like)
-            texts, options = [text], replace(options, without_papers=(paper,))
-            answers = [TypedResults(text, search_many(workspace, texts, options)[0])]
-        else:
-            answers = search_typed(workspace, texts, options)
+        answers = _find_passages(open_workspace(), request)
+    texts = request.texts or [answers[0].text]
     results = [
-        [Hit.of(scored) for scored in answer.passages if show_all or scored.fits]
+        [Hit.of(scored) for scored in answer.passages if request.show_all or scored.fits]
         for answer in answers
     ]
-    unfit = sum(len(answer.passages) for answer in answers) - sum(map(len, results))
-    is_batch = queries is not None
     for query, answer in zip(texts, answers, strict=True):
         if answer.note:
-            print_note(f"{query}: {answer.note}" if is_batch else answer.note)
-    if as_json:
-        print_json(output.batch_rows(texts, results) if is_batch else output.as_rows(results[0]))
-    elif as_markdown:
-        number = offset + 1
-        markdown = (
-            output.batch_markdown(texts, results, number)
-            if is_batch
-            else output.as_markdown(results[0], number)
-        )
-        typer.echo(markdown)
+            print_note(f"{query}: {answer.note}" if request.is_batch else answer.note)
+    number = request.options.offset + 1
+    if form == "json" and request.is_batch:
+        print_json(output.batch_rows(texts, results))
+    elif form == "json":
+        print_json(output.as_rows(results[0]))
+    elif form == "markdown" and request.is_batch:
+        typer.echo(output.batch_markdown(texts, results, number))
+    elif form == "markdown":
+        typer.echo(output.as_markdown(results[0], number))
     else:
         for query, hits in zip(texts, results, strict=True):
-            out.print(search_table(hits, offset + 1, query if is_batch else None))
+            out.print(search_table(hits, number, query if request.is_batch else None))
+    unfit = sum(len(answer.passages) for answer in answers) - sum(map(len, results))
     if unfit:
         print_note(
             f"{unfit} passages are left out because they do not fit the query: --all shows them too"
         )
-    return 0
+
+
+def _find_passages(workspace: Workspace, request: _Request) -> list[PassageRanking]:
+    from pipeline.index.passage_results import passages_like, search_passages
+
+    if request.like is not None:
+        return [passages_like(workspace, request.like, request.options)]
+    return search_passages(workspace, request.texts, request.options)
 
 
 def _read_queries(words: str | None, file: Path | None) -> list[str]:
@@ -221,6 +306,60 @@ def _read_queries(words: str | None, file: Path | None) -> list[str]:
     return read_queries(content, str(file))
 
 
+def papers_listing(results: SearchResults, *, with_query: bool = False) -> RenderableType:
+    """The papers of a page: number, title, authors, facts, abstract, and passages with places.
+
+    with_query: the query stands above them.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    from pipeline.text import visible
+
+    blocks: list[RenderableType] = []
+    if with_query:
+        blocks.append(Text(f"{one_line(visible(results.query))}:", style="bold"))
+    if not results.papers:
+        blocks.append(Text("Nothing found."))
+    for number, paper in enumerate(results.papers, results.first):
+        blocks.append(_paper_block(number, paper))
+    return Group(*blocks)
+
+
+def _paper_block(number: int, paper: PaperHit) -> RenderableType:
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.style import Style
+    from rich.text import Text
+
+    from pipeline.index.output import facts_of, place
+    from pipeline.text import visible
+
+    indent = len(f"{number}. ")
+    title = Text.assemble(f"{number}. ", (visible(paper.title), Style(bold=True, link=paper.url)))
+    lines: list[RenderableType] = [Text(visible(facts_of(paper)), style="dim")]
+    if paper.abstract:
+        lines.append(Text(one_line(visible(paper.abstract))))
+    for passage in paper.passages:
+        anchor = f" #{passage.anchor}" if passage.anchor else ""
+        where = Text(
+            visible(f"{place(passage)}{anchor}: "), style=Style(link=passage.passage_url, dim=True)
+        )
+        lines.append(Padding(Text.assemble(where, _shortened(passage.excerpt)), (0, 0, 0, 2)))
+    return Group(title, Padding(Group(*lines), (0, 0, 1, indent)))
+
+
+def _shortened(text: str) -> str:
+    """A passage as a terminal shows it: one line, cut between words."""
+    from pipeline.corpus.parse.policies import without_known_markers
+    from pipeline.text import visible
+
+    line = one_line(visible(without_known_markers(text)))
+    if len(line) <= _CHARACTERS_SHOWN:
+        return line
+    return f"{line[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
+
+
 def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) -> Table | str:
     """The hits of a query: number, score, paper, section and anchor, text.
 
@@ -231,7 +370,6 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     from rich.text import Text
 
     from pipeline.cli.console import make_table
-    from pipeline.corpus.parse.policies import without_known_markers
     from pipeline.text import visible
 
     heading = "" if query is None else f"{escape(visible(query))}: "
@@ -244,11 +382,8 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     table.add_column("paper", ratio=1)
     table.add_column("passage", ratio=2)
     for number, hit in enumerate(hits, first):
-        text = one_line(visible(without_known_markers(hit.text)))
-        if len(text) > _CHARACTERS_SHOWN:
-            text = f"{text[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
         fit = f"{hit.score:.3f}" if hit.relevance is None else f"{hit.score:.3f}\n{hit.relevance}"
-        table.add_row(str(number), fit, _describe_paper(hit), Text(text))
+        table.add_row(str(number), fit, _describe_paper(hit), Text(_shortened(hit.text)))
     return table
 
 

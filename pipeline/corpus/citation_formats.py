@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.corpus.paper import Paper
 from pipeline.text import one_line
 
 _STOP_WORDS = frozenset(
@@ -148,6 +149,23 @@ def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
         }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
     return "\n".join([f"@misc{{{key},", *lines, "}"])
+
+
+def bibtex_of(papers: Sequence[Paper]) -> str:
+    """The BibTeX entries of papers, each once, under unique keys."""
+    distinct = {paper.arxiv_id: paper for paper in papers}
+    entries = [
+        {
+            "title": paper.title,
+            "authors": paper.authors,
+            "year": paper.year,
+            "arxiv_id": paper.arxiv_id,
+            "primary_category": paper.categories[0] if paper.categories else "",
+        }
+        for paper in distinct.values()
+    ]
+    pairs = zip(bibtex_keys(entries), entries, strict=True)
+    return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
 
 
 def _tex_with_formulas(text: str) -> str:

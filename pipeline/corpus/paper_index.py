@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rapidfuzz import fuzz, process
+
 from pipeline import tables
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.paper import PAPER_COLUMNS, Paper
@@ -32,6 +34,16 @@ select papers.* from words cross join papers on papers.id = words.rowid
 where words match :words and words.rowid between :first and :last order by words.rowid desc
 """
 _BY_YEAR = "select * from papers where id between :first and :last order by id desc"
+_AUTHOR_WORDS = """
+create virtual table if not exists temp.author_words using fts5vocab (main, words, col)
+"""
+_AUTHORS_BY_WORDS = """
+select papers.authors from words cross join papers on papers.id = words.rowid
+where words match ? limit ?
+"""
+# Words of names that are near a word, papers whose authors are compared with a name, and how alike
+# names have to be, of 100.
+_NEAR_WORDS, _MOST_PAPERS_READ, _LEAST_LIKENESS = 10, 1_000, 60.0
 
 
 def paper_index(workspace: Workspace) -> MonthIndex:
@@ -76,6 +88,54 @@ def titles_of(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, str]:
     query = "select arxiv_id, title from papers where arxiv_id in (select value from json_each(?))"
     with paper_index(workspace).open() as connection:
         return dict(connection.execute(query, (json.dumps(list(arxiv_ids)),)).fetchall())
+
+
+def authors_like(workspace: Workspace, name: str) -> list[str]:
+    """The authors whose names are most like a name, best first, as papers print them."""
+    words = title_words(name)
+    likeness: dict[str, float] = {}
+    with paper_index(workspace).open() as connection:
+        near = _words_of_authors_like(connection, words)
+        if not near:
+            return []
+        match = "authors : (" + " OR ".join(f'"{word}"' for word in near) + ")"
+        rows = connection.execute(_AUTHORS_BY_WORDS, (match, _MOST_PAPERS_READ)).fetchall()
+    for (authors,) in rows:
+        for author in json.loads(authors):
+            parts = title_words(author)
+            # By a family name alone, every other part of the name is missing.
+            likeness[author] = max(
+                fuzz.ratio(" ".join(words), " ".join(parts)),
+                *(fuzz.ratio(" ".join(words), part) for part in parts),
+                0.0,
+            )
+    ranked = sorted(likeness, key=lambda author: (-likeness[author], author))
+    return [author for author in ranked if likeness[author] >= _LEAST_LIKENESS]
+
+
+def _words_of_authors_like(connection: sqlite3.Connection, words: Sequence[str]) -> list[str]:
+    """The words of authors' names that are like any of these words."""
+    connection.execute(_AUTHOR_WORDS)
+    known = [
+        word
+        for (word,) in connection.execute(
+            "select term from temp.author_words where col = 'authors'"
+        )
+    ]
+    return [
+        near
+        for word in words
+        for near, *_ in process.extract(
+            word, known, scorer=fuzz.ratio, limit=_NEAR_WORDS, score_cutoff=_LEAST_LIKENESS
+        )
+    ]
+
+
+def years_of_papers(workspace: Workspace) -> list[int]:
+    """The years of the corpus's papers, each once, in order."""
+    query = "select distinct year from papers where year is not null order by year"
+    with paper_index(workspace).open() as connection:
+        return [year for (year,) in connection.execute(query)]
 
 
 def _candidates(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,9 +20,13 @@ from pipeline.index.relevance import Relevance
 from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.text import one_line, visible
 
+if TYPE_CHECKING:
+    from pipeline.index.paper_results import PaperHit, SearchResults
+
 # What Markdown reads anywhere, and what it reads at the beginning of a line alone.
 _INLINE = re.compile(r"[\\`*_\[\]<>&~$|]|(?<!\w)#|:(?=//)|(?<=www)\.")
 _AT_START = re.compile(r"^(\d+)(?=[.)])|^(?=[+\-=])")
+_AUTHORS_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,45 @@ def batch_markdown(queries: Sequence[str], answers: Sequence[Sequence[Hit]], fir
     return "\n\n".join(f"## {_line(query)}\n\n{as_markdown(hits, first)}" for query, hits in pairs)
 
 
+def papers_markdown(answers: Sequence[SearchResults], *, headings: bool = False) -> str:
+    """The papers of queries as numbered lists. headings: each query stands above its list."""
+    return "\n\n".join(_papers_of_query(answer, headings=headings) for answer in answers)
+
+
+def _papers_of_query(results: SearchResults, *, headings: bool) -> str:
+    parts = [f"## {_line(results.query)}"] if headings else []
+    if results.note:
+        parts.append(_at_start(_line(results.note)))
+    if not results.papers and not results.note:
+        parts.append("Nothing found.")
+    for number, paper in enumerate(results.papers, results.first):
+        mark = f"{number}. "
+        about = [f"[{_line(paper.title)}]({paper.url})\\", _at_start(_line(facts_of(paper)))]
+        about += ["", _at_start(_line(paper.abstract))] if paper.abstract else []
+        for passage in paper.passages:
+            link = f"[{_line(place(passage))}]({passage.passage_url}):"
+            about += ["", link, "", *_quoted(passage.excerpt).split("\n")]
+        parts.append(_numbered(mark, about))
+    return "\n\n".join(parts)
+
+
+def facts_of(paper: PaperHit) -> str:
+    """Authors, year, categories, id and citations of a paper in one line."""
+    authors = ", ".join(paper.authors[:_AUTHORS_SHOWN])
+    if len(paper.authors) > _AUTHORS_SHOWN:
+        authors += f" and {len(paper.authors) - _AUTHORS_SHOWN} more"
+    citing = "1 paper" if paper.cited_by == 1 else f"{paper.cited_by} papers"
+    facts = (
+        authors,
+        str(paper.year or ""),
+        ", ".join(paper.categories),
+        paper.arxiv_id,
+        f"cited by {citing} here",
+        "" if paper.relevance is None else f"{paper.relevance} match".replace("none", "no"),
+    )
+    return " · ".join(filter(None, facts))
+
+
 def _item(number: int, hit: Hit) -> str:
     mark = f"{number}. "
     facts = (" › ".join(hit.section_path), hit.kind.replace("_", " "), f"score {hit.score:.3f}")
@@ -160,10 +203,13 @@ def _item(number: int, hit: Hit) -> str:
     head = (
         f"[{_line(hit.title)}]({hit.passage_url}) ([{_line(hit.arxiv_id)}]({hit.url}))\\\n{about}"
     )
-    indented = f"{head}\n\n{_quoted(hit.text)}".split("\n")
-    return mark + "\n".join(
-        [indented[0], *(" " * len(mark) * bool(line) + line for line in indented[1:])]
-    )
+    return _numbered(mark, f"{head}\n\n{_quoted(hit.text)}".split("\n"))
+
+
+def _numbered(mark: str, lines: Sequence[str]) -> str:
+    """Lines as an item of a list that begins with this mark."""
+    first, *others = lines
+    return mark + "\n".join([first, *(" " * len(mark) * bool(line) + line for line in others)])
 
 
 def _quoted(text: str) -> str:

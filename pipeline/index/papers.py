@@ -4,8 +4,9 @@ for similar ones.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,14 @@ def _read_references(root: DataRoot, arxiv_id: str) -> tuple[PaperReference, ...
     )
 
 
+def count_passages(root: DataRoot, identifiers: Collection[str]) -> Counter[str]:
+    """How many passages the corpus has of each of these papers. Raises as `tables_of_papers`
+    does.
+    """
+    rows = rows_of_papers(root, tables.PASSAGES, identifiers, ["arxiv_id"])
+    return Counter(row["arxiv_id"] for row in rows)
+
+
 def rows_of_papers(
     root: DataRoot, table: Table, identifiers: Collection[str], columns: list[str]
 ) -> Iterator[dict[str, Any]]:
@@ -118,9 +127,8 @@ def tables_of_papers(
 
 
 def read_texts(workspace: Workspace, hits: Iterable[ScoredPoint]) -> Mapping[str, str]:
-    """Passage id to text. Passages that their table lacks are left out and counted in a warning.
-
-    Raises MissingInput if a month's table does not exist, PermanentFailure if it cannot be read.
+    """Passage id to text. Passages that their table lacks, or whose month has none, are left out
+    and counted in a warning. Raises PermanentFailure if a table cannot be read.
     """
     points = {point.passage_id: point for point in hits}
     by_month: dict[str, list[ScoredPoint]] = defaultdict(list)
@@ -133,7 +141,8 @@ def read_texts(workspace: Workspace, hits: Iterable[ScoredPoint]) -> Mapping[str
         rows = workspace.root.rows_with(
             tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"], ids
         )
-        texts.update((row["passage_id"], row["text"]) for row in rows)
+        with contextlib.suppress(MissingInput):  # the warning below says so
+            texts.update((row["passage_id"], row["text"]) for row in rows)
     lost = [point for point in points.values() if point.passage_id not in texts]
     if lost:
         _log.warning(

@@ -7,20 +7,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query, words_of
 from pipeline.embedding.minilm import NAME as MINILM
-from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.fusion import best_first, rank, with_payloads
+from pipeline.index.no_results import explain_nothing
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
 from pipeline.index.passage_index import PassageIndex, QueryVectors, ScoredPoint
 from pipeline.index.relevance import coverage, relevance_of
 from pipeline.index.rerank import make_reranker
 from pipeline.index.scored import IndexedPassage, Scored
-from pipeline.index.search_options import SearchOptions, check_queries
+from pipeline.index.search_options import FIRST_DEPTH, SearchOptions, check_queries
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -66,33 +66,129 @@ def search_index(
     typed: Sequence[str] | None = None,
 ) -> list[list[Scored[IndexedPassage]]]:
     """As `search_many`, in one collection. options: as `SearchOptions.checked` returns them."""
-    layout = index.layout()
-    if layout is None:  # another process has dropped it
-        raise missing_index(workspace)
-    reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
-    embedder = _embedder_of(layout, workspace.settings, options)
-    typed = queries if typed is None else typed
-    words = [
-        _with_typed_words(query, as_typed) for query, as_typed in zip(queries, typed, strict=True)
-    ]
-    rankings = _gather(index, _query_vectors(embedder, queries, words, options), options)
-    if not any(rankings):
-        _explain_nothing(index, options)
-    if reranker is not None:
-        candidates = with_payloads(index, rankings)
-        texts = read_texts(workspace, (point for ranking in candidates for point in ranking))
-        reranked = [
-            _reranked(reranker, query, ranking, texts)
-            for query, ranking in zip(queries, candidates, strict=True)
+    batch = QueryBatch(workspace, index, queries, options, typed)
+    everyone = range(len(queries))
+    if options.per_paper:
+        rankings = [
+            [point for points in papers[options.offset : options.end] for point in points]
+            for papers in PaperRankings(batch, options.per_paper).up_to(everyone, options.end)
         ]
-        pages = _pages(reranked, options)
     else:
-        pages = with_payloads(index, _pages(rankings, options))
-        texts = read_texts(workspace, (point for page in pages for point in page))
-    return [
-        _with_texts(page, texts, tuple(dict.fromkeys((query, as_typed))), layout)
-        for query, as_typed, page in zip(queries, typed, pages, strict=True)
-    ]
+        whole = batch.rank(everyone, options.depth())
+        rankings = [ranking[options.offset : options.end] for ranking in whole]
+    return batch.passages(everyone, rankings)
+
+
+class QueryBatch:
+    """Queries encoded for one collection, to be ranked together."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        index: PassageIndex,
+        queries: Sequence[str],
+        options: SearchOptions,
+        typed: Sequence[str] | None = None,
+    ) -> None:
+        """Arguments and errors as those of `search_index`."""
+        layout = index.layout()
+        if layout is None:  # another process has dropped it
+            raise missing_index(workspace)
+        self.options = options
+        self.layout = layout
+        self._workspace = workspace
+        self._index = index
+        self._queries = queries
+        self._typed = queries if typed is None else typed
+        settings = workspace.settings
+        self._reranker = _reranker(settings) if options.rerank == "cross-encoder" else None
+        words = [_with_typed_words(*pair) for pair in zip(queries, self._typed, strict=True)]
+        embedder = _embedder_of(layout, settings, options)
+        self._vectors = _query_vectors(embedder, queries, words, options)
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def rank(self, numbers: Sequence[int], depth: int) -> list[list[ScoredPoint]]:
+        """The `depth` best passages of these queries, best first; of their payloads, at least kind
+        and arxiv_id.
+
+        Raises MissingInput or SettingError where a filter leaves nothing, as `search` does.
+        """
+        vectors = [self._vectors[number] for number in numbers]
+        rankings = rank(self._index, vectors, self.options.ranking(depth))
+        if not any(rankings):
+            explain_nothing(self._workspace, self._index, self.options)
+        if self._reranker is None:
+            return rankings
+        candidates = with_payloads(self._index, rankings)
+        texts = read_texts(self._workspace, (point for points in candidates for point in points))
+        return [
+            _reranked(self._reranker, self._queries[number], points, texts)
+            for number, points in zip(numbers, candidates, strict=True)
+        ]
+
+    def passages(
+        self, numbers: Sequence[int], rankings: Sequence[Sequence[ScoredPoint]]
+    ) -> list[list[Scored[IndexedPassage]]]:
+        """The passages of points of these queries, with texts and relevance; those whose text or
+        payload is gone are left out.
+        """
+        points = with_payloads(self._index, rankings)
+        texts = read_texts(self._workspace, (point for ranking in points for point in ranking))
+        return [
+            _with_texts(ranking, texts, self.readings(number), self.layout)
+            for number, ranking in zip(numbers, points, strict=True)
+        ]
+
+    def readings(self, number: int) -> tuple[str, ...]:
+        """The different spellings of a query, of which a passage has to fit one."""
+        return tuple(dict.fromkeys((self._queries[number], self._typed[number])))
+
+
+class PaperRankings:
+    """The papers of queries in the order of their best passages, extended as far as they are asked
+    for.
+
+    A deeper ranking of passages may order those that came before anew. It only adds papers behind
+    the ones that are there, so that pages of papers are parts of one list.
+    """
+
+    def __init__(self, batch: QueryBatch, passages: int) -> None:
+        """passages: most of each paper."""
+        self._batch = batch
+        self._passages = passages
+        self._papers: list[dict[str, list[ScoredPoint]]] = [{} for _ in range(len(batch))]
+        # Passages that a query's papers are from; None where the index has no more.
+        self._depths: list[int | None] = [0] * len(batch)
+
+    def up_to(self, numbers: Sequence[int], count: int) -> list[list[list[ScoredPoint]]]:
+        """The papers of these queries, at least `count` of each if there are so many, each with
+        its best passages.
+        """
+        while short := [
+            number
+            for number in numbers
+            if self._depths[number] is not None and len(self._papers[number]) < count
+        ]:
+            depth = min(self._depths[number] or 0 for number in short)
+            self._extend([number for number in short if self._depths[number] == depth], depth)
+        return [list(self._papers[number].values()) for number in numbers]
+
+    def _extend(self, numbers: Sequence[int], depth: int) -> None:
+        deeper = 2 * depth or FIRST_DEPTH
+        for number, ranking in zip(numbers, self._batch.rank(numbers, deeper), strict=True):
+            papers = self._papers[number]
+            for paper, points in _by_paper(ranking).items():
+                papers.setdefault(paper, points[: self._passages])
+            self._depths[number] = deeper if len(ranking) >= deeper else None
+
+
+def _by_paper(ranking: Sequence[ScoredPoint]) -> dict[str, list[ScoredPoint]]:
+    papers: dict[str, list[ScoredPoint]] = {}
+    for point in ranking:
+        papers.setdefault(point.payload["arxiv_id"], []).append(point)
+    return papers
 
 
 def encode_queries(
@@ -164,38 +260,6 @@ def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> 
     return make_embedder(settings)
 
 
-def _gather(
-    index: PassageIndex, queries: Sequence[QueryVectors], options: SearchOptions
-) -> list[list[ScoredPoint]]:
-    """Each query's ranking, as deep as the options need: with per_paper, until there are enough
-    papers.
-    """
-    request = options.ranking()
-    rankings = rank(index, queries, request)
-    while options.per_paper:
-        # Those with too few papers that may go on.
-        short = [
-            number
-            for number, ranking in enumerate(rankings)
-            if len(ranking) == request.limit and len(_papers_best(ranking)) < options.end
-        ]
-        if not short:
-            break
-        request = options.ranking(2 * request.limit)
-        deeper = rank(index, [queries[number] for number in short], request)
-        for number, ranking in zip(short, deeper, strict=True):
-            rankings[number] = ranking
-    return rankings
-
-
-def _papers_best(ranking: Sequence[ScoredPoint]) -> list[ScoredPoint]:
-    """The first passage of every paper."""
-    first: dict[str, ScoredPoint] = {}
-    for point in ranking:
-        first.setdefault(point.payload["arxiv_id"], point)
-    return list(first.values())
-
-
 def _reranked(
     reranker: Reranker, query: str, ranking: Sequence[ScoredPoint], texts: Mapping[str, str]
 ) -> list[ScoredPoint]:
@@ -213,13 +277,6 @@ def _reranked(
     return best_first(
         [point._replace(score=score) for point, score in zip(with_text, scores, strict=True)]
     )
-
-
-def _pages(
-    rankings: Sequence[Sequence[ScoredPoint]], options: SearchOptions
-) -> list[Sequence[ScoredPoint]]:
-    ordered = [_papers_best(ranking) if options.per_paper else ranking for ranking in rankings]
-    return [ranking[options.offset : options.end] for ranking in ordered]
 
 
 def _with_texts(
@@ -245,41 +302,3 @@ def _with_texts(
         relevance = relevance_of(layout.model, query, embedded, point.cosine)
         passages.append(Scored(passage, point.score, relevance))
     return passages
-
-
-def _explain_nothing(index: PassageIndex, options: SearchOptions) -> None:
-    """Raise where a search finds nothing because there is nothing, or nothing of a category or
-    kind.
-
-    SearchOptions only then: counting and listing values cost more than a search.
-    """
-    if index.count() == 0:
-        raise MissingInput(
-            f"the collection {index.name} is empty: run citeloom run --months all --until"
-            f" {tables.INDEX_RECEIPTS.name}"
-        )
-    for category in options.categories:
-        _insist_on_category(index, category)
-    kinds = index.values("kind") if options.kinds else []
-    for kind in options.kinds:
-        if kind not in kinds:
-            raise SettingError(
-                f"--kind: no passage is of the kind {kind}; the index holds {', '.join(kinds)}"
-            )
-
-
-def _insist_on_category(index: PassageIndex, category: str) -> None:
-    archive, dot, _ = category.partition(".")
-    names = index.values("category_keys")
-    archives = [name for name in names if "." not in name]
-    if archive not in archives:
-        raise SettingError(
-            f"--category: no passage is of the archive {archive}; the index holds"
-            f" {', '.join(archives)}"
-        )
-    of_archive = [name for name in names if name.startswith(f"{archive}.")]
-    if dot and category not in of_archive:
-        raise SettingError(
-            f"--category: no passage is of the category {category}; of {archive}, there are"
-            f" {', '.join(of_archive)}"
-        )

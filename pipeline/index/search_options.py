@@ -26,9 +26,9 @@ DEEPEST = 10_000
 # The tail of a ranking depends on the length of its list of candidates. Lists therefore have 50
 # passages, 100, 200 and so on, and the pages of a search within one length are pages of one
 # ranking.
-_STEP = 50
-# Candidates of a reranker for each requested passage, and the least number of them.
-_CANDIDATES, _FEWEST = 4, 50
+FIRST_DEPTH = 50
+# Candidates of a reranker for each requested passage.
+_CANDIDATES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ class SearchOptions:
     has, all of them. first_year and last_year: both included. papers: arXiv ids of the only papers;
     all for none. without_papers: arXiv ids of papers that are left out. by: vectors that rank;
     `fused` is dense and lexical. rerank: model that ranks the candidates again. per_paper: only the
-    best passage of each paper. exact: compare with every passage, uncompressed.
+    best passage of each paper. exact: compare with every passage, uncompressed. as_typed: correct
+    no misspelt words.
     """
 
     limit: int = 10
@@ -64,6 +65,7 @@ class SearchOptions:
     rerank: Rerank = "none"
     per_paper: bool = False
     exact: bool = False
+    as_typed: bool = False
 
     def checked(self) -> SearchOptions:
         """The options with categories, kinds and severities as the index spells them.
@@ -89,26 +91,24 @@ class SearchOptions:
         """Number of results up to the end of the requested part."""
         return self.offset + self.limit
 
-    def ranking(self, depth: int | None = None) -> Ranking:
-        """The ranking to request from the index. depth: its length; None for the first that these
-        options need.
-        """
+    def ranking(self, depth: int) -> Ranking:
+        """The ranking of the best `depth` passages to request from the index."""
         return Ranking(
-            depth or self._depth(),
+            depth,
             by=self.by,
             where=self.conditions(),
             colbert=self.rerank == "colbert",
             exact=self.exact,
         )
 
-    def _depth(self) -> int:
+    def depth(self) -> int:
+        """How many passages to rank for the requested part."""
         if self.rerank == "cross-encoder":
-            return max(_CANDIDATES * self.end, _FEWEST)
-        needed = 2 * self.end if self.per_paper else self.end
+            return max(_CANDIDATES * self.end, FIRST_DEPTH)
         if self.rerank == "colbert":  # `Ranking.candidates` says how many it ranks again
-            return needed
-        depth = _STEP
-        while depth < needed:
+            return self.end
+        depth = FIRST_DEPTH
+        while depth < self.end:
             depth *= 2
         return depth
 

@@ -13,11 +13,13 @@ from starlette.responses import Response
 
 from pipeline import __version__
 from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.paper import FullPaper, PaperReference
 from pipeline.corpus.paper_index import find_papers
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.output import PaperJson
+from pipeline.index.paper_results import SearchResults
 from pipeline.index.papers import read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
 from pipeline.serve.corpus_view import CorpusView
@@ -25,12 +27,17 @@ from pipeline.serve.guard import PROBLEM_TYPE, Problem
 from pipeline.serve.paper_view import (
     Heading,
     RelatedPaper,
-    bibtex_of,
     outline_of,
     papers_citing_the_same,
     similar_papers,
 )
-from pipeline.serve.search_results import SearchForm, SearchResults, parse_form, run_search
+from pipeline.serve.search_results import (
+    PassagePage,
+    SearchForm,
+    parse_form,
+    run_passage_search,
+    run_search,
+)
 from pipeline.serve.site import LONGEST_QUERY, Site, ask
 
 _MOST_PAPERS = 100
@@ -98,9 +105,14 @@ def _search_parameters() -> list[Parameter]:
     ]
 
 
-@_endpoint("/api/search", "Search for passages", SearchResults, *_search_parameters())
+@_endpoint("/api/search", "Search for papers", SearchResults, *_search_parameters())
 def _search(site: Site, request: Request) -> SearchResults:
     return run_search(site, parse_form(request.query_params.multi_items()))
+
+
+@_endpoint("/api/passages", "Search for passages", PassagePage, *_search_parameters())
+def _passages(site: Site, request: Request) -> PassagePage:
+    return run_passage_search(site, parse_form(request.query_params.multi_items()))
 
 
 @_endpoint(

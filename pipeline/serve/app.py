@@ -31,6 +31,7 @@ Handler = Callable[[Site, Request], Response]
 _PAGES: Mapping[str, Handler] = {
     "/": pages.search_page,
     "/search": pages.search_page,
+    "/passages": pages.passages_page,
     "/paper/{id:path}": pages.paper_page,
     "/ask": pages.ask_page,
     "/corpus": pages.corpus_page,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,20 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from pipeline.answering.rendering import answer_notes, cost_line
 from pipeline.errors import CiteloomError
+from pipeline.index.output import place
+from pipeline.index.paper_results import SearchResults
 from pipeline.report import rendering
 from pipeline.report.formatting import month_name, passage_link
 from pipeline.serve.guard import Problem, problem_of, report_policy
 from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
 from pipeline.serve.passage_html import render_inline, render_passage
-from pipeline.serve.search_results import SearchForm, parse_form, run_search
+from pipeline.serve.search_results import (
+    PassagePage,
+    SearchForm,
+    parse_form,
+    run_passage_search,
+    run_search,
+)
 from pipeline.serve.site import LiveAnswer, Site
 from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
@@ -58,6 +66,7 @@ def _environment() -> Environment:
         paper_path=paper_path,
         passage_link=passage_link,
         search_path=search_path,
+        place=place,
     )
     return environment
 
@@ -73,10 +82,10 @@ def paper_path(arxiv_id: str) -> str:
     return f"/paper/{quote(arxiv_id)}"
 
 
-def search_path(form: SearchForm, **changes: Any) -> str:
-    """The address of a search."""
+def search_path(form: SearchForm, path: str = "/search", **changes: Any) -> str:
+    """The address of a search. path: /search for papers, /passages for passages."""
     pairs = form.model_copy(update=changes).pairs()
-    return f"/search?{urlencode(pairs)}" if pairs else "/search"
+    return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
 def _page(template: str, request: Request, status: int = 200, **values: Any) -> HTMLResponse:
@@ -92,15 +101,29 @@ def problem_page(request: Request, problem: Problem) -> Response:
 
 
 def search_page(site: Site, request: Request) -> Response:
-    """The page of results; without a query, the form and what the corpus holds."""
+    """The page of papers; without a query, the form and what the corpus holds."""
+    return _results_page(site, request, "/search", run_search)
+
+
+def passages_page(site: Site, request: Request) -> Response:
+    """The page of passages, whatever their papers."""
+    return _results_page(site, request, "/passages", run_passage_search)
+
+
+def _results_page(
+    site: Site,
+    request: Request,
+    path: str,
+    run: Callable[[Site, SearchForm], SearchResults | PassagePage],
+) -> Response:
     pairs = request.query_params.multi_items()
     form = parse_form(pairs)
     if any(not value.strip() for _, value in pairs):  # a form sends its empty fields too
-        return RedirectResponse(search_path(form), 303)
+        return RedirectResponse(search_path(form, path), 303)
     results, problem = None, None
     if form.q:
         try:
-            results = run_search(site, form)
+            results = run(site, form)
         except CiteloomError as error:
             problem = problem_of(error, site.workspace)
     # (Name, value, address without it) of each filter.
@@ -108,12 +131,13 @@ def search_page(site: Site, request: Request) -> Response:
     kept_pairs = [pair for pair in form.pairs() if pair[0] != "page"]
     for name, value in form.filters:
         others = [pair for pair in kept_pairs if pair != (name, value)]
-        removable.append((name, value, f"/search?{urlencode(others)}"))
+        removable.append((name, value, f"{path}?{urlencode(others)}"))
     response = _page(
-        "search.html.j2",
+        f"{path.removeprefix('/')}.html.j2",
         request,
         problem.status if problem else 200,
         form=form,
+        action=path,
         results=results,
         problem=problem,
         removable=removable,

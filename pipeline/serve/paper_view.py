@@ -8,7 +8,7 @@ from itertools import chain, combinations
 
 from pipeline import tables
 from pipeline.arxiv.titles import title_words
-from pipeline.corpus.citation_formats import bibtex_entry, bibtex_keys
+from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper, Paper
 from pipeline.corpus.paper_index import titles_of
@@ -169,23 +169,6 @@ def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
             truncated=bool(row["truncated"]),
         )
     return None
-
-
-def bibtex_of(papers: Sequence[Paper]) -> str:
-    """The BibTeX entries of papers, each once, under unique keys."""
-    distinct = {paper.arxiv_id: paper for paper in papers}
-    entries = [
-        {
-            "title": paper.title,
-            "authors": paper.authors,
-            "year": paper.year,
-            "arxiv_id": paper.arxiv_id,
-            "primary_category": paper.categories[0] if paper.categories else "",
-        }
-        for paper in distinct.values()
-    ]
-    pairs = zip(bibtex_keys(entries), entries, strict=True)
-    return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
 
 
 def section_passages(paper: FullPaper, section: str) -> list[Passage]:

@@ -1,32 +1,23 @@
-"""Search for a page of results: the form, passages by paper, and the sentences that fit best."""
+"""Searches as the form and an address have them, and their pages of results."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.corpus.parse.policies import without_markers
-from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.references.citation_index import CitingPaper
-from pipeline.embedding.lexical import term_id, words_of
 from pipeline.errors import SettingError
+from pipeline.index.excerpts import RankedPassage, rank_sentences
 from pipeline.index.output import Hit
+from pipeline.index.paper_results import SearchResults, search_papers
+from pipeline.index.passage_results import search_passages
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
-from pipeline.index.typed_queries import search_typed
 from pipeline.serve.site import LONGEST_QUERY, Site
 
-PASSAGES_PER_PAGE = 20
-_MOST_SENTENCES = 2
-# A second sentence is marked only if it is nearly as good as the best.
-_LEAST_OF_BEST = 0.7
-# Characters of a passage in a list of results.
-_EXCERPT = 480
-_WHOLE_KINDS = ("table", "list", "algorithm")
+RESULTS_PER_PAGE = 10
 _ADDRESS_NAMES = {"first_month": "from", "last_month": "to"}
 """Fields whose names in an address are words of Python."""
 
@@ -58,8 +49,9 @@ class SearchForm(BaseModel):
     venue: str = Field(default="", description="words of the journal reference or comment")
     year: str = Field(default="", description="2023, 2020..2023, 2020.. or ..2023")
     page: int = Field(default=1, ge=1, le=DEEPEST, description="page of results")
-    limit: int = Field(default=PASSAGES_PER_PAGE, ge=1, le=MOST, description="passages of a page")
-    all: bool = Field(default=False, description="passages that do not fit the query too")
+    limit: int = Field(default=RESULTS_PER_PAGE, ge=1, le=MOST, description="results of a page")
+    all: bool = Field(default=False, description="results that do not fit the query too")
+    as_typed: bool = Field(default=False, description="correct no misspelt words")
 
     @property
     def filters(self) -> list[tuple[str, str]]:
@@ -67,7 +59,7 @@ class SearchForm(BaseModel):
         return [
             (name, value)
             for name, value in self.pairs()
-            if name not in ("q", "page", "limit", "all")
+            if name not in ("q", "page", "limit", "all", "as_typed")
         ]
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -78,12 +70,14 @@ class SearchForm(BaseModel):
             pairs += [(name, text) for text in texts]
         return pairs
 
-    def options(self) -> SearchOptions:
-        """The options of the search. Raises SettingError for a wrong value."""
+    def options(self, start: int | None = None) -> SearchOptions:
+        """The options of the search. start: number of the first result, from 0, in place of the
+        page's. Raises SettingError for a wrong value.
+        """
         first_year, last_year = parse_years(self.year or None)
         return SearchOptions(
             limit=self.limit,
-            offset=(self.page - 1) * self.limit,
+            offset=(self.page - 1) * self.limit if start is None else start,
             categories=self.category,
             first_month=self.first_month or None,
             last_month=self.last_month or None,
@@ -94,6 +88,7 @@ class SearchForm(BaseModel):
             venue=self.venue,
             first_year=first_year,
             last_year=last_year,
+            as_typed=self.as_typed,
         ).checked()
 
 
@@ -133,141 +128,52 @@ def parse_form(pairs: Sequence[tuple[str, str]]) -> SearchForm:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class RankedPassage(Hit):
-    """A hit with its best sentences. text: without citation marks. best_sentences: parts of the
-    text; none where no sentence shares a word with the query. excerpt: the best sentence and those
-    around it; all of a table.
+def run_search(site: Site, form: SearchForm, start: int | None = None) -> SearchResults:
+    """A page of papers. start: number of its first paper, from 0, in place of the form's.
+
+    Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as
+    `search_papers` does.
     """
-
-    best_sentences: tuple[str, ...] = ()
-    excerpt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PaperHits:
-    """A paper with its passages on a page of results, best first. url: its page on arXiv."""
-
-    arxiv_id: str
-    title: str
-    month: str
-    categories: tuple[str, ...]
-    url: str
-    passages: tuple[RankedPassage, ...]
+    options = form.options(start)
+    with site.searches:
+        return search_papers(site.workspace, [form.q], options, include_unfit=form.all)[0]
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResults:
-    """A page of results: passages grouped by paper, in the order of each paper's best passage.
+class PassagePage:
+    """A page of passages, whatever their papers, best first.
 
-    similar_to: the paper that the query names, if it names one; it comes first, and then what is
-    similar. note: how the query was read; empty for an ordinary search. cited_by: who cites the
-    named paper, where the corpus does not hold it. first: number of the page's first
-    passage. unfit: near passages that are left out because they do not fit the query. has_more:
-    whether there may be a next page.
+    named: the paper that the query names, if it names one; its abstract comes first. note: how the
+    query was read; empty for an ordinary search. cited_by: who cites the named paper, where the
+    corpus does not hold it. first: number of the page's first passage. unfit: near passages that
+    are left out because they do not fit the query. has_more: whether passages that fit follow.
     """
 
     query: str
-    similar_to: str | None
+    named: str | None
     note: str
     cited_by: tuple[CitingPaper, ...]
-    papers: tuple[PaperHits, ...]
+    passages: tuple[RankedPassage, ...]
     first: int
-    count: int
     unfit: int
     has_more: bool
 
 
-def run_search(site: Site, form: SearchForm, start: int | None = None) -> SearchResults:
-    """Search for a page of results. start: number of its first passage, in place of the form's.
-
-    Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as
-    `search` does.
-    """
-    options = form.options()
-    if start is not None:
-        options = replace(options, offset=start).checked()
+def run_passage_search(site: Site, form: SearchForm, start: int | None = None) -> PassagePage:
+    """A page of passages. Arguments and errors as those of `run_search`."""
+    options = form.options(start)
+    one_more = replace(options, limit=min(options.limit + 1, MOST))
     with site.searches:
-        results = search_typed(site.workspace, [form.q], options)[0]
-    ranking = results.passages
+        results = search_passages(site.workspace, [form.q], one_more)[0]
+    ranking = results.passages[: options.limit]
     hits = [Hit.of(scored) for scored in ranking if form.all or scored.fits]
-    return SearchResults(
+    return PassagePage(
         query=form.q,
-        similar_to=results.paper,
+        named=results.paper,
         note=results.note,
         cited_by=results.cited_by,
-        papers=group_by_paper(rank_sentences(results.text, hits)),
+        passages=tuple(rank_sentences(results.text, hits)),
         first=options.offset + 1,
-        count=len(hits),
         unfit=len(ranking) - len(hits),
-        # Where most of a page does not fit, nothing better follows.
-        has_more=len(ranking) == options.limit and 2 * len(hits) >= len(ranking),
+        has_more=any(form.all or scored.fits for scored in results.passages[options.limit :]),
     )
-
-
-def group_by_paper(passages: Sequence[RankedPassage]) -> tuple[PaperHits, ...]:
-    """The passages by paper, in the order of each paper's best."""
-    by_paper: dict[str, list[RankedPassage]] = {}
-    for passage in passages:
-        by_paper.setdefault(passage.arxiv_id, []).append(passage)
-    papers = []
-    for arxiv_id, hits in by_paper.items():
-        best = hits[0]
-        papers.append(
-            PaperHits(arxiv_id, best.title, best.month, best.categories, best.url, tuple(hits))
-        )
-    return tuple(papers)
-
-
-def rank_sentences(query: str, hits: Sequence[Hit]) -> list[RankedPassage]:
-    """The hits with their best sentences: those with most of the query's stems, rare ones first."""
-
-    def stems_of(text: str) -> set[int]:
-        return set(map(term_id, words_of(text)))
-
-    stems = stems_of(query)
-    texts = [without_markers(hit.text) for hit in hits]
-    split = [split_sentences(text) for text in texts]
-    shared = []
-    having: Counter[int] = Counter()
-    for sentences in split:
-        parts = [stems & stems_of(sentence) for sentence in sentences]
-        shared.append(parts)
-        having.update(set[int]().union(*parts))
-    weights = {stem: math.log(1 + len(texts) / having[stem]) for stem in having}
-    return [
-        _ranked(hit, text, sentences, _best_places(parts, weights))
-        for hit, text, sentences, parts in zip(hits, texts, split, shared, strict=True)
-    ]
-
-
-def _ranked(hit: Hit, text: str, sentences: Sequence[str], best: Sequence[int]) -> RankedPassage:
-    """The hit with its best sentences. best: their places, in the order of the text."""
-    is_whole = hit.kind in _WHOLE_KINDS or len(text) <= _EXCERPT
-    values = {field.name: getattr(hit, field.name) for field in fields(Hit)}
-    return RankedPassage(
-        **{**values, "text": text},
-        best_sentences=tuple(sentences[place] for place in best),
-        excerpt=text if is_whole else _sentences_around(sentences, best[0] if best else 0),
-    )
-
-
-def _best_places(shared: Sequence[set[int]], weights: Mapping[int, float]) -> list[int]:
-    """The places of the best sentences, in order. shared: the query's stems in each sentence."""
-    scores = [sum(weights[stem] for stem in stems) for stems in shared]
-    least = _LEAST_OF_BEST * max(scores, default=0.0)
-    good = [place for place, score in enumerate(scores) if score > 0 and score >= least]
-    return sorted(sorted(good, key=lambda place: -scores[place])[:_MOST_SENTENCES])
-
-
-def _sentences_around(sentences: Sequence[str], place: int) -> str:
-    """The sentence at a place with those after it, then before it, up to a length."""
-    first, last, length = place, place, len(sentences[place])
-    while length < _EXCERPT and last + 1 < len(sentences):
-        last += 1
-        length += len(sentences[last])
-    while length < _EXCERPT and first > 0:
-        first -= 1
-        length += len(sentences[first])
-    before, after = "… " * (first > 0), " …" * (last + 1 < len(sentences))
-    return f"{before}{' '.join(sentences[first : last + 1])}{after}"

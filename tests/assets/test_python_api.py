@@ -31,7 +31,7 @@ def test_the_guide_says_what_happens(place: Place, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_paper_has_what_its_tables_hold(corpus: citeloom.Corpus) -> None:
-    hit = corpus.search("related work", limit=1, include_unfit=True)[0]
+    hit = corpus.search_passages("related work", limit=1, include_unfit=True)[0]
     paper = corpus.paper(f"arXiv:{hit.arxiv_id}v1")
     passages = {passage.passage_id: passage for passage in paper.passages}
     assert passages[hit.passage_id].text == hit.text
@@ -64,8 +64,10 @@ def test_a_paper_that_is_not_there_is_named(corpus: citeloom.Corpus, identifier:
 
 
 def test_what_does_not_fit_is_returned_on_demand(corpus: citeloom.Corpus) -> None:
-    assert corpus.search("asdfgh qwerty") == []
-    assert corpus.search("asdfgh qwerty", include_unfit=True)
+    assert not corpus.search("asdfgh qwerty").fits
+    assert len(corpus.search("asdfgh qwerty", include_unfit=True)) > len(corpus.search("asdfgh"))
+    assert corpus.search_passages("asdfgh qwerty") == []
+    assert corpus.search_passages("asdfgh qwerty", include_unfit=True)
 
 
 def test_settings_that_are_none_are_refused(place: Place) -> None:

@@ -130,11 +130,11 @@ def run(page: Page, script: str) -> Any:
 def test_from_a_search_over_a_hit_a_reference_and_a_citing_paper_to_bibtex(page: Page) -> None:
     show(page, "/")
     page.find("//input[@id='q']").send_keys("reciprocal rank fusion of two ranked lists\n")
-    page.says("Passages 1 to", "strong match")
+    page.says("Papers 1 to", "strong match")
     page.keep("results")
     page.click("(//a[@class='hit-link'])[1]")
     page.says("Noël Ada Lovelace", "Outline")
-    assert run(page, "return location.hash") == f"#p-{passage_id(4)}"
+    assert run(page, "return location.hash") == f"#p-{passage_id(5)}"
     page.keep("paper")
     page.click(f"//a[contains(@class, 'in-corpus') and @href='/paper/{RETRIEVAL}']")
     page.says("Sparse retrieval", "Cited by")

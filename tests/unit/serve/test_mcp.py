@@ -29,7 +29,7 @@ from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, pass
 pytestmark = pytest.mark.slow
 
 TOOLS = {
-    "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by",
+    "search_papers", "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by",
     "table", "find_quote", "bibtex",
 }  # fmt: skip
 Use = Callable[[Client], Awaitable[None]]
@@ -97,6 +97,10 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
             assert len(str(result.structured_content)) < 2 * MOST_CHARACTERS
             return result.structured_content
 
+        results = await call("search_papers", query="reciprocal rank fusion of ranked lists")
+        paper = results["papers"][0]
+        assert (paper["arxiv_id"], results["fits"], len(paper["passages"])) == (FUSION, True, 2)
+        assert paper["abstract"].startswith("<passage>\nAbout Fusion")
         found = (await call("search_passages", query="reciprocal rank fusion of ranked lists"))[
             "passages"
         ][0]
@@ -120,9 +124,11 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         assert (references["total"], references["next_start"]) == (3, 2)
         citing = await call("cited_by", arxiv_id="1706.03762")
         assert {paper["arxiv_id"] for paper in citing["papers"]} == {FUSION, RETRIEVAL}
+        assert {paper["citing_passages"] for paper in citing["papers"]} == {1}
         table = (await call("table", query="recall of BM25 on Tidepool"))["passages"][0]
         assert (table["kind"], "| BM25 |" in table["quoted_text"]) == ("table", True)
-        assert (await call("find_papers", title="beam"))["papers"][0]["arxiv_id"] == BEAM
+        found = (await call("find_papers", title="beam"))["papers"][0]
+        assert (found["arxiv_id"], found["passages"]) == (BEAM, 2)
         quote = await call("find_quote", quote="rare terms that dense vectors blur")
         assert (quote["note"], quote["passages"][0]["arxiv_id"]) == ("match: exact", RETRIEVAL)
         bibtex = (await call("bibtex", arxiv_ids=[FUSION, BEAM, BEAM]))["result"]

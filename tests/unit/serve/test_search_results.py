@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
+from pipeline.index.paper_results import NOTHING_FITS
 from pipeline.serve.search_results import SearchForm, parse_form
 from tests.unit.index.building import opened_by_another_process
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
@@ -20,6 +21,11 @@ from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 def found(client: TestClient, **parameters: str) -> dict[str, Any]:
     results: dict[str, Any] = client.get("/api/search", params=parameters).json()
     return results
+
+
+def found_passages(client: TestClient, **parameters: str) -> dict[str, Any]:
+    page: dict[str, Any] = client.get("/api/passages", params=parameters).json()
+    return page
 
 
 def test_parameters_survive_a_round_trip_through_an_address() -> None:
@@ -53,41 +59,45 @@ def test_a_wrong_option_is_an_error(pair: tuple[str, str]) -> None:
         parse_form([("q", "ferns"), pair]).options()
 
 
-def test_results_are_grouped_by_paper_and_mark_the_best_sentence(client: TestClient) -> None:
+def test_a_result_is_a_paper_with_its_two_best_passages(client: TestClient) -> None:
     results = found(client, q="fusion of ranked lists with rare terms")
-    assert results["papers"][0]["arxiv_id"] == FUSION
-    assert len({paper["arxiv_id"] for paper in results["papers"]}) == len(results["papers"])
-    passages = {
-        passage["section_path"][-1]: passage for passage in results["papers"][0]["passages"]
-    }
+    paper = results["papers"][0]
+    assert (paper["arxiv_id"], paper["authors"]) == (FUSION, ["Noël Ada Lovelace"])
+    assert (paper["year"], paper["categories"], paper["cited_by"]) == (2024, ["cs.CL"], 0)
+    assert paper["bibtex"].startswith("@misc{lovelace2024fusion,")
+    passages = {passage["section_path"][-1]: passage for passage in paper["passages"]}
+    assert passages.keys() == {"Formula", "Results"}, "the abstract is shown in any case"
     assert passages["Results"]["best_sentences"] == [
         "The gain is largest on questions with rare terms, as in ferns in the forest."
     ]
-    assert results["count"] == sum(len(paper["passages"]) for paper in results["papers"])
 
 
-def test_what_fits_nothing_is_not_found_unless_all_is_asked_for(client: TestClient) -> None:
+def test_where_nothing_fits_the_nearest_are_shown_as_such(client: TestClient) -> None:
     results = found(client, q="asdf qwer zxcv uiop")
-    assert (results["papers"], results["count"]) == ([], 0)
-    assert found(client, q="asdf qwer zxcv uiop", all="1")["count"] == results["unfit"] > 0
+    assert (results["fits"], results["has_more"]) == (False, False)
+    assert 0 < len(results["papers"]) <= 3
+    assert {paper["relevance"] for paper in results["papers"]} == {"none"}
+    assert results["note"] == NOTHING_FITS
+    everything = found(client, q="asdf qwer zxcv uiop", all="1")
+    assert len(everything["papers"]) > 3
+    passages = found_passages(client, q="asdf qwer zxcv uiop")
+    assert (passages["passages"], passages["has_more"]) == ([], False)
+    assert passages["unfit"] == 10
 
 
-def test_the_id_of_a_paper_gives_its_abstract_first_and_then_similar_papers(
-    client: TestClient,
-) -> None:
+def test_the_id_of_a_paper_gives_it_first_and_then_similar_papers(client: TestClient) -> None:
     query = {"q": f"arXiv:{FUSION}v2", "all": "1"}
     results = found(client, **query)
-    assert results["similar_to"] == FUSION
-    first, *similar = results["papers"]
-    assert (first["arxiv_id"], first["passages"][0]["kind"]) == (FUSION, "abstract")
-    assert len(first["passages"]) == 1
-    assert {RETRIEVAL, BEAM} <= {paper["arxiv_id"] for paper in similar}
-    pages = [found(client, **query, limit="2", page=page) for page in ("1", "2")]
-    ids = [
-        [passage["passage_id"] for paper in page["papers"] for passage in paper["passages"]]
-        for page in (results, *pages)
-    ]
-    assert set(ids[1] + ids[2]) == set(ids[0][:4])
+    assert results["named"] == FUSION
+    ids = [paper["arxiv_id"] for paper in results["papers"]]
+    assert ids[0] == FUSION
+    assert ids.count(FUSION) == 1
+    assert RETRIEVAL in ids
+    pages = [found(client, **query, limit="2", page=page)["papers"] for page in ("1", "2")]
+    assert [paper["arxiv_id"] for page in pages for paper in page] == ids[:4]
+    first, *similar = found_passages(client, **query)["passages"]
+    assert (first["arxiv_id"], first["kind"]) == (FUSION, "abstract")
+    assert FUSION not in {passage["arxiv_id"] for passage in similar}
     tables = found(client, q=RETRIEVAL, kind="table", all="1")
     assert tables["papers"][0]["passages"][0]["kind"] == "table"
 
@@ -96,7 +106,7 @@ def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(
     client: TestClient,
 ) -> None:
     results = found(client, q="https://arxiv.org/abs/1706.03762")
-    assert (results["similar_to"], results["papers"]) == ("1706.03762", [])
+    assert (results["named"], results["papers"]) == ("1706.03762", [])
     assert [paper["arxiv_id"] for paper in results["cited_by"]] == [RETRIEVAL, FUSION]
     assert "not in this corpus" in client.get("/search", params={"q": "1706.03762"}).text
 
@@ -109,8 +119,9 @@ def test_filters_and_pages_restrict_the_results(client: TestClient) -> None:
     assert values(tables, "kind") == {"table"}
     query = {"q": "terms", "to": "2024-03", "limit": "2", "all": "1"}
     first, second = (found(client, **query, page=page) for page in ("1", "2"))
-    assert (first["has_more"], second["first"]) == (True, 3)
-    assert values(first, "passage_id").isdisjoint(values(second, "passage_id"))
+    assert (first["has_more"], second["first"], second["has_more"]) == (True, 3, False)
+    assert [len(page["papers"]) for page in (first, second)] == [2, 1]
+    assert values(first, "arxiv_id").isdisjoint(values(second, "arxiv_id"))
 
 
 def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_later(
@@ -127,23 +138,21 @@ def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_la
 def test_misspelt_words_are_corrected_and_the_reader_is_told(client: TestClient) -> None:
     results = found(client, q="recirpocal rank fuison")
     assert results["note"] == "showing results for: reciprocal rank fusion"
+    assert results["searched"] == "reciprocal rank fusion"
     assert results["papers"][0]["arxiv_id"] == FUSION
-    assert found(client, q="qwertyuiop beem")["note"] == ""
+    page = client.get("/search", params={"q": "recirpocal rank fuison"})
+    assert "as_typed=1" in page.text
+    as_typed = found(client, q="recirpocal rank fuison", as_typed="1")
+    assert (as_typed["searched"], as_typed["query"]) == (None, "recirpocal rank fuison")
+    assert found(client, q="qwertyuiop beem")["searched"] is None
 
 
-def test_a_name_gives_the_abstract_of_its_paper_first_on_every_page_size(
-    client: TestClient,
-) -> None:
-    def ids(results: dict[str, Any]) -> list[str]:
-        return [
-            passage["passage_id"] for paper in results["papers"] for passage in paper["passages"]
-        ]
-
+def test_a_name_gives_its_paper_first_on_every_page_size(client: TestClient) -> None:
     query = {"q": "coverage penalties", "all": "1"}
-    whole = found(client, **query)
-    first = whole["papers"][0]
-    assert (first["arxiv_id"], first["passages"][0]["kind"]) == (BEAM, "abstract")
-    pages = [ids(found(client, **query, limit="2", page=page)) for page in ("1", "2", "3")]
-    assert len({*pages[0], *pages[1], *pages[2]}) == 6
-    assert pages[0][0] == first["passages"][0]["passage_id"]
-    assert len(ids(whole)) == len(set(ids(whole)))
+    assert found(client, **query)["papers"][0]["arxiv_id"] == BEAM
+    whole = found_passages(client, **query)["passages"]
+    assert (whole[0]["arxiv_id"], whole[0]["kind"]) == (BEAM, "abstract")
+    ids = [passage["passage_id"] for passage in whole]
+    pages = [found_passages(client, **query, limit="2", page=page) for page in ("1", "2", "3")]
+    assert [hit["passage_id"] for page in pages for hit in page["passages"]] == ids[:6]
+    assert len(ids) == len(set(ids))
