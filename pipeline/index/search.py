@@ -71,7 +71,7 @@ def search_index(
     if options.per_paper:
         rankings = [
             [point for points in papers[options.offset : options.end] for point in points]
-            for papers in PaperRankings(batch, options.per_paper).up_to(everyone, options.end)
+            for papers in PaperRankings(batch, passages=1).up_to(everyone, options.end)
         ]
     else:
         whole = batch.rank(everyone, options.depth())
