@@ -12,7 +12,16 @@ from pipeline.errors import SettingError
 
 # The same as in `pipeline.draft_check.check`, which is too heavy for --help; a test holds them
 # equal.
-FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
+FAILURES = (
+    "contradicted",
+    "not_supported",
+    "missing",
+    "not_found",
+    "suspicious",
+    "differs",
+    "withdrawn",
+    "retracted",
+)
 BibOption = Annotated[
     Path | None,
     typer.Option(

@@ -39,6 +39,7 @@ _FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "n
 _AND = re.compile(r"[{}]|\\.|\s+and\s+", re.IGNORECASE)
 _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
 _OTHERS = frozenset(("others", "et al.", "et al", "al."))
+_ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)
 # What a printed text is the same as, but for braces.
 _SPECIAL = re.compile(r"[\\$~^_%&#]|--|``|''")
 _WHOLE = re.compile(r"\{[^{}]*\}")
@@ -163,6 +164,7 @@ def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
         file=file,
         line=entry.line + offset,
         raw=" ".join(plain.values()),
+        names_all_authors=_ENDS_IN_OTHERS.search(fields.get("author", "")) is None,
     )
 
 
@@ -276,6 +278,7 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
         file=file,
         line=line,
         raw=" ".join(words.values()),
+        names_all_authors=not any(map(_ENDS_IN_OTHERS.search, authors[-1:])),
     )
 
 

@@ -27,7 +27,16 @@ DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd", ".txt")
 # A paragraph of fewer words is a heading or a caption.
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
-FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
+FAILURES = (
+    "contradicted",
+    "not_supported",
+    "missing",
+    "not_found",
+    "suspicious",
+    "differs",
+    "withdrawn",
+    "retracted",
+)
 """Values of `--fail-on`: verdicts, statuses of references, and `missing` bibliography entries."""
 
 

@@ -26,10 +26,10 @@ _SPACE_BEFORE_STOP = re.compile(r"\s+([.,;:!?)])")
 class Entry:
     """An item of the draft's bibliography.
 
-    authors: names in reading
-    order, without "others"; empty if none are given. title, year, venue, doi, arxiv_id: None if the
-    entry has none. arxiv_id: as written, with its version. line: of the file, from 1. notes:
-    remarks of the reader, a sentence each.
+    authors: names in reading order, without "others"; empty if none are given. title, year, venue,
+    doi, arxiv_id: None if the entry has none. arxiv_id: as written, with its version. line: of the
+    file, from 1. notes: remarks of the reader, a sentence each. names_all_authors: whether it is
+    data, and not a printed list or one that ends in "others".
     """
 
     key: str
@@ -44,6 +44,7 @@ class Entry:
     line: int
     raw: str = ""
     notes: tuple[str, ...] = ()
+    names_all_authors: bool = False
 
 
 @dataclass(frozen=True, slots=True)

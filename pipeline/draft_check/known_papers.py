@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.record import Record
 from pipeline.arxiv.snapshot import Snapshot
-from pipeline.arxiv.titles import doi_key, title_keys, title_words
+from pipeline.arxiv.titles import doi_key, title_keys, title_words, window_keys
 from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.title_index import (
     SCHEMA,
@@ -22,18 +22,21 @@ from pipeline.corpus.references.title_index import (
     TitleIndex,
     replace_titles,
 )
+from pipeline.draft_check.title_likeness import lookup_titles
 from pipeline.engine.month_index import MonthIndex
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 
 _COLUMNS = [field.name for field in fields(Record)]
+# A snapshot of all archives lacks few numbers; one of a single archive has half of them at most.
+_SHARE_OF_WHOLE_MONTH = 0.95
 
 
 class KnownPapers:
     """Look-ups by identifier, and by title or DOI. Raises as the snapshot and the tables do.
 
-    The titles of a snapshot are indexed at the first use: 2.7 million records take some minutes
-    once.
+    retractions: the file of Retraction Watch, if the settings name one. The titles of a snapshot
+    are indexed at the first use: 2.7 million records take some minutes once.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -45,6 +48,7 @@ class KnownPapers:
                 " set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or run citeloom run --until"
                 " metadata"
             )
+        self.retractions = workspace.settings.retractions
         self._indexes = [metadata_titles(workspace)]
         if self._snapshot is not None:
             self._indexes.append(_snapshot_titles(workspace, self._snapshot))
@@ -54,11 +58,17 @@ class KnownPapers:
     ) -> list[list[TitleCandidate]]:
         """For each (title, DOIs) the papers with one of the DOIs or most of the title's words.
 
+        Four words in a row, too, find a paper, if its longest is among them: a subtitle may be left
+        out.
+
         The papers of each are ordered by identifier.
         """
         keys = {}
         for number, (title, dois) in enumerate(works):
-            of_work = [*map(doi_key, dois), *title_keys(title_words(title or ""))]
+            of_work = list(map(doi_key, dois))
+            for spelling in lookup_titles(title or ""):
+                words = title_words(spelling)
+                of_work += [*title_keys(words), *window_keys(words).tolist()]
             if of_work:
                 keys[number] = np.array(of_work, np.uint64)
         papers: list[dict[str, TitleCandidate]] = [{} for _ in works]
@@ -82,6 +92,37 @@ class KnownPapers:
         if self._snapshot is not None:
             records |= self._snapshot.find(ids)
         return records
+
+    def impossible_ids(self, ids: Collection[str]) -> set[str]:
+        """Those of some ids, of which there are no records, that arXiv has not given either.
+
+        arXiv numbers papers in order, so a snapshot with nearly all numbers up to the highest of a
+        month has all its papers; one of a part of arXiv says nothing. Of the newest month, higher
+        numbers may have been given since.
+        """
+        impossible = set[str]()
+        if self._snapshot is None or not ids:
+            return impossible
+        months = self._snapshot.months()
+        by_month = defaultdict(set)
+        for name in ids:
+            by_month[month_of(name) or ""].add(name)
+        for month in by_month.keys() & set(months):
+            known = [_split_number(name) for name in self._snapshot.identifiers(month)]
+            for name in by_month[month]:
+                series, number = _split_number(name)
+                numbers = [other for other_series, other in known if other_series == series]
+                highest = max(numbers, default=0)
+                is_whole = len(numbers) >= _SHARE_OF_WHOLE_MONTH * highest > 0
+                if is_whole and (number < highest or month != months[-1]):
+                    impossible.add(name)
+        return impossible
+
+
+def _split_number(arxiv_id: str) -> tuple[str, int]:
+    """`2101.00042` as (`2101.`, 42), `cs/9901007` as (`cs/9901`, 7)."""
+    digits = 3 if "/" in arxiv_id else len(arxiv_id.partition(".")[2])
+    return arxiv_id[:-digits], int(arxiv_id[-digits:])
 
 
 def _snapshot_titles(workspace: Workspace, snapshot: Snapshot) -> MonthIndex:

@@ -22,7 +22,7 @@ _VERDICTS = {
     "not_checked": "not checked",
 }
 _WORST_FIRST = ("contradicted", "not_found", "partly", "not_checked", "supported")
-_STATUS_ORDER = ("suspicious", "differs", "not_found", "verified")
+_STATUS_ORDER = ("retracted", "withdrawn", "suspicious", "differs", "not_found", "verified")
 
 
 def write_page(check: DraftCheck, folder: Path) -> Path:

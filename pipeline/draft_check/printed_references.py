@@ -206,6 +206,7 @@ def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> 
         file=file,
         line=line,
         raw=" ".join(fields.values()),
+        names_all_authors="\\true{moreauthor}" not in text,
     )
 
 

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
-
-from rapidfuzz import fuzz
 
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.identifiers import normalize_arxiv_id, split_version
 from pipeline.arxiv.record import Record
-from pipeline.arxiv.titles import SUFFIXES, title_words
+from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.title_index import TitleCandidate
+from pipeline.draft_check.author_lists import AuthorComparison, compare_authors
 from pipeline.draft_check.draft import Draft, Entry
+from pipeline.draft_check.entry_rules import broken_rules
 from pipeline.draft_check.known_papers import KnownPapers
+from pipeline.draft_check.publication import Publication, publication_of
+from pipeline.draft_check.retractions import find_retractions
+from pipeline.draft_check.title_likeness import title_likeness, whole_likeness
+from pipeline.draft_check.venues import (
+    find_venues,
+    is_preprint,
+    is_spelt_out,
+    may_be_name_of,
+    venue_of_doi,
+)
 from pipeline.engine.stage import Workspace
 
-Status = Literal["verified", "differs", "not_found", "suspicious"]
+Status = Literal["verified", "differs", "not_found", "suspicious", "withdrawn", "retracted"]
 
 # Likeness of two titles in percent (rapidfuzz.fuzz.ratio of their words without blanks). From
 # SAME_TITLE on they are one title with a word changed, left out or misspelt; below, they are two
@@ -27,15 +37,15 @@ SAME_TITLE = 75.0
 # A title that is found without an identifier must be this like: many titles share most of their
 # words.
 SAME_TITLE_ALONE = 86.0
+# One that is found by its title alone, with the authors of another work.
+_SAME_TITLE_OTHER_AUTHORS = 97.0
 # A preprint is printed up to this many years after arXiv's first version, and posted up to one year
 # after printing.
 _YEARS_AFTER, _YEARS_BEFORE = 3, 1
 # A field is corrected where so many others agree.
 _FEWEST_AGREEING = 2
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
-_DOI = re.compile(r"10\.\d{4,9}/\S+")
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_PREPRINT = re.compile(r"arxiv|corr\b|preprint", re.IGNORECASE)
+_MOST_NAMES_SHOWN = 5
+_ARXIV_REGISTRANT = "10.48550/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +61,13 @@ class Difference:
 class ReferenceCheck:
     """An entry compared with the metadata.
 
-    status: `verified` (as stated), `differs` (the same work with another title, author or year),
-    `not_found` (not in arXiv's metadata, which is no proof that it does not exist), or `suspicious`
-    (parts that belong to different works, or an identifier that cannot be). arxiv_id: of the paper
-    that the entry means; None if it is not known. notes: further remarks, a sentence each.
-    corrections: field of BibTeX → value of the record, where two other fields agree with it.
+    status: `verified` (as stated), `differs` (the same work with another title, author, year, venue
+    or identifier), `not_found` (not in arXiv's metadata, which is no proof that it does not exist),
+    `suspicious` (parts that belong to different works, or that cannot be), `withdrawn` (by its
+    authors, from arXiv) or `retracted` (by the list of retractions). arxiv_id: of the paper that
+    the entry means; None if it is not known. notes: further remarks, a sentence each. rules: names
+    of the rules that the entry breaks by itself. corrections: field of BibTeX → value of the
+    record, where two other fields agree with it.
     """
 
     key: str
@@ -65,6 +77,7 @@ class ReferenceCheck:
     notes: tuple[str, ...] = ()
     record: Record | None = None
     corrections: Mapping[str, str] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
 
 
 def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
@@ -72,21 +85,48 @@ def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
     entries = list(draft.entries.values())
     candidates = papers.candidates([(entry.title, split_dois(entry.doi)) for entry in entries])
     ids = {candidate.arxiv_id for of_entry in candidates for candidate in of_entry}
-    ids |= {identifier for entry in entries if (identifier := _identifier(entry))}
-    records = papers.records(ids)
+    stated_ids = {identifier for entry in entries if (identifier := _identifier(entry))}
+    records = papers.records(ids | stated_ids)
+    impossible_ids = papers.impossible_ids(stated_ids - records.keys())
+    checks = [
+        _check(entry, of_entry, records, impossible_ids)
+        for entry, of_entry in zip(entries, candidates, strict=True)
+    ]
+    if papers.retractions is not None:
+        checks = _mark_retracted(checks, entries, papers.retractions)
+    return _with_notes_of_draft(checks, draft)
+
+
+def _with_notes_of_draft(checks: Sequence[ReferenceCheck], draft: Draft) -> list[ReferenceCheck]:
+    """The checks with the reader's notes, and those on repeated works and uncited entries."""
     cited = set(draft.cited_keys) | draft.listed
     first: dict[str, str] = {}
-    checks = []
-    for entry, of_entry in zip(entries, candidates, strict=True):
-        check = _check(entry, of_entry, records)
+    noted = []
+    for entry, check in zip(draft.entries.values(), checks, strict=True):
         notes = [*check.notes, *entry.notes]
         work = check.arxiv_id or " ".join(title_words(entry.title or ""))
         if work and first.setdefault(work, entry.key) != entry.key:
             notes.append(f"the same work as {first[work]}")
         if entry.key not in cited and "*" not in cited:
             notes.append("never cited")
-        checks.append(replace(check, notes=tuple(notes)))
-    return checks
+        noted.append(replace(check, notes=tuple(notes)))
+    return noted
+
+
+def _mark_retracted(
+    checks: Sequence[ReferenceCheck], entries: Sequence[Entry], file: Path
+) -> list[ReferenceCheck]:
+    works = []
+    for entry, check in zip(entries, checks, strict=True):
+        of_record = check.record.doi if check.record else None
+        works.append(({*split_dois(entry.doi), *split_dois(of_record)}, entry.title, entry.authors))
+    marked = []
+    for check, retraction in zip(checks, find_retractions(file, works), strict=True):
+        if retraction is not None:
+            status = "retracted" if retraction.is_retraction else check.status
+            check = replace(check, status=status, notes=(retraction.sentence, *check.notes))
+        marked.append(check)
+    return marked
 
 
 def keys_by_paper(workspace: Workspace, draft: Draft) -> dict[str, str]:
@@ -104,50 +144,54 @@ def _identifier(entry: Entry) -> str | None:
 
 
 def _check(
-    entry: Entry, candidates: Sequence[TitleCandidate], records: Mapping[str, Record]
+    entry: Entry,
+    candidates: Sequence[TitleCandidate],
+    records: Mapping[str, Record],
+    impossible_ids: Collection[str],
 ) -> ReferenceCheck:
-    suspicions = _impossible(entry)
     identifier = _identifier(entry)
     by_id = records.get(identifier) if identifier else None
     by_doi = _by_doi(entry, candidates, records)
-    by_title = _by_title(entry, candidates, records)
-    if identifier and by_id is None and not suspicions:
-        suspicions.append(f"arXiv's metadata knows no paper {identifier}")
-    for record, what in ((by_id, f"arXiv id {identifier}"), (by_doi, f"DOI {entry.doi}")):
-        if record is not None and entry.title and _likeness(entry, record) < SAME_TITLE:
-            suspicions.append(f"{what} belongs to another work: {record.title} ({record.arxiv_id})")
     stated = [
         record for record in (by_id, by_doi) if record and _likeness(entry, record) >= SAME_TITLE
     ]
-    record = stated[0] if stated else by_title
+    record = stated[0] if stated else _by_title(entry, candidates, records)
+    broken = dict(broken_rules(entry, is_known=record is not None))
+    suspicions, notes = list(broken.values()), list[str]()
+    if identifier in impossible_ids:
+        suspicions.append(f"arXiv has no paper {identifier}")
+    elif identifier and by_id is None:
+        notes.append(f"{identifier} is not in the metadata at hand")
+    for other, what in ((by_id, f"arXiv id {identifier}"), (by_doi, f"DOI {entry.doi}")):
+        if other is not None and entry.title and _likeness(entry, other) < SAME_TITLE:
+            suspicions.append(f"{what} belongs to another work: {other.title} ({other.arxiv_id})")
     if record is None:
         status: Status = "suspicious" if suspicions else "not_found"
-        return ReferenceCheck(entry.key, status, notes=tuple(suspicions))
-    if _authors_of_another(entry, record):
+        return ReferenceCheck(entry.key, status, notes=(*suspicions, *notes), rules=tuple(broken))
+    authors = _compare_authors(entry, record)
+    if authors.are_others:
         suspicions.append(f"{record.arxiv_id} has this title, and other authors")
-    differences = tuple(_differences(entry, record))
-    status = "suspicious" if suspicions else "differs" if differences else "verified"
-    notes = (*suspicions, *_notes(entry, record))
+    differences = tuple(_differences(entry, record, authors))
+    if suspicions:
+        status = "suspicious"
+    elif record.status == "withdrawn":
+        status = "withdrawn"
+    else:
+        status = "differs" if differences else "verified"
     corrections = {}
     if status == "differs":
         is_stated = record in stated
-        corrections = dict(_corrections(entry, record, differences, is_stated=is_stated))
+        corrections = dict(_corrections(entry, record, authors, differences, is_stated=is_stated))
     return ReferenceCheck(
-        entry.key, status, record.arxiv_id, differences, notes, record, corrections
+        key=entry.key,
+        status=status,
+        arxiv_id=record.arxiv_id,
+        differences=differences,
+        notes=(*suspicions, *notes, *_notes(entry, record, authors)),
+        record=record,
+        corrections=corrections,
+        rules=tuple(broken),
     )
-
-
-def _impossible(entry: Entry) -> list[str]:
-    """Identifiers that cannot be."""
-    reasons = []
-    if entry.arxiv_id and normalize_arxiv_id(entry.arxiv_id) is None:
-        reasons.append(f"{entry.arxiv_id} is no arXiv id")
-    if entry.doi and not _DOI.fullmatch(entry.doi.strip()):
-        reasons.append(
-            f"{entry.doi} is no DOI: one begins with 10., a number of four to nine digits and a"
-            " slash"
-        )
-    return reasons
 
 
 def _by_doi(
@@ -167,10 +211,14 @@ def _by_title(
     ranked = []
     for paper in candidates:
         record = records.get(paper.arxiv_id)
-        if record is not None:
-            likeness, shares = _likeness(entry, record), not _authors_of_another(entry, record)
-            if likeness >= (SAME_TITLE_ALONE if shares else 97):
-                ranked.append((likeness, shares, paper.arxiv_id))
+        if record is None:
+            continue
+        likeness, shares = _likeness(entry, record), True
+        if _compare_authors(entry, record).are_others:
+            # A title without subtitle may be that of another work.
+            likeness, shares = whole_likeness(entry.title or "", record.title or ""), False
+        if likeness >= (SAME_TITLE_ALONE if shares else _SAME_TITLE_OTHER_AUTHORS):
+            ranked.append((likeness, shares, paper.arxiv_id))
     if not ranked:
         return None
     _, _, best = max(ranked)
@@ -178,59 +226,116 @@ def _by_title(
 
 
 def _likeness(entry: Entry, record: Record) -> float:
-    """Likeness of the titles, 0 to 100; an entry may leave out the subtitle."""
-    ours, theirs = ("".join(title_words(title or "")) for title in (entry.title, record.title))
-    if not ours or not theirs:
-        return 0.0
-    main = "".join(title_words((record.title or "").split(":")[0]))
-    if ours == main and len(main) > 12:
-        return 100.0
-    return fuzz.ratio(ours, theirs)
+    """Likeness of the titles, 0 to 100; either may leave out the subtitle."""
+    return title_likeness(entry.title or "", record.title or "")
 
 
-def _spellings(word: str) -> set[str]:
-    """A word of a name, folded, and as it is spelt without umlauts: Köhler, Kohler, Koehler."""
-    return {*title_words(word), *title_words(word.lower().translate(_UMLAUTS))}
+def _compare_authors(entry: Entry, record: Record) -> AuthorComparison:
+    return compare_authors(entry.authors, record.authors, is_whole=entry.names_all_authors)
 
 
-def _surnames(names: Sequence[str]) -> list[set[str]]:
-    """The spellings of each surname: the last word that is no initial and no suffix."""
-    surnames = []
-    for name in names:
-        words = [
-            word
-            for word in re.split(r"[\s.]+", name)
-            if any(len(part) > 1 and part not in SUFFIXES for part in title_words(word))
-        ]
-        if words:
-            # Of "Smith-Jones" the last is compared.
-            last = re.split(r"[-‐–'’]", words[-1])[-1]
-            surnames.append(_spellings(last) or _spellings(words[-1]))
-    return surnames
+def _differences(entry: Entry, record: Record, authors: AuthorComparison) -> Iterator[Difference]:
+    publication = publication_of(record)
+    if entry.title and _likeness(entry, record) < 100:
+        yield Difference("title", entry.title, record.title or "")
+    if authors.has_other:
+        yield Difference("authors", ", ".join(entry.authors), ", ".join(record.authors))
+    elif authors.missing:
+        shown = ", ".join(authors.missing[:_MOST_NAMES_SHOWN])
+        more = len(authors.missing) - _MOST_NAMES_SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        yield Difference("authors", ", ".join(entry.authors), f"also {shown}{rest}")
+    possible = _possible_years(entry, record, publication)
+    if entry.year is not None and possible and entry.year not in possible:
+        printed = f"; {publication.text}" if publication.text else ""
+        yield Difference("year", str(entry.year), f"first on arXiv {record.published}{printed}")
+    if entry.venue and _is_other_venue(entry, publication):
+        yield Difference("venue", entry.venue, publication.text)
+    if entry.doi and record.doi and _is_other_doi(entry, record, publication):
+        yield Difference("doi", entry.doi, record.doi)
+    identifier = _identifier(entry)
+    if identifier and identifier != record.arxiv_id:
+        yield Difference("arXiv id", identifier, record.arxiv_id)
 
 
-def _authors_of_another(entry: Entry, record: Record) -> bool:
-    """Whether the entry's first author and three quarters of all are none of the paper's."""
-    ours, theirs = _surnames(entry.authors), _all_words(record.authors)
-    if not ours or not theirs or ours[0] & _all_words(record.authors[:1]):
+def _is_other_venue(entry: Entry, publication: Publication) -> bool:
+    """Whether an entry names another venue than the one in which the work appeared.
+
+    A work may appear at a conference and, a year or more later, in a journal; never at two
+    conferences. A name that is not known counts only if it is spelt out, and in the same year.
+    """
+    if not publication.venues or is_preprint(entry.venue):
         return False
-    return 4 * sum(bool(name & theirs) for name in ours) <= len(ours)
+    venues = find_venues(entry.venue)
+    if not venues:
+        name = entry.venue or ""
+        is_name = is_spelt_out(name) and entry.year in publication.years
+        return is_name and not any(may_be_name_of(name, venue) for venue in publication.venues)
+    if not venues.isdisjoint(publication.venues):
+        return False
+    with_journal = any(venue.is_journal for venue in (*venues, *publication.venues))
+    return not with_journal or entry.year in publication.years
 
 
-def _all_words(names: Sequence[str]) -> set[str]:
-    return {spelling for name in names for spelling in _spellings(name)}
+def _is_other_doi(entry: Entry, record: Record, publication: Publication) -> bool:
+    """Whether an entry has another DOI than the work has at the same venue.
+
+    A preprint, a conference paper and an article have a DOI each.
+    """
+    ours, theirs = split_dois(entry.doi), split_dois(record.doi)
+    if not ours or not theirs or not set(ours).isdisjoint(theirs):
+        return False
+    if _is_of_arxiv(ours[0]):
+        return False
+    of_ours, of_theirs = venue_of_doi(ours[0]), venue_of_doi(theirs[0])
+    if of_ours and of_theirs:
+        return of_ours.venue is of_theirs.venue
+    is_registrant = ours[0].partition("/")[0] == theirs[0].partition("/")[0]
+    return is_registrant and not find_venues(entry.venue).isdisjoint(publication.venues)
+
+
+def _is_of_arxiv(doi: str) -> bool:
+    return doi.lower().startswith(_ARXIV_REGISTRANT)
+
+
+def _possible_years(entry: Entry, record: Record, publication: Publication) -> set[int]:
+    """The years in which a work may be dated. A preprint has the years of its versions.
+
+    At the venue in which it appeared, a conference paper has that year, an article one beside it.
+    """
+    posted = int(record.published[:4]) if record.published else None
+    if posted is None:
+        return set()
+    updated = int(record.updated[:4]) if record.updated else posted
+    printed = set(publication.years)
+    is_published = entry.venue is None and entry.doi and not _is_of_arxiv(entry.doi)
+    if is_preprint(entry.venue) and not is_published:
+        return printed | set(range(posted, updated + 1))
+    same = find_venues(entry.venue) & publication.venues
+    if same and printed:
+        is_journal = any(venue.is_journal for venue in same)
+        beside = {year + step for year in printed for step in (-1, 1)} if is_journal else set()
+        return printed | beside
+    last = max(posted + _YEARS_AFTER, updated)
+    return printed | set(range(posted - _YEARS_BEFORE, last + 1))
 
 
 def _corrections(
-    entry: Entry, record: Record, differences: Sequence[Difference], *, is_stated: bool
+    entry: Entry,
+    record: Record,
+    authors: AuthorComparison,
+    differences: Sequence[Difference],
+    *,
+    is_stated: bool,
 ) -> Iterator[tuple[str, str]]:
     """(field, value) that an entry surely means: two others must agree with the record.
 
     A year is corrected in a preprint, or where it is before arXiv's and nothing says that the paper
-    was printed earlier: the year of a later print is right.
+    was printed earlier: the year of a later print is right. A list of authors is corrected where it
+    names another one; one that is shorter may be that of the printed version.
     """
     differing = {difference.field for difference in differences}
-    possible = _possible_years(entry, record)
+    possible = _possible_years(entry, record, publication_of(record))
     agreeing = {
         "identifier": is_stated,
         "title": bool(entry.title) and "title" not in differing,
@@ -241,65 +346,24 @@ def _corrections(
         return
     if "title" in differing and agreeing["authors"] and record.title:
         yield "title", f"{{{record.title}}}"
-    if "authors" in differing and agreeing["title"]:
+    if authors.has_other and agreeing["title"]:
         yield "author", " and ".join(record.authors)
     if "year" in differing and agreeing["title"] and entry.year and possible and record.published:
-        is_preprint = entry.venue is not None and _PREPRINT.search(entry.venue) is not None
         is_unprinted = record.journal_ref is None and record.doi is None
-        if is_preprint or (is_unprinted and entry.year < min(possible)):
+        names_preprint = entry.venue is not None and is_preprint(entry.venue)
+        if names_preprint or (is_unprinted and entry.year < min(possible)):
             yield "year", record.published[:4]
 
 
-def _differences(entry: Entry, record: Record) -> list[Difference]:
-    differences = []
-    if entry.title and _likeness(entry, record) < 100:
-        differences.append(Difference("title", entry.title, record.title or ""))
-    if _authors_differ(entry, record):
-        differences.append(
-            Difference("authors", ", ".join(entry.authors), ", ".join(record.authors))
-        )
-    possible = _possible_years(entry, record)
-    if entry.year is not None and possible and entry.year not in possible:
-        journal = f"; {record.journal_ref}" if record.journal_ref else ""
-        years = f"first on arXiv {record.published}{journal}"
-        differences.append(Difference("year", str(entry.year), years))
-    return differences
-
-
-def _authors_differ(entry: Entry, record: Record) -> bool:
-    """Whether an author of the entry is none of the paper's, or the first ones differ.
-
-    The entry's list may be cut short.
-    """
-    ours = _surnames(entry.authors)
-    if not ours or not record.authors:
-        return False
-    theirs = _all_words(record.authors)
-    if not all(name & theirs for name in ours):
-        return True
-    return not ours[0] & _all_words(record.authors[:1])
-
-
-def _possible_years(entry: Entry, record: Record) -> set[int]:
-    """The years in which a work may be dated. A preprint has the years of its versions."""
-    posted = int(record.published[:4]) if record.published else None
-    if posted is None:
-        return set()
-    updated = int(record.updated[:4]) if record.updated else posted
-    printed = set(map(int, _YEAR.findall(record.journal_ref or "")))
-    if entry.venue is None or _PREPRINT.search(entry.venue):
-        return printed | set(range(posted, updated + 1))
-    return printed | set(range(posted - _YEARS_BEFORE, max(posted + _YEARS_AFTER, updated) + 1))
-
-
-def _notes(entry: Entry, record: Record) -> list[str]:
+def _notes(entry: Entry, record: Record, authors: AuthorComparison) -> list[str]:
     notes = []
     if record.status == "withdrawn":
         notes.append(f"{record.arxiv_id} was withdrawn")
+    if authors.is_reordered:
+        notes.append("arXiv has these authors in another order")
     cited = split_version(entry.arxiv_id)[1] if entry.arxiv_id else None
     if cited and record.version and int(cited) < record.version:
         notes.append(f"version {cited} is cited, and version {record.version} is there")
-    preprint = entry.venue is None or _PREPRINT.search(entry.venue) is not None
-    if preprint and (record.journal_ref or (record.doi and not entry.doi)):
+    if is_preprint(entry.venue) and (record.journal_ref or (record.doi and not entry.doi)):
         notes.append(f"published since: {record.journal_ref or f'DOI {record.doi}'}")
     return notes

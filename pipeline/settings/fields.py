@@ -63,6 +63,13 @@ class CorpusSettings(BaseModel):
         SAMPLE_SNAPSHOT,
         description="arXiv metadata snapshot, JSON lines, plain or .gz; empty for none.",
     )
+    retractions: Path | None = Field(
+        None,
+        description=(
+            "CSV file of Retraction Watch (https://gitlab.com/crossref/retraction-watch-data), by"
+            " which citeloom check marks retracted works; empty for none."
+        ),
+    )
     data: Annotated[
         Path | str | None, BeforeValidator(parse_location), AfterValidator(check_data_root)
     ] = Field(

@@ -119,6 +119,7 @@ def test_the_result_as_json_counts_every_citation(checked: DraftCheck) -> None:
         "differs",
         "suspicious",
         "not_found",
+        "withdrawn",
     }
     assert checked.counts()["contradicted"] == 2
     assert set(FAILURES) >= {kind for kind in checked.counts() if kind != "verified"}

@@ -1,0 +1,137 @@
+"""Compare the authors that an entry of a bibliography names with those of a paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pipeline.arxiv.titles import SUFFIXES, title_words
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_BETWEEN_WORDS = re.compile(r"[\s.]+")
+_HYPHENS = re.compile(r"[-‐–'’]")
+_COLLECTIVE = re.compile(
+    r"\b(?:collaboration|consortium|team|group|committee|project|organi[sz]ation|institute"
+    r"|foundation|initiative|community|network|ai)\b",
+    re.IGNORECASE,
+)
+# Given names that begin with other letters are those of other people where at least so many of the
+# names, and half of them, do: a single one may be a nickname or another transliteration.
+_FEWEST_OTHER_GIVEN_NAMES = 2
+# "Al" of Al-Rfou is no surname of its own, "Smith" of Smith-Jones is one.
+_LONG_PART = 4
+
+
+class AuthorComparison(NamedTuple):
+    """How an entry's authors agree with a paper's.
+
+    are_others: the first one, and three quarters of all, are none of the paper's. has_other: one of
+    them is none of the paper's, the first ones differ, or most given names begin otherwise.
+    missing: the paper's authors that the entry leaves out, though it does not end in "and others".
+    is_reordered: the same names in another order.
+    """
+
+    are_others: bool = False
+    has_other: bool = False
+    missing: tuple[str, ...] = ()
+    is_reordered: bool = False
+
+
+def compare_authors(
+    names: Sequence[str], authors: Sequence[str], *, is_whole: bool
+) -> AuthorComparison:
+    """Compare names of an entry with the authors of a paper.
+
+    is_whole: whether the entry means to name all of them. Without names of either, nothing differs.
+    """
+    ours, theirs = _people(names), _people(authors)
+    if not ours or not theirs:
+        return AuthorComparison()
+    places = [_place(person, theirs) for person in ours]
+    known = [place for place in places if place is not None]
+    is_first = _same(ours[0], theirs[0])
+    has_other = len(known) < len(ours) or not is_first or _other_given_names(ours, theirs)
+    missing = list[str]()
+    if is_whole and not any(map(_is_collective, (*names, *authors))):
+        missing = [person.name for person in theirs if _place(person, ours) is None]
+    return AuthorComparison(
+        are_others=not is_first and 4 * len(known) <= len(ours),
+        has_other=has_other,
+        missing=tuple(missing),
+        is_reordered=not has_other and known != sorted(known),
+    )
+
+
+def _is_collective(name: str) -> bool:
+    return _COLLECTIVE.search(name) is not None or " " not in name.strip()
+
+
+def _spellings(word: str) -> set[str]:
+    """A word of a name, folded, and as it is spelt without umlauts: Köhler, Kohler, Koehler."""
+    return {*title_words(word), *title_words(word.lower().translate(_UMLAUTS))}
+
+
+class _Person(NamedTuple):
+    """A name: the spellings of its surname, and those of all its words of two letters or more."""
+
+    name: str
+    surname: set[str]
+    words: set[str]
+
+
+def _people(names: Sequence[str]) -> list[_Person]:
+    return [
+        _Person(name, surname, {word for word in _spellings(name) if len(word) > 1})
+        for name in names
+        if (surname := _surname(name))
+    ]
+
+
+def _surname(name: str) -> set[str]:
+    """The spellings of the last word that is no initial and no suffix; of "Smith-Jones" both."""
+    words = [
+        word
+        for word in _BETWEEN_WORDS.split(name)
+        if any(len(part) > 1 and part not in SUFFIXES for part in title_words(word))
+    ]
+    if not words:
+        return set()
+    *first, last = _HYPHENS.split(words[-1])
+    long_ones = [part for part in first if len(part) >= _LONG_PART]
+    spellings = set[str]().union(*map(_spellings, (last, *long_ones)))
+    return spellings or _spellings(words[-1])
+
+
+def _same(person: _Person, other: _Person) -> bool:
+    """Whether two names may be one person's: by a surname, or by two words of the names."""
+    return bool(
+        person.surname & other.words
+        or other.surname & person.words
+        or len(person.words & other.words) > 1
+    )
+
+
+def _place(person: _Person, people: Sequence[_Person]) -> int | None:
+    """The place of the first of some people that may be this one."""
+    return next((place for place, other in enumerate(people) if _same(person, other)), None)
+
+
+def _other_given_names(names: Sequence[_Person], authors: Sequence[_Person]) -> bool:
+    """Whether most names have a surname of the paper's authors, and given names of none of them."""
+    compared = others = 0
+    for person in names:
+        ours = _initials(person.name, person.surname)
+        namesakes = [
+            _initials(author.name, person.surname)
+            for author in authors
+            if person.surname & author.words
+        ]
+        if ours and namesakes and all(namesakes):
+            compared += 1
+            others += all(ours.isdisjoint(theirs) for theirs in namesakes)
+    return others >= _FEWEST_OTHER_GIVEN_NAMES and 2 * others >= compared
+
+
+def _initials(name: str, surname: set[str]) -> set[str]:
+    return {word[0] for word in title_words(name) if word not in surname and word not in SUFFIXES}

@@ -1,0 +1,63 @@
+"""How alike two titles are, where spelling and subtitles are left aside."""
+
+from __future__ import annotations
+
+import re
+
+from rapidfuzz import fuzz
+
+from pipeline.arxiv.titles import title_words
+
+_SUBTITLE = re.compile(r":\s|\s[-–—]+\s|[?!.]\s")
+_REMARK = re.compile(
+    r"\s*\((?:extended|full|long|short|technical|supplement|student)[^()]*\)\s*$", re.I
+)
+# A shorter first part is the name of a system, which several papers may bear.
+_SHORTEST_MAIN_TITLE = 12
+_GREEK = str.maketrans({
+    "α": " alpha ", "β": " beta ", "γ": " gamma ", "δ": " delta ", "ε": " epsilon ", "θ": " theta ",
+    "λ": " lambda ", "μ": " mu ", "π": " pi ", "σ": " sigma ", "τ": " tau ", "φ": " phi ",
+    "χ": " chi ", "ω": " omega ", "ℓ": " l ", "ϵ": " epsilon ", "ψ": " psi ", "η": " eta ",
+})  # fmt: skip
+_SPELLINGS = (
+    (re.compile(r"is(?=(?:ation|ations|e|ed|es|er|ers|ing)$)"), "iz"),
+    (re.compile(r"(?<=\w\w\w)our(?=(?:s|ed|al|ing|able)?$)"), "or"),
+    (re.compile(r"(?<=\w\w)ll(?=(?:ed|ing|er)$)"), "l"),
+    (re.compile(r"tre(?=s?$)"), "ter"),
+    (re.compile(r"^ell$"), "l"),
+)
+_LEFT_OUT = frozenset({"and", "varepsilon"})
+
+
+def title_likeness(title: str, other: str) -> float:
+    """Likeness in percent of the letters; 100 where one leaves out the other's subtitle."""
+    ours, theirs = _letters(title), _letters(other)
+    for whole, letters in ((other, ours), (title, theirs)):
+        main = _letters(_SUBTITLE.split(whole)[0])
+        if letters == main and len(main) > _SHORTEST_MAIN_TITLE:
+            return 100.0
+    return whole_likeness(title, other)
+
+
+def whole_likeness(title: str, other: str) -> float:
+    """Likeness in percent of the letters, subtitles included; 0 where a title is empty."""
+    ours, theirs = _letters(title), _letters(other)
+    return fuzz.ratio(ours, theirs) if ours and theirs else 0.0
+
+
+def lookup_titles(title: str) -> set[str]:
+    """A title as it may be listed: without remarks, and without its subtitle."""
+    without_remark = _REMARK.sub("", title)
+    return {without_remark, _SUBTITLE.split(without_remark)[0]}
+
+
+def _letters(title: str) -> str:
+    """The letters of a title, as British, American and Greek spelling agree."""
+    words = title_words(_REMARK.sub("", title).translate(_GREEK))
+    return "".join(_spelling(word) for word in words if word not in _LEFT_OUT)
+
+
+def _spelling(word: str) -> str:
+    for pattern, replacement in _SPELLINGS:
+        word = pattern.sub(replacement, word)
+    return word
