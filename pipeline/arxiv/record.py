@@ -18,11 +18,15 @@ _WORK = (
     r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis"
     r"|draft)"
 )
-_VERB = re.compile(r"\b(?:withdr[ae]wn?|withdrawing|retract(?:ed|ing|s)?)\b", re.IGNORECASE)
+_VERB = re.compile(
+    r"\b(?:withdr[ae]w[ns]?|withdrawing|withdrawal\sof|retract(?:ed|ing|s)?|retraction\sof)\b",
+    re.IGNORECASE,
+)
 # Who or what a notice speaks of, at the beginning of it or before or behind the verb: the work, or
 # its authors.
 _THE_WORK_BEFORE = re.compile(
-    rf"(?:^\W*|\b{_WORK}\b(?:\W+[\w’'-]+){{0,6}}\W+|\b(?:we|i|authors?)\s(?:\w+\s){{0,3}})$",
+    r"(?:^\W*(?:(?:has|been|is|was|now|temporarily|permanently)\s+)*|"
+    rf"\b{_WORK}\b(?:\W+[\w’'-]+){{0,8}}\W+|\b(?:we|i|authors?)\s(?:\w+\s){{0,3}})$",
     re.IGNORECASE,
 )
 _THE_WORK_BEHIND = re.compile(
@@ -34,19 +38,25 @@ _THE_WORK_BEHIND = re.compile(
 _OTHER_BEFORE = re.compile(
     r"\bv\d+\b|\bversions?\b(?!\s+of\s+record)|\b(?:draft|part|appendix|section|claim|theorem)\s+of\b|"
     r"\b(?:supersed|replac|correct|updat|extend)\w*\b|\b(?:earlier|previous|old|former)\b|"
-    r"\b(?:not|never|nor)\b|n[’']t\b",
+    r"\bsubmission\s(?:to|at)\s(?!arxiv|the\sarxiv)|\b(?:not|never|nor)\b|n[’']t\b",
     re.IGNORECASE,
 )
 _OTHER_BEHIND = re.compile(
-    rf"\s+(?:{_WORK}\b|arXiv:|\d{{4}}\.\d|(?:\w+\s+){{0,3}}from\s+(?!arxiv|the\s+arxiv))",
+    r"\s+(?:(?:the|our|an?|its|this)\s+(?:\w+\s)?(?:claim|conjecture|theorem|lemma|corollar|result|proof"
+    r"|statement|section|data|code)"
+    rf"|{_WORK}s?\b|arXiv:|\d{{4}}\.\d|(?:\w+\s+){{0,3}}from\s+(?!arxiv|the\s+arxiv))",
     re.IGNORECASE,
 )
 _CLAUSES = re.compile(r"[;!?\n]|(?<!\b[A-Za-z])\.(?=\s|$)")
 _ABSTRACT_NOTICE = re.compile(
-    rf"\W*(?:(?:this|the|our)\s{_WORK}\s(?:(?:has|have)\sbeen|is|was)\s(?:\w+\s)?|"
+    r"\W*(?:(?:due\sto|because\sof|owing\sto|as|since)\s[^.]{3,160}?,\s)?"
+    rf"(?:(?:this|the|our)\s{_WORK}\s(?:(?:has|have)\sbeen|is|was)\s(?:\w+\s)?|"
     rf"(?:the\s)?authors?\s(?:have\s|has\s)?(?=withdr\w+\sth(?:is|e)\s{_WORK})|"
     rf"we\s(?:have\s)?(?=withdr\w+\sth(?:is|e)\s{_WORK})|{_WORK}\s)?"
-    r"(?:withdr[ae]wn?|retracted)\b",
+    r"(?:withdr[ae]wn?|retracted)\b"
+    # "Withdrawn drugs are dangerous" is no notice.
+    r"(?=\W*$|\s?[.,;:!)\]–—-]|\s(?:by|due|because|as|since|at|until|pending|in|on|and|owing|after|temporarily"
+    rf"|for|from\s(?:the\s)?arxiv|th(?:is|e)\s{_WORK})\b)",
     re.IGNORECASE,
 )
 
