@@ -32,34 +32,27 @@ def make_embedder(settings: Settings) -> Embedder:
 
     Raises SettingError where its model is not there.
     """
-    device = settings.embedder_device
-    precision = settings.embedder_precision
-    tokens = settings.embedder_tokens
-    if settings.embedder == "minilm":
-        return _minilm(device, precision, tokens)
-    path = settings.embedder_path
-    if settings.embedder == "sentence-transformers":
-        return _sentence_embedder(path, device, precision, tokens)
-    engine, colbert = settings.embedder_engine, settings.embedder_colbert
-    return _bge_m3(engine, path, device, precision, tokens, colbert)
+    return _cached_embedder(
+        settings.embedder,
+        settings.embedder_engine,
+        settings.embedder_path,
+        settings.embedder_device,
+        settings.embedder_precision,
+        settings.embedder_tokens,
+        settings.embedder_colbert,
+    )
 
 
 @lru_cache(maxsize=4)
-def _minilm(device: str, precision: str, tokens: int) -> Embedder:
-    return MiniLM(device, precision, tokens)
-
-
-@lru_cache(maxsize=4)
-def _bge_m3(
-    engine: str, path: str, device: str, precision: str, tokens: int, colbert: bool
+def _cached_embedder(
+    kind: str, engine: str, path: str, device: str, precision: str, tokens: int, colbert: bool
 ) -> Embedder:
+    if kind == "minilm":
+        return MiniLM(device, precision, tokens)
+    if kind == "sentence-transformers":
+        return SentenceEmbedder(path, device, precision, tokens)
     model = FlagBgeM3 if engine == FlagBgeM3.engine else BgeM3
     return model(path, device, precision, tokens, colbert=colbert)
-
-
-@lru_cache(maxsize=4)
-def _sentence_embedder(path: str, device: str, precision: str, tokens: int) -> Embedder:
-    return SentenceEmbedder(path, device, precision, tokens)
 
 
 def makes_colbert(settings: Settings) -> bool:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from pipeline import tables
 from pipeline.cli.app import app
-from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.choice import files_to_fetch, make_embedder, model_name
 from pipeline.embedding.sentence_transformers import SentenceEmbedder, read_config
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
@@ -181,6 +181,26 @@ def test_no_folder_and_no_library_are_named(bert: Path, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(SettingError, match=r"pip install .*\[sentence-transformers\]"):
         SentenceEmbedder(str(bert))
+
+
+def test_a_name_of_the_hub_is_found_in_its_cache_and_what_it_lacks_is_named(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    name, commit = "somebody/tiny", "0" * 40
+    with pytest.raises(SettingError, match=r"CITELOOM_EMBEDDER: .*`hf download somebody/tiny "):
+        make_embedder(_settings(name))
+    model = tmp_path / "cache" / "models--somebody--tiny"
+    shutil.copytree(bert, model / "snapshots" / commit)
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(commit)
+    assert files_to_fetch(_settings(name)) == []
+    assert make_embedder(_settings(name)).name == name
+    (model / "snapshots" / commit / "modules.json").unlink()
+    assert files_to_fetch(_settings(name)) == ["modules.json"]
+    with pytest.raises(SettingError, match=r"lacks modules\.json.*`hf download somebody/tiny "):
+        SentenceEmbedder(name)
 
 
 def test_code_planted_among_the_weights_is_refused(bert: Path, tmp_path: Path) -> None:
