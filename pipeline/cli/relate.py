@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, RelatedWorkSystemOption, check_file, open_workspace
+from pipeline.cli.common import (
+    AsJson,
+    RelatedWorkSystemOption,
+    check_file,
+    open_workspace_beside_draft,
+)
 from pipeline.errors import SettingError
 from pipeline.text import visible
 
@@ -100,7 +105,7 @@ def _write(
     from pipeline.related_work.relate import relate_file
     from pipeline.related_work.systems import RELATED_WORK_WRITERS
 
-    workspace = open_workspace()
+    workspace = open_workspace_beside_draft()
     system = system or RELATED_WORK_WRITERS.default_name(workspace.settings)
     if target is not None:
         with spinner(f"{system} reads the draft and its references, and writes"):

@@ -17,14 +17,10 @@ from pydantic import SecretStr
 
 from pipeline import errors
 from pipeline.settings import Settings
-from pipeline.settings.models_file import collect_keys
+from pipeline.settings.models_file import STORE_SECRETS, collect_keys
 
-# Environment variables that libraries read by themselves: the model hub, object stores, PostgreSQL.
-LIBRARY_SECRETS = (
-    "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-    "FSSPEC_S3_SECRET", "FSSPEC_S3_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",
-    "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN", "PGPASSWORD",
-)  # fmt: skip
+# Environment variables that libraries read by themselves: the model hub's, and those of stores.
+LIBRARY_SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", *STORE_SECRETS)
 # A shorter secret ("none", "test") is a word that messages need, and protects nothing.
 MIN_SECRET_LENGTH = 8
 MASK = "***"

@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from pipeline.errors import SettingError
+from pipeline.settings.fields import PROJECT
+from pipeline.settings.models_file import read_models_file
 from pipeline.settings.settings import PREFIX, Settings, is_secret
 from pipeline.settings.validators import WITH_PASSWORD
 
@@ -51,6 +53,11 @@ REMOVED = {
 }
 """Settings of the version before that left → what holds instead."""
 
+# A key → the address that it is sent to.
+_ADDRESSES = {
+    "CITELOOM_LLM_API_KEY": "CITELOOM_LLM_URL",
+    "CITELOOM_QDRANT_API_KEY": "CITELOOM_QDRANT_URL",
+}
 # What Kubernetes puts into every container for a service named citeloom or citeloom-…
 _KUBERNETES_SERVICE = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$"
@@ -84,6 +91,32 @@ def load_settings(**overrides: object) -> Settings:
     if wrong:
         raise SettingError("\n".join(wrong))
     return settings
+
+
+def refuse_foreign_addresses(settings: Settings, file: Path = Path(".env")) -> None:
+    """Raise SettingError, a line for each key, where a key of the environment would go to an
+    address that a file of the working folder names.
+
+    For commands that read other people's files: the author of a draft may have put a `.env` or a
+    file of models beside it. A checkout's own `.env` is the user's.
+    """
+    if file.resolve().parent == PROJECT:
+        return
+    environment = {name.upper() for name, value in os.environ.items() if value}
+    in_file = {name.upper() for name in read_env_file(file)} - environment
+    pairs = [(key, url) for key, url in _ADDRESSES.items() if url in in_file]
+    models = settings.models
+    if models is not None and ("CITELOOM_MODELS" in in_file or not models.is_absolute()):
+        entries = read_models_file(models).values()
+        pairs += [(entry.api_key_env, str(models)) for entry in entries if entry.api_key_env]
+    wrong = [
+        f"{key} is set in the environment, and its address in the working folder ({place}), where"
+        " the author of a draft may have written it: set both in the environment, or both in .env"
+        for key, place in pairs
+        if key.upper() in environment
+    ]
+    if wrong:
+        raise SettingError("\n".join(wrong))
 
 
 def read_env_file(file: Path) -> dict[str, str]:

@@ -37,6 +37,14 @@ def _check_url(value: str) -> str:
     return value
 
 
+# Environment variables of object stores and PostgreSQL, which libraries read by themselves.
+STORE_SECRETS = (
+    "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "FSSPEC_S3_SECRET", "FSSPEC_S3_TOKEN",
+    "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN",
+    "PGPASSWORD",
+)  # fmt: skip
+
+
 def _check_variable(value: str) -> str:
     # The value is not shown: it may be the key itself.
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
@@ -45,6 +53,8 @@ def _check_variable(value: str) -> str:
         )
     if value.startswith("CITELOOM_") and value != "CITELOOM_LLM_API_KEY":
         raise ValueError("must not begin with CITELOOM_, which is for settings")
+    if value in STORE_SECRETS:
+        raise ValueError("names the secret of a store or database, and must name a model's key")
     return value
 
 

@@ -18,7 +18,7 @@ from pipeline.arxiv.categories import (
 from pipeline.errors import SettingError
 from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
 from pipeline.settings.fields import GROUPS
-from pipeline.settings.loading import check_names
+from pipeline.settings.loading import check_names, refuse_foreign_addresses
 from pipeline.settings.settings import EMBEDDED_LLM
 from tests.sentinels import is_secret
 
@@ -189,6 +189,47 @@ class TestEnvFile:
         (tmp_path / ".env").write_bytes(b"CITELOOM_DATA=\xff\n")
         (line,) = refusal()
         assert line.startswith(".env: ")
+
+
+ENDPOINT = "CITELOOM_LLM_URL=https://evil.example/v1\nCITELOOM_LLM_MODEL=m\n"
+KEY = {"CITELOOM_LLM_API_KEY": "sesame-sentinel"}
+
+
+@pytest.mark.parametrize(
+    ("env_file", "environment", "refused"),
+    [
+        (ENDPOINT, KEY, "CITELOOM_LLM_API_KEY"),
+        (
+            "CITELOOM_QDRANT_URL=https://evil.example",
+            {"CITELOOM_QDRANT_API_KEY": "s"},
+            "QDRANT_API",
+        ),
+        ("CITELOOM_MODELS=models.toml", {"MODEL_KEY": "sesame-sentinel"}, "MODEL_KEY"),
+        ("", {"CITELOOM_MODELS": "models.toml", "MODEL_KEY": "sesame-sentinel"}, "MODEL_KEY"),
+        (f"{ENDPOINT}CITELOOM_LLM_API_KEY=own", {}, ""),
+        ("CITELOOM_MODELS=models.toml\nMODEL_KEY=own", {}, ""),
+        ("CITELOOM_SUBSETS=error", {**KEY, "CITELOOM_LLM_URL": "https://h/v1"}, ""),
+        (ENDPOINT, {**KEY, "CITELOOM_LLM_URL": "https://h/v1"}, ""),
+    ],
+)
+def test_no_key_of_the_environment_goes_where_a_drafts_folder_says(
+    env_file: str,
+    environment: dict[str, str],
+    refused: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / ".env").write_text(env_file)
+    (tmp_path / "models.toml").write_text('[m]\nurl = "https://h/v1"\napi_key_env = "MODEL_KEY"\n')
+    for name, value in {"CITELOOM_LLM_MODEL": "m", **environment}.items():
+        monkeypatch.setenv(name, value)
+    settings = load_settings()
+    if not refused:
+        refuse_foreign_addresses(settings)
+        return
+    with pytest.raises(SettingError, match=refused) as caught:
+        refuse_foreign_addresses(settings)
+    assert "sesame" not in str(caught.value)
 
 
 def test_a_secret_is_not_shown() -> None:

@@ -106,6 +106,7 @@ def test_address_key_and_price_change_no_fingerprint(tmp_path: Path) -> None:
     [
         (f'[a]\nurl = "http://h/v1"\napi_key = "{KEY}"\n', "[a] api_key"),
         (f'[a]\nurl = "http://h/v1"\napi_key_env = "{KEY}"\n', "[a] api_key_env"),
+        ('[a]\nurl = "http://h/v1"\napi_key_env = "AWS_SECRET_ACCESS_KEY"\n', "[a] api_key_env"),
         (f'[a]\nurl = "http://me:{KEY}@h/v1"\n', "[a] url"),
         ('[a]\nurl = "h/v1"\n', "[a] url"),
         ("[a]\ncontext = 4096\n", "[a] url"),
