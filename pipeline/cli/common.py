@@ -7,6 +7,7 @@ Importing this module is cheap, as settings, tables and stages are imported in f
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,21 +22,14 @@ if TYPE_CHECKING:
     from pipeline.settings import Settings
 
 
-def _complete_stage(incomplete: str) -> list[str]:
-    return [name for name in STAGE_NAMES if name.startswith(incomplete)]
+def _complete(names: Sequence[str], *, several: bool = False) -> Callable[[str], list[str]]:
+    """A completion by the names. several: also of those after a comma."""
 
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
+        return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
-def _complete_stage_list(incomplete: str) -> list[str]:
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in _complete_stage(last)]
-
-
-def _complete_answering_system(incomplete: str) -> list[str]:
-    return [name for name in ANSWERING_SYSTEMS if name.startswith(incomplete)]
-
-
-def _complete_related_work_system(incomplete: str) -> list[str]:
-    return [name for name in RELATED_WORK_SYSTEMS if name.startswith(incomplete)]
+    return complete
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
@@ -50,7 +44,7 @@ UntilOption = Annotated[
     str | None,
     typer.Option(
         metavar="STAGE",
-        autocompletion=_complete_stage,
+        autocompletion=_complete(STAGE_NAMES),
         help="Run the stages up to and including this one.",
     ),
 ]
@@ -58,7 +52,7 @@ SelectOption = Annotated[
     str | None,
     typer.Option(
         metavar="STAGE,…",
-        autocompletion=_complete_stage_list,
+        autocompletion=_complete(STAGE_NAMES, several=True),
         help="Run only these stages, comma-separated.",
     ),
 ]
@@ -72,7 +66,7 @@ AnsweringSystemOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        autocompletion=_complete_answering_system,
+        autocompletion=_complete(ANSWERING_SYSTEMS),
         help=(
             "System that answers: arxivbot, arxivbot_report, wikichat, direct (reads no papers) or"
             " extractive (calls no model); with a model: direct@gpt-4. By default arxivbot, and"
@@ -84,7 +78,7 @@ RelatedWorkSystemOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        autocompletion=_complete_related_work_system,
+        autocompletion=_complete(RELATED_WORK_SYSTEMS),
         help=(
             f"System that writes: {', '.join(RELATED_WORK_SYSTEMS)}; with a model: zero_shot@gpt-4."
             " By default chatcite, and extractive where no endpoint is set."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -58,6 +58,7 @@ def refresh(
     from pipeline.engine.stage import Workspace
     from pipeline.ops.refresh.plan import token_limit
     from pipeline.ops.refresh.run import refresh as bring_up_to_date
+    from pipeline.ops.refresh.summary import as_json as summary_as_json
     from pipeline.ops.webhook import notify_of_failures
 
     settings = open_workspace(refresh_llm_tokens=llm_tokens).settings
@@ -78,20 +79,16 @@ def refresh(
             reporter.report_refresh(report.summary)
     notify_of_failures(settings, report.summary.failures)
     if as_json:
-        print_json(_as_json(report))
+        print_json(
+            {
+                "harvest": asdict(report.harvest) if report.harvest else None,
+                "harvest_failure": report.harvest_failure or None,
+                **summary_as_json(report.summary),
+            }
+        )
     else:
         _show(report, workspace.root)
     return report.exit_code
-
-
-def _as_json(report: RefreshReport) -> dict[str, Any]:
-    from pipeline.ops.refresh.summary import as_json
-
-    return {
-        "harvest": asdict(report.harvest) if report.harvest else None,
-        "harvest_failure": report.harvest_failure or None,
-        **as_json(report.summary),
-    }
 
 
 def _show(report: RefreshReport, root: DataRoot) -> None:

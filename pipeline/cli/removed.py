@@ -42,11 +42,10 @@ def add_refusals(app: typer.Typer, present: Collection[str]) -> None:
 
 
 def _refusal(name: str) -> Callable[[typer.Context], None]:
+    def fail(*, as_json: bool) -> NoReturn:
+        raise SettingError(f"citeloom {name} was removed: {REMOVED[name]}")
+
     def refuse(context: typer.Context) -> None:
-        raise typer.Exit(run_command(_refuse, name, as_json="--json" in context.args))
+        raise typer.Exit(run_command(fail, as_json="--json" in context.args))
 
     return refuse
-
-
-def _refuse(name: str, *, as_json: bool) -> NoReturn:
-    raise SettingError(f"citeloom {name} was removed: {REMOVED[name]}")

@@ -25,31 +25,27 @@ from pipeline.errors import MissingInput
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
-from pipeline.tables import Table
 
 
 def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
     """SHA-256 of everything that the rows of a part depend on. Raises MissingInput without a table
     that it reads.
     """
-    read = {
-        f"{table.name} {name or ''}": _digest(workspace, table, month, name)
-        for table, name in part.reads
-    }
+    read = {}
+    for table, name in part.reads:
+        provenance = read_provenance(workspace.root.file(table, month))
+        if provenance is None:
+            raise MissingInput(
+                f"{table.name} of {month} is not in {workspace.root.path}: "
+                f"run citeloom run --months {month} --until {table.name}"
+            )
+        digest = provenance.rows_sha256
+        if name is not None:
+            parts = provenance.notes.get("parts", {})
+            digest = str(parts.get(name, {}).get("rows_sha256", "absent"))
+        read[f"{table.name} {name or ''}"] = digest
     basis = [part.name, part.version, dict(part.settings), dict(part.inputs), read]
     return hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _digest(workspace: Workspace, table: Table, month: str, part: str | None) -> str:
-    provenance = read_provenance(workspace.root.file(table, month))
-    if provenance is None:
-        raise MissingInput(
-            f"{table.name} of {month} is not in {workspace.root.path}: "
-            f"run citeloom run --months {month} --until {table.name}"
-        )
-    if part is None:
-        return provenance.rows_sha256
-    return str(provenance.notes.get("parts", {}).get(part, {}).get("rows_sha256", "absent"))
 
 
 def fingerprints(parts: Iterable[MonthPart], workspace: Workspace, month: str) -> dict[str, str]:

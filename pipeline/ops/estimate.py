@@ -168,7 +168,8 @@ class _RehearsalJob(Job):
 def _rehearse_month(
     workspace: Workspace, month: str, answers: dict[tuple[str, int], Any]
 ) -> Iterator[tuple[StageCost, int]]:
-    """The cost of each stage, and the number of past requests that it is based on.
+    """The cost of each stage, of each part where it has parts, and the number of past requests that
+    it is based on. A disabled stage costs nothing.
 
     answers: invented so far, over all months, so that none is paid for twice.
     """
@@ -176,7 +177,12 @@ def _rehearse_month(
     invented: dict[str, list[Row]] = {}
     for stage in LLM_STAGES:
         rows: list[Row] = []
-        for part in _parts_of(stage, workspace, month):
+        parts: Sequence[MonthPart | None] = [None]
+        if stage.disabled_reason(workspace.settings):
+            parts = []
+        elif stage.parts is not None:
+            parts = stage.parts(workspace, month)
+        for part in parts:
             rehearsal = Rehearsal(_invent_answer, answers)
             client_workspace = ClientWorkspace(workspace.settings, rehearsal.make_client)
             job = _RehearsalJob(client_workspace, month, stage, rehearsal=True, invented=invented)
@@ -189,13 +195,6 @@ def _rehearse_month(
                 yield cost, rehearsal.past_requests
         if stage.name in due:
             invented[stage.name] = rows
-
-
-def _parts_of(stage: Stage, workspace: Workspace, month: str) -> Sequence[MonthPart | None]:
-    """The parts of a stage's month, None for the whole of it; nothing of a disabled stage."""
-    if stage.disabled_reason(workspace.settings):
-        return []
-    return [None] if stage.parts is None else stage.parts(workspace, month)
 
 
 def _cost_of(rehearsal: Rehearsal, stage: Stage, part: MonthPart | None, month: str) -> StageCost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pipeline.answering.stages import check_answering
@@ -38,7 +39,9 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
         # The model's files may be on other machines alone.
         model_name(settings) if settings.on_cluster else make_embedder(settings)
     if "index_receipts" in names:
-        _check_index(workspace)
+        # Before hours of embedding; a server that is down may be up by then.
+        with suppress(TransientFailure):
+            check_layout(workspace)
     if "questions" in names:
         check_answering(settings)
     if names & LLM_STAGE_NAMES:
@@ -47,17 +50,6 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     if names & {stage.name for stage in JUDGING_STAGES}:
         for judge in judge_models(settings):
             check_model(settings, judge.name)
-
-
-def _check_index(workspace: Workspace) -> None:
-    """Raise SettingError where the index would refuse the vectors, before hours of embedding.
-
-    A server that is down may be up by then.
-    """
-    try:
-        check_layout(workspace)
-    except TransientFailure:
-        return
 
 
 def check_data_root(workspace: Workspace) -> None:

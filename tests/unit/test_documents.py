@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 import typer
 
-from experiments import scale
-from experiments.scale_costs import Assumed
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
 from tests.documents import DOCS, PAGES, PROJECT, fenced, inline
@@ -79,12 +77,6 @@ def test_a_command_that_a_page_names_is_there_with_its_options(page: Path) -> No
             else:
                 wrong += [f"{line.place}: no option {option}" for option in gone]
     assert wrong == []
-
-
-def test_the_page_on_scale_holds_what_its_script_prints() -> None:
-    assert scale.PAGE.read_text() == scale.page(Assumed()), (
-        "python -m experiments.scale --write makes the tables anew"
-    )
 
 
 def test_the_picture_and_the_table_of_the_pipeline_have_every_stage() -> None:

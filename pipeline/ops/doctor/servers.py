@@ -105,12 +105,9 @@ def qdrant(
     """The vector store that the settings choose, the Qdrant server or Edge in its folder, and
     whether it is made for the size of the corpus.
     """
-    if workspace.settings.qdrant_url is None:
-        yield from _edge(workspace)
-    else:
-        yield from _server(workspace, workspace.settings.qdrant_url)
-    is_edge = workspace.settings.qdrant_url is None
-    yield _index_size(count_passages(workspace), is_edge=is_edge)
+    url = workspace.settings.qdrant_url
+    yield from _edge(workspace) if url is None else _server(workspace, url)
+    yield _index_size(count_passages(workspace), is_edge=url is None)
 
 
 def _index_size(passages: int, *, is_edge: bool) -> DoctorFinding:

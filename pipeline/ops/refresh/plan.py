@@ -68,19 +68,17 @@ def find_changes(
     the next harvest continues where this one broke off. Raises SettingError for unsuitable
     settings.
     """
-    report, failure = _harvest(workspace) if ask_arxiv else (None, "")
-    return RefreshPlan(report, failure, tuple(due_months(workspace, months, stages)))
-
-
-def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:
     from pipeline.arxiv.harvest import harvest
 
-    try:
-        return harvest(workspace), ""
-    except SettingError:
-        raise
-    except CiteloomError as error:
-        return None, str(error)
+    report, failure = None, ""
+    if ask_arxiv:
+        try:
+            report = harvest(workspace)
+        except SettingError:
+            raise
+        except CiteloomError as error:
+            failure = str(error)
+    return RefreshPlan(report, failure, tuple(due_months(workspace, months, stages)))
 
 
 def corpus_stages_of(stages: Sequence[Stage]) -> tuple[Stage, ...]:

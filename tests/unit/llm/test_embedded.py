@@ -15,10 +15,16 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError
+from pipeline.errors import PermanentFailure, SettingError
 from pipeline.llm import embedded
 from pipeline.llm.client import check_model, open_client
-from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
+from pipeline.llm.embedded import (
+    WEIGHTS_SHA256,
+    check_weights,
+    embedded_endpoint,
+    packaged_model,
+    stop_embedded,
+)
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Message
 from pipeline.llm.models import get_model
@@ -50,6 +56,13 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         _env_file=None,
     )
     stop_embedded()
+
+
+def test_weights_of_another_digest_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF of somebody else")
+    with pytest.raises(PermanentFailure, match=r"model\.gguf has the SHA-256 .* install"):
+        check_weights(file, WEIGHTS_SHA256)
 
 
 def test_the_packaged_model_is_found_without_importing_its_package() -> None:
