@@ -27,7 +27,7 @@ TITLES = (
         "Prof. Dr. Ann Lee",
     ),
     (
-        r",?\s+(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?=[,;\s]|$)",
+        r",?\s+(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?![\w.@])",
         "Ann Lee, Ph.D.",
     ),
     (r"[\s,][\s,]*(?:\(?eds?\.\)|\(Eds?\.?\)|\beds?\.(?=\s|$))", "Ann Lee and Bob Roe (eds.)"),

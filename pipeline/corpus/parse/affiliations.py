@@ -24,6 +24,7 @@ from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
 
 # "2Oslund Institute", where a contact begins with the mark that a name has; no "3M".
 _LEADING_NUMBER = re.compile(r"^\d{1,2}(?=[A-Z][a-z])")
+_NUMBERED = re.compile(r"\(\d\)\s*|(?<=\w)[mt]\d(?:,\s?[mt]\d)*(?:,?\sand\s|,\s|$)")
 _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(
@@ -85,6 +86,13 @@ def split_places(text: str) -> list[str]:
         not kinds_of(part).isdisjoint({"organisation", "institute", "location"}) for part in parts
     )
     return parts if whole else [text]
+
+
+def split_numbered(text: str) -> list[str]:
+    """The affiliations of a text that have a number or imsart's mark each: "(1) X, (2) Y",
+    "Xm1, Ym2".
+    """
+    return [place for part in _NUMBERED.split(text) if (place := part.strip(EDGES))]
 
 
 def contact_affiliations(contacts: Sequence[str]) -> list[str]:

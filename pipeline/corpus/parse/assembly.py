@@ -13,6 +13,7 @@ from pipeline.corpus.parse.byline import read_bylines
 from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.front_matter import (
     affiliation_paragraphs,
+    affiliations_with_emails,
     find_abstract,
     find_byline,
     letters_of,
@@ -43,6 +44,8 @@ from pipeline.corpus.parse.policies import (
 )
 from pipeline.corpus.parse.typed_references import take_typed_references
 
+# A byline that LaTeXML left in the text is among the first blocks.
+_FIRST_BLOCKS = 6
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 
 
@@ -92,6 +95,7 @@ def assemble(
     if findings.front:
         _take_unmarked(findings, known)
     _take_affiliations(findings)
+    _take_affiliations_with_emails(findings)
     take_typed_references(findings)
     authors, notes = read_bylines(findings.bylines, findings.institutes, known)
     blocks = [Block("footnote", "authors", (), note) for note in notes] + findings.blocks
@@ -163,6 +167,25 @@ def _take_affiliations(findings: Findings) -> None:
     if paragraphs and numbers == {str(number) for number in range(1, len(paragraphs) + 1)}:
         findings.institutes += [block.text for block in paragraphs]
         findings.blocks[:] = [block for block in findings.blocks if block not in paragraphs]
+
+
+def _take_affiliations_with_emails(findings: Findings) -> None:
+    """Turn a paragraph with an affiliation and an e-mail for each author into their contacts."""
+    bylines = findings.bylines
+    if not bylines or any(byline.contacts or byline.remarks for byline in bylines):
+        return
+    for place, block in enumerate(findings.blocks[:_FIRST_BLOCKS]):
+        if block.kind != "paragraph" or block.section_path or "@" not in block.text:
+            continue
+        pairs, rest = affiliations_with_emails(block.text, len(bylines))
+        for byline, (affiliation, email) in zip(bylines, pairs, strict=False):
+            byline.contacts += [("affiliation", affiliation), ("email", email)]
+        if pairs:
+            taken = "".join(text for pair in pairs for text in pair)
+            lost = visible(block.text) - visible(rest) - visible(taken)
+            findings.lost["author_mark"].append("x" * lost)
+            findings.blocks[place : place + 1] = [block._replace(text=rest)] if rest else []
+            return
 
 
 def _losses(findings: Findings, headed: Sequence[Section]) -> Counter[str]:

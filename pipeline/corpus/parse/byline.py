@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.arxiv.known_names import KnownNames
+from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.affiliations import (
     add_workplaces,
     contact_affiliations,
     has_sentence,
     join_lines,
+    split_numbered,
     split_places,
     without_full_stop,
 )
@@ -36,6 +38,7 @@ from pipeline.corpus.parse.byline_text import (
     Byline,
     doubled_marks,
     find_emails,
+    has_letters,
     plain_line,
     split_marks,
     take_emails,
@@ -61,13 +64,28 @@ def read_bylines(
     them, names are what the first line of a byline prints.
     """
     finder = NameFinder(KnownNames(known), bylines)
-    bylines = join_split_bylines(bylines, finder)
+    joined = join_split_bylines(bylines, finder)
+    _take_repeated_institutes(joined)
     reader = LineReader(finder)
-    linker = _Linker()
-    for byline in bylines:
+    linker = _Linker(tells_by_email=any(byline.labels_emails for byline in bylines))
+    for byline in joined:
         linker.add(byline, *reader.read(byline))
     linker.link(institutes)
-    return linker.authors(), list(dict.fromkeys(text for text, _ in linker.remarks))
+    remarks = dict.fromkeys(text for text, _ in linker.remarks if has_letters(text))
+    return linker.authors(), list(remarks)
+
+
+def _take_repeated_institutes(bylines: Sequence[Byline]) -> None:
+    """Take out of the notes of each byline what LaTeXML repeats of the bylines behind it.
+
+    It does so with the institutes of a class that it does not know, such as EPTCS's.
+    """
+    behind = ""
+    for byline in reversed(bylines):
+        note = byline.remarks[-1] if byline.remarks else ""
+        if has_letters(behind) and note.endswith(behind) and note != behind:
+            note = byline.remarks[-1] = note.removesuffix(behind).rstrip()
+        behind = note + behind
 
 
 @dataclass(slots=True)
@@ -82,7 +100,9 @@ class _Contacts:
 class _Linker:
     """Gives every affiliation and e-mail of a page to the names that it belongs to."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells_by_email: bool) -> None:
+        self.tells_by_email = tells_by_email
+        """Whether affiliations behind all names belong to nobody but by the host of an e-mail."""
         self.groups: list[AuthorGroup] = []
         self.contacts: list[_Contacts] = []
         """Of each byline."""
@@ -175,6 +195,9 @@ class _Linker:
         for contacts in self.contacts:
             names = names_of(contacts.groups)
             names_so_far = [*waiting, *names]
+            if self.tells_by_email and contacts.affiliations and len(names_so_far) > 1:
+                _share_by_email(names_so_far, contacts.affiliations)
+                continue
             count = len(join_lines(contacts.affiliations))
             is_first = not any(name.affiliations for name in names)
             is_for_all = (count == 1 and is_first) or 1 < count == len(names_so_far)
@@ -252,6 +275,20 @@ def _share(names: Sequence[PrintedName], lines: Sequence[str]) -> None:
     else:
         for name in names:
             name.affiliations += affiliations
+
+
+def _share_by_email(names: Sequence[PrintedName], affiliations: Sequence[str]) -> None:
+    """Give each affiliation to the names whose e-mail has a word of it: ann@foo.edu, Foo Labs."""
+    places = [place for text in affiliations for place in split_numbered(text)]
+    for name in names:
+        hosts = {
+            part for email in name.emails for part in email.partition("@")[2].lower().split(".")
+        }
+        name.affiliations += [
+            place
+            for place in places
+            if any(len(word) > 3 and word in hosts for word in title_words(place))
+        ]
 
 
 def _give_institutes(names: Sequence[PrintedName], institutes: Sequence[str]) -> None:

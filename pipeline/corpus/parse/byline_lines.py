@@ -186,6 +186,8 @@ class NameFinder:
             return is_list
         if not is_name(text) or line.lstrip().startswith(MARK):
             return False
+        if line.count("(", 0, start) > line.count(")", 0, start):
+            return False  # "Ann Lee (Acme Systems, Oslo)"
         if people and people[0].start < start < people[-1].start:
             return True
         if len(people) > 1 and not is_affiliation(plain_line(line[start:])):

@@ -248,6 +248,7 @@ def _pattern_of(rules: Iterable[TextRule], kind: str) -> re.Pattern[str]:
 
 _NOTHING, _REMARK = _pattern_of(OPENINGS, "nothing"), _pattern_of(OPENINGS, "remark")
 _WORDS = {kind: _pattern_of(WORDS, kind) for kind in sorted(AFFILIATION_KINDS)}
+_GLUED_COUNTRY = re.compile(rf"[, ](?:{_COUNTRIES})([\w.+-]*)$", re.IGNORECASE)
 # No affiliation is longer; what a hostile page has there is not searched whole.
 _LONGEST = 600
 
@@ -261,6 +262,12 @@ def kinds_of(text: str) -> frozenset[str]:
     if _REMARK.match(text):
         return frozenset({"remark"})
     return frozenset(kind for kind, pattern in _WORDS.items() if pattern.search(text))
+
+
+def split_behind_country(text: str) -> tuple[str, str]:
+    """(text up to its last country, what sticks to that): "X, Irelandann" is "X, Ireland", ann."""
+    country = _GLUED_COUNTRY.search(text)
+    return (text[: country.start(1)], country[1]) if country else (text, "")
 
 
 def is_affiliation(text: str) -> bool:

@@ -59,6 +59,11 @@ class Byline:
         )
 
     @property
+    def labels_emails(self) -> bool:
+        """Whether imsart's labels of e-mails are in its names."""
+        return _EMAIL_LABEL.search(self.names) is not None
+
+    @property
     def has_affiliations(self) -> bool:
         """Whether affiliations are in its contacts."""
         return any(role in AFFILIATION_ROLES for role, _ in self.contacts)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from pipeline.arxiv.known_names import KnownNames
-from pipeline.corpus.parse.byline_rules import is_affiliation
+from pipeline.corpus.parse.byline_rules import is_affiliation, split_behind_country
 from pipeline.corpus.parse.byline_text import normalize, plain_line
 from pipeline.corpus.parse.parsed_page import Block, Section
-from pipeline.corpus.parse.policies import CELL, LINE
+from pipeline.corpus.parse.policies import AUTHOR, CELL, LINE
 from pipeline.corpus.parse.typed_references import is_title_of_references
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
@@ -22,6 +22,8 @@ _FEWEST_WORDS = 20
 # Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
 _MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
 _ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
+_ORCID = re.compile(r"https?://orcid\.org/[\dX-]+")
+_PLACE_AND_EMAIL = re.compile(r"(?P<place>[^@]+)@(?P<host>[\w-]+(?:\.[\w-]+)+)")
 _NO_LETTER = re.compile(r"[^\w]+|_+")
 
 AbstractAndRest = tuple[str | None, list[Section], list[Block]]
@@ -35,6 +37,8 @@ def find_byline(
     A title is first, in up to three lines. The byline begins with the first known name and prints
     at least half of them. Where the page has its title elsewhere, names may be first.
     """
+    # The arguments of an unknown macro for authors are on lines of their own in the source.
+    paragraphs = [text.replace("\n", LINE) if AUTHOR in text else text for text in paragraphs]
     text = _ABSTRACT.split(LINE.join(paragraphs), maxsplit=1)[0]
     lines = [line for line in text.split(LINE) if letters_of(line)]
     lines = list(takewhile(_is_no_prose, lines[:_MOST_LINES]))
@@ -69,6 +73,24 @@ def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
         if block.kind == "paragraph" and not block.section_path
     ]
     return [block for block in front if is_affiliation(block.text) and _is_no_prose(block.text)]
+
+
+def affiliations_with_emails(text: str, count: int) -> tuple[list[tuple[str, str]], str]:
+    """(affiliation and e-mail of each author, other words) of a text; none where it is not such.
+
+    So LaTeXML sets the arguments of LIPIcs's \\author behind the name: place, e-mail and ORCID,
+    glued to each other.
+    """
+    bare = _ORCID.sub(" ", text)
+    matches = list(_PLACE_AND_EMAIL.finditer(bare))
+    pairs = []
+    for match in matches:
+        place, name = split_behind_country(match["place"].strip())
+        if name and is_affiliation(place) and _is_no_prose(place):
+            pairs.append((place, f"{name}@{match['host']}"))
+    if not pairs or len(pairs) != len(matches) or len(pairs) != count:
+        return [], text
+    return pairs, bare[matches[-1].end() :].strip()
 
 
 def _is_no_prose(line: str) -> bool:

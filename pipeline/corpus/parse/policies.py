@@ -205,15 +205,16 @@ def mark(text: str) -> str:
     return f"{MARK}{text.replace(MARK, ' ')}{MARK}"
 
 
-# Macros of classes that LaTeXML does not know: NeurIPS's \\And, ICLR's \\AND, JMLR's \\name and
-# \\addr.
+# Macros of classes that LaTeXML does not know: NeurIPS's \\And, ICLR's \\AND, sigplanconf's
+# \\authorinfo, JMLR's \\name and \\addr.
+_OF_AUTHORS = (
+    r"\AND \And \and \ANDA \nextauthor \alignauthor \authorinfo \aistatsauthor \AUTHORS"
+    r" \SetAuthorBlock \name"
+)
+_OF_PLACES = r"\addr \affaddr \affil \address \affiliation \aistatsaddress \institution"
 _AUTHOR_MACROS = {
-    **dict.fromkeys(
-        ("\\AND", "\\And", "\\and", "\\ANDA", "\\nextauthor", "\\alignauthor", "\\name"), AUTHOR
-    ),
-    **dict.fromkeys(
-        ("\\addr", "\\affaddr", "\\affil", "\\address", "\\affiliation", "\\institution"), PLACE
-    ),
+    **dict.fromkeys(_OF_AUTHORS.split(), AUTHOR),
+    **dict.fromkeys(_OF_PLACES.split(), PLACE),
 }
 
 
