@@ -214,7 +214,7 @@ def is_spelt_out(venue: str) -> bool:
 
 
 def may_be_name_of(text: str, venue: Venue) -> bool:
-    """Whether a text that is no known name may mean a venue: by half of its words, or its letters.
+    """Whether a text that is no known name may mean a venue: by most of its words, or its letters.
 
     True for "Conf. on Representations and their Learning" and ICLR.
     """
@@ -224,7 +224,7 @@ def may_be_name_of(text: str, venue: Venue) -> bool:
     for _, name in ((each, name) for each, name in _names() if each is venue):
         content = [word for word in name if word not in _GENERAL]
         shared = sum(any(word[:5] == other[:5] for other in words) for word in content)
-        if content and 2 * shared >= len(content):
+        if content and 2 * shared > len(content):
             return True
     letters = iter("".join(word[0] for word in title_words(text)))
     return all(letter in letters for letter in venue.acronym.lower() if letter.isalpha())
