@@ -26,6 +26,8 @@ _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)[a-z]?\b")
 _ID = r"(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)"
 _BARE_ID = re.compile(rf"\s*(?:arxiv:)?\s*{_ID}\b", re.IGNORECASE)
 _NAMED_ID = re.compile(rf"arxiv(?:\.org/(?:abs|pdf)/|[:\s]+|\.)\s*{_ID}", re.IGNORECASE)
+_ADDRESS = re.compile(r"<?(?:https?://|www\.)\S+")
+_TAG = re.compile(r"</?(?:i|b|em|strong|sub|sup|span)\b[^<>]*>", re.IGNORECASE)
 _VENUE_FIELDS = (
     "booktitle",
     "journal",
@@ -139,7 +141,7 @@ def _inherit(entry: BibEntry, by_key: Mapping[str, BibEntry], depth: int) -> Non
         if name == crossref:
             # The title of proceedings is the book's title of a paper in them.
             values.setdefault("booktitle", values.get("title", ""))
-            for own in ("title", "crossref", "xdata", "author"):
+            for own in ("title", "subtitle", "titleaddon", "crossref", "xdata", "author"):
                 values.pop(own, None)
         entry.inherited = values | entry.inherited
 
@@ -147,8 +149,10 @@ def _inherit(entry: BibEntry, by_key: Mapping[str, BibEntry], depth: int) -> Non
 def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
     fields = entry.values()
     plain = {name: _plain(value) for name, value in fields.items()}
-    year = _YEAR.search(plain.get("year") or plain.get("date") or "")
-    venue = next((plain[name] for name in _VENUE_FIELDS if plain.get(name)), None)
+    years = (_YEAR.search(plain.get(name, "")) for name in ("year", "date"))
+    year = next(filter(None, years), None)
+    venues = (plain.get(name, "") for name in _VENUE_FIELDS)
+    venue = next((name for name in venues if name and not _ADDRESS.fullmatch(name)), None)
     title = plain.get("title") or None
     if title and plain.get("subtitle"):
         title = f"{title}: {plain['subtitle']}"
@@ -253,7 +257,9 @@ def read_csl(items: Any, file: str, line: int, draft: Draft) -> None:
 
 def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
     words = {
-        name: one_line(str(value)) for name, value in item.items() if isinstance(value, (str, int))
+        name: one_line(_TAG.sub("", str(value)))
+        for name, value in item.items()
+        if isinstance(value, (str, int))
     }
     people = item.get("author")
     authors = []

@@ -26,6 +26,7 @@ _MOST_DEPTH = 20
 _MOST_CHARACTERS = 20_000_000
 # Macros of a paper expand to some thousand characters. More are an attack, or no macros of text.
 _MOST_EXPANDED = 2_000_000
+_LONGEST_NAME = 1_000
 _DEEPEST_EXPANSION = 8
 
 _COMMAND = re.compile(r"\\([A-Za-z@]+)")
@@ -197,6 +198,20 @@ class _Reader:
     def find(self, current: Path, name: str) -> Path | None:
         name = name.strip().strip('"').replace("\\jobname", self.main.stem)
         return find_file(self.folder, current, name)
+
+    def without_macros(self, name: str) -> str:
+        """The name of a file or folder, with the draft's macros without arguments expanded."""
+
+        def value(match: re.Match[str]) -> str:
+            macro = self.macros.get(match[1])
+            return macro.body.strip() if macro and not macro.arguments else match[0]
+
+        for _ in range(_DEEPEST_EXPANSION):
+            expanded = _COMMAND.sub(value, name)
+            if expanded == name or len(expanded) > _LONGEST_NAME:
+                break
+            name = expanded.replace("{}", "")
+        return name
 
     def read_styles(self, names: str) -> None:
         """Take the macros that cite from packages and classes that lie beside the draft."""
@@ -439,7 +454,8 @@ class _Scan:
         else:
             self.problem(start, f"\\{name} names no file")
             return None
-        named = " ".join(named.split())
+        folder = reader.without_macros(folder)
+        named = " ".join(reader.without_macros(named).split())
         self.emit(start)
         left_out = reader.included_only is not None and named not in reader.included_only
         if name in ("include", "subfileinclude") and left_out:

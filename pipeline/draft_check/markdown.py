@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.bibliography import read_csl
 from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, read_text
@@ -35,11 +36,17 @@ _REFERENCE = re.compile(
     r"|vid|prf|app|apx|chap|ch|supp\w{0,8}|figure|table|section|equation|theorem|lemma|ref)[-:]",
     re.IGNORECASE,
 )
+_LATEX_CITATION = re.compile(
+    r"\\(?:[A-Za-z]{0,20}cite|cite)[A-Za-z]{0,20}\*?(?:\[[^\[\]{}]{0,200}\]){0,2}\{([^{}\\]{1,500})\}"
+)
 _INCLUDE = re.compile(r"\s*\{\{<\s*include\s+(\S+)\s*>\}\}\s*$")
 _CHILD = re.compile(r"\s*(?:```|~~~)+\s*\{[^{}]*\bchild\s*=\s*([^{}]*)\}")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 # Stands for an escaped "@", and for those of addresses.
 _AT = "\ue000"
+# Stands for a backslash of code.
+_BACKSLASH = "\ue001"
+_STAND_INS = str.maketrans({_AT: "@", _BACKSLASH: "\\"})
 
 
 def read_markdown(file: Path) -> Draft:
@@ -80,7 +87,12 @@ def read_markdown(file: Path) -> Draft:
 
 def _read_typed(draft: Draft, typed: Any, paragraphs: list[tuple[str, int, str]]) -> None:
     """Add the items of a list, and the sentences that cite them by label, or by name and year."""
-    entries = read_items(typed.items, draft.file.name)
+    is_plain = draft.file.suffix.lower() == ".txt"
+    parts = [
+        ItemParts(label, one_line(text)) if is_plain else _item_of_markdown(label, text)
+        for label, text, _ in typed.items
+    ]
+    entries = read_items(parts, [(draft.file.name, line) for _, _, line in typed.items])
     keys = [label for label, _, _ in typed.items]
     if typed.form == "plain":
         keys = keys_of_names(entries)
@@ -100,6 +112,25 @@ def _read_typed(draft: Draft, typed: Any, paragraphs: list[tuple[str, int, str]]
     if not draft.sentences:
         place = f"{draft.file.name}, line {typed.start + 1}"
         draft.problems.append(f"{place}: no citation of this list of references was found")
+
+
+def _item_of_markdown(label: str, text: str) -> ItemParts:
+    """An item of a list of references, with its words in italics and its addresses."""
+    parser = _parser()
+    tokens: list[Token] = []
+    parser.inline.parse(one_line(text), parser, {}, tokens)
+    parts, words, italics = ItemParts(label), list[str](), 0
+    for token in tokens:
+        if token.type == "em_open":
+            italics = len(words)
+        elif token.type == "em_close":
+            parts.emphases.append("".join(words[italics:]).strip(" .,"))
+        elif token.type == "link_open":
+            parts.links.append(str(token.attrGet("href")))
+        elif token.type in ("text", "text_special", "code_inline"):
+            words.append(token.content)
+    parts.raw = one_line("".join(words))
+    return parts
 
 
 def _read_front_matter(draft: Draft, text: str) -> None:
@@ -238,7 +269,7 @@ def _markdown_paragraphs(name: str, text: str, first: int) -> Iterator[tuple[str
                 children: list[Token] = []
                 parser.inline.parse(words, parser, {}, children)
                 words = "".join(_words(children))
-            words = _without_addresses(words)
+            words = _as_citations(words)
             if not is_heading or _keys(words):
                 yield name, line, words
             is_heading = False
@@ -253,12 +284,22 @@ def _words(tokens: list[Token]) -> Iterator[str]:
             is_address = False
         elif token.type == "text" and not is_address:
             yield token.content
-        elif token.type in ("text_special", "code_inline"):
+        elif token.type == "text_special" and token.content != "\\":
             yield token.content.replace("@", _AT)
+        elif token.type in ("text_special", "code_inline"):
+            yield token.content.replace("@", _AT).replace("\\", _BACKSLASH)
         elif token.type in ("softbreak", "hardbreak"):
             yield "\n"
         elif token.type == "image":
             yield from _words(token.children or [])
+
+
+def _as_citations(text: str) -> str:
+    """The text with LaTeX's citations as pandoc's, and addresses that look like none."""
+    text = _LATEX_CITATION.sub(
+        lambda match: f"[{'; '.join(f'@{key.strip()}' for key in match[1].split(','))}]", text
+    )
+    return _without_addresses(text)
 
 
 def _without_addresses(text: str) -> str:
@@ -294,7 +335,7 @@ def _as_group(match: re.Match[str]) -> str:
 
 def _add_paragraph(draft: Draft, name: str, line: int, marked: str) -> None:
     number = len(draft.paragraphs)
-    draft.paragraphs.append(one_line(_GROUP.sub(" ", marked)).replace(_AT, "@"))
+    draft.paragraphs.append(one_line(_GROUP.sub(" ", marked)).translate(_STAND_INS))
     position = 0
     for sentence in split_sentences(one_line(marked)):
         cited = [key for group in _GROUP.findall(sentence) for key in _cited(group)]
@@ -304,7 +345,7 @@ def _add_paragraph(draft: Draft, name: str, line: int, marked: str) -> None:
         position = found + 1 if found >= 0 else position
         keys = tuple(dict.fromkeys(cited))
         cited_line = line + marked.count("\n", 0, position)
-        text = sentence.replace(_AT, "@")
+        text = sentence.translate(_STAND_INS)
         draft.sentences.append(DraftSentence(text, keys, name, cited_line, number))
 
 

@@ -38,6 +38,7 @@ _FIELDS = {"title": "title", "booktitle": "booktitle", "journal": "journal", "ye
 _ENTRY = re.compile(r"\\entry\{([^{}]+)\}\{([a-z]+)\}")
 _FIELD = re.compile(r"\\(field|strng|verb|name|list)\{(\w+)\}")
 _VERB = re.compile(r"\s*\\verb ([^\n]*)")
+_NAME_DELIMITER = re.compile(r"\\bib(?:name|init)delim[a-z]?(?![A-Za-z])\s*")
 _NAME_PART = re.compile(r"\b(prefix|family|given|suffix)=")
 
 
@@ -63,7 +64,7 @@ def read_bibitems(text: str, place: Place, draft: Draft) -> int:
         item.label = plain_field(text[slice(*label)][:200]) if label else ""
         parts.append(item)
         places.append(place(head.start()))
-    draft.add_entries(_entries(parts, places))
+    draft.add_entries(read_items(parts, places))
     return len(heads)
 
 
@@ -84,13 +85,8 @@ def read_bbl_text(text: str, file: str, draft: Draft) -> None:
         draft.problems.append(f"{file} has no \\bibitem: give the .bib file with --bib")
 
 
-def read_items(items: Sequence[tuple[str, str, int]], file: str) -> list[Entry]:
-    """Entries of plain text, as (key, text, line); the habits of the whole list decide."""
-    parts = [ItemParts(key, one_line(text)) for key, text, _ in items]
-    return _entries(parts, [(file, line) for _, _, line in items])
-
-
-def _entries(parts: Sequence[ItemParts], places: Sequence[tuple[str, int]]) -> list[Entry]:
+def read_items(parts: Sequence[ItemParts], places: Sequence[tuple[str, int]]) -> list[Entry]:
+    """Entries of printed items at (file, line); the habits of the whole list decide."""
     entries = []
     for item, part, (file, line) in zip(read_bibliography(parts), parts, places, strict=True):
         named = dict(reversed(part.fields))
@@ -217,7 +213,8 @@ def _names_of_biblatex(latex: Latex, start: int, end: int) -> list[str]:
         for match in _NAME_PART.finditer(latex.text, *person):
             value = latex.argument(match.end())
             if value:
-                parts[match[1]] = plain_field(latex.text[slice(*value)])
+                words = _NAME_DELIMITER.sub(" ", latex.text[slice(*value)])
+                parts[match[1]] = plain_field(words)
         order = ("given", "prefix", "family", "suffix")
         name = " ".join(filter(None, map(parts.get, order)))
         if name:

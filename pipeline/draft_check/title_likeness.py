@@ -10,7 +10,9 @@ from pipeline.arxiv.titles import title_words
 
 _SUBTITLE = re.compile(r":\s|\s[-–—]+\s|[?!.]\s")
 _REMARK = re.compile(
-    r"\s*\((?:extended|full|long|short|technical|supplement|student)[^()]*\)\s*$", re.I
+    r"\s*\((?:extended|full|long|short|technical|supplement|student|\d+(?:st|nd|rd|th)\sed)"
+    r"[^()]*\)\s*$",
+    re.IGNORECASE,
 )
 # A shorter first part is the name of a system, which several papers may bear.
 _SHORTEST_MAIN_TITLE = 12

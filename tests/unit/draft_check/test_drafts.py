@@ -20,7 +20,7 @@ def printed(entry: Entry) -> str:
 @cases("unit/draft_check/drafts.toml")
 def test_a_draft_is_read_whole(tmp_path: Path, case: dict[str, Any]) -> None:
     for name, content in case.get("files", {}).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
     main = tmp_path / f"main{case.get('suffix', '.tex')}"
     main.write_text(case["text"])
