@@ -121,10 +121,10 @@ class SentenceEmbedder(PackedEmbedder):
         return self._networks[device]
 
     def _load(self, device: str) -> Any:
-        if self._precision == "int8":
+        if self._precision not in ("fp32", "bf16", "fp16"):
             raise SettingError(
-                "CITELOOM_EMBEDDER_PRECISION: sentence-transformers does not compute in int8: set"
-                " it to auto, fp32, bf16 or fp16"
+                "CITELOOM_EMBEDDER_PRECISION: sentence-transformers does not compute in"
+                f" {self._precision}: set it to auto, fp32, bf16 or fp16"
             )
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pipeline.answering.stages import check_answering
-from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.choice import model_name
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.reindex import check_layout
@@ -36,8 +36,7 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
             f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file"
         )
     if "embeddings" in names:
-        # The model's files may be on other machines alone.
-        model_name(settings) if settings.on_cluster else make_embedder(settings)
+        model_name(settings)
     if "index_receipts" in names:
         # Before hours of embedding; a server that is down may be up by then.
         with suppress(TransientFailure):
