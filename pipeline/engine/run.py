@@ -34,6 +34,7 @@ from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, exit_code_of
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.read_cache import once
+from pipeline.storage.store import file_stat
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import LEDGER, TABLES
 
@@ -241,7 +242,7 @@ def outcome_of(
         rows=written.rows,
         skipped=skipped,
         seconds=seconds,
-        bytes=workspace.root.file(TABLES[written.table], written.month).stat().st_size,
+        bytes=file_stat(workspace.root.file(TABLES[written.table], written.month)).st_size,
         left_out=written.left_out,
         notes=written.notes,
         measured=dict(measured or {}),

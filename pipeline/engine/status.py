@@ -10,6 +10,7 @@ from pipeline.engine.run import State, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import file_stat
 
 
 def stages_due(
@@ -56,7 +57,7 @@ def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) 
         "stage": stage.name,
         "state": state_name,
         "rows": provenance.rows if provenance else None,
-        "written_at": file.stat().st_mtime if provenance else None,
+        "written_at": file_stat(file).st_mtime if provenance else None,
         "left_out": dict(provenance.left_out) if provenance else {},
         "off": str(provenance.notes.get("off", "")) if provenance else "",
         "failure": failure,

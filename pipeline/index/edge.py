@@ -47,6 +47,7 @@ from pipeline.index.passage_index import (
     foreign_collection,
     of_month,
 )
+from pipeline.storage.store import file_version
 from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
@@ -125,16 +126,35 @@ class EdgeIndex(PassageIndex):
             self._call("count", qdrant_edge.CountRequest(exact=True, filter=where), wait=wait)
         )
 
+    def month_counts(self, *, wait: bool = True) -> dict[str, int]:
+        return self._value_counts("month", wait=wait)
+
+    def points_version(self) -> str | None:
+        """As in the base class: the versions of the files of the log and of the points' ids, as
+        another process left them. Edge writes them when points change; opening the folder and
+        searching change others.
+        """
+        if self._shard.is_open():
+            return None
+        files = [*self.folder.glob("wal/*"), *self.folder.glob("segments/*/*id_tracker*")]
+        try:
+            return str([(str(file), file_version(file)) for file in sorted(files)])
+        except FileNotFoundError:  # another process changes them
+            return None
+
     def values(self, field: str) -> list[str]:
+        return sorted(self._value_counts(field))
+
+    def _value_counts(self, field: str, *, wait: bool = True) -> dict[str, int]:
+        """The number of points by value of a field, of at most MOST_VALUES values."""
         import qdrant_edge
 
         if self.layout() is None:
-            return []
+            return {}
+        request = qdrant_edge.FacetRequest(field, limit=MOST_VALUES, exact=True)
+        hits = self._call("facet", request, wait=wait).hits
         # With exact=True, Edge also lists values that no point has any more, with a count of 0.
-        hits = self._call(
-            "facet", qdrant_edge.FacetRequest(field, limit=MOST_VALUES, exact=True)
-        ).hits
-        return sorted(str(hit.value) for hit in hits if hit.count)
+        return {str(hit.value): int(hit.count) for hit in hits if hit.count}
 
     def defer_indexing(self, new_points: int | None = None) -> None:
         """Nothing to do: Edge builds a graph once a segment is full."""

@@ -125,6 +125,10 @@ class SharedShard:
         self._close_failure: CiteloomError | None = None
         self._changed = threading.Condition()
 
+    def is_open(self) -> bool:
+        """Whether this process has the shard open now."""
+        return self._shard is not None
+
     @contextlib.contextmanager
     def open(self, *, wait: bool = True) -> Iterator[Any]:
         """The open shard, for one request.

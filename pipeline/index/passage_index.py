@@ -261,6 +261,18 @@ class PassageIndex(ABC):
         """
 
     @abstractmethod
+    def month_counts(self, *, wait: bool = True) -> dict[str, int]:
+        """Exact number of points by month, of at most MOST_VALUES months; none without a
+        collection. wait: as for `count`.
+        """
+
+    def points_version(self) -> str | None:
+        """A value that differs once points were added or removed; None where only the index itself
+        tells.
+        """
+        return None
+
+    @abstractmethod
     def values(self, field: str) -> list[str]:
         """Sorted values of a field of KEYWORDS, at most MOST_VALUES; none without a collection."""
 

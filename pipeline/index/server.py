@@ -103,6 +103,15 @@ class ServerIndex(PassageIndex):
 
         return self._connection.read(count, retry=wait)
 
+    def month_counts(self, *, wait: bool = True) -> dict[str, int]:
+        def count(client: QdrantClient) -> dict[str, int]:
+            if not client.collection_exists(self.name):
+                return {}
+            hits = client.facet(self.name, key="month", limit=MOST_VALUES, exact=True).hits
+            return {str(hit.value): hit.count for hit in hits if hit.count}
+
+        return self._connection.read(count, retry=wait)
+
     def values(self, field: str) -> list[str]:
         def values(client: QdrantClient) -> list[str]:
             if not client.collection_exists(self.name):

@@ -28,7 +28,7 @@ from pipeline.report.summary import summary_key
 from pipeline.report.task_page import task_pages
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.read_cache import once, remember
-from pipeline.storage.store import DataPath
+from pipeline.storage.store import DataPath, file_stat
 from pipeline.storage.writing import Row, write_whole
 
 FOLDER = "reports"
@@ -147,7 +147,7 @@ def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool
     """
     root = workspace.root
     file = root.file(tables.REPORT, month)
-    table_written = file.stat().st_mtime
+    table_written = file_stat(file).st_mtime
 
     def read_pages() -> str:
         return json.dumps(root.rows(tables.REPORT, month))

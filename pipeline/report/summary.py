@@ -26,8 +26,9 @@ from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.report.formatting import is_sample
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.read_cache import remember
 from pipeline.storage.reading import read_table
-from pipeline.storage.store import DataPath
+from pipeline.storage.store import DataPath, file_version
 from pipeline.storage.writing import write_whole
 from pipeline.tables import CRITERIA, Table
 from pipeline.tables.writers import with_writer_names
@@ -146,19 +147,31 @@ def summary_key(root: DataRoot, month: str) -> str:
     """SHA-256 of what a month's summary and pages are made from. Raises PermanentFailure where a
     file cannot be read.
     """
-    read = [tables.TABLES[name] for name in (*FUNNEL_STAGES, *MODEL_STAGES)]
-    files = [
-        root.file(table, month) for table in (*read, tables.HUMAN_RATINGS, tables.HUMAN_GRADES)
-    ]
-    files += [root.ledger_file(stage, month) for stage in (*FUNNEL_STAGES, *MODEL_STAGES)]
-    parts: list[Any] = [_VERSION]
-    for file in files:
-        provenance = read_provenance(file)
-        if provenance is None:
-            parts.append(None)
-        else:
-            parts.append([provenance.rows_sha256, provenance.left_out, provenance.notes])
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    stages = (*FUNNEL_STAGES, *MODEL_STAGES)
+    read = [*(tables.TABLES[name] for name in stages), tables.HUMAN_RATINGS, tables.HUMAN_GRADES]
+    files = [root.file(table, month) for table in read]
+
+    def digest() -> str:
+        ledgers = [root.ledger_file(stage, month) for stage in stages]
+        parts: list[Any] = [_VERSION]
+        for file in [*files, *ledgers]:
+            provenance = read_provenance(file)
+            if provenance is None:
+                parts.append(None)
+            else:
+                parts.append([provenance.rows_sha256, provenance.left_out, provenance.notes])
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    # A stage writes its ledger before its table: where no table was rewritten, no ledger was.
+    versions = [_version_of(file) for file in files]
+    return remember(f"summary key of {month} in {root.path}", str([_VERSION, *versions]), digest)
+
+
+def _version_of(file: DataPath) -> tuple[object, ...] | None:
+    try:
+        return file_version(file)
+    except FileNotFoundError:
+        return None
 
 
 def read_summary(root: DataRoot, month: str) -> MonthSummary:

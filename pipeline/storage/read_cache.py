@@ -8,11 +8,11 @@ process need not read it: 424 months have 9,000 footers of 0.2 ms.
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -21,10 +21,13 @@ from pipeline.storage.sqlite import open_store
 
 T = TypeVar("T")
 
+_ABSENT = object()
+
 _SCHEMA = (
     "create table if not exists facts"
     " (name text primary key, version text not null, fact text not null) without rowid"
 )
+_FIND = "select fact from facts where name = ? and version = ?"
 
 
 class FactStore:
@@ -35,20 +38,31 @@ class FactStore:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._facts = self._load()
+        self._stored = self._open()
         self._new: dict[str, tuple[str, str]] = {}
 
     def find(self, name: str, version: str) -> str | None:
         """The fact of this name; None where there is none of this version."""
-        stored_version, fact = self._facts.get(name, ("", ""))
-        return fact if stored_version == version else None
+        if name in self._new:
+            version_added, fact = self._new[name]
+            return fact if version_added == version else None
+        if self._stored is None:
+            return None
+        try:
+            row = self._stored.execute(_FIND, (name, version)).fetchone()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return None
+        return None if row is None else str(row[0])
 
     def add(self, name: str, version: str, fact: str) -> None:
         """Keep a fact, in place of that of another version."""
-        self._facts[name] = self._new[name] = (version, fact)
+        self._new[name] = (version, fact)
 
-    def save(self) -> None:
-        """Write what was added since the last call."""
+    def close(self) -> None:
+        """Write what was added, and let go of the file."""
+        if self._stored is not None:
+            self._stored.close()
         if not self._new:
             return
         rows = [(name, version, fact) for name, (version, fact) in self._new.items()]
@@ -56,23 +70,22 @@ class FactStore:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with open_store(self._file, "a cache", "delete it", _SCHEMA) as store:
                 store.executemany("insert or replace into facts values (?, ?, ?)", rows)
-        self._new.clear()
 
-    def _load(self) -> dict[str, tuple[str, str]]:
+    def _open(self) -> sqlite3.Connection | None:
         if not self._file.exists():
-            return {}
-        try:
-            with open_store(self._file, "a cache", "delete it", _SCHEMA) as store:
-                rows = store.execute("select name, version, fact from facts").fetchall()
-        except PermanentFailure:
+            return None
+        # Each look-up is a transaction of its own: no other process waits for the end of a block.
+        return sqlite3.connect(self._file, isolation_level=None)
+
+    def _give_up(self, error: sqlite3.Error) -> None:
+        """Read no more of a file that cannot be read, and remove it where it is damaged."""
+        if self._stored is not None:
+            self._stored.close()
+            self._stored = None
+        # Subclasses stand for a full disk or a busy file, which leave it whole.
+        if type(error) is sqlite3.DatabaseError:
             with contextlib.suppress(OSError):
                 self._file.unlink()
-            return {}
-        return {name: (version, fact) for name, version, fact in rows}
-
-
-# A file is read once in this process.
-_fact_store = lru_cache(maxsize=4)(FactStore)
 
 
 @dataclass(slots=True)
@@ -100,14 +113,14 @@ def read_cache(folder: Path | None = None) -> Iterator[None]:
     if _block.get() is not None:
         yield
         return
-    facts = None if folder is None else _fact_store(folder / "facts.sqlite")
+    facts = None if folder is None else FactStore(folder / "facts.sqlite")
     token = _block.set(_Block(facts, defaultdict(dict)))
     try:
         yield
     finally:
         _block.reset(token)
         if facts is not None:
-            facts.save()
+            facts.close()
 
 
 def is_active() -> bool:
@@ -123,9 +136,10 @@ def once(key: Hashable, compute: Callable[[], T], source: Hashable = None) -> T:
     if block is None:
         return compute()
     values = block.values[source]
-    if key not in values:
-        values[key] = compute()
-    return cast(T, values[key])
+    value = values.get(key, _ABSENT)
+    if value is _ABSENT:
+        value = values[key] = compute()
+    return cast(T, value)
 
 
 def forget(file: Any) -> None:

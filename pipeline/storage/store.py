@@ -319,10 +319,17 @@ def file_version(file: DataPath) -> tuple[object, ...]:
     """A value that differs once the file was rewritten. Raises FileNotFoundError where it does not
     exist.
     """
-    if isinstance(file, StorePath):
-        return (file.stat().etag,)
-    status = file.stat()
+    status = file_stat(file)
+    if isinstance(status, FileStat):
+        return (status.etag,)
     return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def file_stat(file: DataPath) -> os.stat_result | FileStat:
+    """Size, time and identity of a file, within `read_cache` looked at once. Raises
+    FileNotFoundError where it does not exist.
+    """
+    return once("stat", file.stat, file)
 
 
 def staging_file(file: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -37,6 +38,9 @@ class FakeIndex(PassageIndex):
 
     def count(self, month: str | None = None, *, wait: bool = True) -> int:
         return len(self.points) if month is None else len(list(self.contents(month)))
+
+    def month_counts(self, *, wait: bool = True) -> dict[str, int]:
+        return Counter(str(payload["month"]) for payload in self.points.values())
 
     def values(self, field: str) -> list[str]:
         return sorted({str(payload[field]) for payload in self.points.values() if field in payload})

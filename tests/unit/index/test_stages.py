@@ -103,6 +103,23 @@ def test_a_receipt_does_not_hold_once_points_are_gone(loaded: Workspace) -> None
     assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == 1
 
 
+def test_counts_of_points_are_kept_until_points_change(loaded: Workspace) -> None:
+    index = live_index(loaded)
+    assert isinstance(index, EdgeIndex)
+
+    def state_in_a_new_process() -> State:
+        close_indexes()
+        with loaded.read_cache():
+            return state(INDEX_RECEIPTS, loaded, MONTH)
+
+    assert state_in_a_new_process() is State.DONE
+    with opened_by_another_process(index.folder):  # the kept count needs no index
+        assert state_in_a_new_process() is State.DONE
+    index.delete([min(str(each) for each, _ in index.contents(MONTH))])
+    index.close()
+    assert state_in_a_new_process() is State.STALE
+
+
 def test_a_receipt_is_believed_while_another_process_uses_the_index(loaded: Workspace) -> None:
     folder = loaded.root.path / "qdrant-edge" / "citeloom" / live_index(loaded).name
     close_indexes()

@@ -47,5 +47,5 @@ def test_a_fact_is_kept_while_its_version_is_the_same_and_read_again_where_the_f
     store = FactStore(file)  # as the next process opens it
     assert store.find("name", "2") == (None if damaged else "fact")
     store.add("name", "3", "other")
-    store.save()
+    store.close()
     assert FactStore(file).find("name", "3") == "other"
