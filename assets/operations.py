@@ -17,7 +17,13 @@ from pipeline.engine.finish import finish_stage, unfinished_stages
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import CiteloomError, TransientFailure
-from pipeline.ops.refresh.plan import RefreshPlan, downstream, find_changes, stages_in_use
+from pipeline.ops.refresh.plan import (
+    RefreshPlan,
+    downstream,
+    due_by_month,
+    find_changes,
+    stages_in_use,
+)
 from pipeline.ops.refresh.summary import (
     RefreshSummary,
     as_json,
@@ -102,8 +108,10 @@ def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeRes
     try:
         months, _ = months_of_status(workspace, "all")
         stages, name = stages_in_use(workspace), last_refresh(workspace.root)
+        due = due_by_month(workspace, months, stages)
         deferred = {
-            month: downstream(workspace, month, stages, redo=False).deferred for month in months
+            month: downstream(workspace, month, due_stages, redo=False).deferred
+            for month, due_stages in due.items()
         }
         run = set(months_of_refresh(workspace.root, name))
         failures = [

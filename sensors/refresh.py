@@ -15,6 +15,7 @@ import dagster as dg
 from assets import OWNER_METADATA
 from assets.jobs import find_changes, refresh_corpus, summarize_refresh
 from pipeline.engine.stage import Stage, Workspace
+from pipeline.engine.status import stages_due
 from pipeline.ops.refresh.plan import corpus_stages_of, downstream, stages_in_use, token_limit
 from pipeline.settings import Settings
 from pipeline.stages import choose_stages
@@ -66,12 +67,11 @@ def refreshed_months(
         month, tokens = run.tags["dagster/partition"], token_limit(workspace.settings)
         names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
         in_use = choose_stages(select=names) if names else stages_in_use(workspace)
-        due = _asset_names(
-            downstream(workspace, month, in_use, redo=tokens > 0).run, workspace.settings
-        )
-        if due:
+        below = downstream(workspace, month, stages_due(in_use, workspace, month), redo=tokens > 0)
+        names_below = _asset_names(below.run, workspace.settings)
+        if names_below:
             tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
-            return [_request(run, month, "downstream", due, tags)]
+            return [_request(run, month, "downstream", names_below, tags)]
     return _request_summary(context)
 
 

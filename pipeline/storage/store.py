@@ -329,7 +329,11 @@ def file_stat(file: DataPath) -> os.stat_result | FileStat:
     """Size, time and identity of a file, within `read_cache` looked at once. Raises
     FileNotFoundError where it does not exist.
     """
-    return once("stat", file.stat, file)
+
+    def look() -> os.stat_result | FileStat:
+        return file.stat()
+
+    return once("stat", look, file)
 
 
 def staging_file(file: Path) -> Path:

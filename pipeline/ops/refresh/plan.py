@@ -7,7 +7,7 @@ never mix old and new inputs. A refresh stays within the stages that the corpus 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,11 +52,18 @@ class Downstream:
 
 @dataclass(frozen=True, slots=True)
 class RefreshPlan:
-    """The harvest's report, None where none was made or it failed; and the months to run."""
+    """The harvest's report, None where none was made or it failed; and the stages due by month."""
 
     harvest: HarvestReport | None
     harvest_failure: str
-    months: tuple[str, ...]
+    due: Mapping[str, Sequence[Stage]]
+
+    @property
+    def months(self) -> tuple[str, ...]:
+        """The months whose pages, metadata, settings or code changed since their tables were
+        made.
+        """
+        return tuple(month for month, stages in self.due.items() if corpus_stages_of(stages))
 
 
 def find_changes(
@@ -78,7 +85,7 @@ def find_changes(
             raise
         except CiteloomError as error:
             failure = str(error)
-    return RefreshPlan(report, failure, tuple(due_months(workspace, months, stages)))
+    return RefreshPlan(report, failure, due_by_month(workspace, months, stages))
 
 
 def corpus_stages_of(stages: Sequence[Stage]) -> tuple[Stage, ...]:
@@ -86,21 +93,21 @@ def corpus_stages_of(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple(stage for stage in stages if stage in CORPUS_STAGES)
 
 
-def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]) -> list[str]:
-    """The months whose pages, metadata, settings or code changed since their tables were made."""
+def due_by_month(
+    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]
+) -> dict[str, Sequence[Stage]]:
+    """Month → the stages among these that it needs."""
     with workspace.read_cache():
-        return [month for month in months if stages_due(corpus_stages_of(stages), workspace, month)]
+        return {month: stages_due(stages, workspace, month) for month in months}
 
 
-def downstream(
-    workspace: Workspace, month: str, stages: Sequence[Stage], *, redo: bool
-) -> Downstream:
-    """What a month needs of some stages below those of the corpus, which are up to date. redo: ask
+def downstream(workspace: Workspace, month: str, due: Sequence[Stage], *, redo: bool) -> Downstream:
+    """Which of the stages that are due are run, once those of the corpus are up to date. redo: ask
     language models.
     """
     run: list[Stage] = []
     deferred: list[Stage] = []
-    for stage in stages_due(stages, workspace, month):
+    for stage in due:
         if (
             stage.disabled_reason(workspace.settings)
             and state(stage, workspace, month) is State.DONE

@@ -5,17 +5,19 @@ The schedule does the same by runs of Dagster (`sensors.refresh`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.arxiv.harvest import HarvestReport
 from pipeline.engine.progress import listening
 from pipeline.engine.stage import Stage, Workspace
+from pipeline.engine.status import stages_due
 from pipeline.ops.preflight import check, check_data_root
 from pipeline.ops.refresh.plan import (
+    Downstream,
     corpus_stages_of,
     downstream,
-    due_months,
+    due_by_month,
     find_changes,
     stages_in_use,
 )
@@ -53,7 +55,8 @@ def refresh(
     stages = stages_in_use(workspace, until)
     plan = find_changes(workspace, months, stages, ask_arxiv=ask_arxiv)
     report = _prepare(workspace, plan.months, months, stages)
-    deferred = _run_below(workspace, months, stages, report, redo=redo)
+    due = due_by_month(workspace, months, stages) if plan.months else plan.due
+    deferred = _run_below(workspace, due, stages, report, redo=redo)
     summary = summarize(workspace, unfinished_refresh(workspace.root), deferred, report.failures)
     return RefreshReport(plan.harvest, plan.harvest_failure, summary)
 
@@ -75,34 +78,48 @@ def _prepare(
         record_keys(workspace, due)
         report.add(run_months(workspace, due, stages))
         done.update(due)
-        due = [month for month in due_months(workspace, months, stages) if month not in done]
+        due = [
+            month
+            for month, still_due in due_by_month(workspace, months, stages).items()
+            if still_due and month not in done
+        ]
     return report
 
 
 def _run_below(
     workspace: Workspace,
-    months: Sequence[str],
+    due: Mapping[str, Sequence[Stage]],
     stages: Sequence[Stage],
     report: RunReport,
     *,
     redo: bool,
 ) -> dict[str, Sequence[Stage]]:
-    """Run the later stages of prepared months; returns month → stages left out of date."""
+    """Run the later stages of prepared months; returns month → stages left out of date. due: the
+    stages that each month needs.
+    """
     deferred: dict[str, Sequence[Stage]] = {}
     with workspace.read_cache():
-        planned = {month: downstream(workspace, month, stages, redo=redo) for month in months}
+        planned = {
+            month: downstream(workspace, month, due_stages, redo=redo)
+            for month, due_stages in due.items()
+        }
     computed = False
-    for month in months:
-        below = planned[month]
+    for month, below in planned.items():
         if computed:  # a month may read earlier ones
-            below = downstream(workspace, month, stages, redo=redo)
+            below = _downstream_now(workspace, month, stages, redo=redo)
         if below.run and month not in {failed for _, failed, _ in report.failures}:
             computed = True
             check(workspace, below.run)
             record_keys(workspace, [month])
             report.add(run_months(workspace, [month], below.run, finish=False))
         if below.run:
-            below = downstream(workspace, month, stages, redo=False)
+            below = _downstream_now(workspace, month, stages, redo=False)
         deferred[month] = below.deferred
     report.add(run_months(workspace, [], [stage for stage in stages if stage.finish is not None]))
     return deferred
+
+
+def _downstream_now(
+    workspace: Workspace, month: str, stages: Sequence[Stage], *, redo: bool
+) -> Downstream:
+    return downstream(workspace, month, stages_due(stages, workspace, month), redo=redo)
